@@ -1,0 +1,16 @@
+/**
+ * Settles as `work` does, or rejects with what `late()` returns after `timeoutMs` milliseconds.
+ * `work` itself goes on: whoever owns the effect must expect that it happens later.
+ */
+export function withDeadline<T>(work: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(() => reject(late()), timeoutMs);
+    // oxlint-disable-next-line promise/prefer-await-to-then -- a race of a promise against a timer
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
+
+/** Whether a store answered with a promise; synchronous stores cost no turn of the event loop. */
+export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

@@ -1,0 +1,52 @@
+import type { OutgoingHttpHeaders } from "node:http";
+
+const brand: unique symbol = Symbol.for("countersign.GuardError");
+
+/** What a {@link GuardError} is made of. */
+export interface GuardErrorInit {
+  /** HTTP status of the answer, 400 to 599. */
+  readonly status: number;
+  /** Stable machine code in kebab-case; each package's README lists its codes. */
+  readonly code: string;
+  /** For the log. It never reaches the caller; it must hold no secret, signature or key. */
+  readonly message: string;
+  /** Header fields of the answer, for example Retry-After. */
+  readonly headers?: Readonly<OutgoingHttpHeaders> | undefined;
+  /** Extension members of the problem details body (RFC 9457 section 3.2). Never sent with a 401. */
+  readonly problem?: Readonly<Record<string, unknown>> | undefined;
+  /** The error that led to this one. */
+  readonly cause?: unknown;
+}
+
+/**
+ * The rejection of a request by a guard: the caller's fault, or a store that did not answer.
+ * Tell it apart by `code` or {@link isGuardError}; `instanceof` fails across two copies of this package.
+ */
+export class GuardError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<OutgoingHttpHeaders>;
+  readonly problem: Readonly<Record<string, unknown>>;
+  /** Always false: no error handler that follows the http-errors convention may show the message to the caller. */
+  readonly expose: boolean = false;
+
+  constructor(init: GuardErrorInit) {
+    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.name = "GuardError";
+    this.status = init.status;
+    this.code = init.code;
+    this.headers = { ...init.headers };
+    this.problem = { ...init.problem };
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** The same as `status`, under the name that http-errors also gives it. */
+  get statusCode(): number {
+    return this.status;
+  }
+}
+
+/** Whether `error` is a {@link GuardError}, of this or another copy of the package. */
+export function isGuardError(error: unknown): error is GuardError {
+  return error instanceof Error && brand in error && error[brand] === true;
+}

@@ -1,0 +1,53 @@
+import { guardChannel } from "./diagnostics.ts";
+import { isGuardError } from "./guard-error.ts";
+import type { GuardRequest, GuardResponse, Middleware } from "./types.ts";
+
+/** Decides about one request: returns to let it pass, throws to refuse it. */
+export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Promise<void>;
+
+/** The code with which a guard says that the client left before its request was complete. */
+export const requestAborted = "request-aborted";
+
+/**
+ * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
+ * alike, a return calls `next()`. Publishes a GuardEvent when `countersign:guard` has subscribers. A GuardError with the
+ * code `request-aborted` ends in silence: nobody is left to answer.
+ */
+export function guard(name: string, decide: GuardFunction): Middleware {
+  const middleware: Middleware = (req, res, next) => {
+    const startedAt = guardChannel.hasSubscribers ? performance.now() : 0;
+    const pass = (): void => {
+      if (startedAt !== 0) publish(name, req, startedAt, undefined);
+      next();
+    };
+    const fail = (error: unknown): void => {
+      // next(undefined), next("route") and next("router") would skip the refusal.
+      const reason =
+        error instanceof Error
+          ? error
+          : new Error(`${name} threw a value that is no Error`, { cause: error });
+      if (startedAt !== 0) publish(name, req, startedAt, reason);
+      if (isGuardError(reason) && reason.code === requestAborted) return;
+      next(reason);
+    };
+    let verdict: void | Promise<void>;
+    try {
+      verdict = decide(req, res);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (verdict === undefined) pass();
+    // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
+    else verdict.then(pass, fail);
+  };
+  return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
+}
+
+function publish(name: string, req: GuardRequest, startedAt: number, error: unknown): void {
+  const durationMs = performance.now() - startedAt;
+  const status = error === undefined ? undefined : isGuardError(error) ? error.status : 500;
+  const code = error === undefined ? undefined : isGuardError(error) ? error.code : "unexpected-error";
+  const outcome = status === undefined ? "pass" : status < 500 ? "reject" : "error";
+  guardChannel.publish({ guard: name, outcome, code, status, durationMs, req, error });
+}

@@ -1,0 +1,22 @@
+export { guard, requestAborted, type GuardFunction } from "./guard.ts";
+export { GuardError, isGuardError, type GuardErrorInit } from "./guard-error.ts";
+export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
+export {
+  guardChannel,
+  guardChannelName,
+  noticeChannelName,
+  publishNotice,
+  type GuardEvent,
+  type GuardNotice,
+} from "./diagnostics.ts";
+export { quoteForLog } from "./log-text.ts";
+export {
+  assertFunction,
+  assertKnownOptions,
+  booleanOption,
+  integerOption,
+  optionError,
+  refuseInProduction,
+} from "./options.ts";
+export { isPromiseLike, withDeadline } from "./deadline.ts";
+export type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";

@@ -1,0 +1,1 @@
+export type { NonceClaim, NonceStore } from "./nonce-store.ts";

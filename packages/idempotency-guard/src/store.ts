@@ -1,0 +1,93 @@
+/** A value, or a promise of it: stores of embedded engines answer at once. */
+export type Awaitable<T> = T | Promise<T>;
+
+/** What a claim says about itself. */
+export interface IdempotencyClaim {
+  /** Random identity of this attempt. A claim that is repeated with the same token never collides with itself. */
+  readonly token: string;
+  /** Digest of the payload, compared by the guard, only kept by the store. At most 128 characters. */
+  readonly fingerprint: string;
+  /** For how long the attempt owns the key without a heartbeat, in milliseconds on the store's clock. */
+  readonly leaseMs: number;
+  /** What happens to a key whose owner's lease has expired: `hold` it for an operator, or `rerun` with a higher fence. */
+  readonly recovery: "hold" | "rerun";
+}
+
+/** The answer to a claim. */
+export type IdempotencyClaimResult =
+  /** The caller owns the key. The fence grows with each owner of the same key. */
+  | { readonly status: "acquired"; readonly fence: number }
+  /** A payment for the key has committed. Terminal until the retention ends. */
+  | { readonly status: "done"; readonly fingerprint: string }
+  /** Another attempt owns the key, for `remainingMs` more milliseconds unless it heartbeats. */
+  | { readonly status: "in-flight"; readonly fingerprint: string; readonly remainingMs: number }
+  /** An operator has to decide: see {@link IdempotencyStore.resolve}. */
+  | { readonly status: "held"; readonly fingerprint: string; readonly reason: string };
+
+/** What the store knows about a key, for waiting, checking and operating. */
+export type IdempotencyRecord =
+  | {
+      readonly state: "run";
+      readonly token: string;
+      readonly fence: number;
+      readonly fingerprint: string;
+      /** Zero or less when the lease has expired. */
+      readonly remainingMs: number;
+    }
+  | {
+      readonly state: "done";
+      readonly token: string;
+      readonly fence: number;
+      readonly fingerprint: string;
+    }
+  | {
+      readonly state: "held";
+      readonly token: string;
+      readonly fence: number;
+      readonly fingerprint: string;
+      readonly reason: string;
+    };
+
+/** `lost`: the key is not this token's any more, and nothing was changed. */
+export type IdempotencyOwnership = "ok" | "lost";
+
+/** The reason that a store records when it holds a key because its owner's lease expired. */
+export const leaseExpired = "lease-expired";
+
+/**
+ * Where an idempotency guard keeps its keys. Every method is one atomic step on the engine; leases and retention run on the
+ * engine's own clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a claim with
+ * recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`;
+ * held -> done or absent by resolve. A method that cannot reach the engine throws; it never guesses.
+ */
+export interface IdempotencyStore<Tx = never> {
+  /**
+   * Takes the key, or says who has it. With the token of the present owner in state run: `acquired` with the same fence,
+   * and the lease begins anew. Stored as given: the store must take any string of 1 to 512 characters.
+   */
+  claim(key: string, claim: IdempotencyClaim): Awaitable<IdempotencyClaimResult>;
+  /** Reads without changing anything; undefined when the key is absent or its retention has ended. */
+  read(key: string): Awaitable<IdempotencyRecord | undefined>;
+  /** Begins the lease of a run anew, also one that expired and that nobody took. */
+  heartbeat(key: string, token: string, leaseMs: number): Awaitable<IdempotencyOwnership>;
+  /**
+   * run -> done, durable when it answers. Also from held, as long as the token is the owner's: nobody else has run it.
+   * Repeated with the same token it is `ok` again.
+   */
+  complete(key: string, token: string): Awaitable<IdempotencyOwnership>;
+  /** run -> absent. Only a run of this token; a done or held key is `lost`. The next fence is still higher. */
+  release(key: string, token: string): Awaitable<IdempotencyOwnership>;
+  /** run -> held, with a reason of at most 256 characters for the operator. */
+  hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
+  /** An operator's decision on a held key, or on a run whose lease has expired. `not-held`: nothing to decide. */
+  resolve(key: string, outcome: "done" | "released"): Awaitable<"ok" | "not-held">;
+  /** Removes done records past their retention, never a run or a held key. Returns how many. */
+  prune(): Awaitable<number>;
+  /** Frees timers and connections of the store itself. A later call throws. */
+  close(): Awaitable<void>;
+  /**
+   * `complete` as part of the caller's own transaction: checks the token under a lock, then writes done. It becomes
+   * visible when `tx` commits. Absent on engines without transactions.
+   */
+  completeIn?(tx: Tx, key: string, token: string): Awaitable<IdempotencyOwnership>;
+}
