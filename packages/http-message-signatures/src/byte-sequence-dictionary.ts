@@ -1,0 +1,19 @@
+import { FieldScanner } from "./field-scanner.ts";
+
+/**
+ * Reads a dictionary whose members are byte sequences: Signature (RFC 9421 section 4.2), Content-Digest (RFC 9530 section 2).
+ * Stricter than RFC 8941: repeated keys, parameters, empty or non-canonical bytes, more than 4 members or 4096 characters
+ * throw a MessageSignatureError (`field-invalid`, `field-limit`).
+ */
+export function parseByteSequenceDictionary(
+  fieldValue: string,
+  fieldName = "the field",
+): ReadonlyMap<string, Buffer> {
+  const scanner = new FieldScanner(fieldValue, fieldName);
+  return scanner.readDictionary(() => {
+    const base64 = scanner.readBase64();
+    if (base64 === "") throw scanner.invalid("has an empty byte sequence");
+    if (scanner.readParameters().size > 0) throw scanner.invalid("has parameters on a byte sequence");
+    return Buffer.from(base64, "base64");
+  });
+}

@@ -1,0 +1,64 @@
+import { verify } from "node:crypto";
+import { ed25519 } from "@noble/curves/ed25519.js";
+import { rawPublicKey, type VerificationKey } from "./verification-key.ts";
+
+/** `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. */
+export type VerificationEngine = "native" | "noble";
+
+/** Length of an Ed25519 signature in bytes (RFC 8032 section 5.1.6). */
+export const ed25519SignatureLength = 64;
+
+/**
+ * Verifies an Ed25519 signature by the cofactorless equation of RFC 8032 section 5.1.7. Stricter than the RFC: an R of small
+ * order or of non-canonical encoding is refused, because libraries and their versions disagree on it.
+ */
+export function verifyEd25519(
+  key: VerificationKey,
+  data: Uint8Array,
+  signature: Uint8Array,
+  engine: VerificationEngine = "native",
+): boolean {
+  if (signature.length !== ed25519SignatureLength || !hasSoundCommitment(signature)) return false;
+  return engine === "native"
+    ? verify(null, data, key.publicKey, signature)
+    : verifyByNoble(key, data, signature);
+}
+
+function verifyByNoble(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
+  // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
+  try {
+    if (!ed25519.Point.fromBytes(signature.subarray(0, 32), false).isTorsionFree()) return false;
+  } catch {
+    return false;
+  }
+  return ed25519.verify(signature, data, rawPublicKey(key), { zip215: false });
+}
+
+// The y coordinates of the eight points of small order, little-endian, without the sign of x (RFC 8032 section 5.1.2).
+const smallOrderY: readonly Buffer[] = [
+  "0000000000000000000000000000000000000000000000000000000000000000",
+  "0100000000000000000000000000000000000000000000000000000000000000",
+  "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+  "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+  "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+].map((hex) => Buffer.from(hex, "hex"));
+
+function hasSoundCommitment(signature: Uint8Array): boolean {
+  const last = (signature[31] ?? 0) & 0x7f;
+  for (const y of smallOrderY) {
+    if (signature[0] === y[0] && last === y[31] && equalInside(signature, y)) return false;
+  }
+  return !isBeyondField(signature, last);
+}
+
+function equalInside(signature: Uint8Array, y: Uint8Array): boolean {
+  for (let index = 1; index < 31; index++) if (signature[index] !== y[index]) return false;
+  return true;
+}
+
+// y >= p = 2^255 - 19: only ed..ff as the first byte, ff up to the last.
+function isBeyondField(signature: Uint8Array, last: number): boolean {
+  if (last !== 0x7f || (signature[0] ?? 0) < 0xed) return false;
+  for (let index = 1; index < 31; index++) if (signature[index] !== 0xff) return false;
+  return true;
+}

@@ -1,0 +1,17 @@
+/** Characters of one combined Signature-Input, Signature or Content-Digest field; more is refused unread. */
+export const maxFieldLength = 4096;
+
+/** Members of one dictionary: labels of Signature-Input and Signature, algorithms of Content-Digest. */
+export const maxMembers = 4;
+
+/** Covered components of one signature. */
+export const maxComponents = 16;
+
+/** Parameters of one signature, or of one component. */
+export const maxParameters = 8;
+
+/** Characters of a keyid. */
+export const maxKeyidLength = 256;
+
+/** Characters of a nonce. */
+export const maxNonceLength = 128;

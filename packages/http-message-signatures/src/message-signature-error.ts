@@ -1,0 +1,42 @@
+/** Why the engine refused a message. The codes are stable and listed in the package's README. */
+export type MessageSignatureErrorCode =
+  | "alg-invalid"
+  | "alg-mismatch"
+  | "component-duplicate"
+  | "component-name-invalid"
+  | "component-parameter-unsupported"
+  | "component-required"
+  | "component-unsupported"
+  | "components-empty"
+  | "covered-field-invalid"
+  | "covered-field-missing"
+  | "covered-field-repeated"
+  | "created-in-future"
+  | "created-invalid"
+  | "expires-invalid"
+  | "field-invalid"
+  | "field-limit"
+  | "key-mismatch"
+  | "key-retired"
+  | "key-unknown"
+  | "keyid-invalid"
+  | "method-invalid"
+  | "nonce-invalid"
+  | "signature-ambiguous"
+  | "signature-expired"
+  | "signature-malformed"
+  | "signature-mismatch"
+  | "signature-missing"
+  | "target-invalid"
+  | "window-too-long";
+
+/** The refusal of a message by the engine. Its text holds nothing of the message beyond names of components and labels. */
+export class MessageSignatureError extends Error {
+  readonly code: MessageSignatureErrorCode;
+
+  constructor(code: MessageSignatureErrorCode, message: string) {
+    super(message);
+    this.name = "MessageSignatureError";
+    this.code = code;
+  }
+}

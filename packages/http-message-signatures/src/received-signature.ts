@@ -1,0 +1,173 @@
+import { parseByteSequenceDictionary } from "./byte-sequence-dictionary.ts";
+import { assertComputable, ComponentValues } from "./components.ts";
+import { ed25519SignatureLength } from "./ed25519.ts";
+import type { BareItem, Parameters } from "./field-scanner.ts";
+import { maxKeyidLength, maxNonceLength } from "./limits.ts";
+import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
+import {
+  collectFieldLines,
+  combinedFieldValue,
+  type FieldLines,
+  type RequestMessage,
+} from "./request-message.ts";
+import { parseSignatureInput, type SignatureInput } from "./signature-input.ts";
+
+/** What a signature must be like to be taken. */
+export interface SignatureProfile {
+  /** Component names that the signature has to cover. More, and in any order, is welcome. */
+  readonly requiredComponents: readonly string[];
+  /** The values of `alg` that are taken; the parameter is mandatory. */
+  readonly algorithms: readonly "ed25519"[];
+  /** Largest `expires - created`, in seconds. */
+  readonly windowSeconds: number;
+  /** How far `created` may lie ahead of the clock, in seconds. */
+  readonly clockSkewSeconds: number;
+}
+
+/** The one signature of a request that fits a profile. Nothing of it is verified yet. */
+export interface ReceivedSignature {
+  readonly label: string;
+  readonly keyid: string;
+  readonly alg: "ed25519";
+  /** Unix seconds. */
+  readonly created: number;
+  /** Unix seconds. */
+  readonly expires: number;
+  readonly nonce: string;
+  /** Names of the covered components in their order. */
+  readonly coveredComponents: readonly string[];
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+  readonly values: ComponentValues;
+}
+
+/**
+ * Reads Signature-Input and Signature and picks the one signature that fits the profile; labels carry no meaning
+ * (RFC 9421 section 1.1). Costs no cryptography. Throws a MessageSignatureError when none fits or more than one does.
+ */
+export function readSignature(message: RequestMessage, profile: SignatureProfile): ReceivedSignature {
+  const fields = collectFieldLines(message.rawHeaders);
+  const { inputs, signatures } = parseSignatureFields(fields);
+  let fitting: FittingSignature | undefined;
+  let misfit: MessageSignatureError | undefined;
+  for (const [label, input] of inputs) {
+    const signature = signatures.get(label);
+    if (signature === undefined) continue;
+    try {
+      const parameters = readSignatureParameters(input, profile);
+      if (fitting !== undefined) {
+        throw new MessageSignatureError("signature-ambiguous", "more than one signature fits the profile");
+      }
+      fitting = { ...parameters, label, input, signature };
+    } catch (error) {
+      if (!(error instanceof MessageSignatureError) || error.code === "signature-ambiguous") throw error;
+      misfit ??= error;
+    }
+  }
+  if (fitting === undefined) {
+    throw (
+      misfit ??
+      new MessageSignatureError("signature-missing", "no label stands in both Signature-Input and Signature")
+    );
+  }
+  if (fitting.signature.length !== ed25519SignatureLength) {
+    throw new MessageSignatureError(
+      "signature-malformed",
+      `the signature is not ${ed25519SignatureLength} bytes long`,
+    );
+  }
+  return {
+    ...fitting,
+    coveredComponents: fitting.input.components.map(({ name }) => name),
+    values: new ComponentValues(message, fields),
+  };
+}
+
+/**
+ * Checks `created` and `expires` against `now`, in Unix seconds with fractions (spec and RFC 9421 section 3.2.1). Both limits
+ * are inclusive. Throws a MessageSignatureError: `window-too-long`, `created-in-future`, `signature-expired`.
+ */
+export function assertTimely(
+  { created, expires }: Pick<ReceivedSignature, "created" | "expires">,
+  { windowSeconds, clockSkewSeconds }: Pick<SignatureProfile, "windowSeconds" | "clockSkewSeconds">,
+  now: number,
+): void {
+  if (expires - created > windowSeconds) {
+    throw new MessageSignatureError(
+      "window-too-long",
+      `the signature is valid for more than ${windowSeconds} seconds`,
+    );
+  }
+  // Negated, so that a clock that gives NaN refuses.
+  if (!(created <= now + clockSkewSeconds)) {
+    throw new MessageSignatureError("created-in-future", "created lies in the future");
+  }
+  if (!(now <= expires)) throw new MessageSignatureError("signature-expired", "the signature has expired");
+}
+
+type SignatureParameters = Pick<ReceivedSignature, "keyid" | "alg" | "created" | "expires" | "nonce">;
+
+interface FittingSignature extends SignatureParameters {
+  readonly label: string;
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+}
+
+function parseSignatureFields(fields: FieldLines): {
+  inputs: ReadonlyMap<string, SignatureInput>;
+  signatures: ReadonlyMap<string, Buffer>;
+} {
+  const inputField = combinedFieldValue(fields.get("signature-input"));
+  const signatureField = combinedFieldValue(fields.get("signature"));
+  if (inputField === undefined || signatureField === undefined) {
+    throw new MessageSignatureError("signature-missing", "Signature-Input or Signature is missing");
+  }
+  return {
+    inputs: parseSignatureInput(inputField),
+    signatures: parseByteSequenceDictionary(signatureField, "Signature"),
+  };
+}
+
+function readSignatureParameters(
+  { components, parameters }: SignatureInput,
+  profile: SignatureProfile,
+): SignatureParameters {
+  assertComputable(components);
+  for (const required of profile.requiredComponents) {
+    if (!components.some(({ name }) => name === required)) {
+      throw new MessageSignatureError("component-required", `the signature does not cover ${required}`);
+    }
+  }
+  const received = readString(parameters, "alg", "alg-invalid", 64);
+  const alg = profile.algorithms.find((allowed) => allowed === received);
+  if (alg === undefined)
+    throw new MessageSignatureError("alg-mismatch", "alg is not one of the algorithms taken");
+  const keyid = readString(parameters, "keyid", "keyid-invalid", maxKeyidLength);
+  const created = readUnixSeconds(parameters, "created", "created-invalid");
+  const expires = readUnixSeconds(parameters, "expires", "expires-invalid");
+  if (expires <= created)
+    throw new MessageSignatureError("expires-invalid", "expires is not later than created");
+  const nonce = readString(parameters, "nonce", "nonce-invalid", maxNonceLength);
+  return { keyid, alg, created, expires, nonce };
+}
+
+function readString(
+  parameters: Parameters,
+  name: string,
+  code: MessageSignatureErrorCode,
+  maxLength: number,
+): string {
+  const item: BareItem | undefined = parameters.get(name);
+  if (item?.type !== "string" || item.value === "" || item.value.length > maxLength) {
+    throw new MessageSignatureError(code, `${name} must be a string of 1 to ${maxLength} characters`);
+  }
+  return item.value;
+}
+
+function readUnixSeconds(parameters: Parameters, name: string, code: MessageSignatureErrorCode): number {
+  const item: BareItem | undefined = parameters.get(name);
+  if (item?.type !== "integer" || item.value < 0) {
+    throw new MessageSignatureError(code, `${name} must be an integer of Unix seconds`);
+  }
+  return item.value;
+}
