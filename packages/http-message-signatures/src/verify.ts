@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { verifyEd25519, type VerificationEngine } from "./ed25519.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import {
@@ -8,7 +9,7 @@ import {
 } from "./received-signature.ts";
 import type { RequestMessage } from "./request-message.ts";
 import { buildSignatureBase } from "./signature-base.ts";
-import type { VerificationKey } from "./verification-key.ts";
+import { importVerificationKey, type VerificationKey } from "./verification-key.ts";
 
 /** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile {
@@ -39,19 +40,36 @@ export function verifySignature(
   key: VerificationKey | undefined,
   engine?: VerificationEngine,
 ): void {
-  if (key === undefined) throw new MessageSignatureError("key-unknown", "no key is known under this keyid");
-  if (key.keyid !== received.keyid) {
-    throw new MessageSignatureError("key-mismatch", "the key store returned the key of another keyid");
-  }
-  if (key.alg !== received.alg)
-    throw new MessageSignatureError("alg-mismatch", "alg is not the algorithm of the key");
-  const { created } = received;
-  if (key.retired === true || created < (key.notBefore ?? 0) || created > (key.notAfter ?? Infinity)) {
-    throw new MessageSignatureError("key-retired", "the key was not valid when the signature was created");
-  }
+  const fault = keyFault(received, key);
   // Everything in a base is ASCII: strings, identifiers and covered values were checked.
   const base = Buffer.from(buildSignatureBase(received.values, received.input), "latin1");
-  if (!verifyEd25519(key, base, received.signature, engine)) {
+  // An unknown keyid costs one verification too, so that the time of an answer does not tell which keyids exist.
+  const usable = fault === undefined && key !== undefined ? key : decoyKey();
+  const matches = verifyEd25519(usable, base, received.signature, engine);
+  if (fault !== undefined) throw fault;
+  if (!matches)
     throw new MessageSignatureError("signature-mismatch", "the signature does not match the request");
+}
+
+function keyFault(
+  { keyid, alg, created }: ReceivedSignature,
+  key: VerificationKey | undefined,
+): MessageSignatureError | undefined {
+  if (key === undefined) return new MessageSignatureError("key-unknown", "no key is known under this keyid");
+  if (key.keyid !== keyid) {
+    return new MessageSignatureError("key-mismatch", "the key store returned the key of another keyid");
   }
+  if (key.alg !== alg)
+    return new MessageSignatureError("alg-mismatch", "alg is not the algorithm of the key");
+  if (key.retired === true || created < (key.notBefore ?? 0) || created > (key.notAfter ?? Infinity)) {
+    return new MessageSignatureError("key-retired", "the key was not valid when the signature was created");
+  }
+  return undefined;
+}
+
+let decoy: VerificationKey | undefined;
+
+function decoyKey(): VerificationKey {
+  decoy ??= importVerificationKey("decoy", generateKeyPairSync("ed25519").publicKey);
+  return decoy;
 }
