@@ -1,0 +1,3 @@
+export { compileAllowlist, type AddressMatcher, type AllowlistRules } from "./allowlist.ts";
+export { ipAllowlist } from "./middleware.ts";
+export type { IpAllowlistOptions } from "./options.ts";
