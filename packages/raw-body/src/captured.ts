@@ -1,0 +1,35 @@
+import type { GuardRequest } from "@countersign/guard";
+import { hasIdentityEncoding } from "./content-encoding.ts";
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The exact bytes of the body. For the app to read; guards ask `capturedRawBody`. */
+      rawBody?: Buffer | undefined;
+    }
+  }
+}
+
+const capturedBytes = new WeakMap<GuardRequest, Buffer>();
+
+/** The bytes of the body when they have been captured. Never what another middleware wrote to `req.rawBody` since. */
+export function capturedRawBody(req: GuardRequest): Buffer | undefined {
+  return capturedBytes.get(req);
+}
+
+/** Records the bytes for every later guard; the first record stays. */
+export function recordRawBody(req: GuardRequest, bytes: Buffer): Buffer {
+  const earlier = capturedBytes.get(req);
+  if (earlier !== undefined) return earlier;
+  capturedBytes.set(req, bytes);
+  req.rawBody = bytes;
+  return bytes;
+}
+
+/**
+ * For servers that parse every body: `express.json({ verify: captureRawBody })`. Keeps the parser's own buffer, without a copy.
+ * Never throws: Express would answer 403 and put the payload on the error. A decoded body is not kept; the guard answers 415.
+ */
+export function captureRawBody(req: GuardRequest, _res: unknown, buffer: Buffer, _encoding?: string): void {
+  if (Buffer.isBuffer(buffer) && hasIdentityEncoding(req)) recordRawBody(req, buffer);
+}

@@ -1,0 +1,7 @@
+export { rawBody } from "./middleware.ts";
+export { defaultLimitBytes, resolveLimitBytes, type RawBodyOptions } from "./options.ts";
+export { capturedRawBody, captureRawBody } from "./captured.ts";
+export { readRawBody } from "./read-raw-body.ts";
+export { fieldLines } from "./field-lines.ts";
+export { jsonBody, type JsonBodyOptions } from "./json-body.ts";
+export { numberTextAt } from "./number-text.ts";
