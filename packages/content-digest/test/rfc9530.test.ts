@@ -1,0 +1,99 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import { createContentDigest, verifyContentDigest, type DigestAlgorithm } from "@countersign/content-digest";
+import { refusalOf, requestOf } from "./harness.ts";
+
+interface DigestValue {
+  readonly name: string;
+  readonly algorithm: DigestAlgorithm;
+  readonly value: string;
+  readonly bodyUtf8?: string;
+  readonly bodyHex?: string;
+}
+
+const fixtures = JSON.parse(readFileSync(new URL("fixtures/rfc9530.json", import.meta.url), "utf8")) as {
+  readonly values: readonly DigestValue[];
+};
+const both: readonly DigestAlgorithm[] = ["sha-256", "sha-512"];
+
+describe("the examples of RFC 9530", () => {
+  test.each(fixtures.values.map((value) => [value.name, value.algorithm, value] as const))(
+    "gives the digest of %s with %s, and takes no other",
+    (_name, algorithm, { value, bodyUtf8, bodyHex }) => {
+      const body = bodyHex === undefined ? Buffer.from(bodyUtf8 ?? "") : Buffer.from(bodyHex, "hex");
+      expect(createContentDigest(body, algorithm)).toBe(`${algorithm}=:${value}:`);
+      verifyContentDigest(requestOf([`${algorithm}=:${value}:`]), body, both, true);
+      const longer = Buffer.concat([body, Buffer.from("\n")]);
+      const req = requestOf([`${algorithm}=:${value}:`]);
+      expect(refusalOf(() => verifyContentDigest(req, longer, both, true)).code).toBe(
+        "content-digest-mismatch",
+      );
+    },
+  );
+
+  // Appendix B.4 prints one "=" too many after a sha-256 digest.
+  test("are refused where the base64 has too much padding", () => {
+    const req = requestOf(["sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg==:"]);
+    const refusal = refusalOf(() =>
+      verifyContentDigest(req, Buffer.from('{"hello": "world"}\n'), both, true),
+    );
+    expect(refusal.code).toBe("content-digest-invalid");
+  });
+});
+
+const vectorsFolder = process.env["CONFORMANCE_VECTORS"];
+if (vectorsFolder === undefined) {
+  console.warn(
+    "CONFORMANCE_VECTORS is not set: only the digests in test/fixtures were compared with RFC 9530",
+  );
+} else {
+  describe("the whole collection of RFC 9530 examples", () => {
+    const { values } = readVectors(vectorsFolder, "digest-values.json") as { values: PublishedValue[] };
+    const { messages } = readVectors(vectorsFolder, "messages.json") as { messages: PublishedMessage[] };
+    const requests = messages.flatMap(({ raw }) => requestWithDigest(raw));
+
+    test.each(values.map((value) => [value.id, value.algorithm, value] as const))(
+      "has the digest of %s with %s",
+      (_id, algorithm, { value, body_utf8: bodyUtf8, body_hex: bodyHex }) => {
+        const body = bodyHex === undefined ? Buffer.from(bodyUtf8 ?? "") : Buffer.from(bodyHex, "hex");
+        expect(createContentDigest(body, algorithm)).toBe(`${algorithm}=:${value}:`);
+      },
+    );
+
+    test("holds request messages with a body and a digest", () => {
+      expect(requests.length).toBeGreaterThan(3);
+    });
+
+    test.each(requests)("decides on the message %s", (_startLine, field, body) => {
+      const verify = (): void => verifyContentDigest(requestOf([field]), body, both, true);
+      if (field.includes("==:")) expect(refusalOf(verify).code).toBe("content-digest-invalid");
+      else expect(verify).not.toThrow();
+    });
+  });
+}
+
+interface PublishedValue {
+  readonly id: string;
+  readonly algorithm: DigestAlgorithm;
+  readonly value: string;
+  readonly body_utf8?: string;
+  readonly body_hex?: string;
+}
+
+interface PublishedMessage {
+  readonly raw: string;
+}
+
+function readVectors(folder: string, file: string): unknown {
+  return JSON.parse(readFileSync(join(folder, "rfc9530", file), "utf8"));
+}
+
+/** A request's start line, the value of its digest field, and its body, which the RFC prints without the final line feed. */
+function requestWithDigest(raw: string): [string, string, Buffer][] {
+  const [head = "", body] = raw.split("\n\n");
+  const startLine = head.split("\n", 1)[0] ?? "";
+  const field = /^(?:Content|Repr)-Digest: (.*)$/m.exec(head)?.[1];
+  if (!/^(?:POST|PUT|PATCH) /.test(startLine) || field === undefined || body === undefined) return [];
+  return [[startLine, field, Buffer.from(`${body.trimEnd()}\n`)]];
+}
