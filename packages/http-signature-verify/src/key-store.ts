@@ -1,0 +1,63 @@
+import { optionError } from "@countersign/guard";
+import {
+  importVerificationKey,
+  isVerificationKey,
+  type PublicKeyInput,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
+
+/** Finds the key of a keyid; undefined when it is unknown. A throw or a rejection answers 503. */
+export type KeyLookup = (keyid: string) => VerificationKey | undefined | Promise<VerificationKey | undefined>;
+
+/** Where keys live. The keyid is text from the wire: never a path, a URL, or a key of a plain object. */
+export interface KeyStore {
+  get: KeyLookup;
+}
+
+/** A key as configured: what importVerificationKey takes, or what it returned. */
+export type ConfiguredKey = PublicKeyInput | VerificationKey;
+
+/** What the option `keys` takes. A record and a Map are read and vetted once, when the middleware is built. */
+export type Keys =
+  | Readonly<Record<string, ConfiguredKey>>
+  | ReadonlyMap<string, ConfiguredKey>
+  | KeyLookup
+  | KeyStore;
+
+/** Turns the option `keys` into one look-up. Throws a TypeError that names the keyid of a bad key. */
+export function resolveKeys(factory: string, keys: Keys): KeyLookup {
+  if (typeof keys === "function") return keys;
+  if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
+    throw optionError(
+      factory,
+      "keys",
+      "a record or Map of keyid to public key, a function, or a KeyStore",
+      keys,
+    );
+  }
+  if (!(keys instanceof Map) && isKeyStore(keys)) return (keyid) => keys.get(keyid);
+  const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
+  if (entries.length === 0) throw optionError(factory, "keys", "at least one public key", keys);
+  const known = new Map(entries.map(([keyid, key]) => [keyid, vet(factory, keyid, key)]));
+  return (keyid) => known.get(keyid);
+}
+
+/** Imports a configured key, or checks that an imported one stands under its own keyid. Throws a TypeError. */
+export function vet(factory: string, keyid: string, key: ConfiguredKey): VerificationKey {
+  if (isVerificationKey(key)) {
+    if (key.keyid === keyid) return key;
+    throw new TypeError(`${factory}: option keys lists a key under another keyid than its own`);
+  }
+  try {
+    return importVerificationKey(keyid, key);
+  } catch (error) {
+    throw new TypeError(
+      `${factory}: option keys, keyid ${JSON.stringify(keyid)}: ${error instanceof Error ? error.message : "not a key"}`,
+      { cause: error },
+    );
+  }
+}
+
+function isKeyStore(keys: object): keys is KeyStore {
+  return "get" in keys && typeof keys.get === "function";
+}

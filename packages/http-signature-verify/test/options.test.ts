@@ -1,0 +1,58 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  httpSignatureVerify,
+  importVerificationKey,
+  memoryNonceStore,
+} from "@countersign/http-signature-verify";
+import { serviceKey, servicePublicPem } from "../../../test/support/test-keys.ts";
+
+const good = { keys: { a: servicePublicPem }, nonces: memoryNonceStore() };
+
+describe("the options of httpSignatureVerify", () => {
+  test.each<[string, unknown]>([
+    ["options must be an object", undefined],
+    ["option keys", { nonces: good.nonces }],
+    ["option keys", { ...good, keys: {} }],
+    ["option keys", { ...good, keys: new Map() }],
+    ["option keys", { ...good, keys: [servicePublicPem] }],
+    ["option keys", { ...good, keys: servicePublicPem }],
+    ['option keys, keyid "a"', { ...good, keys: { a: "" } }],
+    ['option keys, keyid "a"', { ...good, keys: { a: undefined } }],
+    ['option keys, keyid "a"', { ...good, keys: { a: serviceKey } }],
+    ["another keyid", { ...good, keys: { a: importVerificationKey("b", servicePublicPem) } }],
+    ["option nonces", { keys: good.keys }],
+    ["option nonces", { ...good, nonces: {} }],
+    ["option nonces", { ...good, nonces: null }],
+    ["option requiredComponents", { ...good, requiredComponents: [] }],
+    ["option requiredComponents", { ...good, requiredComponents: ["Content-Digest"] }],
+    ["option requiredComponents", { ...good, requiredComponents: ["@status"] }],
+    ["option requiredComponents", { ...good, requiredComponents: "@method" }],
+    ["option algorithms", { ...good, algorithms: [] }],
+    ["option algorithms", { ...good, algorithms: ["hmac-sha256"] }],
+    ["option windowSeconds", { ...good, windowSeconds: 0 }],
+    ["option windowSeconds", { ...good, windowSeconds: "60" }],
+    ["option clockSkewSeconds", { ...good, clockSkewSeconds: -1 }],
+    ["option pathPrefix", { ...good, pathPrefix: "payments" }],
+    ["option pathPrefix", { ...good, pathPrefix: "/payments/" }],
+    ["option pathPrefix", { ...good, pathPrefix: "/a/../b" }],
+    ["option pathPrefix", { ...good, pathPrefix: "/" }],
+    ["option origin", { ...good, origin: "pay.example" }],
+    ["option origin", { ...good, origin: "https://pay.example/" }],
+    ["option origin", { ...good, origin: "ftp://pay.example" }],
+    ["option allowUnsignedQuery", { ...good, allowUnsignedQuery: "yes" }],
+    ["option limit", { ...good, limit: "many" }],
+    ["option limit", { ...good, limit: Number.NaN }],
+    ["option storeTimeoutMs", { ...good, storeTimeoutMs: 0 }],
+    ["option clock", { ...good, clock: 5 }],
+    ["unknown option nonce", { ...good, nonce: good.nonces }],
+  ])("throw a TypeError: %s (%#)", (text, options) => {
+    expect(() => httpSignatureVerify(options as never)).toThrow(TypeError);
+    expect(() => httpSignatureVerify(options as never)).toThrow(
+      new RegExp(`^httpSignatureVerify: .*${text}`.replace(".*options", "options")),
+    );
+  });
+
+  test("name the middleware after the factory", () => {
+    expect(httpSignatureVerify(good).name).toBe("httpSignatureVerifyMiddleware");
+  });
+});
