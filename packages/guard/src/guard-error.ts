@@ -19,7 +19,7 @@ export interface GuardErrorInit {
 }
 
 /**
- * The rejection of a request by a guard: the caller's fault, or a store that did not answer.
+ * The rejection of a request by a guard: the caller's fault, or a store that did not answer. Throws a TypeError on another status.
  * Tell it apart by `code` or {@link isGuardError}; `instanceof` fails across two copies of this package.
  */
 export class GuardError extends Error {
@@ -31,6 +31,12 @@ export class GuardError extends Error {
   readonly expose: boolean = false;
 
   constructor(init: GuardErrorInit) {
+    // A refusal with a status of success would tell the caller that its order was taken.
+    if (!Number.isInteger(init.status) || init.status < 400 || init.status > 599) {
+      throw new TypeError(
+        `GuardError: status must be an integer from 400 to 599, got ${String(init.status)}`,
+      );
+    }
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
     this.name = "GuardError";
     this.status = init.status;

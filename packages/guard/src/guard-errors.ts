@@ -1,5 +1,8 @@
-import { STATUS_CODES, type OutgoingHttpHeaders } from "node:http";
+import { STATUS_CODES, validateHeaderName, validateHeaderValue, type OutgoingHttpHeaders } from "node:http";
+import { types } from "node:util";
+import { isPromiseLike } from "./deadline.ts";
 import { isGuardError, type GuardError } from "./guard-error.ts";
+import { quoteForLog } from "./log-text.ts";
 import { assertFunction, assertKnownOptions, optionError } from "./options.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 
@@ -10,7 +13,7 @@ export interface GuardErrorsOptions {
    * Mount the guards with `app.use` or `app.all`: `app.post` alone lets Express answer OPTIONS. Default false.
    */
   readonly hide?: boolean | undefined;
-  /** Called once for each error answered here, before the answer. Its own throw becomes a process warning. */
+  /** Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. */
   readonly onReject?: ((error: unknown, req: GuardRequest) => void) | undefined;
   /**
    * Header fields of every 401, for example `{ "Want-Content-Digest": "sha-256=10" }`. Of a 401's own header fields only
@@ -28,7 +31,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   const { hide = false, onReject } = options;
   if (typeof hide !== "boolean") throw optionError("guardErrors", "hide", "true or false", hide);
   if (onReject !== undefined) assertFunction("guardErrors", "onReject", onReject);
-  const unauthorizedHeaders = { ...options.unauthorizedHeaders };
+  const unauthorizedHeaders = resolveHeaders(options.unauthorizedHeaders);
 
   // Express tells an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
@@ -36,7 +39,9 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       next(error);
     } else if (hide) {
       report(onReject, error, req);
-      if (onReject === undefined && !isGuardError(error)) warn(error);
+      if (onReject === undefined && !isGuardError(error)) warn("hid an error", error);
+      // A status that a failing handler left behind would show in a custom 404 handler.
+      res.statusCode = 200;
       next();
     } else if (isGuardError(error)) {
       report(onReject, error, req);
@@ -47,20 +52,51 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
   };
 }
 
+function resolveHeaders(headers: unknown): OutgoingHttpHeaders {
+  if (headers === undefined) return {};
+  const expected = "an object of valid header fields";
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
+    throw optionError("guardErrors", "unauthorizedHeaders", expected, headers);
+  }
+  const resolved: OutgoingHttpHeaders = { ...headers };
+  for (const [name, value] of Object.entries(resolved)) {
+    try {
+      validateHeaderName(name);
+      for (const line of [value].flat()) validateHeaderValue(name, String(line));
+    } catch {
+      throw optionError("guardErrors", `unauthorizedHeaders[${JSON.stringify(name)}]`, expected, value);
+    }
+  }
+  return resolved;
+}
+
 function report(onReject: GuardErrorsOptions["onReject"], error: unknown, req: GuardRequest): void {
   try {
-    onReject?.(error, req);
+    const outcome: unknown = onReject?.(error, req);
+    // An async callback that rejects must not end the process as an unhandled rejection.
+    // oxlint-disable-next-line promise/prefer-await-to-then -- the answer does not wait for the callback
+    if (isPromiseLike(outcome)) outcome.then(undefined, warnOfThrow);
   } catch (thrown) {
-    warn(thrown);
+    warnOfThrow(thrown);
   }
 }
 
-function warn(error: unknown): void {
-  process.emitWarning(
-    error instanceof Error
-      ? error
-      : new Error("guardErrors met a thrown value that is no Error", { cause: error }),
-  );
+function warnOfThrow(thrown: unknown): void {
+  warn("caught what onReject threw", thrown);
+}
+
+function warn(what: string, error: unknown): void {
+  const isError = types.isNativeError(error);
+  // The message can quote the request, so it is escaped; the stack repeats it in front of its frames.
+  const text = isError ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
+  const frames = isError ? framesOf(error) : "";
+  process.emitWarning(`guardErrors ${what}: ${text}`, frames === "" ? {} : { detail: frames });
+}
+
+function framesOf(error: Error): string {
+  const { stack = "", message } = error;
+  const at = stack.indexOf(message);
+  return at < 0 ? "" : stack.slice(at + message.length).trimStart();
 }
 
 const unauthorizedBody = problemBody(401, undefined, {});
