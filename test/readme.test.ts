@@ -1,0 +1,40 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "@jest/globals";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+const packages = readdirSync(join(root, "packages"));
+const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
+
+describe.each(packages)("the README of %s", (name) => {
+  const readme = read("packages", name, "README.md");
+
+  test("shows the compiled example, to the letter", () => {
+    const [, shown] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
+    expect(shown).toBe(read("examples", "snippets", "src", `${name}.ts`));
+  });
+
+  test("has at most 150 lines", () => {
+    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+  });
+
+  test("stands in the table of packages", () => {
+    expect(read("README.md")).toContain(`[${name}](packages/${name})`);
+  });
+});
+
+test.each(["README.md", "CONTRIBUTING.md", ...packages.map((name) => `packages/${name}/README.md`)])(
+  "the relative links of %s lead somewhere",
+  (file) => {
+    const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, target = ""]) => target);
+    const broken = links.filter(
+      (target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(file), target)),
+    );
+    expect(broken).toEqual([]);
+  },
+);
+
+test.each(packages)("the example of %s loads", async (name) => {
+  await expect(import(`../examples/snippets/dist/${name}.js`)).resolves.toBeDefined();
+});
