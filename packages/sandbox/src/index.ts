@@ -1,0 +1,28 @@
+export { generateKeyPair, importPrivateKey, type KeyPairOptions, type SigningKeyPair } from "./key-pair.ts";
+export { KeyFileError, writeKeyFiles, type KeyFileOptions, type KeyFiles } from "./key-files.ts";
+export {
+  createPayoutInstruction,
+  sampleBusiness,
+  type PayoutInstruction,
+  type PayoutInstructionOptions,
+} from "./payout-instruction.ts";
+export {
+  buildPayoutRequest,
+  type PayoutRequest,
+  type PayoutRequestOptions,
+  type PayoutSignature,
+} from "./payout-request.ts";
+export { tamperedParts, type TamperedPart } from "./tamper.ts";
+export { sendPayout, type PayoutAnswer, type SendOptions } from "./send-payout.ts";
+export { PayoutSendError, type SendErrorCode } from "./send-error.ts";
+export {
+  planPayout,
+  runPayoutPlan,
+  type PayoutOutcome,
+  type PayoutPlan,
+  type PayoutPlanOptions,
+  type PayoutReport,
+  type PayoutStep,
+  type PayoutVariant,
+} from "./payout-plan.ts";
+export { explainStatus, matchesStatus, type StatusPattern } from "./status.ts";

@@ -1,0 +1,109 @@
+import { mkdirSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { SigningKeyPair } from "./key-pair.ts";
+import { messageOf } from "./thrown.ts";
+
+/** Where {@link writeKeyFiles} put things. */
+export interface KeyFiles {
+  /** `<keyid>.private.pem`, readable by its owner alone. */
+  readonly privateKeyFile: string;
+  /** `<keyid>.public.pem`. */
+  readonly publicKeyFile: string;
+  /** `keys.json`: a JSON object from keyid to public key, as a platform loads it. */
+  readonly keysFile: string;
+}
+
+/** Options of {@link writeKeyFiles}. */
+export interface KeyFileOptions {
+  /** Directory of the files; created when missing. */
+  readonly directory: string;
+  /** Replace files and the entry of `keys.json` that bear the same keyid. Default false. */
+  readonly force?: boolean | undefined;
+}
+
+/** The key files were not written; the message says why and what to do. */
+export class KeyFileError extends Error {
+  override readonly name: string = "KeyFileError";
+}
+
+// No separator, no leading dot or dash: the keyid becomes a file name. `__proto__` starts with no letter or digit either.
+const fileSafeKeyid = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/**
+ * Writes a key pair as two PEM files and enters the public key into `keys.json`, keeping what is in there. Nothing is
+ * written when something of that keyid exists and `force` is not set. Throws a KeyFileError.
+ */
+export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }: KeyFileOptions): KeyFiles {
+  assertFileSafeKeyid(pair.keyid);
+  const files: KeyFiles = {
+    privateKeyFile: join(directory, `${pair.keyid}.private.pem`),
+    publicKeyFile: join(directory, `${pair.keyid}.public.pem`),
+    keysFile: join(directory, "keys.json"),
+  };
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const keys = readKeys(files.keysFile);
+    if (!force) refuseToReplace(files, keys, pair.keyid);
+    replaceFile(files.privateKeyFile, pair.privateKeyPem, 0o600);
+    replaceFile(files.publicKeyFile, pair.publicKeyPem, 0o644);
+    replaceFile(
+      files.keysFile,
+      `${JSON.stringify({ ...keys, [pair.keyid]: pair.publicKeyPem }, undefined, 2)}\n`,
+      0o644,
+    );
+  } catch (error) {
+    if (error instanceof KeyFileError) throw error;
+    throw new KeyFileError(`cannot write the key files: ${messageOf(error)}`, { cause: error });
+  }
+  return files;
+}
+
+/** Throws a KeyFileError when a keyid is unfit to name files, for example because it holds a path separator. */
+export function assertFileSafeKeyid(keyid: string): void {
+  if (fileSafeKeyid.test(keyid)) return;
+  throw new KeyFileError(
+    "keyid must be 1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit, " +
+      "because it names the files",
+  );
+}
+
+function readKeys(file: string): Record<string, unknown> {
+  if (!exists(file)) return {};
+  let keys: unknown;
+  try {
+    keys = JSON.parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new KeyFileError(`${file} exists and is not readable as JSON; move it away`, { cause: error });
+  }
+  if (!isObject(keys)) throw new KeyFileError(`${file} exists and holds no JSON object; move it away`);
+  return keys;
+}
+
+function refuseToReplace(files: KeyFiles, keys: Record<string, unknown>, keyid: string): void {
+  const taken = [files.privateKeyFile, files.publicKeyFile].find(exists);
+  if (taken !== undefined) throw new KeyFileError(`${taken} exists; --force replaces it`);
+  if (Object.hasOwn(keys, keyid)) {
+    throw new KeyFileError(`${files.keysFile} already has a key named ${keyid}; --force replaces it`);
+  }
+}
+
+// A new file and a rename: the mode is the one given here, a symbolic link is replaced and not followed, and a reader
+// of keys.json never sees half of it.
+function replaceFile(file: string, text: string, mode: number): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    writeFileSync(temporary, text, { flag: "wx", mode });
+    renameSync(temporary, file);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+}
+
+function exists(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,171 @@
+import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } from "./payout-request.ts";
+import { PayoutSendError } from "./send-error.ts";
+import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-payout.ts";
+import { matchesStatus, type StatusPattern } from "./status.ts";
+
+/** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
+export type PayoutVariant =
+  | "plain"
+  | "tamper-body"
+  | "tamper-digest"
+  | "tamper-signature"
+  | "tamper-path"
+  | "expired"
+  | "future"
+  | "replay"
+  | "duplicate"
+  | "concurrent";
+
+/** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
+export interface PayoutPlanOptions {
+  /** Default `plain`. */
+  readonly variant?: PayoutVariant | undefined;
+  readonly request: Omit<PayoutRequestOptions, "created" | "expires" | "nonce" | "tamper">;
+  /** Statuses that count as expected for the last request (of `concurrent`: for each). Default by variant. */
+  readonly expect?: readonly StatusPattern[] | undefined;
+  /** Number of requests of the variant `concurrent`. Default 2. */
+  readonly count?: number | undefined;
+  /** Unix seconds. Default the system's clock. */
+  readonly clock?: (() => number) | undefined;
+}
+
+/** One request of a plan. */
+export interface PayoutStep {
+  readonly name: string;
+  /** Builds the request at the time of sending, so that its signature is fresh. */
+  readonly build: () => PayoutRequest;
+  readonly expected: readonly StatusPattern[];
+}
+
+/** What is sent for one variant. */
+export interface PayoutPlan {
+  readonly variant: PayoutVariant;
+  readonly steps: readonly PayoutStep[];
+  /** Send all steps at the same time, and accept one 2xx at most. */
+  readonly atOnce: boolean;
+  /** Of requests sent at once, exactly one must be acknowledged. */
+  readonly onePaid: boolean;
+}
+
+/** What became of one step: an answer, or the error that kept it away. */
+export interface PayoutOutcome {
+  readonly name: string;
+  readonly request: PayoutRequest;
+  readonly expected: readonly StatusPattern[];
+  readonly asExpected: boolean;
+  readonly answer: PayoutAnswer | undefined;
+  readonly error: PayoutSendError | undefined;
+}
+
+/** What became of a plan. */
+export interface PayoutReport {
+  readonly variant: PayoutVariant;
+  readonly asExpected: boolean;
+  /** Whether every request got an answer. */
+  readonly reached: boolean;
+  readonly outcomes: readonly PayoutOutcome[];
+}
+
+const acknowledged: readonly StatusPattern[] = ["2xx"];
+const refused: readonly StatusPattern[] = ["401"];
+const alreadyProcessed: readonly StatusPattern[] = ["409"];
+const wonOrLost: readonly StatusPattern[] = ["2xx", "409", "503"];
+
+// Further off than the window of 60 s and the tolerated skew of 30 s together.
+const offsetSeconds = 120;
+
+/** Lays out the requests of a variant. Throws what {@link buildPayoutRequest} throws, before anything is sent. */
+export function planPayout(options: PayoutPlanOptions): PayoutPlan {
+  const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;
+  const build = (changes: Partial<PayoutRequestOptions> = {}, offset = 0): PayoutRequest =>
+    buildPayoutRequest({ ...request, ...changes, created: clock() + offset });
+  const first = build();
+  const only = (built: PayoutRequest, expected: readonly StatusPattern[]): PayoutPlan =>
+    planOf(variant, [{ name: variant, build: () => built, expected: expect ?? expected }]);
+  const thenAgain = (again: () => PayoutRequest, expected: readonly StatusPattern[]): PayoutPlan =>
+    planOf(variant, [
+      { name: "first", build: () => first, expected: acknowledged },
+      { name: variant, build: again, expected: expect ?? expected },
+    ]);
+
+  switch (variant) {
+    case "plain":
+      return only(first, acknowledged);
+    case "tamper-body":
+      return only(build({ tamper: "body" }), refused);
+    case "tamper-digest":
+      return only(build({ tamper: "digest" }), refused);
+    case "tamper-signature":
+      return only(build({ tamper: "signature" }), refused);
+    case "tamper-path":
+      return only(build({ tamper: "path" }), refused);
+    case "expired":
+      return only(build({}, -offsetSeconds), refused);
+    case "future":
+      return only(build({}, offsetSeconds), refused);
+    case "replay":
+      return thenAgain(() => first, refused);
+    case "duplicate":
+      return thenAgain(build, alreadyProcessed);
+    case "concurrent": {
+      const expected = expect ?? wonOrLost;
+      const steps = Array.from({ length: count }, (_, index) => ({ name: `${index + 1}`, build, expected }));
+      return { variant, steps, atOnce: true, onePaid: expect === undefined };
+    }
+    default:
+      throw new TypeError("planPayout: option variant is none of the known variants");
+  }
+}
+
+/**
+ * Sends the requests of a plan and compares the answers with what is expected. A request that gets no answer ends a plan of several
+ * steps; it is in the report, not thrown.
+ */
+export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {}): Promise<PayoutReport> {
+  const outcomes: PayoutOutcome[] = [];
+  if (plan.atOnce) {
+    outcomes.push(...(await Promise.all(plan.steps.map((step) => runStep(step, options)))));
+  } else {
+    for (const step of plan.steps) {
+      // oxlint-disable-next-line no-await-in-loop -- the second request is the repetition of an answered one
+      const outcome = await runStep(step, options);
+      outcomes.push(outcome);
+      if (outcome.error !== undefined) break;
+    }
+  }
+  const paid = outcomes.filter(
+    ({ answer }) => answer !== undefined && matchesStatus(answer.status, acknowledged),
+  );
+  return {
+    variant: plan.variant,
+    asExpected: outcomes.every((outcome) => outcome.asExpected) && (!plan.onePaid || paid.length === 1),
+    reached: outcomes.every((outcome) => outcome.error === undefined),
+    outcomes,
+  };
+}
+
+async function runStep({ name, build, expected }: PayoutStep, options: SendOptions): Promise<PayoutOutcome> {
+  const request = build();
+  try {
+    const answer = await sendPayout(request, options);
+    return {
+      name,
+      request,
+      expected,
+      asExpected: matchesStatus(answer.status, expected),
+      answer,
+      error: undefined,
+    };
+  } catch (error) {
+    if (!(error instanceof PayoutSendError)) throw error;
+    return { name, request, expected, asExpected: false, answer: undefined, error };
+  }
+}
+
+function planOf(variant: PayoutVariant, steps: readonly PayoutStep[]): PayoutPlan {
+  return { variant, steps, atOnce: false, onePaid: false };
+}
+
+function systemClock(): number {
+  return Math.floor(Date.now() / 1000);
+}

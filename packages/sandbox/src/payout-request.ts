@@ -1,0 +1,159 @@
+import { randomUUID, type KeyObject } from "node:crypto";
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import { createContentDigest } from "@countersign/content-digest";
+import { sign } from "@countersign/http-message-signatures";
+import { importPrivateKey } from "./key-pair.ts";
+import { assertTarget, parsePayoutUrl } from "./payout-url.ts";
+import { tamperBody, tamperedParts, tamperPath, tamperSignature, type TamperedPart } from "./tamper.ts";
+
+/** What {@link buildPayoutRequest} makes a signed request from. Give either `body` or `bodyText`. */
+export interface PayoutRequestOptions {
+  /** Where to send it. Its path and query are signed, and sent, exactly as given. */
+  readonly url: string;
+  /** Any JSON value; serialised by JSON.stringify. */
+  readonly body?: unknown;
+  /** The body itself, sent byte for byte. */
+  readonly bodyText?: string | Uint8Array | undefined;
+  /** Ed25519 private key, as PKCS#8 PEM or KeyObject. A KeyObject saves the parsing. */
+  readonly privateKey: KeyObject | string;
+  readonly keyid: string;
+  /** Unix seconds. Default now. */
+  readonly created?: number | undefined;
+  /** Unix seconds. Default `created` + 60. */
+  readonly expires?: number | undefined;
+  /** Default a random UUID: a new one for every attempt. */
+  readonly nonce?: string | undefined;
+  /** Covered components in order. Default `@method`, `@path`, `content-type`, `content-digest`. */
+  readonly components?: readonly string[] | undefined;
+  /** Default `sig1`. */
+  readonly label?: string | undefined;
+  /** Further header fields; `Content-Type`, `Content-Digest` and `Host` replace the computed ones before signing. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The request target on the wire, when it is to differ from the signed one of `url`. */
+  readonly target?: string | undefined;
+  /** Spoils one part of the signed request. Default none. */
+  readonly tamper?: TamperedPart | undefined;
+}
+
+/** A request that is ready to be sent, once or many times. */
+export interface PayoutRequest {
+  readonly method: "POST";
+  readonly url: string;
+  /** The request target on the wire. */
+  readonly target: string;
+  /** All header fields but Host and Content-Length, which the sender adds. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodyBytes: Buffer;
+  /** What was signed; the nonce is spent as soon as the platform accepted it once. */
+  readonly signature: PayoutSignature;
+}
+
+/** The metadata of the signature of a {@link PayoutRequest}. */
+export interface PayoutSignature {
+  readonly keyid: string;
+  readonly created: number;
+  readonly expires: number;
+  readonly nonce: string;
+  /** The text that was signed (RFC 9421 section 2.5). */
+  readonly signatureBase: string;
+}
+
+const knownOptions: ReadonlySet<string> = new Set<keyof PayoutRequestOptions>([
+  ...(["url", "body", "bodyText", "privateKey", "keyid", "created", "expires", "nonce"] as const),
+  ...(["components", "label", "headers", "target", "tamper"] as const),
+]);
+const computedHeaders = /^(?:signature|signature-input|content-length|transfer-encoding|connection)$/i;
+
+/**
+ * Builds and signs one payout instruction. The same input gives the same request when `created` and `nonce` are given.
+ * Throws a TypeError on an option that cannot be used, a MessageSignatureError on what cannot be signed.
+ */
+export function buildPayoutRequest(options: PayoutRequestOptions): PayoutRequest {
+  assertOptions(options);
+  const { scheme, authority, target: signedTarget } = parsePayoutUrl(options.url);
+  const target = options.target ?? signedTarget;
+  assertTarget(target);
+  const body = bodyOf(options);
+  const fields = headerFields(options.headers, body);
+
+  const created = options.created ?? Math.floor(Date.now() / 1000);
+  const metadata = {
+    keyid: options.keyid,
+    created,
+    expires: options.expires ?? created + 60,
+    nonce: options.nonce ?? randomUUID(),
+  };
+  const { signatureInput, signature, signatureBase } = sign(
+    {
+      method: "POST",
+      target: options.tamper === "path" ? tamperPath(signedTarget) : signedTarget,
+      rawHeaders: [...fields].flat(),
+      scheme,
+      authority: valueOf(fields, "host") ?? authority,
+    },
+    {
+      ...metadata,
+      key: importPrivateKey(options.privateKey),
+      components: options.components,
+      label: options.label,
+    },
+  );
+  fields.set("Signature-Input", signatureInput);
+  fields.set("Signature", options.tamper === "signature" ? tamperSignature(signature) : signature);
+
+  const changesBody = options.tamper === "body" || options.tamper === "digest";
+  const bodyBytes = changesBody ? tamperBody(body) : body;
+  if (options.tamper === "digest") setField(fields, "Content-Digest", createContentDigest(bodyBytes));
+  return {
+    method: "POST",
+    url: options.url,
+    target,
+    headers: Object.fromEntries(fields),
+    bodyBytes,
+    signature: { ...metadata, signatureBase },
+  };
+}
+
+function assertOptions(options: PayoutRequestOptions): void {
+  const unknown = Object.keys(options).find((key) => !knownOptions.has(key));
+  if (unknown !== undefined) throw new TypeError(`buildPayoutRequest: unknown option ${unknown}`);
+  if ((options.body === undefined) === (options.bodyText === undefined)) {
+    throw new TypeError("buildPayoutRequest: give either option body or option bodyText");
+  }
+  if (options.tamper !== undefined && !tamperedParts.includes(options.tamper)) {
+    throw new TypeError(`buildPayoutRequest: option tamper must be one of ${tamperedParts.join(", ")}`);
+  }
+}
+
+function bodyOf({ body, bodyText }: PayoutRequestOptions): Buffer {
+  if (bodyText === undefined) return Buffer.from(JSON.stringify(body), "utf8");
+  return typeof bodyText === "string" ? Buffer.from(bodyText, "utf8") : Buffer.from(bodyText);
+}
+
+function headerFields(given: Readonly<Record<string, string>> = {}, body: Buffer): Map<string, string> {
+  const fields = new Map([
+    ["Content-Type", "application/json"],
+    ["Content-Digest", createContentDigest(body)],
+  ]);
+  for (const [name, value] of Object.entries(given)) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    if (computedHeaders.test(name))
+      throw new TypeError(`the header field ${name} is computed and cannot be given`);
+    setField(fields, name, value);
+  }
+  return fields;
+}
+
+// Header names are case-insensitive: a second spelling replaces the first instead of being sent beside it.
+function setField(fields: Map<string, string>, name: string, value: string): void {
+  fields.set(spellingOf(fields, name) ?? name, value);
+}
+
+function valueOf(fields: Map<string, string>, name: string): string | undefined {
+  return fields.get(spellingOf(fields, name) ?? name);
+}
+
+function spellingOf(fields: Map<string, string>, name: string): string | undefined {
+  return [...fields.keys()].find((known) => known.toLowerCase() === name.toLowerCase());
+}

@@ -1,0 +1,61 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
+import { keygenCommand } from "./commands/keygen.ts";
+import { payoutCommand } from "./commands/payout.ts";
+import { KeyFileError } from "./key-files.ts";
+import { messageOf } from "./thrown.ts";
+
+const commands = [keygenCommand, payoutCommand];
+
+/** Runs the `countersign` command line and returns its exit code. Never throws. */
+export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
+  let exitCode: ExitCode = exitCodes.asExpected;
+  const program = createProgram(io, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync(args, { from: "user" });
+    return exitCode;
+  } catch (error) {
+    return exitCodeOf(error, io);
+  }
+}
+
+function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const program = new Command("countersign")
+    .description(
+      "plays the lending service towards a platform: makes keys, signs and sends payout instructions",
+    )
+    .version(packageVersion())
+    .addHelpText("after", "\nExample:\n  countersign keygen --keyid test && countersign payout --help\n");
+  for (const create of commands) program.addCommand(create(io, finish));
+  for (const command of [program, ...program.commands]) {
+    command
+      .exitOverride()
+      .showSuggestionAfterError(false)
+      .configureOutput({ writeOut: io.writeOut, writeErr: io.writeError });
+  }
+  return program;
+}
+
+function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
+  if (error instanceof CommanderError) {
+    // Commander has written its own line; help and version that were asked for are no error.
+    return error.exitCode === 0 ? exitCodes.asExpected : exitCodes.usage;
+  }
+  if (error instanceof UsageError || error instanceof KeyFileError) {
+    io.writeError(`error: ${error.message}\n`);
+    return exitCodes.usage;
+  }
+  io.writeError(`countersign failed: ${error instanceof Error ? error.stack : messageOf(error)}
+`);
+  return exitCodes.internal;
+}
+
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
+  const version =
+    typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : undefined;
+  return typeof version === "string" ? version : "unknown";
+}

@@ -1,0 +1,37 @@
+/** A status such as `401`, or a class such as `2xx`. */
+export type StatusPattern = string;
+
+const pattern = /^[1-5](?:[0-9]{2}|xx)$/;
+
+/** Reads a comma list such as `200,409` or `2xx`; undefined when it is none. */
+export function parseStatusPatterns(text: string): readonly StatusPattern[] | undefined {
+  const patterns = text.split(",").map((part) => part.trim());
+  return patterns.every((part) => pattern.test(part)) ? patterns : undefined;
+}
+
+/** Whether `status` is one of the patterns. */
+export function matchesStatus(status: number, patterns: readonly StatusPattern[]): boolean {
+  const text = String(status);
+  return patterns.some((part) => part === text || (part.endsWith("xx") && part.charAt(0) === text.charAt(0)));
+}
+
+const meanings: ReadonlyMap<number, string> = new Map([
+  [400, "validation error: the instruction itself is refused, for example an IBAN of no registered business"],
+  [401, "refused: signature, digest, time, nonce, keyid or IP address; the answer does not say which"],
+  [404, "no payout endpoint at this path"],
+  [409, "already processed: this idempotency_key was paid before, and no second payment is executed"],
+  [413, "the body is larger than the platform accepts"],
+  [415, "the media type or content encoding of the body is not accepted"],
+  [503, "in doubt: retry later with the same idempotency_key and a fresh nonce"],
+]);
+
+/** What a status of the payout endpoint tells the sender, in one line. */
+export function explainStatus(status: number): string {
+  if (matchesStatus(status, ["2xx"])) return "acknowledged: the platform will process the payment";
+  const meaning = meanings.get(status);
+  if (meaning !== undefined) return meaning;
+  if (matchesStatus(status, ["3xx"])) return "a redirect, which a signed request does not follow";
+  return matchesStatus(status, ["5xx"])
+    ? "a fault of the platform: whether it paid is unknown; retry with the same idempotency_key"
+    : "no status that the payout interface knows";
+}

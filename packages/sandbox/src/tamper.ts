@@ -1,0 +1,40 @@
+/** What is changed after signing; with `path`, the signature is made for another path than the one that is sent. */
+export type TamperedPart = "body" | "digest" | "signature" | "path";
+
+/** All tampered parts, in the order of the documentation. */
+export const tamperedParts: readonly TamperedPart[] = ["body", "digest", "signature", "path"];
+
+/**
+ * Changes one byte so that JSON stays JSON: the last digit below nine goes up by one. A body without such a digit gets a
+ * space at its end. A receiver that does not compare the bytes has no other reason to refuse it.
+ */
+export function tamperBody(body: Buffer): Buffer {
+  const index = lastDigitBelowNine(body);
+  if (index === -1) return Buffer.concat([body, Buffer.from(" ")]);
+  const changed = Buffer.from(body);
+  changed.writeUInt8(body.readUInt8(index) + 1, index);
+  return changed;
+}
+
+function lastDigitBelowNine(body: Buffer): number {
+  for (let index = body.length - 1; index >= 0; index -= 1) {
+    const byte = body.readUInt8(index);
+    if (byte >= 0x30 && byte <= 0x38) return index;
+  }
+  return -1;
+}
+
+/** Turns one bit of the first byte sequence in a Signature field; its base64 stays well-formed. */
+export function tamperSignature(field: string): string {
+  return field.replace(/:([A-Za-z0-9+/=]+):/, (_match, base64: string) => {
+    const bytes = Buffer.from(base64, "base64");
+    bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
+    return `:${bytes.toString("base64")}:`;
+  });
+}
+
+/** Another path than the given one, for a signature that was made for a different endpoint. */
+export function tamperPath(target: string): string {
+  const [path = "", ...query] = target.split("?");
+  return [path.endsWith("/") ? `${path}other` : `${path}/other`, ...query].join("?");
+}

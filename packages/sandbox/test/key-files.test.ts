@@ -1,0 +1,111 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { generateKeyPair, KeyFileError, writeKeyFiles } from "@countersign/sandbox";
+
+describe("writeKeyFiles", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "countersign-keys-"));
+  });
+  afterEach(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const keysJson = (): unknown => JSON.parse(readFileSync(join(directory, "keys.json"), "utf8"));
+
+  test("writes both halves and the entry of keys.json, the private one for its owner alone", () => {
+    const pair = generateKeyPair({ keyid: "key-1" });
+    const files = writeKeyFiles(pair, { directory });
+    expect(readFileSync(files.privateKeyFile, "utf8")).toBe(pair.privateKeyPem);
+    expect(readFileSync(files.publicKeyFile, "utf8")).toBe(pair.publicKeyPem);
+    expect(statSync(files.privateKeyFile).mode & 0o777).toBe(0o600);
+    expect(keysJson()).toEqual({ "key-1": pair.publicKeyPem });
+    expect(new Set(readdirSync(directory))).toEqual(
+      new Set(["key-1.private.pem", "key-1.public.pem", "keys.json"]),
+    );
+  });
+
+  test("creates a missing directory", () => {
+    const files = writeKeyFiles(generateKeyPair(), { directory: join(directory, "a", "b") });
+    expect(existsSync(files.keysFile)).toBe(true);
+  });
+
+  test("keeps the other keys of keys.json", () => {
+    writeFileSync(join(directory, "keys.json"), JSON.stringify({ old: "pem", jwk: { kty: "OKP" } }));
+    const pair = generateKeyPair({ keyid: "new" });
+    writeKeyFiles(pair, { directory });
+    expect(keysJson()).toEqual({ old: "pem", jwk: { kty: "OKP" }, new: pair.publicKeyPem });
+  });
+
+  test.each(["key-1.private.pem", "key-1.public.pem"])("leaves everything alone when %s exists", (file) => {
+    writeFileSync(join(directory, file), "mine");
+    expect(() => writeKeyFiles(generateKeyPair({ keyid: "key-1" }), { directory })).toThrow(KeyFileError);
+    expect(readdirSync(directory)).toEqual([file]);
+    expect(readFileSync(join(directory, file), "utf8")).toBe("mine");
+  });
+
+  test("leaves everything alone when keys.json has the keyid", () => {
+    writeFileSync(join(directory, "keys.json"), '{"key-1":"mine"}');
+    expect(() => writeKeyFiles(generateKeyPair({ keyid: "key-1" }), { directory })).toThrow("--force");
+    expect(readdirSync(directory)).toEqual(["keys.json"]);
+  });
+
+  test("replaces all three by force and narrows the mode of the private key", () => {
+    writeFileSync(join(directory, "key-1.private.pem"), "old", { mode: 0o644 });
+    writeFileSync(join(directory, "keys.json"), '{"key-1":"old","other":"kept"}');
+    const pair = generateKeyPair({ keyid: "key-1" });
+    const { privateKeyFile } = writeKeyFiles(pair, { directory, force: true });
+    expect(readFileSync(privateKeyFile, "utf8")).toBe(pair.privateKeyPem);
+    expect(statSync(privateKeyFile).mode & 0o777).toBe(0o600);
+    expect(keysJson()).toEqual({ "key-1": pair.publicKeyPem, other: "kept" });
+  });
+
+  test("replaces a symbolic link by force instead of writing where it points", () => {
+    const elsewhere = join(directory, "elsewhere");
+    writeFileSync(elsewhere, "untouched");
+    symlinkSync(elsewhere, join(directory, "key-1.private.pem"));
+    writeKeyFiles(generateKeyPair({ keyid: "key-1" }), { directory, force: true });
+    expect(readFileSync(elsewhere, "utf8")).toBe("untouched");
+  });
+
+  test.each([
+    ["a list", "[]"],
+    ["null", "null"],
+    ["no JSON", "{"],
+  ])("refuses a keys.json that is %s, even by force", (_name, text) => {
+    writeFileSync(join(directory, "keys.json"), text);
+    expect(() => writeKeyFiles(generateKeyPair(), { directory, force: true })).toThrow("move it away");
+    expect(readdirSync(directory)).toEqual(["keys.json"]);
+  });
+
+  test.each([
+    ["a path separator", "../key"],
+    ["a backslash", "a\\b"],
+    ["a leading dot", ".key"],
+    ["a leading dash", "-key"],
+    ["a prototype name", "__proto__"],
+    ["white space", "key 1"],
+    ["65 characters", "k".repeat(65)],
+  ])("refuses a keyid with %s", (_name, keyid) => {
+    expect(() => writeKeyFiles(generateKeyPair({ keyid }), { directory })).toThrow(KeyFileError);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  test("says why the files cannot be written", () => {
+    writeFileSync(join(directory, "file"), "");
+    expect(() => writeKeyFiles(generateKeyPair(), { directory: join(directory, "file") })).toThrow(
+      /^cannot write the key files: /,
+    );
+  });
+});

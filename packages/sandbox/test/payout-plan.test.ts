@@ -1,0 +1,171 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import {
+  createPayoutInstruction,
+  generateKeyPair,
+  planPayout,
+  runPayoutPlan,
+  type PayoutPlanOptions,
+  type PayoutReport,
+  type PayoutRequest,
+  type PayoutVariant,
+} from "@countersign/sandbox";
+import { startPlatform, type TestPlatform } from "./platform.ts";
+
+const pair = generateKeyPair();
+let platform: TestPlatform;
+
+beforeAll(async () => {
+  platform = await startPlatform({ [pair.keyid]: pair.publicKeyPem });
+});
+beforeEach(() => {
+  platform.received.length = 0;
+});
+afterAll(() => platform.close());
+
+function optionsOf(changes: Partial<PayoutPlanOptions> = {}): PayoutPlanOptions {
+  const body = createPayoutInstruction();
+  return {
+    request: { url: platform.url, body, privateKey: pair.privateKeyPem, keyid: pair.keyid },
+    ...changes,
+  };
+}
+
+function statuses({ outcomes }: PayoutReport): (number | undefined)[] {
+  return outcomes.map(({ answer }) => answer?.status);
+}
+
+function windowsAt(clock: () => number, variant: PayoutVariant): unknown[] {
+  return planPayout(optionsOf({ variant, clock })).steps.map(({ build }) => {
+    const { created, expires } = build().signature;
+    return [created, expires];
+  });
+}
+
+describe("runPayoutPlan against a platform that verifies on its own", () => {
+  test.each<[PayoutVariant, number[], { signatureValid: boolean; digestValid: boolean }]>([
+    ["plain", [200], { signatureValid: true, digestValid: true }],
+    ["tamper-body", [401], { signatureValid: true, digestValid: false }],
+    ["tamper-digest", [401], { signatureValid: false, digestValid: true }],
+    ["tamper-signature", [401], { signatureValid: false, digestValid: true }],
+    ["tamper-path", [401], { signatureValid: false, digestValid: true }],
+    ["expired", [401], { signatureValid: true, digestValid: true }],
+    ["future", [401], { signatureValid: true, digestValid: true }],
+    ["replay", [200, 401], { signatureValid: true, digestValid: true }],
+    ["duplicate", [200, 409], { signatureValid: true, digestValid: true }],
+  ])("%s is answered %p and spoils only what it says", async (variant, expected, found) => {
+    const report = await runPayoutPlan(planPayout(optionsOf({ variant })));
+    expect(statuses(report)).toEqual(expected);
+    expect(report).toMatchObject({ variant, asExpected: true, reached: true });
+    expect(platform.received.at(-1)).toMatchObject(found);
+    expect(platform.received.every(({ target }) => target === "/api/v1/transaction")).toBe(true);
+  });
+
+  test("expired and future lie outside the window and the skew", () => {
+    expect(windowsAt(() => 1_700_000_000, "plain")).toEqual([[1_700_000_000, 1_700_000_060]]);
+    expect(windowsAt(() => 1_700_000_000, "expired")).toEqual([[1_699_999_880, 1_699_999_940]]);
+    expect(windowsAt(() => 1_700_000_000, "future")).toEqual([[1_700_000_120, 1_700_000_180]]);
+  });
+
+  test("replay repeats the nonce; duplicate repeats the body under a fresh nonce", async () => {
+    await runPayoutPlan(planPayout(optionsOf({ variant: "replay" })));
+    await runPayoutPlan(planPayout(optionsOf({ variant: "duplicate" })));
+    const [first, replay, paid, duplicate] = platform.received;
+    expect(replay?.rawHeaders).toEqual(first?.rawHeaders);
+    expect(duplicate?.body).toEqual(paid?.body);
+    expect(duplicate?.params["nonce"]).not.toBe(paid?.params["nonce"]);
+  });
+
+  test("concurrent sends all at once and expects one acknowledgement", async () => {
+    const report = await runPayoutPlan(planPayout(optionsOf({ variant: "concurrent", count: 5 })));
+    expect(statuses(report).filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses(report).filter((status) => status === 409)).toHaveLength(4);
+    expect(new Set(platform.received.map(({ params }) => params["nonce"])).size).toBe(5);
+    expect(report.asExpected).toBe(true);
+  });
+
+  test("concurrent is not as expected when nobody is acknowledged", async () => {
+    const options = optionsOf();
+    await runPayoutPlan(planPayout(options));
+    const report = await runPayoutPlan(planPayout({ ...options, variant: "concurrent" }));
+    expect(statuses(report)).toEqual([409, 409]);
+    expect(report.asExpected).toBe(false);
+    const told = await runPayoutPlan(planPayout({ ...options, variant: "concurrent", expect: ["409"] }));
+    expect(told.asExpected).toBe(true);
+  });
+
+  test("an unknown keyid is refused", async () => {
+    const { request } = optionsOf();
+    const report = await runPayoutPlan(
+      planPayout({ request: { ...request, keyid: "nobody" }, expect: ["401"] }),
+    );
+    expect(report.asExpected).toBe(true);
+  });
+
+  test("expect judges the last request, the first of two stays 2xx", async () => {
+    const replay = optionsOf({ variant: "replay", expect: ["200"] });
+    expect((await runPayoutPlan(planPayout(replay))).outcomes.map(({ asExpected }) => asExpected)).toEqual([
+      true,
+      false,
+    ]);
+    const spent = await runPayoutPlan(planPayout({ ...replay, expect: ["409"] }));
+    expect(spent.outcomes.map(({ asExpected }) => asExpected)).toEqual([false, false]);
+  });
+
+  test("refuses an unknown variant", () => {
+    expect(() => planPayout(optionsOf({ variant: "late" as "plain" }))).toThrow(TypeError);
+  });
+});
+
+describe("runPayoutPlan against a platform that acknowledges everything", () => {
+  const server = createServer((_req, res) => res.end());
+  let url = "";
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/pay`;
+  });
+  afterAll(() => {
+    server.close();
+  });
+
+  test.each<PayoutVariant>([
+    "tamper-body",
+    "tamper-digest",
+    "tamper-signature",
+    "tamper-path",
+    "expired",
+    "future",
+    "replay",
+    "duplicate",
+    "concurrent",
+  ])("%s is not as expected", async (variant) => {
+    const { request } = optionsOf();
+    const report = await runPayoutPlan(planPayout({ request: { ...request, url }, variant }));
+    expect(report).toMatchObject({ asExpected: false, reached: true });
+  });
+});
+
+describe("runPayoutPlan without a platform", () => {
+  test("reports the error and does not go on to the second request", async () => {
+    const { request } = optionsOf();
+    const plan = planPayout({
+      request: { ...request, url: "http://platform.invalid/pay" },
+      variant: "duplicate",
+    });
+    const report = await runPayoutPlan(plan);
+    expect(report).toMatchObject({ asExpected: false, reached: false });
+    expect(report.outcomes).toHaveLength(1);
+    expect(report.outcomes[0]).toMatchObject({ answer: undefined, error: { code: "host-not-found" } });
+  });
+
+  test("throws what is no failure to send", async () => {
+    const plan = planPayout(optionsOf());
+    const request = plan.steps[0]?.build() as PayoutRequest;
+    const broken = {
+      ...plan,
+      steps: [{ name: "broken", expected: [], build: () => ({ ...request, url: "" }) }],
+    };
+    await expect(runPayoutPlan(broken)).rejects.toThrow(TypeError);
+  });
+});
