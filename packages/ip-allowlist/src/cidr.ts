@@ -34,7 +34,8 @@ export function parseRule(rule: string): AddressRange | string {
     return "a CIDR block whose host bits are zero; write its first address, or leave the prefix length out";
   }
   if (version === 4) return { family: "ipv4", first, last: first | hostBits };
-  if (prefix >= 96 && isIPv4Mapped(words)) {
+  // A prefix length below 96 has just been refused: it would leave bits of the ffff group as host bits.
+  if (isIPv4Mapped(words)) {
     const mapped = first & 0xffff_ffffn;
     return { family: "ipv4", first: mapped, last: mapped | hostBits };
   }

@@ -159,6 +159,20 @@ describe.each([
     await get(app).expect(200);
   });
 
+  test("judges a setting once, not at each request", async () => {
+    const asked: number[] = [];
+    const trust = (_address: string, hop: number): boolean => {
+      asked.push(hop);
+      return hop < 1;
+    };
+    const app = build(factory, { allow: ["198.51.100.7"] }, trust);
+    await get(app, "198.51.100.7").expect(200);
+    const afterFirst = asked.filter((hop) => hop > 1).length;
+    await get(app, "198.51.100.7").expect(200);
+    expect(afterFirst).toBeGreaterThan(0);
+    expect(asked.filter((hop) => hop > 1)).toHaveLength(afterFirst);
+  });
+
   test("judges by the setting that a mounted app inherits", async () => {
     const app = factory();
     app.set("trust proxy", "loopback");
