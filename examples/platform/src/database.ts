@@ -1,0 +1,72 @@
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
+import Database from "libsql";
+import { reasonOf, SettingError } from "./setting-error.ts";
+import type { StoreLocation } from "./setting-values.ts";
+
+/** A connection of the libsql driver. */
+export type PlatformDatabase = Database.Database;
+
+// A payout and the work that it causes are one transaction: see payout-ledger.ts.
+const schema = `
+  CREATE TABLE IF NOT EXISTS payouts (
+    idempotency_key  TEXT NOT NULL UNIQUE,
+    business_id      TEXT NOT NULL,
+    iban             TEXT NOT NULL,
+    bic              TEXT NOT NULL,
+    beneficiary_name TEXT NOT NULL,
+    reference        TEXT,
+    instruction      TEXT NOT NULL,
+    status           TEXT NOT NULL CHECK (status IN ('accepted', 'executed', 'failed')),
+    status_reason    TEXT,
+    created_at       INTEGER NOT NULL,
+    settled_at       INTEGER
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS outbox (
+    id              INTEGER PRIMARY KEY,
+    task            TEXT NOT NULL CHECK (task IN ('transfer', 'confirmation')),
+    idempotency_key TEXT NOT NULL REFERENCES payouts (idempotency_key),
+    state           TEXT NOT NULL CHECK (state IN ('due', 'done', 'dead')),
+    attempts        INTEGER NOT NULL,
+    due_at          INTEGER NOT NULL,
+    last_error      TEXT,
+    UNIQUE (idempotency_key, task)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS outbox_due ON outbox (task, due_at) WHERE state = 'due';
+`;
+
+/** One connection, and the stores of the guards on it: a payout and the end of its key can be one transaction. */
+export interface OpenedStore {
+  readonly database: PlatformDatabase;
+  readonly stores: SqliteStores;
+}
+
+/** Opens the database and creates folder, file and tables as needed. Throws a SettingError naming STORE_URL. */
+export function openStore(store: StoreLocation): OpenedStore {
+  try {
+    return open(store.kind === "memory" ? ":memory:" : preparedFile(store.file));
+  } catch (error) {
+    throw new SettingError("STORE_URL", `a database that can be opened and written (${reasonOf(error)})`);
+  }
+}
+
+function preparedFile(file: string): string {
+  const absolute = path.resolve(file);
+  mkdirSync(path.dirname(absolute), { recursive: true });
+  return absolute;
+}
+
+function open(file: string): OpenedStore {
+  const database = new Database(file);
+  try {
+    // Sets and reads back what makes a commit durable.
+    const stores = createSqliteStores({ database });
+    database.exec("PRAGMA foreign_keys = ON");
+    database.exec(schema);
+    return { database, stores };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { z } from "zod";
+import { listedIp, runCases, runPaidKeyAgain, type CaseResult } from "./demo-cases.ts";
+import { demoKeyid, prepareDemo } from "./demo-setup.ts";
+import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./demo-platform.ts";
+import { formatTable } from "./demo-table.ts";
+import { assertFreePort } from "./free-port.ts";
+import { SettingError } from "./setting-error.ts";
+import { parsePort } from "./setting-values.ts";
+import type { Environment } from "./settings.ts";
+import { onceSignalled } from "./signals.ts";
+
+const inspectedSchema = z.array(z.object({ idempotency_key: z.string() }));
+const payoutPath = "/api/v1/transaction";
+
+/** Where the demo keeps its files when it goes on serving, and from where the user's relative paths count. */
+export interface DemoPlaces {
+  readonly folder: string;
+  readonly cwd: string;
+}
+
+/**
+ * `npm start`: shows the exchange as a table, then serves until a signal. With `--once` it works in a temporary folder on any
+ * port and ends after the table. The exit code is 0 when every case was as expected.
+ */
+export async function runDemo(args: readonly string[], places: DemoPlaces): Promise<void> {
+  const unknown = args.find((arg) => arg !== "--once");
+  if (unknown !== undefined) {
+    console.error(`npm start: expected no argument or --once, got ${JSON.stringify(unknown)}`);
+    process.exitCode = 1;
+    return;
+  }
+  const running = new Set<DemoPlatform>();
+  onceSignalled(() => void stopAll(running).then(() => process.exit()));
+  try {
+    await (args.length > 0 ? demonstrateOnce(running) : demonstrateAndServe(running, places));
+  } catch (error) {
+    if (!(error instanceof DemoStartError || error instanceof SettingError)) throw error;
+    console.error(error.message);
+    process.exitCode = 1;
+  } finally {
+    await stopAll(running);
+  }
+}
+
+async function demonstrateOnce(running: Set<DemoPlatform>): Promise<void> {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-demo-"));
+  try {
+    await demonstrate(running, folder, "0");
+    await stopAll(running);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function demonstrateAndServe(running: Set<DemoPlatform>, { folder, cwd }: DemoPlaces): Promise<void> {
+  const port = parsePort("PORT", process.env["PORT"] ?? "3000");
+  // Before the key files of another demo on this port are replaced.
+  await assertFreePort(port);
+  const place = path.join(folder, String(port));
+  mkdirSync(place, { recursive: true });
+  const platform = await demonstrate(running, place, String(port));
+  console.log(instructions(platform.url, path.relative(cwd, place) || "."));
+  await platform.ended;
+}
+
+async function demonstrate(running: Set<DemoPlatform>, folder: string, port: string): Promise<DemoPlatform> {
+  const { env, key, logFile } = prepareDemo(folder);
+  const start = async (changes: Environment): Promise<DemoPlatform> => {
+    const platform = await startDemoPlatform({ ...env, ...changes }, logFile);
+    running.add(platform);
+    return platform;
+  };
+  const first = await start({ PORT: port });
+  const proxied = await start({ PORT: "0", TRUST_PROXY: "127.0.0.1", PAYOUT_ALLOWED_IPS: listedIp });
+  const target = { url: first.url + payoutPath, proxiedUrl: proxied.url + payoutPath, key };
+  const goodKey = `payout-${randomUUID()}.funding-1.business-1`;
+  const results = [...(await runCases(target, goodKey))];
+  await Promise.all([first.kill(), proxied.stop()]);
+  const second = await start({ PORT: port });
+  results.push(await runPaidKeyAgain({ ...target, url: second.url + payoutPath }, goodKey));
+  results.push(await countRows(second.url, goodKey));
+  console.log(formatTable(results));
+  if (!results.every(({ ok }) => ok)) process.exitCode = 1;
+  return second;
+}
+
+async function countRows(url: string, key: string): Promise<CaseResult> {
+  const response = await fetch(`${url}/inspect/payouts`);
+  const payouts = inspectedSchema.parse(await response.json());
+  const got = String(payouts.filter((payout) => payout.idempotency_key === key).length);
+  return { name: "payments under that key", expected: "1", got, ok: got === "1" };
+}
+
+async function stopAll(running: Set<DemoPlatform>): Promise<void> {
+  const platforms = [...running];
+  running.clear();
+  await Promise.all(platforms.map((platform) => platform.stop()));
+}
+
+function instructions(url: string, place: string): string {
+  const key = quoted(path.join(place, `${demoKeyid}.private.pem`));
+  return [
+    "",
+    `listening on ${url} (Ctrl-C ends it)`,
+    "",
+    "Send a payout by hand, from another terminal in this folder; --help shows the ways to spoil it:",
+    `  npm run countersign -- payout --url ${url}${payoutPath} --key ${key} --keyid ${demoKeyid}`,
+    "See what was paid:",
+    `  curl ${url}/inspect/payouts`,
+    "Log and database:",
+    `  ${path.join(place, "platform.log")}`,
+    `  ${path.join(place, "platform.db")}`,
+  ].join("\n");
+}
+
+function quoted(file: string): string {
+  return /^[\w./\\:-]+$/.test(file) ? file : `"${file}"`;
+}

@@ -1,0 +1,45 @@
+import { pino } from "pino";
+import { logGuards } from "./guard-log.ts";
+import { startPlatform, type Platform } from "./platform.ts";
+import { SettingError } from "./setting-error.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { onceSignalled } from "./signals.ts";
+
+const drainTimeoutMs = 10_000;
+
+async function main(): Promise<void> {
+  let settings: Settings;
+  let platform: Platform;
+  try {
+    settings = readSettings(process.env);
+    // The log goes to stderr: stdout says where the platform listens, and nothing else.
+    const logger = pino({ level: settings.logLevel }, pino.destination({ fd: 2, sync: true }));
+    logGuards(logger);
+    warnOfOpenSettings(settings, (text) => logger.warn(text));
+    platform = await startPlatform(settings, { logger });
+    onceSignalled((signal) => {
+      logger.info({ signal }, "shutting down");
+      // oxlint-disable-next-line promise/prefer-await-to-then -- the exit code is the result
+      platform.close(drainTimeoutMs).then(
+        () => process.exit(0),
+        (error: unknown) => {
+          logger.error({ err: error }, "forced shutdown");
+          process.exit(1);
+        },
+      );
+    });
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  process.stdout.write(`listening on ${platform.url}\n`);
+}
+
+function warnOfOpenSettings({ businesses, store }: Settings, warn: (text: string) => void): void {
+  if (businesses === undefined) warn("BUSINESSES is not set: payouts to unknown beneficiaries are accepted");
+  if (store.kind === "memory") warn("STORE_URL is memory: a restart forgets which keys were paid");
+}
+
+void main();

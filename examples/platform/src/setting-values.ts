@@ -1,0 +1,114 @@
+import { compileAllowlist } from "@countersign/ip-allowlist";
+import { reasonOf, SettingError } from "./setting-error.ts";
+
+/** Where the payouts, keys and nonces are kept. */
+export type StoreLocation = { readonly kind: "sqlite"; readonly file: string } | { readonly kind: "memory" };
+
+const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof logLevels)[number];
+
+/** Paths that the platform itself answers. */
+const ownPaths: readonly string[] = ["/healthz", "/readyz", "/inspect/payouts"];
+
+// The fields of the body that have a name in the interface.
+const namedFields: readonly string[] = ["idempotency_key", "business_id", "beneficiary", "amount"];
+
+// Number() would take "", " 1", "0x10" and "1e3".
+export function parsePort(variable: string, text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(port <= 65_535)) throw new SettingError(variable, "an integer from 0 to 65535", text);
+  return port;
+}
+
+export function parseHost(variable: string, text: string): string {
+  if (!/^[0-9A-Za-z.:_%-]{1,253}$/.test(text)) {
+    throw new SettingError(variable, "a host name or an IP address without port or brackets", text);
+  }
+  return text;
+}
+
+export function parseStoreUrl(variable: string, text: string): StoreLocation {
+  if (text === "memory:") return { kind: "memory" };
+  const file = /^sqlite:(?<file>.+)$/.exec(text)?.groups?.["file"];
+  if (file !== undefined && !file.startsWith(":") && !file.includes("\0")) return { kind: "sqlite", file };
+  const scheme = /^(?:redis|rediss|postgres|postgresql):/.exec(text)?.[0];
+  if (scheme !== undefined) {
+    // Such a URL may hold a password.
+    throw new SettingError(variable, `sqlite:<path> or memory: (this build does not support ${scheme})`);
+  }
+  throw new SettingError(variable, "sqlite:<path> or memory:", text);
+}
+
+// Nothing that a router or a proxy could read in two ways: no parameters, empty or dot segments, escapes, query.
+const plainPath = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/;
+
+export function parsePath(variable: string, text: string): string {
+  if (!plainPath.test(text)) {
+    throw new SettingError(
+      variable,
+      "a path such as /api/v1/transaction, of letters, digits and . _ ~ -",
+      text,
+    );
+  }
+  if (ownPaths.includes(text)) {
+    throw new SettingError(variable, `a path other than ${ownPaths.join(", ")}`, text);
+  }
+  return text;
+}
+
+export function parsePathPrefix(variable: string, text: string): string {
+  if (!plainPath.test(text)) {
+    throw new SettingError(
+      variable,
+      "a path that begins with / and does not end with it, such as /payments",
+      text,
+    );
+  }
+  return text;
+}
+
+export function parseReferenceField(variable: string, text: string): string {
+  if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(text)) {
+    throw new SettingError(variable, "the name of a body field, of letters, digits, _ and -", text);
+  }
+  if (namedFields.includes(text)) {
+    throw new SettingError(variable, `a field other than ${namedFields.join(", ")}`, text);
+  }
+  return text;
+}
+
+/** A comma list of addresses and CIDR ranges, with white space around the commas. Never empty, no empty entry. */
+export function parseAddresses(variable: string, text: string): readonly string[] {
+  const entries = text.split(",").map((entry) => entry.trim());
+  try {
+    // The allowlist's own reading of each entry: no host names, no "true", no hop counts, no host bits.
+    compileAllowlist(entries);
+  } catch (error) {
+    throw new SettingError(
+      variable,
+      `a comma list of IP addresses or CIDR ranges (${reasonOf(error)})`,
+      text,
+    );
+  }
+  return entries;
+}
+
+// The value is not shown: such a URL may hold a token.
+export function parseUrl(variable: string, text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "") {
+    throw new SettingError(variable, "an http: or https: URL without user name");
+  }
+  return url;
+}
+
+export function parseFlag(variable: string, text: string): boolean {
+  if (text !== "0" && text !== "1") throw new SettingError(variable, "1 or 0", text);
+  return text === "1";
+}
+
+export function parseLogLevel(variable: string, text: string): LogLevel {
+  const level = logLevels.find((known) => known === text);
+  if (level === undefined) throw new SettingError(variable, `one of ${logLevels.join(", ")}`, text);
+  return level;
+}

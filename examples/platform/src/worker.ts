@@ -1,0 +1,109 @@
+import { setImmediate } from "node:timers/promises";
+import { withDeadline } from "@countersign/guard";
+import type { Logger } from "pino";
+import { backoffMs, type Backoff } from "./backoff.ts";
+import type { Outbox, Task, TaskKind } from "./outbox.ts";
+
+/** Runs the tasks of one kind, one after the other. */
+export interface Worker {
+  /** Looks for work now instead of at the next poll. */
+  wake(): void;
+  /** Waits for the task that is running; the others stay in the outbox. */
+  stop(): Promise<void>;
+}
+
+/** What a {@link Worker} needs. */
+export interface WorkerOptions {
+  readonly kind: TaskKind;
+  readonly outbox: Outbox;
+  /** Does the task and marks it as finished. A throw means that its outcome is unknown: it will be run again. */
+  readonly run: (task: Task, signal: AbortSignal) => Promise<void>;
+  readonly backoff: Backoff;
+  /** After this many attempts a task is given up. */
+  readonly maxAttempts: number;
+  /** After this time `signal` of a run fires. */
+  readonly timeoutMs: number;
+  readonly pollMs: number;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+export function startWorker(options: WorkerOptions): Worker {
+  const { kind, outbox, logger, now } = options;
+  const leaseMs = 3 * options.timeoutMs;
+  const stopping = new AbortController();
+  let woken = false;
+  let interruptPause: (() => void) | undefined;
+
+  async function work(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      woken = false;
+      const task = claim();
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what a worker is for
+      await (task === undefined ? pause() : runTask(options, task));
+      // A backlog of tasks must not keep requests waiting.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await setImmediate();
+    }
+  }
+
+  function claim(): Task | undefined {
+    try {
+      return outbox.claim(kind, now(), leaseMs);
+    } catch (error) {
+      logger.error({ err: error, kind }, "the outbox cannot be read");
+      return undefined;
+    }
+  }
+
+  function pause(): Promise<void> {
+    if (woken) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, options.pollMs);
+      interruptPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  const ended = work();
+  return {
+    wake() {
+      woken = true;
+      interruptPause?.();
+    },
+    async stop() {
+      stopping.abort();
+      interruptPause?.();
+      await ended;
+    },
+  };
+}
+
+async function runTask(options: WorkerOptions, task: Task): Promise<void> {
+  const { kind, logger, outbox } = options;
+  const described = { kind, idempotencyKey: task.idempotencyKey, attempts: task.attempts };
+  try {
+    const { timeoutMs } = options;
+    const ran = options.run(task, AbortSignal.timeout(timeoutMs));
+    // Not everything that is called heeds its signal.
+    await withDeadline(ran, timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : "unknown error";
+    try {
+      if (task.attempts >= options.maxAttempts) {
+        outbox.bury(task.id, reason);
+        logger.error({ ...described, err: error }, "task given up: an operator has to look at it");
+      } else {
+        const waitMs = backoffMs(options.backoff, task.attempts, options.random());
+        outbox.retry(task.id, options.now() + waitMs, reason);
+        logger.warn({ ...described, err: error, waitMs }, "task failed, it will be tried again");
+      }
+    } catch (unwritten) {
+      // The lease of the claim brings the task back.
+      logger.error({ ...described, err: unwritten }, "the outbox cannot be written");
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
+import { makeTestKey } from "./signer.ts";
+
+const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+
+let folder: string;
+let keys: string;
+let busy: Server;
+
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "platform-main-"));
+  keys = file("keys.json", JSON.stringify({ k1: makeTestKey("k1").publicKeyPem }));
+  busy = createServer();
+  await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
+});
+
+afterEach(killAll);
+
+afterAll(async () => {
+  await new Promise((resolve) => busy.close(resolve));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function file(name: string, content: string): string {
+  const location = path.join(folder, name);
+  writeFileSync(location, content);
+  return location;
+}
+
+function start(env: Readonly<Record<string, string | undefined>> = {}): Captured {
+  const settings = { PORT: "0", STORE_URL: "memory:", PAYOUT_KEYS: keys, LOG_LEVEL: "info", ...env };
+  return capture(process.execPath, [main], { cwd: folder, env: settings });
+}
+
+describe("a start with a bad value", () => {
+  test.each<[string, () => Readonly<Record<string, string | undefined>>, RegExp]>([
+    [
+      "a port that is no number",
+      () => ({ PORT: "abc" }),
+      /^PORT: expected an integer from 0 to 65535, got "abc"\n$/,
+    ],
+    ["no keys", () => ({ PAYOUT_KEYS: undefined }), /^PAYOUT_KEYS: expected .*keygen.*\n$/],
+    [
+      "a broken key",
+      () => ({ PAYOUT_KEYS: file("bad.json", '{"k7":"no key"}') }),
+      /^PAYOUT_KEYS: .*"k7".*\n$/,
+    ],
+    ["no address", () => ({ PAYOUT_ALLOWED_IPS: "" }), /^PAYOUT_ALLOWED_IPS: expected .*\n$/],
+    [
+      "an unsupported store",
+      () => ({ STORE_URL: "redis://db" }),
+      /^STORE_URL: expected sqlite:<path> or memory:.*\n$/,
+    ],
+    [
+      "a folder for a database",
+      () => ({ STORE_URL: `sqlite:${folder}` }),
+      /^STORE_URL: expected a database .*\n$/,
+    ],
+    [
+      "a text for a database",
+      () => ({ STORE_URL: `sqlite:${keys}` }),
+      /^STORE_URL: expected a database .*\n$/,
+    ],
+    [
+      "memory in production",
+      () => ({ NODE_ENV: "production" }),
+      /^STORE_URL: expected a database .*memory.*\n$/,
+    ],
+    ["every proxy", () => ({ TRUST_PROXY: "true" }), /^TRUST_PROXY: expected a comma list .*\n$/],
+    ["a relative prefix", () => ({ PATH_PREFIX: "x" }), /^PATH_PREFIX: expected a path .*\n$/],
+    [
+      "a host of another machine",
+      () => ({ HOST: "192.0.2.1" }),
+      /^HOST: expected an address of this machine .*\n$/,
+    ],
+    [
+      "a busy port",
+      () => ({ PORT: String((busy.address() as AddressInfo).port) }),
+      /^PORT: expected a free port, \d+ is in use on 127\.0\.0\.1\n$/,
+    ],
+  ])("ends with one line about %s", async (_name, env, line) => {
+    const platform = start({ LOG_LEVEL: "silent", ...env() });
+    expect(await platform.ended).toBe(1);
+    expect(platform.stderr()).toMatch(line);
+    expect(platform.stdout()).toBe("");
+  });
+});
+
+describe("a platform", () => {
+  test("creates the folder of its database, says where it listens, and ends with 0 on SIGTERM", async () => {
+    const platform = start({ STORE_URL: "sqlite:./new/folder/platform.db" });
+    const url = await listeningUrl(platform);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(platform.stdout()).toBe(`listening on ${url}\n`);
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    expect(existsSync(path.join(folder, "new/folder/platform.db"))).toBe(true);
+    platform.child.kill("SIGTERM");
+    expect(await platform.ended).toBe(0);
+    expect(platform.stderr()).toContain("BUSINESSES is not set");
+  });
+
+  test("ends with 0 on a Ctrl-C that arrives twice", async () => {
+    const platform = start();
+    await listeningUrl(platform);
+    platform.child.kill("SIGINT");
+    platform.child.kill("SIGINT");
+    expect(await platform.ended).toBe(0);
+  });
+
+  test("writes brackets around an IPv6 address", async () => {
+    const platform = start({ HOST: "::1" });
+    const url = await listeningUrl(platform);
+    expect(url).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  });
+});

@@ -1,0 +1,254 @@
+import { connect } from "node:net";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { pino } from "pino";
+import type { BankRail } from "../src/bank-rail.ts";
+import type { ConfirmationReporter, PayoutConfirmation } from "../src/confirmation.ts";
+import { logGuards } from "../src/guard-log.ts";
+import type { PlatformPorts } from "../src/platform.ts";
+import type { Environment } from "../src/settings.ts";
+import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
+import { makeTestKey, signPayout } from "./signer.ts";
+
+const running: RunningPlatform[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((platform) => platform.end()));
+});
+
+async function run(env?: Environment, ports?: Partial<PlatformPorts>): Promise<RunningPlatform> {
+  const platform = await runPlatform(env, ports);
+  running.push(platform);
+  return platform;
+}
+
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + 5_000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error("the condition was not met in time");
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function recordingReporter(): ConfirmationReporter & { readonly reported: PayoutConfirmation[] } {
+  const reported: PayoutConfirmation[] = [];
+  return { reported, report: async (confirmation) => void reported.push(confirmation) };
+}
+
+describe("the payout route", () => {
+  test("accepts a signed payout, executes it once and reports the outcome", async () => {
+    const reporter = recordingReporter();
+    const orders: string[] = [];
+    const rail: BankRail = {
+      execute: async ({ idempotencyKey, instruction }) => {
+        orders.push(`${idempotencyKey} ${instruction}`);
+        return { status: "executed" };
+      },
+    };
+    const platform = await run({}, { reporter, rail });
+    const body = payoutBody("op.from.to");
+    const answer = await platform.send(body);
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({ status: "accepted", idempotency_key: "op.from.to" });
+    await until(() => reporter.reported.length === 1);
+    expect(reporter.reported[0]).toMatchObject({
+      idempotencyKey: "op.from.to",
+      businessId: "b-1",
+      status: "executed",
+    });
+    expect(orders).toEqual([`op.from.to ${body}`]);
+    expect(await platform.inspect()).toEqual([
+      expect.objectContaining({
+        idempotency_key: "op.from.to",
+        status: "executed",
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      }),
+    ]);
+  });
+
+  test("reports a transfer that the bank refused", async () => {
+    const reporter = recordingReporter();
+    const platform = await run({}, { reporter });
+    expect((await platform.send(payoutBody("op.from.to", "Closed Account Ltd"))).status).toBe(200);
+    await until(() => reporter.reported.length === 1);
+    expect(reporter.reported[0]).toMatchObject({ status: "failed", reason: "the account is closed" });
+  });
+
+  test("answers a paid key with 409 and pays nothing", async () => {
+    const platform = await run();
+    const body = payoutBody("op.from.to");
+    expect((await platform.send(body)).status).toBe(200);
+    expect((await platform.send(body)).status).toBe(409);
+    expect((await platform.send(body.replace("10.10", "99.99"))).status).toBe(409);
+    expect(await platform.inspect()).toHaveLength(1);
+  });
+
+  test("pays 200 identical payouts at once a single time", async () => {
+    const platform = await run();
+    const body = payoutBody("op.from.to");
+    const answers = await Promise.all(Array.from({ length: 200 }, () => platform.send(body)));
+    const statuses = answers.map(({ status }) => status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+    expect(statuses.filter((status) => status !== 200 && status !== 409 && status !== 503)).toEqual([]);
+    expect(await platform.inspect()).toHaveLength(1);
+  });
+
+  test.each<[string, string]>([
+    ["an unknown IBAN", payoutBody("op.from.to").replace("DE89370400440532013000", "GB82WEST12345698765432")],
+    ["the IBAN of another business", payoutBody("op.from.to").replace('"b-1"', '"b-2"')],
+    ["a malformed key", payoutBody("op.from")],
+  ])("refuses %s with 400", async (_name, body) => {
+    const platform = await run();
+    expect((await platform.send(body)).status).toBe(400);
+    expect(await platform.inspect()).toEqual([]);
+  });
+
+  test("pays any IBAN when no businesses are configured", async () => {
+    const platform = await run({ BUSINESSES: undefined });
+    const body = payoutBody("op.from.to").replace("DE89370400440532013000", "GB82WEST12345698765432");
+    expect((await platform.send(body)).status).toBe(200);
+  });
+
+  test("refuses an unsigned payout, a foreign key and another path with one 401", async () => {
+    const platform = await run();
+    const body = payoutBody("op.from.to");
+    const headers = { "content-type": "application/json" };
+    const unsigned = await fetch(platform.url + payoutPath, { method: "POST", headers, body });
+    const foreign = await platform.send(body, { key: makeTestKey("service-1") });
+    const elsewhere = await platform.send(body, { signedPath: "/api/v1/other" });
+    const answers = [unsigned, foreign, elsewhere];
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401]);
+    expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(1);
+    expect(await platform.inspect()).toEqual([]);
+  });
+
+  test.each([
+    ["a trailing slash", `${payoutPath}/`],
+    ["upper case", "/API/v1/transaction"],
+  ])("is another path with %s", async (_name, path) => {
+    const platform = await run();
+    expect((await platform.send(payoutBody("op.from.to"), { path })).status).toBe(404);
+  });
+
+  test("asks for the reference text under its configured name", async () => {
+    const platform = await run({ REFERENCE_FIELD: "remittance" });
+    const body = payoutBody("op.from.to");
+    expect((await platform.send(body)).status).toBe(400);
+    expect((await platform.send(body.replace('{"idem', '{"remittance":"invoice 7","idem'))).status).toBe(200);
+  });
+
+  test("is signed with the prefix that a proxy takes off", async () => {
+    const platform = await run({ PATH_PREFIX: "/payments" });
+    const body = payoutBody("op.from.to");
+    expect((await platform.send(body)).status).toBe(401);
+    expect((await platform.send(body, { signedPath: `/payments${payoutPath}` })).status).toBe(200);
+  });
+
+  test("has a configurable path", async () => {
+    const platform = await run({ PAYOUT_PATH: "/pay/out" });
+    expect((await platform.send(payoutBody("op.from.to"))).status).toBe(404);
+    expect((await platform.send(payoutBody("op.from.to"), { path: "/pay/out" })).status).toBe(200);
+  });
+
+  test.each([
+    ["an allowed address behind a trusted proxy", "127.0.0.1", "203.0.113.7", 200],
+    ["another address behind it", "127.0.0.1", "198.51.100.7", 401],
+    [
+      "an allowed address that the caller made up in front of its own",
+      "127.0.0.1",
+      "203.0.113.7, 198.51.100.7",
+      401,
+    ],
+    ["an allowed address without a trusted proxy", undefined, "203.0.113.7", 401],
+  ])("sees %s", async (_name, proxies, forwardedFor, status) => {
+    const platform = await run({ TRUST_PROXY: proxies, PAYOUT_ALLOWED_IPS: "203.0.113.7" });
+    const headers = { "x-forwarded-for": forwardedFor };
+    expect((await platform.send(payoutBody("op.from.to"), { headers })).status).toBe(status);
+  });
+});
+
+describe("the other routes", () => {
+  test("say that the platform lives and is ready, under helmet's header fields", async () => {
+    const platform = await run();
+    const health = await fetch(`${platform.url}/healthz`);
+    const ready = await fetch(`${platform.url}/readyz`);
+    expect([health.status, ready.status]).toEqual([200, 200]);
+    expect(health.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(health.headers.get("x-powered-by")).toBeNull();
+  });
+
+  test.each([undefined, "0"])("show no payouts with PLATFORM_INSPECT %s", async (inspect) => {
+    const platform = await run({ PLATFORM_INSPECT: inspect });
+    expect((await fetch(`${platform.url}/inspect/payouts`)).status).toBe(404);
+  });
+});
+
+describe("the log", () => {
+  test("has the code of a refusal, and neither body nor signature", async () => {
+    const lines: string[] = [];
+    const logger = pino({}, { write: (line: string) => lines.push(line) });
+    const end = logGuards(logger);
+    try {
+      const platform = await run({}, { logger });
+      const body = payoutBody("op.from.to");
+      const signed = signPayout(makeTestKey("service-1"), payoutPath, body);
+      await fetch(platform.url + payoutPath, { method: "POST", headers: { ...signed }, body });
+      const log = lines.join("");
+      expect(log).toContain('"guard":"httpSignatureVerify"');
+      expect(log).toContain('"status":401');
+      expect(log).toContain('"outcome":"reject"');
+      expect(log).not.toContain("DE89370400440532013000");
+      expect(log).not.toContain(signed.Signature);
+    } finally {
+      end();
+    }
+  });
+});
+
+describe("close", () => {
+  test("lets the payout that is being sent end, and takes no other", async () => {
+    const platform = await run({ STORE_URL: "memory:" });
+    const body = payoutBody("op.from.to");
+    const request = await sendHalf(platform, body);
+    const closed = platform.close(5_000);
+    await expect(fetch(`${platform.url}/healthz`)).rejects.toThrow();
+    request.sendRest();
+    const answer = await request.answer;
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answer).toMatch(/connection: close/i);
+    await closed;
+    running.splice(0);
+  });
+
+  test("cuts off a caller that never ends, and says so", async () => {
+    const platform = await run();
+    const request = await sendHalf(platform, payoutBody("op.from.to"));
+    await expect(platform.close(50)).rejects.toThrow(/still ran after 50 ms/);
+    await request.answer;
+    running.splice(0);
+  });
+});
+
+interface HalfSent {
+  readonly answer: Promise<string>;
+  sendRest(): void;
+}
+
+async function sendHalf(platform: RunningPlatform, body: string): Promise<HalfSent> {
+  const { hostname, port } = new URL(platform.url);
+  const socket = connect(Number(port), hostname).setEncoding("utf8");
+  const fields = { Host: `${hostname}:${port}`, "Content-Length": String(Buffer.byteLength(body)) };
+  const headers = { ...fields, ...signPayout(platform.key, payoutPath, body) };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  socket.write(`POST ${payoutPath} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${body.slice(0, 20)}`);
+  let text = "";
+  socket.on("data", (chunk: string) => {
+    text += chunk;
+  });
+  const answer = new Promise<string>((resolve) => {
+    socket.on("close", () => resolve(text));
+    socket.on("error", () => {});
+  });
+  // The platform has the head of the request when it has answered a later one.
+  await fetch(`${platform.url}/healthz`).then((response) => response.text());
+  return { answer, sendRest: () => void socket.write(body.slice(20)) };
+}

@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pino } from "pino";
+import { startPlatform, type Platform, type PlatformPorts } from "../src/platform.ts";
+import { readSettings, type Environment } from "../src/settings.ts";
+import { business, makeTestKey, payoutBody, signPayout, type TestKey } from "./signer.ts";
+
+export const payoutPath = "/api/v1/transaction";
+
+export interface RunningPlatform extends Platform {
+  readonly key: TestKey;
+  readonly folder: string;
+  send(body: string, changes?: SendChanges): Promise<Response>;
+  inspect(): Promise<readonly { idempotency_key: string; status: string; created_at: string }[]>;
+  end(): Promise<void>;
+}
+
+export interface SendChanges {
+  readonly path?: string;
+  readonly signedPath?: string;
+  readonly key?: TestKey;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Starts a platform on any port, with a fresh key and one business, in a folder that `end()` removes. */
+export async function runPlatform(
+  env: Environment = {},
+  ports: Partial<PlatformPorts> = {},
+): Promise<RunningPlatform> {
+  const folder = mkdtempSync(path.join(tmpdir(), "platform-"));
+  const key = makeTestKey("service-1");
+  const files = { keys: path.join(folder, "keys.json"), businesses: path.join(folder, "businesses.json") };
+  writeFileSync(files.keys, JSON.stringify({ [key.keyid]: key.publicKeyPem }));
+  writeFileSync(files.businesses, JSON.stringify([business]));
+  const settings = readSettings({
+    PORT: "0",
+    STORE_URL: "memory:",
+    PAYOUT_KEYS: files.keys,
+    BUSINESSES: files.businesses,
+    PLATFORM_INSPECT: "1",
+    ...env,
+  });
+  const platform = await startPlatform(settings, { logger: pino({ level: "silent" }), ...ports });
+  return {
+    ...platform,
+    key,
+    folder,
+    send(body, { path: sentPath = payoutPath, signedPath = sentPath, key: signer = key, headers } = {}) {
+      const signed = signPayout(signer, signedPath, body);
+      return fetch(platform.url + sentPath, { method: "POST", headers: { ...signed, ...headers }, body });
+    },
+    async inspect() {
+      const response = await fetch(`${platform.url}/inspect/payouts`);
+      return (await response.json()) as Awaited<ReturnType<RunningPlatform["inspect"]>>;
+    },
+    async end() {
+      await platform.close(5_000);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export { payoutBody };

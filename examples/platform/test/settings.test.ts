@@ -1,0 +1,234 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { SettingError } from "../src/setting-error.ts";
+import { readSettings, type Environment } from "../src/settings.ts";
+import { makeTestKey } from "./signer.ts";
+
+let folder: string;
+let good: Environment;
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "platform-settings-"));
+  good = { PAYOUT_KEYS: file("keys.json", { k1: makeTestKey("k1").publicKeyPem }) };
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: unknown): string {
+  const location = path.join(folder, name);
+  writeFileSync(location, typeof content === "string" ? content : JSON.stringify(content));
+  return location;
+}
+
+function errorOf(env: Environment): SettingError {
+  try {
+    readSettings({ ...good, ...env });
+  } catch (error) {
+    if (error instanceof SettingError) return error;
+    throw error;
+  }
+  throw new Error("the settings were accepted");
+}
+
+describe("readSettings with nothing but keys", () => {
+  test("has the documented defaults", () => {
+    const { keys, ...settings } = readSettings(good);
+    expect(settings).toEqual({
+      port: 3000,
+      host: "127.0.0.1",
+      store: { kind: "sqlite", file: "./data/platform.db" },
+      payoutPath: "/api/v1/transaction",
+      allowedIps: ["127.0.0.1", "::1"],
+      trustProxy: [],
+      pathPrefix: undefined,
+      referenceField: undefined,
+      businesses: undefined,
+      confirmationUrl: undefined,
+      inspect: false,
+      logLevel: "info",
+    });
+    expect([...keys.keys()]).toEqual(["k1"]);
+  });
+});
+
+describe("readSettings", () => {
+  test.each<[string, Environment, object]>([
+    ["any free port", { PORT: "0" }, { port: 0 }],
+    ["the highest port", { PORT: "65535" }, { port: 65_535 }],
+    ["an IPv6 host", { HOST: "::1" }, { host: "::1" }],
+    ["memory", { STORE_URL: "memory:" }, { store: { kind: "memory" } }],
+    ["an absolute file", { STORE_URL: "sqlite:/tmp/a.db" }, { store: { kind: "sqlite", file: "/tmp/a.db" } }],
+    ["a path with upper case", { PAYOUT_PATH: "/Pay/v2.1" }, { payoutPath: "/Pay/v2.1" }],
+    [
+      "spaces around commas",
+      { PAYOUT_ALLOWED_IPS: "10.0.0.0/8 , ::1" },
+      { allowedIps: ["10.0.0.0/8", "::1"] },
+    ],
+    [
+      "proxies as CIDRs",
+      { TRUST_PROXY: "127.0.0.0/8,fd00::/8" },
+      { trustProxy: ["127.0.0.0/8", "fd00::/8"] },
+    ],
+    ["a prefix", { PATH_PREFIX: "/payments" }, { pathPrefix: "/payments" }],
+    ["a reference field", { REFERENCE_FIELD: "remittance_info" }, { referenceField: "remittance_info" }],
+    [
+      "a confirmation URL",
+      { CONFIRMATION_URL: "https://a.example/b" },
+      { confirmationUrl: new URL("https://a.example/b") },
+    ],
+    ["inspection", { PLATFORM_INSPECT: "1" }, { inspect: true }],
+    ["no inspection", { PLATFORM_INSPECT: "0" }, { inspect: false }],
+    ["a quiet log", { LOG_LEVEL: "silent" }, { logLevel: "silent" }],
+  ])("takes %s", (_name, env, expected) => {
+    expect(readSettings({ ...good, ...env })).toMatchObject(expected);
+  });
+
+  test.each<[string, string, string, RegExp]>([
+    ["a word", "PORT", "abc", /^PORT: expected an integer from 0 to 65535, got "abc"$/],
+    ["a port above the last", "PORT", "65536", /integer from 0 to 65535/],
+    ["a negative port", "PORT", "-1", /integer/],
+    ["a fraction", "PORT", "80.5", /integer/],
+    ["hexadecimal", "PORT", "0x50", /integer/],
+    ["white space", "PORT", " 80", /integer/],
+    ["nothing", "PORT", "", /integer from 0 to 65535, got ""$/],
+    ["nothing", "HOST", "", /host name or an IP address/],
+    ["a URL", "HOST", "http://localhost", /host name or an IP address/],
+    [
+      "redis",
+      "STORE_URL",
+      "redis://user:secret@db",
+      /sqlite:<path> or memory: \(this build does not support redis:\)$/,
+    ],
+    ["postgres", "STORE_URL", "postgres://db", /does not support postgres:/],
+    ["an unknown scheme", "STORE_URL", "mysql://db", /sqlite:<path> or memory:/],
+    ["a path alone", "STORE_URL", "./data/platform.db", /sqlite:<path> or memory:/],
+    ["no path", "STORE_URL", "sqlite:", /sqlite:<path>/],
+    ["SQLite's own name of memory", "STORE_URL", "sqlite::memory:", /memory:/],
+    ["memory with a name", "STORE_URL", "memory:x", /memory:/],
+    ["a relative path", "PAYOUT_PATH", "api", /^PAYOUT_PATH: expected a path/],
+    ["the root", "PAYOUT_PATH", "/", /a path/],
+    ["a trailing slash", "PAYOUT_PATH", "/a/", /a path/],
+    ["an empty segment", "PAYOUT_PATH", "/a//b", /a path/],
+    ["a dot segment", "PAYOUT_PATH", "/a/../b", /a path/],
+    ["a parameter", "PAYOUT_PATH", "/:id", /a path/],
+    ["a wildcard", "PAYOUT_PATH", "/*a", /a path/],
+    ["an escape", "PAYOUT_PATH", "/%61", /a path/],
+    ["a query", "PAYOUT_PATH", "/a?b", /a path/],
+    ["a path of the platform itself", "PAYOUT_PATH", "/healthz", /other than \/healthz/],
+    [
+      "nothing",
+      "PAYOUT_ALLOWED_IPS",
+      "",
+      /^PAYOUT_ALLOWED_IPS: expected a comma list of IP addresses or CIDR ranges/,
+    ],
+    ["an empty entry", "PAYOUT_ALLOWED_IPS", "127.0.0.1,", /comma list/],
+    ["a host name", "PAYOUT_ALLOWED_IPS", "localhost", /comma list/],
+    ["a star", "PAYOUT_ALLOWED_IPS", "*", /comma list/],
+    ["everybody", "PAYOUT_ALLOWED_IPS", "0.0.0.0/0", /comma list/],
+    ["host bits", "PAYOUT_ALLOWED_IPS", "10.0.0.1/8", /comma list/],
+    ["true", "TRUST_PROXY", "true", /^TRUST_PROXY: expected a comma list/],
+    ["a hop count", "TRUST_PROXY", "2", /comma list/],
+    ["a name", "TRUST_PROXY", "loopback", /comma list/],
+    ["a prefix that is too long", "TRUST_PROXY", "10.0.0.0/33", /comma list/],
+    ["everybody", "TRUST_PROXY", "::/0", /comma list/],
+    ["nothing", "TRUST_PROXY", "", /comma list/],
+    ["a relative prefix", "PATH_PREFIX", "payments", /^PATH_PREFIX: expected a path that begins with \//],
+    ["a trailing slash", "PATH_PREFIX", "/payments/", /does not end with it/],
+    ["nothing", "PATH_PREFIX", "", /begins with \//],
+    ["nothing", "REFERENCE_FIELD", "", /^REFERENCE_FIELD: expected the name of a body field/],
+    ["a sentence", "REFERENCE_FIELD", "the text", /body field/],
+    ["a field with another meaning", "REFERENCE_FIELD", "amount", /^REFERENCE_FIELD: expected .* other than/],
+    ["a word", "CONFIRMATION_URL", "here", /^CONFIRMATION_URL: expected an http: or https: URL/],
+    ["a file", "CONFIRMATION_URL", "file:///etc/passwd", /http: or https: URL/],
+    ["credentials", "CONFIRMATION_URL", "https://u:p@a.example", /without user name/],
+    ["a word", "PLATFORM_INSPECT", "yes", /^PLATFORM_INSPECT: expected 1 or 0, got "yes"$/],
+    ["nothing", "PLATFORM_INSPECT", "", /1 or 0/],
+    ["an unknown level", "LOG_LEVEL", "loud", /^LOG_LEVEL: expected one of trace, debug, info/],
+    [
+      "no file",
+      "PAYOUT_KEYS",
+      "/nowhere/keys.json",
+      /^PAYOUT_KEYS: expected the path of a JSON file .*ENOENT/,
+    ],
+    ["no file", "BUSINESSES", "/nowhere/b.json", /^BUSINESSES: expected the path of a JSON file .*ENOENT/],
+  ])("refuses %s as %s", (_name, variable, value, message) => {
+    const error = errorOf({ [variable]: value });
+    expect(error.message).toMatch(message);
+    expect(error.variable).toBe(variable);
+    expect(error.message).not.toContain("\n");
+  });
+
+  test.each([
+    ["STORE_URL", "redis://user:hunter2@db"],
+    ["CONFIRMATION_URL", "ftp://a.example/hunter2"],
+  ])("shows no value of %s, which may hold a secret", (variable, value) => {
+    expect(errorOf({ [variable]: value }).message).not.toContain("hunter2");
+  });
+});
+
+describe("PAYOUT_KEYS", () => {
+  test("is asked for when it is not set, with the way to make one", () => {
+    expect(errorOf({ PAYOUT_KEYS: undefined }).message).toMatch(
+      /^PAYOUT_KEYS: expected .*countersign -- keygen/,
+    );
+  });
+
+  test("takes PEM, 32 bytes in base64 and JWK", () => {
+    const { privateKey, publicKeyPem } = makeTestKey("a");
+    const { x, crv, kty } = privateKey.export({ format: "jwk" });
+    const raw = Buffer.from(String(x), "base64url").toString("base64");
+    const keys = file("forms.json", { pem: publicKeyPem, raw, jwk: { kty, crv, x } });
+    expect([...readSettings({ PAYOUT_KEYS: keys }).keys.keys()]).toEqual(["pem", "raw", "jwk"]);
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ["no JSON", "-----BEGIN PUBLIC KEY-----", /holds? no JSON|is no JSON/],
+    ["a list", [], /holds no object/],
+    ["null", null, /holds no object/],
+    ["no key", {}, /holds no key/],
+    [
+      "a broken PEM",
+      { "service-1": "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----" },
+      /keyid "service-1" in/,
+    ],
+    ["a word", { k: "secret-text" }, /keyid "k" in/],
+    ["a number", { k: 1 }, /keyid "k" in/],
+    ["an RSA JWK", { k: { kty: "RSA", n: "AQAB", e: "AQAB" } }, /keyid "k" in/],
+    ["a small-order key", { k: Buffer.alloc(32).toString("base64") }, /keyid "k" in/],
+  ])("refuses %s", (name, content, message) => {
+    const error = errorOf({ PAYOUT_KEYS: file(`bad-${name}.json`, content) });
+    expect(error.message).toMatch(message);
+    expect(error.message).toMatch(/^PAYOUT_KEYS: expected /);
+    expect(error.message).not.toMatch(/\n|secret-text/);
+  });
+});
+
+describe("BUSINESSES", () => {
+  test("takes rows, with spaces in the IBAN", () => {
+    const businesses = file("b.json", [
+      { business_id: "b-1", iban: "DE89 3704 0044 0532 0130 00", name: "kept out" },
+    ]);
+    expect(readSettings({ ...good, BUSINESSES: businesses }).businesses).toEqual([
+      { businessId: "b-1", iban: "DE89370400440532013000" },
+    ]);
+  });
+
+  const row = { business_id: "b-1", iban: "DE89370400440532013000" };
+  test.each<[string, unknown, RegExp]>([
+    ["no JSON", "[", /is no JSON/],
+    ["an object", row, /holds no list/],
+    ["an empty list", [], /holds no list of at least one row/],
+    ["a row without IBAN", [row, { business_id: "b-2" }], /row 2 of .* has no valid iban/],
+    ["a row without business_id", [{ iban: row.iban }], /row 1 of .* has no valid business_id/],
+    ["an empty business_id", [{ ...row, business_id: "" }], /row 1 of .* has no valid business_id/],
+    ["a numeric business_id", [{ ...row, business_id: 7 }], /row 1 of .* has no valid business_id/],
+    ["a word for an IBAN", [{ ...row, iban: "hello" }], /row 1 of .* has no valid iban/],
+    ["a row that is no object", [row, "b-2"], /row 2 of .* is no object/],
+  ])("refuses %s", (name, content, message) => {
+    const error = errorOf({ BUSINESSES: file(`bad-b-${name}.json`, content) });
+    expect(error.message).toMatch(message);
+    expect(error.message).toMatch(/^BUSINESSES: expected /);
+  });
+});

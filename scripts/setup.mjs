@@ -1,0 +1,157 @@
+// Makes a fresh clone ready: installs when the lock file asks for it, builds what changed. Node's builtins alone, since
+// nothing else is there yet. All output goes to stderr: stdout belongs to the command that is being prepared.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+
+const minimumNode = [20, 19];
+
+/**
+ * Installs and builds what is missing or out of date. `project` is the folder given to `tsc -b`: `.` is everything,
+ * tests included. Throws a SetupError with a message of one line.
+ */
+export function ensureReady({ build = true, project = "." } = {}) {
+  const problem = nodeProblem(process.versions.node);
+  if (problem !== undefined) throw new SetupError(problem);
+  if (!isInstallCurrent(root)) install();
+  if (build) ensureBuilt(project);
+}
+
+/** What a script prints and exits on, instead of a stack trace. */
+export class SetupError extends Error {
+  name = "SetupError";
+}
+
+/** Runs `main`; a failed set-up ends the process with one line and exit code 1. */
+export function runScript(main) {
+  Promise.resolve()
+    .then(main)
+    .catch((error) => {
+      console.error(error instanceof SetupError ? error.message : error);
+      process.exitCode = 1;
+    });
+}
+
+/** One line when the version of Node is too old, else undefined. */
+export function nodeProblem(version) {
+  const [major, minor] = version.split(".").map(Number);
+  const [minimumMajor, minimumMinor] = minimumNode;
+  return major > minimumMajor || (major === minimumMajor && minor >= minimumMinor)
+    ? undefined
+    : `Node ${minimumNode.join(".")} or later is needed, this is ${version}`;
+}
+
+/** Whether node_modules of `folder` belongs to its lock file: same content as at the last look, or installed after it. */
+export function isInstallCurrent(folder) {
+  const lock = path.join(folder, "package-lock.json");
+  const installed = path.join(folder, "node_modules", ".package-lock.json");
+  if (!existsSync(installed)) return false;
+  const digest = digestOf(readFileSync(lock));
+  if (readStamp(folder, "lock") === digest) return true;
+  if (statSync(installed).mtimeMs < statSync(lock).mtimeMs) return false;
+  writeStamp(folder, "lock", digest);
+  return true;
+}
+
+function install() {
+  console.error("installing dependencies (npm ci)");
+  // Under NODE_ENV=production npm would leave out the compiler.
+  const { file, args, shell } = npmCommand(process.env, process.platform, ["ci", "--include=dev"]);
+  if (!run(file, args, shell)) throw new SetupError("npm ci failed: see its output above");
+  writeStamp(root, "lock", digestOf(readFileSync(path.join(root, "package-lock.json"))));
+}
+
+/** How to start npm: the one that runs this script when there is one, else the one on the path. */
+export function npmCommand(env, platform, args) {
+  const running = env.npm_execpath;
+  if (running !== undefined && /[\\/]npm-cli\.c?js$/.test(running) && existsSync(running)) {
+    return { file: process.execPath, args: [running, ...args], shell: false };
+  }
+  // npm is a .cmd file on Windows, which Node starts through a shell only; the arguments are constants.
+  return { file: "npm", args, shell: platform === "win32" };
+}
+
+// tsc -b looks at every project; a fingerprint of the sources answers the usual "nothing changed" in milliseconds.
+function ensureBuilt(project) {
+  const stamp = `build-${project === "." ? "all" : path.basename(project)}`;
+  const fingerprint = buildFingerprint(root);
+  if ([stamp, "build-all"].some((built) => readStamp(root, built) === fingerprint)) return;
+  console.error(`building (tsc -b ${project})`);
+  const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
+  if (!run(process.execPath, [tsc, "-b", project], false)) {
+    throw new SetupError("the build failed: see the messages of tsc above");
+  }
+  writeStamp(root, stamp, buildFingerprint(root));
+}
+
+/** Changes whenever a source, a configuration or the compiler's own record of a build in `folder` changes. */
+export function buildFingerprint(folder) {
+  const lines = [readStamp(folder, "lock"), process.version];
+  for (const group of ["packages", "examples"]) {
+    for (const name of listOf(path.join(folder, group))) {
+      const member = path.join(folder, group, name);
+      for (const file of [
+        ...filesUnder(path.join(member, "src")),
+        ...filesUnder(path.join(member, "test")),
+      ]) {
+        lines.push(describe(file));
+      }
+      for (const file of ["package.json", "tsconfig.json", "dist/.tsbuildinfo"]) {
+        lines.push(describe(path.join(member, file)));
+      }
+    }
+  }
+  for (const file of filesUnder(path.join(folder, "test"))) lines.push(describe(file));
+  for (const name of listOf(folder).filter((file) => /^tsconfig.*\.json$/.test(file))) {
+    lines.push(describe(path.join(folder, name)));
+  }
+  return digestOf(lines.join("\n"));
+}
+
+function filesUnder(folder) {
+  return listOf(folder)
+    .filter((name) => name !== "node_modules" && name !== "dist")
+    .flatMap((name) => {
+      const entry = path.join(folder, name);
+      return statSync(entry).isDirectory() ? filesUnder(entry) : [entry];
+    });
+}
+
+function listOf(folder) {
+  return existsSync(folder) ? readdirSync(folder).toSorted() : [];
+}
+
+function describe(file) {
+  if (!existsSync(file)) return `${file} absent`;
+  const { size, mtimeMs } = statSync(file);
+  return `${file} ${size} ${mtimeMs}`;
+}
+
+function digestOf(content) {
+  return createHash("sha256").update(content).digest("hex");
+}
+
+function stampFile(folder, name) {
+  return path.join(folder, "node_modules", ".cache", "countersign", `${name}.sha256`);
+}
+
+function readStamp(folder, name) {
+  const file = stampFile(folder, name);
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
+
+function writeStamp(folder, name, digest) {
+  const file = stampFile(folder, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, digest);
+}
+
+function run(file, args, shell) {
+  const { status, error } = spawnSync(file, args, { cwd: root, stdio: ["ignore", 2, 2], shell });
+  if (error !== undefined) throw new SetupError(`cannot run ${file}: ${error.message}`);
+  return status === 0;
+}
