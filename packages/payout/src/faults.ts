@@ -1,0 +1,64 @@
+import { GuardError } from "@countersign/guard";
+
+/** What is wrong with one field of a payout; stable, for programs. */
+export type PayoutFaultCode =
+  | "required"
+  | "wrong-type"
+  | "empty"
+  | "too-long"
+  | "control-character"
+  | "invalid-idempotency-key"
+  | "invalid-iban"
+  | "invalid-bic"
+  | "business-unknown";
+
+/** One entry of `errors` in a 400 answer. It names the field and the rule, never the received value. */
+export interface PayoutFault {
+  /** Where in the body, as a JSON pointer (RFC 6901); the empty string is the whole body. */
+  readonly pointer: string;
+  readonly code: PayoutFaultCode;
+  /** For people: what the field must be. */
+  readonly detail: string;
+}
+
+/** The JSON pointer of `path` (RFC 6901 section 3). */
+export function serializePointer(path: readonly PropertyKey[]): string {
+  return path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+}
+
+/** The 400 that lists every fault of a payout. */
+export function payoutInvalid(errors: readonly PayoutFault[]): GuardError {
+  const summary = errors.map(({ pointer, code }) => `${pointer === "" ? "the body" : pointer} ${code}`);
+  return new GuardError({
+    status: 400,
+    code: "payout-invalid",
+    message: `the payout breaks the schema: ${summary.join(", ")}`,
+    problem: { errors },
+  });
+}
+
+/** The 400 for an IBAN that belongs to no business of the platform. */
+export function businessUnknown(): GuardError {
+  const fault: PayoutFault = {
+    pointer: "/beneficiary/iban",
+    code: "business-unknown",
+    detail: "matches no registered business",
+  };
+  return new GuardError({
+    status: 400,
+    code: "business-unknown",
+    message: "findBusiness knows no business with this iban and business_id",
+    problem: { errors: [fault] },
+  });
+}
+
+/** The 503 for a lookup without an answer: whether the business exists is in doubt, so the service must try again. */
+export function businessLookupUnavailable(cause: unknown): GuardError {
+  return new GuardError({
+    status: 503,
+    code: "business-lookup-unavailable",
+    message: "findBusiness failed or did not answer in time",
+    headers: { "Retry-After": "5" },
+    cause,
+  });
+}

@@ -1,0 +1,366 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+import { captureRawBody } from "@countersign/raw-body";
+import { guardErrors, GuardError } from "@countersign/guard";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { payoutEndpoint, payoutOf, payoutStoreKey } from "@countersign/payout";
+import { describe, expect, test } from "@jest/globals";
+import type { NextFunction, Request, Response } from "express";
+import request from "supertest";
+import { payoutBody, payoutWith } from "./payout-body.ts";
+import {
+  codeOf,
+  expressVersions,
+  listening,
+  optionsWith,
+  path,
+  platformOn,
+  send,
+  signer,
+} from "./platform.ts";
+import { createHandSigner, signByHand } from "./sign-by-hand.ts";
+
+const bodyText = JSON.stringify(payoutBody);
+
+describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => {
+  test("runs the handler with the payout of a signed request", async () => {
+    const { app, paid } = platformOn(framework);
+    const text = bodyText.replace('"value":10.1', '"value":10.10');
+    await send(app, text).expect(200, { acknowledged: true });
+    expect(paid).toHaveLength(1);
+    expect(paid[0]).toMatchObject({
+      idempotencyKey: "op_1.acc_from.acc_to",
+      idempotencyKeyParts: ["op_1", "acc_from", "acc_to"],
+      businessId: "biz_1",
+      beneficiary: { iban: "DE89370400440532013000", bic: "COBADEFFXXX", name: "Example Trading GmbH" },
+      amount: { value: 10.1, currency: "EUR" },
+      reference: "Funding 1",
+      business: undefined,
+      body: payoutBody,
+    });
+    expect(paid[0]?.amountText("/value")).toBe("10.10");
+    expect(paid[0]?.amountText("/currency")).toBeUndefined();
+    expect(() => paid[0]?.amountText("value")).toThrow(TypeError);
+  });
+
+  test("answers a key that was paid with 409 and pays it once", async () => {
+    const { app, paid, codes } = platformOn(framework);
+    await send(app).expect(200);
+    const again = await send(app).expect(409);
+    expect(again.body).toMatchObject({ status: 409, code: "already-processed" });
+    expect(paid).toHaveLength(1);
+    expect(codes).toEqual(["already-processed"]);
+  });
+
+  test("pays a key once across two signing keys", async () => {
+    const next = createHandSigner("lender-2");
+    const keys = { [signer.keyid]: signer.publicKeyPem, [next.keyid]: next.publicKeyPem };
+    const { app, paid } = platformOn(framework, { keys });
+    await send(app).expect(200);
+    await send(app, bodyText, signByHand(next, { path, body: bodyText })).expect(409);
+    expect(paid).toHaveLength(1);
+  });
+
+  test("pays one of 200 concurrent identical payouts and says 409 only after the commit", async () => {
+    let committed = false;
+    const answers: { readonly status: number; readonly committed: boolean }[] = [];
+    const { app, paid } = platformOn(framework, { waitMs: 1000 }, async () => {
+      await delay(100);
+      committed = true;
+    });
+    await listening(app, async (origin) => {
+      await Promise.all(
+        Array.from({ length: 200 }, async () => {
+          const { status } = await send(origin);
+          answers.push({ status, committed });
+        }),
+      );
+    });
+    expect(paid).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(answers.every(({ status }) => [200, 409, 503].includes(status))).toBe(true);
+    expect(answers.some(({ status }) => status === 409)).toBe(true);
+    expect(answers.filter((answer) => answer.status === 409 && !answer.committed)).toEqual([]);
+  });
+
+  test("lists the faults of a payout with their pointers and pays nothing", async () => {
+    const { app, paid } = platformOn(framework);
+    const body = {
+      ...payoutBody,
+      idempotency_key: "a.b",
+      beneficiary: { iban: "DE00", name: "x" },
+      amount: 5,
+    };
+    const answer = await send(app, body).expect(400).expect("Content-Type", "application/problem+json");
+    expect(answer.body).toEqual({
+      type: "about:blank",
+      title: "Bad Request",
+      status: 400,
+      code: "payout-invalid",
+      errors: [
+        {
+          pointer: "/idempotency_key",
+          code: "invalid-idempotency-key",
+          detail: expect.stringContaining("three"),
+        },
+        { pointer: "/beneficiary/iban", code: "invalid-iban", detail: expect.stringContaining("IBAN") },
+        { pointer: "/beneficiary/bic", code: "required", detail: "is required" },
+        { pointer: "/amount", code: "wrong-type", detail: "must be an object" },
+      ],
+    });
+    expect(paid).toEqual([]);
+  });
+
+  test.each([
+    ["an empty body", "", 400],
+    ["no JSON", "idempotency_key=a.b.c", 400],
+    ["an array", "[]", 400],
+    ["null", "null", 400],
+    ["a key twice", bodyText.replace("{", '{"business_id":"biz_2",'), 400],
+    ["a key that reaches a prototype", bodyText.replace("{", '{"__proto__":{"amount":{}},'), 400],
+    ["half a character in the key", bodyText.replace("op_1", String.raw`op_\ud800`), 400],
+    ["a body over the limit", JSON.stringify({ ...payoutBody, padding: "x".repeat(3000) }), 413],
+  ])("refuses %s before the handler", async (_name, text, status) => {
+    const { app, paid } = platformOn(framework, { limit: "2kb" });
+    await send(app, text).expect(status);
+    expect(paid).toEqual([]);
+  });
+
+  test.each([
+    ["another media type", { "Content-Type": "text/plain" }],
+    ["another charset", { "Content-Type": "application/json; charset=utf-16" }],
+  ])("refuses %s with 415", async (_name, headers) => {
+    const { app } = platformOn(framework);
+    const contentType = headers["Content-Type"];
+    const signed = signByHand(signer, { path, body: bodyText, contentType });
+    await send(app, bodyText, signed).expect(415);
+  });
+
+  test("answers every 401 alike, and names the case in the log alone", async () => {
+    const nonce = randomUUID();
+    const stranger = createHandSigner(signer.keyid);
+    const now = Math.floor(Date.now() / 1000);
+    const by = (changes: object): Record<string, string> => ({
+      ...signByHand(signer, { path, body: bodyText, ...changes }),
+    });
+    const { Signature: _signature, ...unsigned } = by({});
+    const { app, codes, paid } = platformOn(framework);
+    const elsewhere = platformOn(framework, { allowIps: ["192.0.2.1"] });
+    await send(app, payoutWith("/idempotency_key", "op_2.a.b"), {
+      ...signByHand(signer, {
+        path,
+        body: JSON.stringify(payoutWith("/idempotency_key", "op_2.a.b")),
+        nonce,
+      }),
+    }).expect(200);
+
+    const answers = [
+      await send(elsewhere.app),
+      await send(app, bodyText, {}),
+      await send(app, bodyText, unsigned),
+      await send(app, bodyText, { ...by({}), Signature: "sig1=:AAAA:" }),
+      await send(app, bodyText, { ...signByHand(stranger, { path, body: bodyText }) }),
+      await send(app, bodyText, by({ keyid: "nobody" })),
+      await send(app, bodyText, by({ now: now - 61 })),
+      await send(app, bodyText, by({ now: now + 40 })),
+      await send(app, bodyText, by({ path: "/other" })),
+      await send(app, bodyText.replace("10.1", "10.2"), by({})),
+      await send(app, bodyText, by({ nonce })),
+    ];
+    const [first] = answers.map(comparable);
+    expect(first?.status).toBe(401);
+    expect(first?.headers["want-content-digest"]).toBe("sha-256=10");
+    for (const answer of answers) expect(comparable(answer)).toEqual(first);
+    expect([...elsewhere.codes, ...codes]).toHaveLength(answers.length);
+    expect(new Set([...elsewhere.codes, ...codes]).size).toBeGreaterThan(6);
+    expect(paid).toHaveLength(1);
+  });
+
+  test("checks the signature before it says anything about a key", async () => {
+    const { app } = platformOn(framework);
+    await send(app).expect(200);
+    const forged = signByHand(createHandSigner(signer.keyid), { path, body: bodyText });
+    await send(app, bodyText, { ...forged }).expect(401);
+    await send(app).expect(409);
+  });
+
+  test("checks the signature before the schema, and the address before the signature", async () => {
+    const broken = JSON.stringify({});
+    const forged = { ...signByHand(createHandSigner(signer.keyid), { path, body: broken }) };
+    const { app, codes } = platformOn(framework);
+    await send(app, broken, forged).expect(401);
+    const elsewhere = platformOn(framework, { allowIps: ["192.0.2.1"] });
+    await send(elsewhere.app, broken, forged).expect(401);
+    expect([...codes, ...elsewhere.codes]).toEqual(["signature-mismatch", "ip-not-allowed"]);
+  });
+
+  test("checks the schema before the key: a broken payout leaves no record", async () => {
+    const store = memoryIdempotencyStore({ max: 10 });
+    const { app } = platformOn(framework, { store });
+    await send(app, payoutWith("/amount", 1)).expect(400);
+    expect(await store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toBeUndefined();
+    await send(app).expect(200);
+    expect(await store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toMatchObject({ state: "done" });
+  });
+
+  test("takes the longest key with its prefix", async () => {
+    const { app } = platformOn(framework, { maxLengths: { idempotencyKey: 505 } });
+    await send(app, payoutWith("/idempotency_key", `${"x".repeat(501)}.a.b`)).expect(200);
+    await send(app, payoutWith("/idempotency_key", `${"x".repeat(502)}.a.b`)).expect(400);
+  });
+
+  test.each([
+    ["app.post", path],
+    ["router.post", "/api"],
+    ["app.use", path],
+  ])("answers its rejections and not the handler's when mounted by %s", async (kind, mount) => {
+    const app = framework();
+    const chain = payoutEndpoint(optionsWith());
+    const pay = (): never => {
+      throw new GuardError({ status: 418, code: "handler", message: "thrown by the handler" });
+    };
+    if (kind === "app.post") app.post(mount, chain, pay);
+    else if (kind === "app.use") app.use(mount, chain, pay);
+    else {
+      const router = framework.Router();
+      router.post("/v1/transaction", chain, pay);
+      app.use(mount, router);
+    }
+    app.use((error: Error, _req: unknown, res: Response, _next: unknown) => {
+      res.status(500).json({ app: error.message });
+    });
+    await send(app, bodyText, {}).expect(401);
+    await send(app).expect(500, { app: "thrown by the handler" });
+  });
+
+  test("releases the key when the handler throws, so that a retry pays", async () => {
+    let broken = true;
+    const { app, paid, appErrors } = platformOn(framework, {}, () => {
+      if (!broken) return;
+      broken = false;
+      throw new Error("the bank is down");
+    });
+    await send(app).expect(500, { app: true });
+    expect(appErrors).toEqual([new Error("the bank is down")]);
+    await send(app).expect(200);
+    expect(paid).toHaveLength(1);
+  });
+
+  test("leaves its rejections to the app with errors: forward", async () => {
+    const seen: unknown[] = [];
+    const app = framework();
+    app.post(
+      path,
+      payoutEndpoint(optionsWith({ errors: "forward" })),
+      (_req: Request, res: Response) => void res.end(),
+    );
+    app.use(guardErrors({ onReject: (error) => seen.push(error) }));
+    await send(app, bodyText, {}).expect(401);
+    await send(app).expect(200);
+    expect(seen).toHaveLength(1);
+  });
+
+  test("works behind a parser that keeps the bytes", async () => {
+    const app = framework();
+    app.use(framework.json({ verify: captureRawBody }));
+    app.post(path, payoutEndpoint(optionsWith()), (req: Request, res: Response) => {
+      res.json(payoutOf(req).reference);
+    });
+    await send(app).expect(200, '"Funding 1"');
+  });
+
+  test("tells payloads apart by the verified bytes, not by what was written to req.rawBody", async () => {
+    const codes: unknown[] = [];
+    const app = framework();
+    app.use(framework.json({ verify: captureRawBody }));
+    app.use((req: Request, _res: Response, next: NextFunction) => {
+      req.rawBody = Buffer.from(String(codes.length));
+      next();
+    });
+    const onReject = (error: unknown): void => void codes.push(codeOf(error));
+    app.post(
+      path,
+      payoutEndpoint(optionsWith({ onReject })),
+      (_req: Request, res: Response) => void res.end(),
+    );
+    await send(app).expect(200);
+    await send(app).expect(409);
+    await send(app).expect(409);
+    await send(app, payoutWith("/amount", { value: 99 })).expect(409);
+    expect(codes).toEqual(["already-processed", "already-processed", "idempotency-key-reused"]);
+  });
+
+  test("says what is wrong when a parser has taken the body before", async () => {
+    const messages: string[] = [];
+    const app = framework();
+    app.use(framework.json());
+    const onReject = (error: unknown): void => void messages.push(String(error));
+    app.post(
+      path,
+      payoutEndpoint(optionsWith({ onReject })),
+      (_req: Request, res: Response) => void res.end(),
+    );
+    await send(app).expect(500);
+    expect(messages).toEqual([expect.stringContaining("captureRawBody")]);
+  });
+
+  test("never takes req.payout of another middleware for a checked payout", async () => {
+    const app = framework();
+    app.post(path, (req: Request, res: Response) => {
+      Object.assign(req, { payout: { idempotencyKey: "a.b.c" } });
+      expect(() => payoutOf(req)).toThrow("mount payoutEndpoint");
+      res.end();
+    });
+    await request(app).post(path).expect(200);
+  });
+
+  test("refuses a query that no component signs", async () => {
+    const { app } = platformOn(framework);
+    const signed = signByHand(signer, { path, body: bodyText });
+    await request(app)
+      .post(`${path}?amount=1`)
+      .set({ ...signed })
+      .send(bodyText)
+      .expect(401);
+    const lenient = platformOn(framework, { allowUnsignedQuery: true });
+    await request(lenient.app)
+      .post(`${path}?amount=1`)
+      .set({ ...signed })
+      .send(bodyText)
+      .expect(200);
+  });
+
+  test("answers a store that is down with 503 and pays nothing", async () => {
+    const claim = (): Promise<never> => Promise.reject(new Error("store is down"));
+    const store = Object.assign(memoryIdempotencyStore({ max: 10 }), { claim });
+    const nonces = { claim };
+    const first = platformOn(framework, { store });
+    const second = platformOn(framework, { nonces });
+    for (const { app, paid } of [first, second]) {
+      const answer = await send(app).expect(503);
+      expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
+      expect(paid).toEqual([]);
+    }
+    expect(first.codes).toEqual(["idempotency-store-unavailable"]);
+    expect(second.codes).toEqual(["nonce-store-unavailable"]);
+  });
+
+  test("remembers nonces in the given store", async () => {
+    const nonces = memoryNonceStore({ max: 100 });
+    const headers = { ...signByHand(signer, { path, body: bodyText }) };
+    const first = platformOn(framework, { nonces });
+    const second = platformOn(framework, { nonces });
+    await send(first.app, bodyText, headers).expect(200);
+    await send(second.app, bodyText, headers).expect(401);
+  });
+});
+
+function comparable({ status, headers, text }: request.Response): {
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+} {
+  const { date: _date, ...others } = headers as Record<string, string>;
+  return { status, headers: others, text };
+}
