@@ -1,0 +1,80 @@
+import { type SqliteDatabase, type SqliteRow, integerOf, singleRow } from "./driver.ts";
+import { isInTransaction } from "./transaction.ts";
+
+const fullSynchronous = 2;
+const minBusyTimeoutMs = 5000;
+
+/**
+ * Makes a commit on this connection durable, and believes only what SQLite reads back: journal_mode WAL, synchronous FULL or
+ * EXTRA, a busy timeout of at least five seconds. Throws when one cannot be had.
+ */
+export function ensureDurability(
+  factory: string,
+  database: SqliteDatabase,
+  allowInProduction: boolean,
+): void {
+  if (isInTransaction(database)) {
+    throw new Error(`${factory}: a transaction is open on the connection; create the stores before it`);
+  }
+  ensureClock(factory, database);
+  if (busyTimeoutMs(database) < minBusyTimeoutMs) database.exec(`PRAGMA busy_timeout = ${minBusyTimeoutMs}`);
+  if (busyTimeoutMs(database) < minBusyTimeoutMs) {
+    throw new Error(`${factory}: busy_timeout stays below ${minBusyTimeoutMs} ms`);
+  }
+  ensureJournal(factory, database, allowInProduction);
+  if (synchronousLevel(database) < fullSynchronous) database.exec("PRAGMA synchronous = FULL");
+  assertSynchronous(factory, database);
+}
+
+/** Throws unless every commit on this connection is flushed to the disk before it is reported. */
+export function assertSynchronous(caller: string, database: SqliteDatabase): void {
+  const level = synchronousLevel(database);
+  if (level < fullSynchronous) {
+    throw new Error(
+      `${caller}: synchronous is ${level} on this connection, so a power failure can undo a commit; ` +
+        "run PRAGMA synchronous = FULL on it after opening it",
+    );
+  }
+}
+
+function ensureJournal(factory: string, database: SqliteDatabase, allowInProduction: boolean): void {
+  const mode = String(pragma(database, "journal_mode = WAL")["journal_mode"]);
+  const lasting = !isTemporary(database);
+  if (mode !== "wal" && (lasting || mode !== "memory")) {
+    throw new Error(
+      `${factory}: journal_mode stays ${mode}; the database must be a local file that can use WAL`,
+    );
+  }
+  if (!lasting && process.env["NODE_ENV"] === "production" && !allowInProduction) {
+    throw new TypeError(
+      `${factory}: a database in memory forgets every paid key on restart; ` +
+        "open a file in production, or set allowInProduction: true",
+    );
+  }
+}
+
+function ensureClock(factory: string, database: SqliteDatabase): void {
+  const query = "SELECT sqlite_version() AS version, typeof(unixepoch('now', 'subsec')) AS clock";
+  const row = singleRow(database.prepare(query).get());
+  if (row["clock"] !== "real") {
+    throw new Error(`${factory}: SQLite ${String(row["version"])} is too old, 3.42 or newer is needed`);
+  }
+}
+
+// In memory, or on a file that SQLite deletes with the connection: neither has a name.
+function isTemporary(database: SqliteDatabase): boolean {
+  const query = "SELECT coalesce(file, '') AS file FROM pragma_database_list WHERE name = 'main'";
+  return singleRow(database.prepare(query).get())["file"] === "";
+}
+
+function synchronousLevel(database: SqliteDatabase): number {
+  return integerOf(pragma(database, "synchronous")["synchronous"]);
+}
+
+function busyTimeoutMs(database: SqliteDatabase): number {
+  return integerOf(pragma(database, "busy_timeout")["timeout"]);
+}
+
+function pragma(database: SqliteDatabase, text: string): SqliteRow {
+  return singleRow(database.prepare(`PRAGMA ${text}`).get());
+}

@@ -1,0 +1,108 @@
+import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
+import type { KeyRow, Sighting } from "./claim-decision.ts";
+import { engineClock, tableNames } from "./schema.ts";
+import { decodeText } from "./stored-text.ts";
+
+/** Statements belong to the connection that prepared them. */
+export interface IdempotencyStatements {
+  readonly look: SqliteStatement;
+  readonly take: SqliteStatement;
+  readonly holdExpired: SqliteStatement;
+  readonly heartbeat: SqliteStatement;
+  readonly release: SqliteStatement;
+  readonly hold: SqliteStatement;
+  readonly resolve: SqliteStatement;
+  readonly removeExpired: SqliteStatement;
+  readonly raiseFenceFloor: SqliteStatement;
+  readonly completion: CompletionStatements;
+}
+
+/** The two statements of a completion, which may run on a connection of the caller. */
+export interface CompletionStatements {
+  readonly complete: SqliteStatement;
+  readonly look: SqliteStatement;
+}
+
+// Parameters are plain question marks: numbered ones are positional in one driver and named in another. A null time is the
+// engine's clock, which SQLite reads after the statement has its lock.
+const time = `coalesce(?, ${engineClock})`;
+
+export function prepareIdempotency(database: SqliteDatabase, table: string): IdempotencyStatements {
+  const { idempotency, schema } = tableNames(table);
+  const completion = prepareCompletion(database, table);
+  return {
+    completion,
+    look: completion.look,
+    take: database.prepare(
+      `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
+       ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
+         fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
+    ),
+    holdExpired: database.prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
+    heartbeat: database.prepare(
+      `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
+    ),
+    release: database.prepare(
+      `UPDATE ${idempotency} SET state = 'free', until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
+    ),
+    hold: database.prepare(
+      `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
+    ),
+    resolve: database.prepare(
+      `UPDATE ${idempotency} SET state = ?, reason = '', until_ms = ${time} + ?
+       WHERE key = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
+    ),
+    removeExpired: database.prepare(
+      `DELETE FROM ${idempotency} WHERE key IN (
+         SELECT key FROM ${idempotency} WHERE state IN ('done', 'free') AND until_ms <= ${time} ORDER BY until_ms LIMIT ?)
+       RETURNING state, fence`,
+    ),
+    raiseFenceFloor: database.prepare(`UPDATE ${schema} SET fence_floor = max(fence_floor, ?) WHERE id = 1`),
+  };
+}
+
+export function prepareCompletion(database: SqliteDatabase, table: string): CompletionStatements {
+  const { idempotency, schema } = tableNames(table);
+  return {
+    complete: database.prepare(
+      `UPDATE ${idempotency} SET state = 'done', reason = '', until_ms = ${time} + ?
+       WHERE key = ? AND token = ? AND state IN ('run', 'held')`,
+    ),
+    look: database.prepare(
+      `SELECT ${engineClock} AS now_ms, floor.fence_floor, kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
+         kept.until_ms
+       FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
+    ),
+  };
+}
+
+/** An update of nothing: for exec(), it takes the write lock of an open transaction and writes no page. */
+export function takeWriteLock(table: string): string {
+  return `UPDATE ${tableNames(table).schema} SET fence_floor = fence_floor WHERE 0`;
+}
+
+/** Reads a key. `now` is null for the engine's clock. */
+export function lookAt(look: SqliteStatement, key: string, now: number | null): Sighting {
+  const row = singleRow(look.get(key));
+  return {
+    nowMs: now ?? integerOf(row["now_ms"]),
+    fenceFloor: integerOf(row["fence_floor"]),
+    row: row["state"] === null ? undefined : keyRow(row),
+  };
+}
+
+function keyRow(row: Readonly<Record<string, unknown>>): KeyRow {
+  return {
+    state: stateOf(row["state"]),
+    token: decodeText(String(row["token"])),
+    fence: integerOf(row["fence"]),
+    fingerprint: decodeText(String(row["fingerprint"])),
+    reason: decodeText(String(row["reason"])),
+    untilMs: integerOf(row["until_ms"]),
+  };
+}
+
+function stateOf(state: unknown): KeyRow["state"] {
+  if (state === "run" || state === "held" || state === "done" || state === "free") return state;
+  throw new Error("the idempotency table holds an unknown state");
+}

@@ -1,0 +1,76 @@
+import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
+import type { SqliteStatement } from "./driver.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { pruneAll, pruneBatchSize, startPruning } from "./pruning.ts";
+import { engineClock, tableNames } from "./schema.ts";
+import { assertDuration, assertText, assertUsable } from "./store-gate.ts";
+import { encodeText } from "./stored-text.ts";
+import { withImmediateTransaction } from "./transaction.ts";
+
+/** The nonce store of the verifier on SQLite. */
+export interface SqliteNonceStore extends NonceStore {
+  claim(claim: NonceClaim): "fresh" | "seen";
+  /** Removes the nonces whose retention has ended. Returns how many. */
+  prune(): number;
+  /** Ends the pruning timer. A later call throws. */
+  close(): void;
+}
+
+const name = "sqlite nonce store";
+
+export class NonceTable implements SqliteNonceStore {
+  readonly #options: ResolvedOptions;
+  readonly #claim: SqliteStatement;
+  readonly #removeExpired: SqliteStatement;
+  readonly #stopPruning: () => void;
+  #closed = false;
+
+  constructor(options: ResolvedOptions) {
+    const { database, table, pruneIntervalMs: intervalMs } = options;
+    const { nonces } = tableNames(table);
+    const time = `coalesce(?, ${engineClock})`;
+    this.#options = options;
+    // A nonce is live up to and including its last millisecond, so that it outlives the signature even by the coarsest clock.
+    this.#claim = database.prepare(
+      `INSERT INTO ${nonces} AS kept (scope, nonce, token, until_ms) VALUES (?, ?, ?, ${time} + ?)
+       ON CONFLICT (scope, nonce) DO UPDATE SET token = excluded.token, until_ms = max(kept.until_ms, excluded.until_ms)
+       WHERE kept.token = excluded.token OR kept.until_ms < ${time}`,
+    );
+    this.#removeExpired = database.prepare(
+      `DELETE FROM ${nonces} WHERE (scope, nonce) IN (
+         SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
+    );
+    this.#stopPruning = startPruning({ database, intervalMs, removeBatch: () => this.#removeBatch() });
+  }
+
+  claim({ scope, nonce, token, retainMs }: NonceClaim): "fresh" | "seen" {
+    assertUsable(name, this.#options.database, this.#closed);
+    assertText(name, "scope", scope);
+    assertText(name, "nonce", nonce);
+    assertText(name, "token", token);
+    assertDuration(name, "retainMs", retainMs);
+    const { database, now } = this.#options;
+    const nowMs = now();
+    const stored = [encodeText(scope), encodeText(nonce), encodeText(token)];
+    const { changes } = withImmediateTransaction(database, () =>
+      this.#claim.run(...stored, nowMs, retainMs, nowMs),
+    );
+    return Number(changes) > 0 ? "fresh" : "seen";
+  }
+
+  prune(): number {
+    assertUsable(name, this.#options.database, this.#closed);
+    return pruneAll(() => this.#removeBatch());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopPruning();
+  }
+
+  #removeBatch(): number {
+    const { database, now } = this.#options;
+    const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
+    return Number(withImmediateTransaction(database, remove).changes);
+  }
+}

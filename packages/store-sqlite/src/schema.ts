@@ -1,0 +1,90 @@
+import { type SqliteDatabase, integerOf, singleRow } from "./driver.ts";
+import { withImmediateTransaction } from "./transaction.ts";
+
+/** The version of the tables that this release reads and writes. */
+export const sqliteSchemaVersion = 1;
+
+/** Milliseconds since 1970 by SQLite's own clock. */
+export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
+
+/** The quoted names of the three tables. */
+export interface TableNames {
+  readonly idempotency: string;
+  readonly nonces: string;
+  readonly schema: string;
+}
+
+/** `main` is named so that no temporary table of the same name can stand in front. */
+export function tableNames(table: string): TableNames {
+  return {
+    idempotency: `"main"."${table}_idempotency"`,
+    nonces: `"main"."${table}_nonces"`,
+    schema: `"main"."${table}_schema"`,
+  };
+}
+
+/**
+ * The SQL that creates the tables, for those who keep migrations by hand; the stores run the same when they are created. It can
+ * be repeated. `table` is the prefix of the names, `countersign` by default.
+ */
+export function sqliteMigration(table = "countersign"): string {
+  assertTablePrefix("sqliteMigration", table);
+  const names = tableNames(table);
+  return `CREATE TABLE IF NOT EXISTS ${names.schema} (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  version INTEGER NOT NULL,
+  -- the highest fence among the keys that were pruned: a key that comes back begins above it
+  fence_floor INTEGER NOT NULL
+) STRICT;
+INSERT INTO ${names.schema} (id, version, fence_floor) VALUES (1, ${sqliteSchemaVersion}, 0) ON CONFLICT (id) DO NOTHING;
+
+CREATE TABLE IF NOT EXISTS ${names.idempotency} (
+  key TEXT PRIMARY KEY,
+  -- free: released, kept for its fence
+  state TEXT NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
+  token TEXT NOT NULL,
+  fence INTEGER NOT NULL,
+  fingerprint TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  -- end of the lease (run, held) or of the retention (done, free), in milliseconds since 1970
+  until_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
+  WHERE state IN ('done', 'free');
+
+CREATE TABLE IF NOT EXISTS ${names.nonces} (
+  scope TEXT NOT NULL,
+  nonce TEXT NOT NULL,
+  token TEXT NOT NULL,
+  until_ms INTEGER NOT NULL,
+  PRIMARY KEY (scope, nonce)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (until_ms);
+`;
+}
+
+/** Creates what is missing. Throws when the tables are of another version. */
+export function ensureSchema(factory: string, database: SqliteDatabase, table: string): void {
+  withImmediateTransaction(database, () => {
+    database.exec(sqliteMigration(table));
+    const query = `SELECT version FROM ${tableNames(table).schema} WHERE id = 1`;
+    const version = integerOf(singleRow(database.prepare(query).get())["version"]);
+    if (version !== sqliteSchemaVersion) {
+      throw new Error(
+        `${factory}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
+      );
+    }
+  });
+}
+
+const prefixForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+
+/** Throws a TypeError unless `table` can begin the name of a table, quoted or not. */
+export function assertTablePrefix(factory: string, table: unknown): asserts table is string {
+  // Names that begin with sqlite_ belong to SQLite itself.
+  if (typeof table !== "string" || !prefixForm.test(table) || /^sqlite_/i.test(table)) {
+    throw new TypeError(
+      `${factory}: option table must be 1 to 63 letters, digits and underscores, not beginning with a digit or sqlite_`,
+    );
+  }
+}

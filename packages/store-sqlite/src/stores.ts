@@ -1,0 +1,34 @@
+import { ensureDurability } from "./durability.ts";
+import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
+import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
+import { type SqliteStoresOptions, factory, resolveOptions } from "./options.ts";
+import { ensureSchema } from "./schema.ts";
+
+/** Both stores on one connection. */
+export interface SqliteStores {
+  readonly idempotency: SqliteIdempotencyStore;
+  readonly nonces: SqliteNonceStore;
+  /** Closes both stores; the connection stays open, it is the caller's. */
+  close(): void;
+}
+
+/**
+ * Creates the tables where they are missing and the two stores on them. Sets journal_mode WAL, synchronous FULL and a busy
+ * timeout of five seconds on the connection and reads them back. Throws when durability cannot be had, and a TypeError that
+ * names the option when one is wrong.
+ */
+export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
+  const resolved = resolveOptions(options);
+  ensureDurability(factory, resolved.database, resolved.allowInProduction);
+  ensureSchema(factory, resolved.database, resolved.table);
+  const idempotency = new IdempotencyTable(resolved);
+  const nonces = new NonceTable(resolved);
+  return {
+    idempotency,
+    nonces,
+    close() {
+      idempotency.close();
+      nonces.close();
+    },
+  };
+}

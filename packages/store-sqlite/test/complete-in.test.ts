@@ -1,0 +1,175 @@
+import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sqlite";
+import { describe, expect, test } from "@jest/globals";
+import { type Connection, connect, createStores, drivers, temporaryFile, testClock } from "./connections.ts";
+
+const key = "payout-7.acc-1.acc-2";
+const createPayouts = "CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT NOT NULL) STRICT";
+
+function claim(token: string): IdempotencyClaim {
+  return { token, fingerprint: "f", leaseMs: 1000, recovery: "rerun" };
+}
+
+function payoutCount(database: SqliteDatabase): number {
+  return database.prepare("SELECT idempotency_key FROM payouts").all().length;
+}
+
+describe.each(
+  drivers.flatMap(([driver, open]) => [
+    [`${driver}, the store's own connection`, open, true] as const,
+    [`${driver}, another connection of the file`, open, false] as const,
+  ]),
+)("completeIn(), %s", (_name, open, sameConnection) => {
+  function setUp() {
+    const file = temporaryFile();
+    const own = connect(file, open);
+    const clock = testClock();
+    const store = createStores(own, { now: clock.now }).idempotency;
+    const tx: Connection = sameConnection ? own : connect(file, open);
+    tx.exec("PRAGMA synchronous = FULL");
+    tx.exec(createPayouts);
+    const insertPayout = () => tx.prepare("INSERT INTO payouts VALUES (?)").run(key);
+    return { store, clock, tx, insertPayout };
+  }
+
+  test("makes the payout and done visible together at the commit", () => {
+    const { store, tx, insertPayout } = setUp();
+    store.claim(key, claim("a"));
+    withImmediateTransaction(tx, () => {
+      insertPayout();
+      expect(store.completeIn(tx, key, "a")).toBe("ok");
+      expect(store.completeIn(tx, key, "a")).toBe("ok");
+    });
+    expect(store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "f" });
+    expect(payoutCount(tx)).toBe(1);
+  });
+
+  test("leaves the run and no payout when the transaction rolls back", () => {
+    const { store, tx, insertPayout } = setUp();
+    store.claim(key, claim("a"));
+    const attempt = () =>
+      withImmediateTransaction(tx, () => {
+        insertPayout();
+        store.completeIn(tx, key, "a");
+        throw new Error("no such account");
+      });
+    expect(attempt).toThrow("no such account");
+    expect(store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(payoutCount(tx)).toBe(0);
+    expect(store.complete(key, "a")).toBe("ok");
+  });
+
+  test("says lost to an owner whose key was taken over, so that it rolls back", () => {
+    const { store, clock, tx, insertPayout } = setUp();
+    store.claim(key, claim("a"));
+    clock.advance(1000);
+    store.claim(key, claim("b"));
+    const attempt = () =>
+      withImmediateTransaction(tx, () => {
+        insertPayout();
+        if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
+      });
+    expect(attempt).toThrow("lost");
+    expect(payoutCount(tx)).toBe(0);
+    expect(store.read(key)).toMatchObject({ state: "run", token: "b" });
+  });
+
+  test("refuses a connection without an open transaction and changes nothing", () => {
+    const { store, tx } = setUp();
+    store.claim(key, claim("a"));
+    expect(() => store.completeIn(tx, key, "a")).toThrow(/transaction is open/);
+    expect(store.read(key)).toMatchObject({ state: "run" });
+  });
+});
+
+describe.each(drivers)("completeIn() with a foreign connection, %s", (_name, open) => {
+  test("refuses a connection whose commits are not durable", () => {
+    const file = temporaryFile();
+    const store = createStores(connect(file, open)).idempotency;
+    const tx = connect(file, open);
+    tx.exec("PRAGMA synchronous = NORMAL");
+    store.claim(key, claim("a"));
+    tx.exec("BEGIN IMMEDIATE");
+    expect(() => store.completeIn(tx, key, "a")).toThrow(/synchronous is 1/);
+    tx.exec("ROLLBACK");
+    expect(store.read(key)).toMatchObject({ state: "run" });
+  });
+
+  test("refuses a connection of a database that has no such table", () => {
+    const store = createStores(connect(temporaryFile(), open)).idempotency;
+    store.claim(key, claim("a"));
+    const tx = connect(":memory:", open);
+    tx.exec("BEGIN IMMEDIATE");
+    expect(() => store.completeIn(tx, key, "a")).toThrow(/no such table/);
+    tx.exec("ROLLBACK");
+  });
+
+  test("is not misled by a temporary table of the same name", () => {
+    const file = temporaryFile();
+    const store = createStores(connect(file, open)).idempotency;
+    store.claim(key, claim("a"));
+    const tx = connect(file, open);
+    tx.exec("PRAGMA synchronous = FULL");
+    tx.exec("CREATE TEMP TABLE countersign_idempotency AS SELECT * FROM main.countersign_idempotency");
+    withImmediateTransaction(tx, () => expect(store.completeIn(tx, key, "a")).toBe("ok"));
+    expect(store.read(key)).toMatchObject({ state: "done" });
+  });
+
+  test("shows no done to other connections before the commit, and none at all on its own", () => {
+    const file = temporaryFile();
+    const database = connect(file, open);
+    const store = createStores(database).idempotency;
+    const elsewhere = createStores(connect(file, open)).idempotency;
+    store.claim(key, claim("a"));
+    database.exec("BEGIN IMMEDIATE");
+    store.completeIn(database, key, "a");
+    expect(elsewhere.claim(key, claim("b")).status).toBe("in-flight");
+    expect(() => store.read(key)).toThrow(/transaction is open/);
+    expect(() => store.claim(key, claim("b"))).toThrow(/transaction is open/);
+    database.exec("COMMIT");
+    expect(elsewhere.claim(key, claim("b")).status).toBe("done");
+  });
+
+  test("leaves the connection usable after it could not get the write lock", () => {
+    const file = temporaryFile();
+    const store = createStores(connect(file, open)).idempotency;
+    store.claim(key, claim("a"));
+    const tx = connect(file, open);
+    tx.exec("PRAGMA synchronous = FULL");
+    tx.exec("PRAGMA busy_timeout = 20");
+    const writer = connect(file, open);
+    writer.exec("BEGIN IMMEDIATE");
+    tx.exec("BEGIN DEFERRED");
+    expect(() => store.completeIn(tx, key, "a")).toThrow(/locked/);
+    tx.exec("ROLLBACK");
+    writer.exec("ROLLBACK");
+    withImmediateTransaction(tx, () => tx.exec(createPayouts));
+    expect(payoutCount(tx)).toBe(0);
+    withImmediateTransaction(tx, () => expect(store.completeIn(tx, key, "a")).toBe("ok"));
+  });
+
+  test("works in a deferred transaction, for which it takes the write lock first", () => {
+    const file = temporaryFile();
+    const store = createStores(connect(file, open)).idempotency;
+    store.claim(key, claim("a"));
+    const tx = connect(file, open);
+    tx.exec("PRAGMA synchronous = EXTRA");
+    tx.exec("BEGIN DEFERRED");
+    expect(store.completeIn(tx, key, "a")).toBe("ok");
+    const writer = connect(file, open);
+    expect(() => writer.exec("BEGIN IMMEDIATE")).toThrow(/locked/);
+    tx.exec("COMMIT");
+    expect(store.read(key)).toMatchObject({ state: "done" });
+  });
+
+  test("refuses a malformed key and token, and everything after close", () => {
+    const database = connect(temporaryFile(), open);
+    const store = createStores(database).idempotency;
+    database.exec("BEGIN IMMEDIATE");
+    expect(() => store.completeIn(database, "", "a")).toThrow(TypeError);
+    expect(() => store.completeIn(database, key, "")).toThrow(TypeError);
+    store.close();
+    expect(() => store.completeIn(database, key, "a")).toThrow(/closed/);
+    database.exec("ROLLBACK");
+  });
+});

@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach } from "@jest/globals";
+import {
+  type SqliteDatabase,
+  type SqliteStores,
+  type SqliteStoresOptions,
+  createSqliteStores,
+} from "@countersign/store-sqlite";
+import Database from "libsql";
+
+export interface Connection extends SqliteDatabase {
+  close(): unknown;
+}
+export type Open = (path: string) => Connection;
+
+const openLibsql: Open = (path) => new Database(path);
+
+/** The drivers of this machine. node:sqlite comes with Node 22.13; below it there is nothing to test against. */
+export const drivers: readonly (readonly [string, Open])[] = [
+  ["libsql", openLibsql],
+  ...nodeSqlite().map((open) => ["node:sqlite", open] as const),
+];
+
+/** Each driver on a file and in memory. */
+export const databases: readonly (readonly [string, () => Connection])[] = drivers.flatMap(
+  ([driver, open]) =>
+    [
+      [`${driver} on a file`, () => connect(temporaryFile(), open)],
+      [`${driver} in memory`, () => connect(":memory:", open)],
+    ] as const,
+);
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(() => {
+  while (cleanUps.length > 0) cleanUps.pop()?.();
+});
+
+/** The path of a database file that goes with the test. */
+export function temporaryFile(): string {
+  const directory = mkdtempSync(join(tmpdir(), "store-sqlite-"));
+  cleanUps.push(() => rmSync(directory, { recursive: true }));
+  return join(directory, "platform.db");
+}
+
+/** A connection that is closed with the test. */
+export function connect(path: string, open: Open = openLibsql): Connection {
+  const connection = open(path);
+  cleanUps.push(() => connection.close());
+  return connection;
+}
+
+/** Stores without a timer, closed with the test. */
+export function createStores(database: SqliteDatabase, options?: Partial<SqliteStoresOptions>): SqliteStores {
+  const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...options });
+  cleanUps.push(() => stores.close());
+  return stores;
+}
+
+/** A clock that stands still until it is told. */
+export function testClock(): { now: () => number; advance: (ms: number) => void } {
+  let nowMs = 1_800_000_000_000;
+  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
+}
+
+export const dayMs = 86_400_000;
+
+function nodeSqlite(): Open[] {
+  const module: unknown = process.getBuiltinModule?.("node:sqlite");
+  if (!hasDatabaseSync(module)) {
+    process.stderr.write(
+      `NOT TESTED: node:sqlite is missing in Node ${process.version}; only libsql was run\n`,
+    );
+    return [];
+  }
+  return [(path) => new module.DatabaseSync(path)];
+}
+
+function hasDatabaseSync(module: unknown): module is { DatabaseSync: new (path: string) => Connection } {
+  return typeof module === "object" && module !== null && "DatabaseSync" in module;
+}

@@ -1,0 +1,143 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
+
+const claim = { token: "a", fingerprint: "f", leaseMs: 1000, recovery: "hold" } as const;
+
+function rowCount(database: ReturnType<typeof connect>, table = "idempotency"): number {
+  return database.prepare(`SELECT until_ms FROM countersign_${table}`).all().length;
+}
+
+describe.each(databases)("prune(), %s", (_name, open) => {
+  test("removes done and released keys past their retention, never a run, a held or a live done key", () => {
+    const database = open();
+    const clock = testClock();
+    const store = createStores(database, { now: clock.now, retentionMs: dayMs }).idempotency;
+    for (const key of ["old", "released", "running", "held"]) store.claim(key, claim);
+    store.complete("old", "a");
+    store.release("released", "a");
+    store.hold("held", "a", "why");
+    clock.advance(1);
+    store.claim("live", claim);
+    store.complete("live", "a");
+    clock.advance(dayMs - 2);
+    expect(store.prune()).toBe(0);
+    clock.advance(1);
+    expect(store.prune()).toBe(1);
+    expect(rowCount(database)).toBe(3);
+    expect(store.read("live")).toMatchObject({ state: "done" });
+    clock.advance(10_000 * dayMs);
+    expect(store.prune()).toBe(1);
+    expect(store.read("running")).toMatchObject({ state: "run" });
+    expect(store.read("held")).toMatchObject({ state: "held" });
+  });
+
+  test("removes more than a batch, and lets no fence shrink", () => {
+    const clock = testClock();
+    const database = open();
+    const store = createStores(database, { now: clock.now }).idempotency;
+    for (let index = 0; index < 501; index++) {
+      store.claim(`key-${index}`, claim);
+      store.release(`key-${index}`, "a");
+    }
+    store.claim("key-7", claim);
+    expect(store.claim("key-7", claim)).toEqual({ status: "acquired", fence: 2 });
+    store.complete("key-7", "a");
+    clock.advance(90 * dayMs);
+    expect(store.prune()).toBe(1);
+    expect(rowCount(database)).toBe(0);
+    expect(store.claim("key-7", claim)).toEqual({ status: "acquired", fence: 3 });
+  });
+});
+
+describe.each(drivers)("pruning in the background, %s", (_name, open) => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ["performance"] });
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  test("removes a batch per tick, quickly while there is more, and ends with close", () => {
+    const database = connect(temporaryFile(), open);
+    const clock = testClock();
+    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 10_000 });
+    for (let index = 0; index < 600; index++) {
+      stores.nonces.claim({ scope: "s", nonce: `n${index}`, token: "a", retainMs: 1 });
+    }
+    stores.idempotency.claim("k", claim);
+    stores.idempotency.release("k", "a");
+    clock.advance(90 * dayMs);
+    jest.advanceTimersByTime(7_499);
+    expect(rowCount(database, "nonces")).toBe(600);
+    jest.advanceTimersByTime(5_001 + 100);
+    expect(rowCount(database, "nonces")).toBe(0);
+    expect(rowCount(database)).toBe(0);
+    stores.close();
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test("waits while the caller has a transaction open, and tries again", () => {
+    const database = connect(temporaryFile(), open);
+    const clock = testClock();
+    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 1000 });
+    stores.idempotency.claim("k", claim);
+    stores.idempotency.release("k", "a");
+    clock.advance(90 * dayMs);
+    database.exec("BEGIN");
+    jest.advanceTimersByTime(2000);
+    expect(rowCount(database)).toBe(1);
+    database.exec("COMMIT");
+    jest.advanceTimersByTime(2000);
+    expect(rowCount(database)).toBe(0);
+    stores.close();
+  });
+
+  test("reports a failure on the notice channel and goes on", () => {
+    const file = temporaryFile();
+    const database = connect(file, open);
+    const clock = testClock();
+    const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 1000 });
+    stores.idempotency.claim("k", claim);
+    stores.idempotency.release("k", "a");
+    clock.advance(90 * dayMs);
+    database.exec("PRAGMA busy_timeout = 1");
+    const notices: unknown[] = [];
+    const listener = (notice: unknown) => notices.push(notice);
+    subscribe("countersign:notice", listener);
+    const writer = connect(file, open);
+    writer.exec("BEGIN IMMEDIATE");
+    jest.advanceTimersByTime(1250);
+    writer.exec("ROLLBACK");
+    unsubscribe("countersign:notice", listener);
+    expect(notices).toContainEqual(
+      expect.objectContaining({
+        guard: "createSqliteStores",
+        code: "prune-failed",
+        error: expect.anything(),
+      }),
+    );
+    jest.advanceTimersByTime(1250);
+    expect(rowCount(database)).toBe(0);
+    stores.close();
+  });
+
+  test("has no timer when the interval is 0", () => {
+    createStores(connect(temporaryFile(), open));
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+test.each([
+  ["idempotency", "state IN ('done', 'free') AND until_ms <= 0"],
+  ["nonces", "until_ms < 0"],
+])("expired rows of %s are found by an index", (table, condition) => {
+  const database = connect(temporaryFile());
+  createStores(database);
+  const query = `EXPLAIN QUERY PLAN SELECT * FROM countersign_${table} WHERE ${condition} ORDER BY until_ms LIMIT 500`;
+  const plan = JSON.stringify(database.prepare(query).all());
+  expect(plan).toContain(`INDEX countersign_${table}_until`);
+  expect(plan).not.toContain("TEMP B-TREE");
+});
