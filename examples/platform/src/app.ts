@@ -27,8 +27,8 @@ export function createApp(parts: AppParts): Express {
     res.status(ready ? 200 : 503).json({ status: ready ? "ready" : "unavailable" });
   });
   if (settings.inspect) app.get("/inspect/payouts", (_req, res) => void res.json(ledger.inspect()));
-  // The handler's own refusal: its attempt lost the key while it ran.
-  app.use(guardErrors());
+  // What the handler itself gave up: its attempt lost the key while it ran.
+  app.use(guardErrors({ onReject: (error) => logger.warn({ err: error }, "a payout was given up") }));
   app.use(lastResort(logger));
   return app;
 }

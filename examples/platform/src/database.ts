@@ -44,6 +44,13 @@ export interface OpenedStore {
 
 /** Opens the database and creates folder, file and tables as needed. Throws a SettingError naming STORE_URL. */
 export function openStore(store: StoreLocation): OpenedStore {
+  if (store.kind === "memory" && process.env["NODE_ENV"] === "production") {
+    throw new SettingError(
+      "STORE_URL",
+      "sqlite:<path> in production (memory forgets every paid key)",
+      "memory:",
+    );
+  }
   try {
     return open(store.kind === "memory" ? ":memory:" : preparedFile(store.file));
   } catch (error) {

@@ -3,11 +3,17 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
-import { makeTestKey } from "./signer.ts";
+import { sendHalf } from "./half-sent.ts";
+import { makeTestKey, payoutBody } from "./signer.ts";
 
 const main = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+
+// Each test starts a process, on a machine that may be busy.
+jest.setTimeout(20_000);
+
+const key = makeTestKey("k1");
 
 let folder: string;
 let keys: string;
@@ -15,7 +21,7 @@ let busy: Server;
 
 beforeAll(async () => {
   folder = mkdtempSync(path.join(tmpdir(), "platform-main-"));
-  keys = file("keys.json", JSON.stringify({ k1: makeTestKey("k1").publicKeyPem }));
+  keys = file("keys.json", JSON.stringify({ k1: key.publicKeyPem }));
   busy = createServer();
   await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
 });
@@ -36,6 +42,10 @@ function file(name: string, content: string): string {
 function start(env: Readonly<Record<string, string | undefined>> = {}): Captured {
   const settings = { PORT: "0", STORE_URL: "memory:", PAYOUT_KEYS: keys, LOG_LEVEL: "info", ...env };
   return capture(process.execPath, [main], { cwd: folder, env: settings });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 describe("a start with a bad value", () => {
@@ -70,7 +80,7 @@ describe("a start with a bad value", () => {
     [
       "memory in production",
       () => ({ NODE_ENV: "production" }),
-      /^STORE_URL: expected a database .*memory.*\n$/,
+      /^STORE_URL: expected sqlite:<path> in production .*\n$/,
     ],
     ["every proxy", () => ({ TRUST_PROXY: "true" }), /^TRUST_PROXY: expected a comma list .*\n$/],
     ["a relative prefix", () => ({ PATH_PREFIX: "x" }), /^PATH_PREFIX: expected a path .*\n$/],
@@ -105,12 +115,26 @@ describe("a platform", () => {
     expect(platform.stderr()).toContain("BUSINESSES is not set");
   });
 
-  test("ends with 0 on a Ctrl-C that arrives twice", async () => {
+  test("ends what it has begun, also when a Ctrl-C arrives twice as it does under npm", async () => {
     const platform = start();
-    await listeningUrl(platform);
+    const request = await sendHalf(await listeningUrl(platform), key, payoutBody("op.from.to"));
     platform.child.kill("SIGINT");
+    await pause(100);
     platform.child.kill("SIGINT");
+    await pause(100);
+    request.sendRest();
+    expect(await request.answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(await platform.ended).toBe(0);
+  });
+
+  test("ends at once with 1 at a later signal", async () => {
+    const platform = start();
+    const request = await sendHalf(await listeningUrl(platform), key, payoutBody("op.from.to"));
+    platform.child.kill("SIGTERM");
+    await pause(1_200);
+    platform.child.kill("SIGTERM");
+    expect(await platform.ended).toBe(1);
+    expect(await request.answer).toBe("");
   });
 
   test("writes brackets around an IPv6 address", async () => {

@@ -1,4 +1,3 @@
-import { connect } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import type { BankRail } from "../src/bank-rail.ts";
@@ -7,6 +6,7 @@ import { logGuards } from "../src/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import type { Environment } from "../src/settings.ts";
 import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
+import { sendHalf } from "./half-sent.ts";
 import { makeTestKey, signPayout } from "./signer.ts";
 
 const running: RunningPlatform[] = [];
@@ -208,7 +208,7 @@ describe("close", () => {
   test("lets the payout that is being sent end, and takes no other", async () => {
     const platform = await run({ STORE_URL: "memory:" });
     const body = payoutBody("op.from.to");
-    const request = await sendHalf(platform, body);
+    const request = await sendHalf(platform.url, platform.key, body);
     const closed = platform.close(5_000);
     await expect(fetch(`${platform.url}/healthz`)).rejects.toThrow();
     request.sendRest();
@@ -221,34 +221,9 @@ describe("close", () => {
 
   test("cuts off a caller that never ends, and says so", async () => {
     const platform = await run();
-    const request = await sendHalf(platform, payoutBody("op.from.to"));
+    const request = await sendHalf(platform.url, platform.key, payoutBody("op.from.to"));
     await expect(platform.close(50)).rejects.toThrow(/still ran after 50 ms/);
     await request.answer;
     running.splice(0);
   });
 });
-
-interface HalfSent {
-  readonly answer: Promise<string>;
-  sendRest(): void;
-}
-
-async function sendHalf(platform: RunningPlatform, body: string): Promise<HalfSent> {
-  const { hostname, port } = new URL(platform.url);
-  const socket = connect(Number(port), hostname).setEncoding("utf8");
-  const fields = { Host: `${hostname}:${port}`, "Content-Length": String(Buffer.byteLength(body)) };
-  const headers = { ...fields, ...signPayout(platform.key, payoutPath, body) };
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  socket.write(`POST ${payoutPath} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n${body.slice(0, 20)}`);
-  let text = "";
-  socket.on("data", (chunk: string) => {
-    text += chunk;
-  });
-  const answer = new Promise<string>((resolve) => {
-    socket.on("close", () => resolve(text));
-    socket.on("error", () => {});
-  });
-  // The platform has the head of the request when it has answered a later one.
-  await fetch(`${platform.url}/healthz`).then((response) => response.text());
-  return { answer, sendRest: () => void socket.write(body.slice(20)) };
-}

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { capture, killAll, listeningUrl, signalGroup, type Captured } from "./platform-process.ts";
+
+const demo = new URL("../dist/demo.js", import.meta.url);
+const countersign = fileURLToPath(new URL("../../../packages/sandbox/dist/cli.js", import.meta.url));
+
+let folder: string;
+let port: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "platform-demo-"));
+  const probe = await listen();
+  port = String((probe.address() as AddressInfo).port);
+  await new Promise((resolve) => probe.close(resolve));
+});
+
+afterEach(async () => {
+  await killAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function listen(): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+function startDemo(env: Readonly<Record<string, string>>): Captured {
+  const places = JSON.stringify({ folder: path.join(folder, "demo"), cwd: folder });
+  const script = `import { runDemo } from ${JSON.stringify(demo.href)}; await runDemo([], ${places});`;
+  return capture(process.execPath, ["--input-type=module", "-e", script], { cwd: folder, env });
+}
+
+/** Runs the line that the demo prints for sending by hand, without the npm in front of it. */
+function sendByHand(shown: Captured, ...further: readonly string[]): Promise<number | NodeJS.Signals | null> {
+  const line = /npm run countersign -- (?<args>payout .*)/.exec(shown.stdout())?.groups?.["args"] ?? "";
+  return capture(process.execPath, [countersign, ...line.split(" "), ...further], { cwd: folder }).ended;
+}
+
+async function stop(running: Captured): Promise<void> {
+  signalGroup(running, "SIGINT");
+  expect(await running.ended).toBe(0);
+}
+
+describe("the demo", () => {
+  test("goes on serving, prints a line that works by hand, ends cleanly, and remembers paid keys at the next start", async () => {
+    const first = startDemo({ PORT: port });
+    expect(await listeningUrl(first)).toBe(`http://127.0.0.1:${port}`);
+    expect(await sendByHand(first, "--idempotency-key", "by-hand.from.to")).toBe(0);
+    await stop(first);
+    await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
+
+    const second = startDemo({ PORT: port });
+    await listeningUrl(second);
+    expect(second.stdout()).not.toMatch(/ NO$/m);
+    expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
+    await stop(second);
+  }, 40_000);
+
+  test("leaves no platform behind when it is killed", async () => {
+    const running = startDemo({ PORT: port });
+    const url = await listeningUrl(running);
+    running.child.kill("SIGKILL");
+    await running.ended;
+    const end = Date.now() + 10_000;
+    while (
+      await fetch(url).then(
+        () => true,
+        () => false,
+      )
+    ) {
+      if (Date.now() > end) throw new Error("the platform still listens");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }, 30_000);
+
+  test("says that its port is in use", async () => {
+    const busy = await listen();
+    const taken = String((busy.address() as AddressInfo).port);
+    const running = startDemo({ PORT: taken });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toMatch(
+      new RegExp(`^PORT: expected a free port, ${taken} is in use: try PORT=\\d+ npm start\n$`),
+    );
+    await new Promise((resolve) => busy.close(resolve));
+  });
+
+  test("says that its port is no port", async () => {
+    const running = startDemo({ PORT: "abc" });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toBe('PORT: expected an integer from 0 to 65535, got "abc"\n');
+  });
+});
