@@ -15,7 +15,7 @@ export interface ConfirmationReporter {
 }
 
 /** The JSON body of a confirmation. */
-export type ConfirmationBodyBuilder = (confirmation: PayoutConfirmation) => unknown;
+type ConfirmationBodyBuilder = (confirmation: PayoutConfirmation) => unknown;
 
 /** For platforms that have no confirmation URL yet: the outcome is in the log and counts as reported. */
 export function logReporter(logger: Logger): ConfirmationReporter {

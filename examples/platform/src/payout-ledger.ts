@@ -13,7 +13,7 @@ export interface AcceptedPayout extends TransferOrder {
 }
 
 /** A row as shown by GET /inspect/payouts. */
-export type InspectedPayout = Readonly<z.infer<typeof inspectedRow>>;
+type InspectedPayout = Readonly<z.infer<typeof inspectedRow>>;
 
 /** The platform's own record of payouts. Each method is one transaction. */
 export interface PayoutLedger {

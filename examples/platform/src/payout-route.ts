@@ -10,7 +10,7 @@ import type { Business } from "./setting-files.ts";
 import type { Settings } from "./settings.ts";
 
 /** What the guards of the payout route remember in. */
-export interface PayoutStores {
+interface PayoutStores {
   readonly idempotency: IdempotencyStore<SqliteTransaction>;
   readonly nonces: NonceStore;
 }

@@ -16,7 +16,7 @@ export interface RunningPlatform extends Platform {
   end(): Promise<void>;
 }
 
-export interface SendChanges {
+interface SendChanges {
   readonly path?: string;
   readonly signedPath?: string;
   readonly key?: TestKey;
