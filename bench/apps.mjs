@@ -10,9 +10,9 @@ export function payoutApp(publicKeyPem) {
   const app = express().disable("x-powered-by").disable("etag");
   const endpoint = payoutEndpoint({
     keys: { [keyid]: publicKeyPem },
-    nonces: memoryNonceStore({ max: 2_000_000 }),
+    nonces: memoryNonceStore(),
     allowIps: ["127.0.0.1"],
-    store: memoryIdempotencyStore({ max: 2_000_000 }),
+    store: memoryIdempotencyStore(),
     findBusiness: () => true,
     referenceField: "reference",
   });

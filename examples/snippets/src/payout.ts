@@ -1,7 +1,7 @@
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
-import express, { type Express, type Request, type Response } from "express";
+import express, { type Express } from "express";
 
 export const app: Express = express();
 
@@ -15,7 +15,7 @@ const receivePayout = payoutEndpoint({
   findBusiness: ({ iban, businessId }) => iban === "DE89370400440532013000" && businessId === "biz_1",
 });
 
-app.post("/api/v1/transaction", receivePayout, (req: Request, res: Response) => {
+app.post("/api/v1/transaction", receivePayout, (req, res) => {
   const { idempotencyKey, beneficiary, amountText } = payoutOf(req);
   res.json({ accepted: idempotencyKey, to: beneficiary.iban, amount: amountText("/value") });
 });

@@ -1,3 +1,4 @@
+export { chain } from "./chain.ts";
 export { guard, requestAborted, type GuardFunction } from "./guard.ts";
 export { GuardError, isGuardError, type GuardErrorInit } from "./guard-error.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";

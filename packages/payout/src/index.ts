@@ -1,7 +1,7 @@
 export type { PayoutFault, PayoutFaultCode } from "./faults.ts";
 export type { BusinessAnswer, BusinessQuery, FindBusiness } from "./find-business.ts";
 export { payoutStoreKey } from "./idempotency-key.ts";
-export { payoutEndpoint, type PayoutChain } from "./middleware.ts";
+export { payoutEndpoint } from "./middleware.ts";
 export type { PayoutEndpointOptions, PayoutMaxLengths } from "./options.ts";
 export { payoutOf, type Payout } from "./payout.ts";
 export type { PayoutBeneficiary } from "./schema.ts";

@@ -1,4 +1,4 @@
-import { guardErrors, type ErrorMiddleware, type Middleware } from "@countersign/guard";
+import { chain, guardErrors, type Middleware } from "@countersign/guard";
 import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
@@ -8,16 +8,13 @@ import { resolveOptions, type PayoutEndpointOptions } from "./options.ts";
 import { withOwnOptionNames } from "./own-option-names.ts";
 import { readPayout } from "./read-payout.ts";
 
-/** What `payoutEndpoint` returns: handlers for `app.post`, `router.post` or `app.use`, in this order. */
-export type PayoutChain = (Middleware | ErrorMiddleware)[];
-
 /**
  * Everything between the wire and the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs
  * at most once for each idempotency_key, with `req.payout` checked. Throws a TypeError on a bad option.
  */
-export function payoutEndpoint(options: PayoutEndpointOptions): PayoutChain {
+export function payoutEndpoint(options: PayoutEndpointOptions): Middleware {
   const { addresses, signature, schema, lookup, idempotency, answers } = resolveOptions(options);
-  const chain: PayoutChain = [
+  const parts: Middleware[] = [
     part("ipAllowlist", () => ipAllowlist(addresses)),
     part("httpSignatureVerify", () => httpSignatureVerify(signature)),
     jsonBody(),
@@ -25,10 +22,10 @@ export function payoutEndpoint(options: PayoutEndpointOptions): PayoutChain {
     part("idempotencyGuard", () => idempotencyGuard(idempotency)),
   ];
   // Behind the claim: a paid key is 409 even when its business has gone since.
-  if (lookup !== undefined) chain.push(businessLookup(lookup.findBusiness, lookup.timeoutMs));
-  // Before the handler: Express hands an error only to what stands behind it, so the handler's own errors are the app's.
-  if (answers !== undefined) chain.push(part("guardErrors", () => guardErrors(answers)));
-  return chain;
+  if (lookup !== undefined) parts.push(businessLookup(lookup.findBusiness, lookup.timeoutMs));
+  // The handler's own errors are the app's: only those of the chain come here.
+  const respond = answers === undefined ? undefined : part("guardErrors", () => guardErrors(answers));
+  return chain("payoutEndpoint", parts, respond);
 }
 
 function part<T>(factory: string, build: () => T): T {
