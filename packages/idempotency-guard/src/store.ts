@@ -87,7 +87,9 @@ export interface IdempotencyStore<Tx = never> {
   close(): Awaitable<void>;
   /**
    * `complete` as part of the caller's own transaction: checks the token under a lock, then writes done. It becomes
-   * visible when `tx` commits. Absent on engines without transactions.
+   * visible when `tx` commits. The lock lasts as long as `tx`: a claim, release, hold or resolve of the key in the meantime
+   * waits for its end or fails, so that what follows a rollback never overtakes a commit. Absent on engines without
+   * transactions.
    */
   completeIn?(tx: Tx, key: string, token: string): Awaitable<IdempotencyOwnership>;
 }

@@ -1,0 +1,29 @@
+import { createHash } from "node:crypto";
+import { GuardError, type GuardRequest } from "@countersign/guard";
+
+/** SHA-256 of the body as received. Without one every payload would look the same, so that is an error (500). */
+export function bodyFingerprint(req: GuardRequest): string {
+  const bytes: unknown = "rawBody" in req ? req.rawBody : undefined;
+  if (Buffer.isBuffer(bytes) && bytes.length > 0) {
+    return createHash("sha256").update(bytes).digest("base64url");
+  }
+  throw new GuardError({
+    status: 500,
+    code: "fingerprint-missing",
+    message:
+      "idempotencyGuard found no bytes in req.rawBody to tell one payload from another: " +
+      "mount rawBody() or the signature guard before it, or give the option fingerprint",
+  });
+}
+
+const printable = /^[\x20-\x7e]{1,128}$/;
+
+/** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
+export function checkFingerprint(fingerprint: unknown): string {
+  if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
+  throw new GuardError({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
+  });
+}

@@ -1,0 +1,242 @@
+import { isPromiseLike, type GuardResponse } from "@countersign/guard";
+import { copyHead, replaceHead, restoreHead, type Replacement } from "./response-head.ts";
+import type { Awaitable } from "./store.ts";
+
+/** Decides what becomes of an answer with this status; undefined lets it out. Must neither throw nor reject. */
+export type Settle = (status: number) => Awaitable<Replacement | undefined>;
+
+/** Beyond this much of a body the answer is decided before the handler has ended it. */
+const heldBytes = 1_048_576;
+
+/**
+ * I4: keeps the handler's answer in the process until `settle` has decided about it, once, whether it comes by `end`, in
+ * writes, from a pipe or from an error handler. Until then `headersSent` is false, which is the truth: an error handler can
+ * still answer in place of a 2xx that was begun. `unsendable` hears of an answer that Node refused to send in the end.
+ */
+export function holdResponse(res: GuardResponse, settle: Settle, unsendable: (error: unknown) => void): void {
+  new HeldResponse(res, settle, unsendable).install();
+}
+
+type Callback = (error?: Error | null) => void;
+
+/** The arguments of one write or end. */
+interface Piece {
+  readonly chunk: unknown;
+  readonly encoding: BufferEncoding | undefined;
+  readonly callback: Callback | undefined;
+}
+
+class HeldResponse {
+  readonly #res: GuardResponse;
+  readonly #settle: Settle;
+  readonly #unsendable: (error: unknown) => void;
+  readonly #write: GuardResponse["write"];
+  readonly #end: GuardResponse["end"];
+  readonly #writeHead: GuardResponse["writeHead"];
+  readonly #flushHeaders: () => void;
+  readonly #namesBefore: readonly string[];
+  /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
+  #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
+  #settled = false;
+  /** The status at the first output: later changes do not count, as with Node, except to an error. */
+  #status: number | undefined;
+  #explicitHead: readonly unknown[] | undefined;
+  #pieces: Piece[] = [];
+  #bytes = 0;
+  #last: Piece | undefined;
+
+  constructor(res: GuardResponse, settle: Settle, unsendable: (error: unknown) => void) {
+    this.#res = res;
+    this.#settle = settle;
+    this.#unsendable = unsendable;
+    this.#write = res.write.bind(res);
+    this.#end = res.end.bind(res);
+    this.#writeHead = res.writeHead.bind(res);
+    this.#flushHeaders = res.flushHeaders.bind(res);
+    this.#namesBefore = res.getHeaderNames();
+  }
+
+  install(): void {
+    const res = this.#res;
+    res.write = (chunk: unknown, encoding?: unknown, callback?: unknown) =>
+      this.#onWrite(toPiece(chunk, encoding, callback));
+    res.end = (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
+      this.#onEnd(toPiece(chunk, encoding, callback));
+      return res;
+    };
+    res.writeHead = (...head: readonly unknown[]) => {
+      this.#onWriteHead(head);
+      return res;
+    };
+    res.flushHeaders = () => {
+      if (this.#phase === "passing") this.#flushHeaders();
+    };
+  }
+
+  #onWriteHead(head: readonly unknown[]): void {
+    const status = Number(head[0]);
+    // Node's own call when it sends the head, or an argument that only Node should refuse.
+    if (this.#phase === "passing" || this.#phase === "replaced" || !(status >= 100 && status <= 999)) {
+      Reflect.apply(this.#writeHead, this.#res, head);
+    } else if (this.#phase === "holding") {
+      this.#res.statusCode = Math.trunc(status);
+      this.#begin();
+      this.#explicitHead = head.slice(1);
+    }
+  }
+
+  #onWrite(piece: Piece): boolean {
+    if (this.#phase === "passing") return this.#pass(piece);
+    if (this.#phase === "replaced") {
+      soon(piece.callback);
+      return true;
+    }
+    if (this.#last !== undefined) {
+      soon(piece.callback, alreadyEnded("ERR_STREAM_WRITE_AFTER_END"));
+      return false;
+    }
+    const chunk = copyChunk(piece.chunk);
+    this.#begin();
+    this.#pieces.push({ chunk, encoding: piece.encoding, callback: undefined });
+    this.#bytes += typeof chunk === "string" ? Buffer.byteLength(chunk, piece.encoding) : chunk.length;
+    soon(piece.callback);
+    return this.#phase === "holding" && (this.#bytes <= heldBytes || this.#overflow());
+  }
+
+  #onEnd(piece: Piece): void {
+    if (this.#phase === "passing" && this.#settled) {
+      this.#finish(piece);
+    } else if (this.#phase === "replaced") {
+      soon(piece.callback);
+    } else if (this.#last !== undefined) {
+      soon(piece.callback, alreadyEnded("ERR_STREAM_ALREADY_FINISHED"));
+    } else {
+      if (piece.chunk !== undefined && piece.chunk !== null) copyChunk(piece.chunk);
+      if (this.#phase !== "passing") this.#begin();
+      this.#last = piece;
+      if (this.#phase !== "deciding") this.#decide();
+    }
+  }
+
+  // Nothing has left yet, so an error handler that takes over after the first output begins a new answer.
+  #begin(): void {
+    const { statusCode } = this.#res;
+    if (this.#phase !== "holding") return;
+    if (this.#status !== undefined && this.#status !== statusCode) {
+      if (statusCode < 400) {
+        this.#res.statusCode = this.#status;
+        return;
+      }
+      this.#pieces = [];
+      this.#bytes = 0;
+      this.#explicitHead = undefined;
+    }
+    this.#status = statusCode;
+  }
+
+  /** Too much to keep. A failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
+  #overflow(): boolean {
+    const { statusCode } = this.#res;
+    if (statusCode === 409 || (statusCode >= 200 && statusCode < 300)) this.#decide();
+    else this.#flush();
+    return this.#phase !== "deciding" && !this.#res.writableNeedDrain;
+  }
+
+  #decide(): void {
+    const streaming = this.#phase === "passing";
+    this.#phase = "deciding";
+    this.#settled = true;
+    const decision = this.#settle(this.#res.statusCode);
+    if (!isPromiseLike(decision)) this.#deliver(streaming ? undefined : decision);
+    else void this.#decideLater(decision, streaming);
+  }
+
+  async #decideLater(decision: Promise<Replacement | undefined>, streaming: boolean): Promise<void> {
+    const head = streaming ? undefined : copyHead(this.#res);
+    const replacement = await decision;
+    try {
+      // A handler that throws after its answer makes Express write another head meanwhile.
+      if (head !== undefined) restoreHead(this.#res, head);
+      this.#deliver(streaming ? undefined : replacement);
+      // A writer that was told to wait in #onWrite; Node tells it itself when its own buffer is full by now.
+      if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
+    } catch (error) {
+      this.#unsendable(error);
+      if (this.#res.headersSent) this.#res.destroy();
+      else this.#replace({ status: 500 });
+    }
+  }
+
+  #deliver(replacement: Replacement | undefined): void {
+    if (replacement !== undefined) {
+      this.#replace(replacement);
+      return;
+    }
+    this.#flush();
+    if (this.#last !== undefined) this.#finish(this.#last);
+  }
+
+  #flush(): void {
+    this.#phase = "passing";
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    if (this.#explicitHead !== undefined) {
+      const head = [this.#res.statusCode, ...this.#explicitHead];
+      this.#explicitHead = undefined;
+      Reflect.apply(this.#writeHead, this.#res, head);
+    }
+    for (const piece of pieces) this.#pass(piece);
+  }
+
+  #replace(replacement: Replacement): void {
+    this.#pieces = [];
+    this.#phase = "replaced";
+    if (this.#res.headersSent) {
+      // Somebody wrote past the hooks. A cut connection is retried; half of a 2xx would be believed.
+      this.#res.destroy();
+      return;
+    }
+    const chunk = replaceHead(this.#res, replacement, this.#namesBefore);
+    this.#finish({ chunk, encoding: "utf8", callback: this.#last?.callback });
+  }
+
+  #pass({ chunk, encoding, callback }: Piece): boolean {
+    return Boolean(Reflect.apply(this.#write, this.#res, [chunk, encoding, callback]));
+  }
+
+  #finish({ chunk, encoding, callback }: Piece): void {
+    Reflect.apply(this.#end, this.#res, [chunk, encoding, callback]);
+  }
+}
+
+// Node takes (chunk, encoding, callback), (chunk, callback) and, for end, (callback).
+function toPiece(chunk: unknown, encoding: unknown, callback: unknown): Piece {
+  if (isCallback(chunk)) return { chunk: undefined, encoding: undefined, callback: chunk };
+  if (isCallback(encoding)) return { chunk, encoding: undefined, callback: encoding };
+  return {
+    chunk,
+    encoding: typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : undefined,
+    callback: isCallback(callback) ? callback : undefined,
+  };
+}
+
+function isCallback(value: unknown): value is Callback {
+  return typeof value === "function";
+}
+
+// The callback of a write says that its bytes may be overwritten.
+function copyChunk(chunk: unknown): string | Buffer {
+  if (typeof chunk === "string") return chunk;
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  throw Object.assign(new TypeError("a response takes strings, Buffers and Uint8Arrays"), {
+    code: "ERR_INVALID_ARG_TYPE",
+  });
+}
+
+function soon(callback: Callback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
+}
+
+function alreadyEnded(code: string): Error {
+  return Object.assign(new Error("the response has already been ended"), { code });
+}

@@ -1,0 +1,33 @@
+import { GuardError, isPromiseLike } from "@countersign/guard";
+
+const maxKeyLength = 512;
+// A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
+const unstorable = /[\p{Surrogate}\p{Cc}]/u;
+
+/** The key as the option `key` returned it; throws a GuardError (400) on anything that a store cannot keep as it is. */
+export function checkIdempotencyKey(key: unknown): string {
+  if (key === undefined || key === null || key === "") {
+    throw new GuardError({
+      status: 400,
+      code: "idempotency-key-missing",
+      message: "the request has no idempotency key",
+    });
+  }
+  if (typeof key !== "string") {
+    // Every request would be refused: the integration is wrong, not the caller.
+    if (isPromiseLike(key))
+      throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
+    throw keyInvalid(`is no string but a ${typeof key}`);
+  }
+  if (key.length > maxKeyLength) throw keyInvalid(`has ${key.length} characters, over ${maxKeyLength}`);
+  if (unstorable.test(key)) throw keyInvalid("holds a control character or a lone surrogate");
+  return key;
+}
+
+function keyInvalid(fault: string): GuardError {
+  return new GuardError({
+    status: 400,
+    code: "idempotency-key-invalid",
+    message: `the idempotency key ${fault}`,
+  });
+}

@@ -1,0 +1,145 @@
+import { isPromiseLike } from "@countersign/guard";
+import type { Attempt } from "./attempt.ts";
+import { callStore } from "./call-store.ts";
+import { alarm } from "./notices.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { idempotencyLost } from "./refusals.ts";
+import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+
+/**
+ * The owner's side of a lease: renews it about every third of its length while the handler runs, and aborts the signal when
+ * another attempt has the key, or may have it. All times are this process's monotonic clock, used only for its own pace.
+ */
+export class Lease {
+  readonly #attempt: Attempt;
+  readonly #options: ResolvedOptions;
+  readonly #claimedAtMs: number;
+  #renewedAtMs: number;
+  #beating = false;
+  #phase: "running" | "settling" | "ended" = "running";
+  #lost = false;
+  #controller: AbortController | undefined;
+
+  /** `claimedAtMs` is taken before the claim was sent: the store's lease ends no earlier than this one. */
+  constructor(attempt: Attempt, options: ResolvedOptions, claimedAtMs: number) {
+    this.#attempt = attempt;
+    this.#options = options;
+    this.#claimedAtMs = claimedAtMs;
+    this.#renewedAtMs = claimedAtMs;
+  }
+
+  /** Made when somebody asks for it: most handlers never do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#lost) this.#controller.abort(idempotencyLost(this.#options.retryAfterSeconds));
+    }
+    return this.#controller.signal;
+  }
+
+  get ended(): boolean {
+    return this.#phase === "ended";
+  }
+
+  /** The response has ended: a `lost` from now on may be the echo of our own complete or release. */
+  settle(): void {
+    if (this.#phase === "running") this.#phase = "settling";
+  }
+
+  /** No heartbeat from here on. */
+  end(): void {
+    this.#phase = "ended";
+  }
+
+  /** Renews the lease when it is time to. */
+  beat(nowMs: number): void {
+    const { store, leaseMs, storeTimeoutMs, handlerTimeoutMs } = this.#options;
+    if (this.#phase === "running" && nowMs - this.#claimedAtMs >= handlerTimeoutMs) {
+      this.#lose("handler-timeout", `has a handler without an answer for ${handlerTimeoutMs} ms`);
+      this.end();
+      return;
+    }
+    if (this.#beating || nowMs - this.#renewedAtMs < leaseMs / 4) return;
+    this.#beating = true;
+    const { key, token } = this.#attempt;
+    const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
+    let answer: Awaitable<IdempotencyOwnership>;
+    try {
+      answer = callStore(() => store.heartbeat(key, token, leaseMs), timeoutMs);
+    } catch (error) {
+      this.#missed(error);
+      return;
+    }
+    if (isPromiseLike(answer)) void this.#beatLater(answer, nowMs);
+    else this.#answered(answer, nowMs);
+  }
+
+  async #beatLater(answer: Promise<IdempotencyOwnership>, sentAtMs: number): Promise<void> {
+    try {
+      this.#answered(await answer, sentAtMs);
+    } catch (error) {
+      this.#missed(error);
+    }
+  }
+
+  #answered(ownership: IdempotencyOwnership, sentAtMs: number): void {
+    this.#beating = false;
+    if (ownership === "ok") {
+      this.#renewedAtMs = sentAtMs;
+      return;
+    }
+    if (this.#phase === "running")
+      this.#lose("lease-lost", "belongs to another attempt while its handler runs");
+    this.end();
+  }
+
+  // The store may be back in time, or nobody else may want the key: the heartbeat goes on, also after the end of the lease.
+  #missed(error: unknown): void {
+    this.#beating = false;
+    if (this.#phase !== "running" || performance.now() < this.#renewedAtMs + this.#options.leaseMs) return;
+    this.#lose("lease-expired", "could not be renewed in time while its handler runs", error);
+  }
+
+  #lose(code: string, message: string, error?: unknown): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    const { key, req } = this.#attempt;
+    alarm({ code, key, message, req, error });
+    this.#controller?.abort(idempotencyLost(this.#options.retryAfterSeconds));
+  }
+}
+
+/** One timer for all leases of a guard: a request that ends soon costs no timer of its own. */
+export class Heartbeats {
+  readonly #leases = new Set<Lease>();
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(leaseMs: number) {
+    this.#everyMs = Math.floor(leaseMs / 6);
+  }
+
+  add(lease: Lease): void {
+    this.#leases.add(lease);
+    this.#timer ??= setInterval(() => this.#tick(), this.#everyMs).unref();
+  }
+
+  remove(lease: Lease): void {
+    lease.end();
+    this.#leases.delete(lease);
+  }
+
+  // The timer outlives the last lease by one tick, so that a quiet server does not start and stop it at every request.
+  #tick(): void {
+    if (this.#leases.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    const nowMs = performance.now();
+    for (const lease of this.#leases) {
+      lease.beat(nowMs);
+      if (lease.ended) this.#leases.delete(lease);
+    }
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  assertFunction,
+  assertKnownOptions,
+  integerOption,
+  optionError,
+  type GuardRequest,
+} from "@countersign/guard";
+import { bodyFingerprint } from "./fingerprint.ts";
+import type { Awaitable, IdempotencyStore } from "./store.ts";
+
+/** Options of {@link idempotencyGuard}. */
+export interface IdempotencyGuardOptions {
+  /** Where the keys are kept, shared by every process that serves the route. */
+  readonly store: IdempotencyStore;
+  /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters is answered with 400. */
+  readonly key: (req: GuardRequest) => unknown;
+  /**
+   * Returns what tells one payload from another: 1 to 128 printable ASCII characters. Default: SHA-256 of `req.rawBody`, and
+   * a configuration error (500) when there is none.
+   */
+  readonly fingerprint?: ((req: GuardRequest) => Awaitable<string>) | undefined;
+  /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** For how long a duplicate waits for the first attempt, in milliseconds. Default 2,000; 0 answers 503 at once. */
+  readonly waitMs?: number | undefined;
+  /** How often a waiting process reads the key, in milliseconds; one reader for all its waiters. Default 100. */
+  readonly pollMs?: number | undefined;
+  /**
+   * What happens to a key whose owner fell silent. `hold`: an operator decides. `rerun`: the next attempt runs, with a higher
+   * fence; safe where the handler uses completeIn() or the bank rail refuses duplicates. Default `hold`.
+   */
+  readonly recovery?: "hold" | "rerun" | undefined;
+  /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
+  readonly storeTimeoutMs?: number | undefined;
+  /** For how long a handler that never answers keeps its key, in milliseconds. Default 600,000 (ten minutes). */
+  readonly handlerTimeoutMs?: number | undefined;
+  /** How many duplicates may wait at the same time; more are answered with 503 at once. Default 1,000. */
+  readonly maxWaiters?: number | undefined;
+  /** The status for a processed key that comes with another payload. Default 409. */
+  readonly reusedStatus?: 409 | 422 | undefined;
+  /** Retry-After of a 503, in seconds. Default 5. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** Retry-After while an operator has to decide, in seconds. Default 300. */
+  readonly heldRetryAfterSeconds?: number | undefined;
+}
+
+/** Checked options, all present. */
+export interface ResolvedOptions {
+  readonly store: IdempotencyStore<unknown>;
+  readonly key: (req: GuardRequest) => unknown;
+  readonly fingerprint: (req: GuardRequest) => Awaitable<string>;
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly pollMs: number;
+  readonly recovery: "hold" | "rerun";
+  readonly storeTimeoutMs: number;
+  readonly handlerTimeoutMs: number;
+  readonly maxWaiters: number;
+  readonly reusedStatus: 409 | 422;
+  readonly retryAfterSeconds: number;
+  readonly heldRetryAfterSeconds: number;
+}
+
+/** The name in messages, notices and stack traces. */
+export const factory = "idempotencyGuard";
+
+const knownOptions: readonly (keyof ResolvedOptions)[] = [
+  "store",
+  "key",
+  "fingerprint",
+  "leaseMs",
+  "waitMs",
+  "pollMs",
+  "recovery",
+  "storeTimeoutMs",
+  "handlerTimeoutMs",
+  "maxWaiters",
+  "reusedStatus",
+  "retryAfterSeconds",
+  "heldRetryAfterSeconds",
+];
+
+/** Fills in the defaults; throws a TypeError on a bad option. */
+export function resolveOptions(options: IdempotencyGuardOptions): ResolvedOptions {
+  assertKnownOptions(factory, options, knownOptions);
+  const { store, key, fingerprint = bodyFingerprint, recovery = "hold", reusedStatus = 409 } = options;
+  assertStore(store);
+  assertFunction(factory, "key", key);
+  assertFunction(factory, "fingerprint", fingerprint);
+  if (!["hold", "rerun"].includes(recovery)) {
+    throw optionError(factory, "recovery", '"hold" or "rerun"', recovery);
+  }
+  if (![409, 422].includes(reusedStatus)) {
+    throw optionError(factory, "reusedStatus", "409 or 422", reusedStatus);
+  }
+  const leaseMs = integer(options, "leaseMs", 1_000, 3_600_000, 30_000);
+  return {
+    store,
+    key,
+    fingerprint,
+    recovery,
+    reusedStatus,
+    leaseMs,
+    storeTimeoutMs: storeTimeout(options, leaseMs),
+    waitMs: integer(options, "waitMs", 0, 60_000, 2_000),
+    pollMs: integer(options, "pollMs", 5, 10_000, 100),
+    handlerTimeoutMs: integer(options, "handlerTimeoutMs", 1_000, 86_400_000, 600_000),
+    maxWaiters: integer(options, "maxWaiters", 0, 1_000_000, 1_000),
+    retryAfterSeconds: integer(options, "retryAfterSeconds", 1, 86_400, 5),
+    heldRetryAfterSeconds: integer(options, "heldRetryAfterSeconds", 1, 86_400, 300),
+  };
+}
+
+type IntegerOption = {
+  [Name in keyof ResolvedOptions]: ResolvedOptions[Name] extends number ? Name : never;
+}[keyof ResolvedOptions];
+
+function integer(
+  options: IdempotencyGuardOptions,
+  name: IntegerOption,
+  min: number,
+  max: number,
+  fallback: number,
+): number {
+  return integerOption(factory, name, options[name], { min, max, fallback });
+}
+
+// A claim that may take longer than its own lease could hand out a key that somebody else owns already.
+function storeTimeout(options: IdempotencyGuardOptions, leaseMs: number): number {
+  const storeTimeoutMs = integer(options, "storeTimeoutMs", 1, 60_000, 2_000);
+  if (storeTimeoutMs < leaseMs) return storeTimeoutMs;
+  throw optionError(factory, "storeTimeoutMs", `below leaseMs (${leaseMs})`, storeTimeoutMs);
+}
+
+const storeMethods = [
+  "claim",
+  "read",
+  "heartbeat",
+  "complete",
+  "release",
+  "hold",
+  "resolve",
+  "prune",
+  "close",
+] as const;
+
+function assertStore(store: unknown): void {
+  if (typeof store !== "object" || store === null) {
+    throw optionError(factory, "store", "an IdempotencyStore, for example memoryIdempotencyStore()", store);
+  }
+  for (const method of storeMethods) {
+    const found: unknown = Reflect.get(store, method);
+    if (typeof found !== "function") throw optionError(factory, `store.${method}`, "a function", found);
+  }
+  const completeIn: unknown = Reflect.get(store, "completeIn");
+  if (completeIn !== undefined) assertFunction(factory, "store.completeIn", completeIn);
+}

@@ -1,0 +1,445 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type express from "express";
+import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import {
+  closePlatforms,
+  collectNotices,
+  eventually,
+  FakeTransaction,
+  faultyStore,
+  frameworks,
+  platform,
+  sleep,
+  transactionalStore,
+  type Answer,
+  type Fault,
+} from "./kit.ts";
+
+let notices: ReturnType<typeof collectNotices>;
+beforeEach(() => {
+  notices = collectNotices();
+});
+afterEach(async () => {
+  notices.stop();
+  await closePlatforms();
+});
+
+const key = "op.a.b";
+
+/** Counts payments; an answer of 200 each. */
+function payments(): { count: number; handler: (req: express.Request, res: express.Response) => void } {
+  const paid = {
+    count: 0,
+    handler: (_req: express.Request, res: express.Response): void => {
+      paid.count += 1;
+      res.json({ paid: paid.count });
+    },
+  };
+  return paid;
+}
+
+function sorted(answers: readonly Answer[]): number[] {
+  // oxlint-disable-next-line unicorn/no-array-sort -- toSorted is not in ES2022, and this list is a new one
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
+}
+
+describe.each(frameworks)("one process on %s", (_name, framework) => {
+  describe("fault 4: the claim's answer is lost", () => {
+    test.each<{ name: string; fault: Fault }>([
+      { name: "throws after the effect", fault: "throws after" },
+      { name: "never answers after the effect", fault: "hangs after" },
+      { name: "executes it after the time-out", fault: 120 },
+      { name: "throws before the effect", fault: "throws before" },
+    ])("a store that $name: 503, no run, then 2xx", async ({ fault }) => {
+      const store = faultyStore();
+      const paid = payments();
+      const app = await platform(framework, { store, storeTimeoutMs: 40 }, paid.handler);
+      store.fail("claim", fault);
+      expect((await app.pay()).status).toBe(503);
+      expect(paid.count).toBe(0);
+      await sleep(150);
+      expect((await app.pay()).status).toBe(200);
+      expect(paid.count).toBe(1);
+    });
+
+    test("a synchronous store that throws after the effect: 503, then 2xx", async () => {
+      const store = faultyStore({ synchronous: true });
+      const paid = payments();
+      const app = await platform(framework, { store }, paid.handler);
+      store.fail("claim", "throws after");
+      expect((await app.pay()).status).toBe(503);
+      expect((await app.pay()).status).toBe(200);
+      expect(paid.count).toBe(1);
+    });
+
+    test("a late claim that another attempt has answered is left alone", async () => {
+      const store = faultyStore();
+      const paid = payments();
+      const app = await platform(framework, { store, storeTimeoutMs: 30 }, paid.handler);
+      store.fail("claim", 80);
+      const late = app.pay();
+      expect((await app.pay()).status).toBe(200);
+      expect((await late).status).toBe(503);
+      await sleep(250);
+      expect(store.inner.read(key)).toMatchObject({ state: "done" });
+      expect(await app.pay()).toMatchObject({ status: 409 });
+    });
+  });
+
+  describe("fault 5: complete was executed, its answer is lost", () => {
+    test.each<{ name: string; fault: Fault; synchronous: boolean }>([
+      { name: "throws", fault: "throws after", synchronous: false },
+      { name: "hangs", fault: "hangs after", synchronous: false },
+      { name: "throws at once", fault: "throws after", synchronous: true },
+    ])("a store that $name: 2xx, then 409", async ({ fault, synchronous }) => {
+      const store = faultyStore({ synchronous });
+      const paid = payments();
+      const app = await platform(framework, { store, storeTimeoutMs: 40 }, paid.handler);
+      store.fail("complete", fault);
+      expect(await app.pay()).toMatchObject({ status: 200, body: '{"paid":1}' });
+      expect((await app.pay()).status).toBe(409);
+      expect(paid.count).toBe(1);
+    });
+  });
+
+  describe("fault 6: complete was not executed", () => {
+    test.each<{ name: string; fault: Fault; synchronous: boolean }>([
+      { name: "throws", fault: "throws before", synchronous: false },
+      { name: "hangs", fault: "hangs before", synchronous: false },
+      { name: "throws at once", fault: "throws before", synchronous: true },
+    ])(
+      "without a transaction, a store that $name: 503, recorded in the background, then 409",
+      async ({ fault, synchronous }) => {
+        const store = faultyStore({ synchronous });
+        const paid = payments();
+        const app = await platform(framework, { store, storeTimeoutMs: 40, waitMs: 20 }, paid.handler);
+        store.fail("complete", fault);
+        const first = await app.pay();
+        expect(first.status).toBe(503);
+        expect(first.headers["retry-after"]).toBe("5");
+        expect(first.body).not.toContain("paid");
+        expect((await app.pay()).status).toBe(503);
+        await eventually(() => store.calls.complete === 2);
+        await eventually(async () => (await app.pay()).status === 409);
+        expect(paid.count).toBe(1);
+        expect(notices.codes()).toEqual(["completion-delayed"]);
+      },
+    );
+
+    test("in a transaction: rollback, 503, and the retry pays once", async () => {
+      const store = transactionalStore();
+      const rows: string[] = [];
+      let fail = true;
+      const app = await platform(framework, { store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        tx.onCommit(() => void rows.push(key));
+        try {
+          await req.idempotency?.completeIn(tx);
+          if (fail) throw new Error("connection lost before COMMIT");
+          tx.commit();
+        } catch (error) {
+          tx.rollback();
+          throw error;
+        }
+        res.json({});
+      });
+      expect((await app.pay()).status).toBe(500);
+      expect(rows).toEqual([]);
+      fail = false;
+      expect((await app.pay()).status).toBe(200);
+      expect((await app.pay()).status).toBe(409);
+      expect(rows).toEqual([key]);
+    });
+
+    test.each([{ synchronous: true }, { synchronous: false }])(
+      "completeIn() that fails is a 503 and no done (synchronous: $synchronous)",
+      async ({ synchronous }) => {
+        const store = transactionalStore({ synchronous });
+        store.completeIn = () => {
+          if (synchronous) throw new Error("engine down");
+          return Promise.reject(new Error("engine down"));
+        };
+        const app = await platform(framework, { store }, async (req, res) => {
+          await req.idempotency?.completeIn(new FakeTransaction());
+          res.json({});
+        });
+        const answer = await app.pay();
+        expect(answer.status).toBe(503);
+        expect(answer.headers["retry-after"]).toBe("5");
+        expect(store.inner.read(key)).toBeUndefined();
+      },
+    );
+
+    test("completeIn() hands a programmer's TypeError on", async () => {
+      const store = transactionalStore({ synchronous: true });
+      store.completeIn = () => {
+        throw new TypeError("tx is no transaction");
+      };
+      const app = await platform(framework, { store }, (req) => void req.idempotency?.completeIn({}));
+      expect(await app.pay()).toMatchObject({
+        status: 500,
+        body: expect.stringContaining("tx is no transaction"),
+      });
+    });
+  });
+
+  describe("completeIn", () => {
+    test.each([{ synchronous: true }, { synchronous: false }])(
+      "lets the 2xx out after the commit, without a complete() of its own (synchronous: $synchronous)",
+      async ({ synchronous }) => {
+        const store = transactionalStore({ synchronous });
+        const app = await platform(framework, { store }, async (req, res) => {
+          const tx = new FakeTransaction();
+          await req.idempotency?.completeIn(tx);
+          tx.commit();
+          res.status(201).json({});
+        });
+        expect((await app.pay()).status).toBe(201);
+        expect(store.calls.complete).toBe(0);
+        expect((await app.pay()).status).toBe(409);
+      },
+    );
+
+    test("lets out a 2xx that was ended inside a synchronous transaction", async () => {
+      const store = transactionalStore({ synchronous: true });
+      const app = await platform(framework, { store }, (req, res) => {
+        const tx = new FakeTransaction();
+        void req.idempotency?.completeIn(tx);
+        res.json({});
+        tx.commit();
+      });
+      expect((await app.pay()).status).toBe(200);
+    });
+
+    test("turns a 2xx without a commit into a 503, and touches the key no more", async () => {
+      const store = transactionalStore();
+      const app = await platform(framework, { store, waitMs: 0 }, async (req, res) => {
+        await req.idempotency?.completeIn(new FakeTransaction());
+        res.json({ paid: true });
+      });
+      const answer = await app.pay();
+      expect(answer.status).toBe(503);
+      expect(answer.body).not.toContain("paid");
+      expect(store.calls).toMatchObject({ complete: 0, release: 0, hold: 0 });
+      expect(store.inner.read(key)).toMatchObject({ state: "run" });
+      expect(notices.codes()).toEqual(["commit-not-confirmed"]);
+      expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    });
+
+    test("answers 503 when the commit cannot be read back", async () => {
+      const store = transactionalStore();
+      store.fail("read", "throws before");
+      const app = await platform(framework, { store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.commit();
+        res.json({});
+      });
+      expect((await app.pay()).status).toBe(503);
+      expect((await app.pay()).status).toBe(409);
+    });
+
+    test("never frees a key whose transaction committed, whatever the handler answers", async () => {
+      const store = transactionalStore();
+      const app = await platform(framework, { store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.commit();
+        res.status(500).json({ mail: "down" });
+      });
+      expect(await app.pay()).toMatchObject({ status: 500, body: '{"mail":"down"}' });
+      expect((await app.pay()).status).toBe(409);
+    });
+
+    test("does not free the key of an open transaction after a failure: its commit wins", async () => {
+      const store = transactionalStore();
+      const tx = new FakeTransaction();
+      let runs = 0;
+      const app = await platform(framework, { store, storeTimeoutMs: 40, waitMs: 30 }, async (req, res) => {
+        runs += 1;
+        await req.idempotency?.completeIn(tx);
+        res.status(500).json({});
+      });
+      expect((await app.pay()).status).toBe(500);
+      expect((await app.pay()).status).toBe(503);
+      tx.commit();
+      expect((await app.pay()).status).toBe(409);
+      await sleep(150);
+      expect((await app.pay()).status).toBe(409);
+      expect(runs).toBe(1);
+    });
+
+    test.each([{ synchronous: true }, { synchronous: false }])(
+      "fault 8: throws idempotency-lost in an owner that was replaced (synchronous: $synchronous)",
+      async ({ synchronous }) => {
+        const store = transactionalStore({ synchronous });
+        const rows: string[] = [];
+        const app = await platform(framework, { store, recovery: "rerun" }, async (req, res) => {
+          // As after a long stop of the process: somebody else has the key.
+          store.inner.release(key, req.idempotency?.token ?? "");
+          store.inner.claim(key, {
+            token: "other",
+            fingerprint: "f",
+            leaseMs: 9_999,
+            recovery: "rerun",
+          });
+          const tx = new FakeTransaction();
+          tx.onCommit(() => void rows.push(key));
+          await req.idempotency?.completeIn(tx);
+          tx.commit();
+          res.json({});
+        });
+        expect(await app.pay()).toMatchObject({ status: 503, code: "idempotency-lost" });
+        expect(rows).toEqual([]);
+        expect(store.inner.read(key)).toMatchObject({ state: "run", token: "other" });
+      },
+    );
+  });
+
+  test("answers 503 to a success whose key belongs to another attempt", async () => {
+    const store = memoryIdempotencyStore();
+    const app = await platform(framework, { store }, async (req, res) => {
+      store.release(key, req.idempotency?.token ?? "");
+      store.claim(key, { token: "other", fingerprint: "f", leaseMs: 9_999, recovery: "hold" });
+      res.json({ paid: true });
+    });
+    const answer = await app.pay();
+    expect(answer.status).toBe(503);
+    expect(answer.body).not.toContain("paid");
+    expect(notices.codes()).toEqual(["completion-lost"]);
+  });
+
+  test("says so when a hold() came too late for the key", async () => {
+    const store = memoryIdempotencyStore();
+    const app = await platform(framework, { store }, async (req, res) => {
+      req.idempotency?.hold("in doubt");
+      store.release(key, req.idempotency?.token ?? "");
+      res.status(502).end();
+    });
+    expect((await app.pay()).status).toBe(502);
+    expect(notices.codes()).toEqual(["hold-lost"]);
+  });
+
+  describe("the key's end is delayed by the store", () => {
+    test.each<{ name: string; fault: Fault; synchronous: boolean }>([
+      { name: "throws before the effect", fault: "throws before", synchronous: false },
+      { name: "throws after the effect", fault: "throws after", synchronous: false },
+      { name: "hangs", fault: "hangs before", synchronous: false },
+      { name: "throws at once", fault: "throws before", synchronous: true },
+    ])("a failure is answered though release $name, and the retry runs", async ({ fault, synchronous }) => {
+      const store = faultyStore({ synchronous });
+      let runs = 0;
+      const app = await platform(framework, { store, storeTimeoutMs: 40 }, (_req, res) => {
+        runs += 1;
+        res.status(runs === 1 ? 502 : 200).json({});
+      });
+      store.fail("release", fault);
+      expect((await app.pay()).status).toBe(502);
+      expect((await app.pay()).status).toBe(200);
+      expect(runs).toBe(2);
+    });
+
+    test("a hold that failed is repeated", async () => {
+      const store = faultyStore();
+      const app = await platform(framework, { store }, (req, res) => {
+        req.idempotency?.hold("in doubt");
+        res.status(502).end();
+      });
+      store.fail("hold", "throws before");
+      expect((await app.pay()).status).toBe(502);
+      await eventually(() => store.calls.hold === 2);
+      expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
+    });
+  });
+
+  test("fault 11: a waiter runs when the first attempt fails, and only one of them", async () => {
+    let runs = 0;
+    const app = await platform(framework, { store: faultyStore() }, async (_req, res) => {
+      runs += 1;
+      const status = runs === 1 ? 500 : 200;
+      await sleep(40);
+      res.status(status).end();
+    });
+    const answers = await Promise.all(Array.from({ length: 10 }, () => app.pay()));
+    expect(runs).toBe(2);
+    expect(sorted(answers)).toEqual([200, ...Array<number>(8).fill(409), 500]);
+  });
+
+  test("fault 12: the same key with another amount never runs twice", async () => {
+    const bodies: unknown[] = [];
+    const app = await platform(framework, { store: faultyStore() }, async (req, res) => {
+      bodies.push(req.body);
+      await sleep(40);
+      res.json({});
+    });
+    const during = await Promise.all([
+      app.pay({ body: "1" }),
+      app.pay({ body: "2" }),
+      app.pay({ body: "3" }),
+    ]);
+    const after = await app.pay({ body: "4" });
+    expect(sorted(during)).toEqual([200, 409, 409]);
+    expect(after).toMatchObject({ status: 409, code: "idempotency-key-reused" });
+    expect(bodies).toHaveLength(1);
+  });
+
+  test("fault 13: a store that is down, slow and flapping never lets a handler run unclaimed", async () => {
+    const store = faultyStore();
+    const paid = payments();
+    const app = await platform(framework, { store, storeTimeoutMs: 50 }, paid.handler);
+    store.failAll("throws before");
+    expect((await app.pay()).status).toBe(503);
+    store.failAll(10_000);
+    const started = performance.now();
+    expect((await app.pay()).status).toBe(503);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(paid.count).toBe(0);
+    store.failAll("as usual");
+    store.fail("claim", "throws before", "as usual", "throws before");
+    expect((await app.pay()).status).toBe(503);
+    expect((await app.pay()).status).toBe(200);
+    expect((await app.pay()).status).toBe(503);
+    expect((await app.pay()).status).toBe(409);
+    expect(paid.count).toBe(1);
+  });
+
+  test("fault 14: a client that leaves does not stop the payment; its retry gets 503, then 409", async () => {
+    const store = faultyStore();
+    let runs = 0;
+    let closed = false;
+    const app = await platform(framework, { store, waitMs: 20 }, async (_req, res) => {
+      runs += 1;
+      res.once("close", () => {
+        closed = true;
+      });
+      await sleep(150);
+      res.json({});
+    });
+    await app.payAndLeave(30);
+    await eventually(() => closed);
+    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    await eventually(() => store.calls.complete === 1);
+    expect((await app.pay()).status).toBe(409);
+    expect(runs).toBe(1);
+  });
+
+  test("fault 16: a full memory store answers 503 and evicts nothing alive", async () => {
+    const app = await platform(framework, { store: memoryIdempotencyStore({ max: 2 }) }, (_req, res) =>
+      res.json({}),
+    );
+    expect((await app.pay({ key: "a" })).status).toBe(200);
+    expect((await app.pay({ key: "b" })).status).toBe(200);
+    expect((await app.pay({ key: "c" })).status).toBe(503);
+    expect((await app.pay({ key: "a" })).status).toBe(409);
+    expect((await app.pay({ key: "b" })).status).toBe(409);
+  });
+
+  test("a store with an unknown answer to a claim is a store that failed", async () => {
+    const store = faultyStore();
+    store.claim = () => ({ status: "perhaps" }) as never;
+    const paid = payments();
+    const app = await platform(framework, { store }, paid.handler);
+    expect((await app.pay()).status).toBe(503);
+    expect(paid.count).toBe(0);
+  });
+});

@@ -1,0 +1,295 @@
+import { once } from "node:events";
+import { createServer, request, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
+import express from "express";
+import express4 from "express4";
+import {
+  idempotencyGuard,
+  memoryIdempotencyStore,
+  type IdempotencyGuardOptions,
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+} from "@countersign/idempotency-guard";
+import { guardErrors, noticeChannelName, type GuardNotice, type Middleware } from "@countersign/guard";
+
+export { sleep };
+
+/** Both frameworks, for describe.each. */
+export const frameworks = [
+  ["express 5", express],
+  ["express 4", express4],
+] as const;
+
+export type Framework = typeof express;
+
+/** An answer as a client sees it. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+  readonly code: unknown;
+}
+
+export interface Platform {
+  readonly server: Server;
+  pay(options?: PayOptions): Promise<Answer>;
+  /** Sends a request and hangs up after a while. */
+  payAndLeave(afterMs: number, options?: PayOptions): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PayOptions {
+  readonly key?: string;
+  readonly body?: string;
+  readonly headers?: Record<string, string>;
+}
+
+const open: Platform[] = [];
+
+/** For afterEach. */
+export async function closePlatforms(): Promise<void> {
+  await Promise.all(open.splice(0).map((running) => running.close()));
+}
+
+/** A handler, asynchronous or not. */
+export type Handler = (req: express.Request, res: express.Response, next: express.NextFunction) => unknown;
+
+/** An app with one payout route behind the guard. */
+export async function platform(
+  framework: Framework,
+  options: Partial<IdempotencyGuardOptions>,
+  handler: Handler,
+): Promise<Platform> {
+  const app = framework();
+  app.use(bytesOf(framework));
+  app.post("/pay", payoutGuard(options), (req, res, next) => void handle(handler, req, res, next));
+  app.use(guardErrors());
+  app.use(((error, _req, res, _next) => {
+    if (!res.headersSent) res.status(500).json({ failed: String(error) });
+  }) satisfies express.ErrorRequestHandler);
+  return listen(app);
+}
+
+// Express 4 does not look at the promise.
+async function handle(
+  handler: Handler,
+  ...[req, res, next]: Parameters<express.RequestHandler>
+): Promise<void> {
+  try {
+    await handler(req, res, next);
+  } catch (error) {
+    next(error);
+  }
+}
+
+export function payoutGuard(options: Partial<IdempotencyGuardOptions>): Middleware {
+  return idempotencyGuard({
+    store: memoryIdempotencyStore(),
+    key: (req) => req.headers["idempotency-key"],
+    pollMs: 20,
+    ...options,
+  });
+}
+
+export function bytesOf(framework: Framework): express.RequestHandler {
+  return framework.json({
+    type: () => true,
+    strict: false,
+    verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }),
+  });
+}
+
+export async function listen(listener: RequestListener): Promise<Platform> {
+  const server = createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const send = (options: PayOptions) => {
+    const req = request({
+      port,
+      host: "127.0.0.1",
+      method: "POST",
+      path: "/pay",
+      agent: false,
+      headers: {
+        "content-type": "application/json",
+        ...(options.key === "" ? {} : { "idempotency-key": options.key ?? "op.a.b" }),
+        ...options.headers,
+      },
+    });
+    req.end(options.body ?? '{"amount":1}');
+    return req;
+  };
+  const running: Platform = {
+    server,
+    async pay(payOptions = {}) {
+      const [res] = (await once(send(payOptions), "response")) as [IncomingMessage];
+      let body = "";
+      for await (const chunk of res.setEncoding("utf8")) body += String(chunk);
+      return { status: res.statusCode ?? 0, headers: res.headers, body, code: codeOf(body) };
+    },
+    async payAndLeave(afterMs, payOptions = {}) {
+      const req = send(payOptions);
+      req.on("error", () => {});
+      await sleep(afterMs);
+      req.destroy();
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+  open.push(running);
+  return running;
+}
+
+function codeOf(body: string): unknown {
+  try {
+    return (JSON.parse(body) as { code?: unknown }).code;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Collects the notices of a test. */
+export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
+  const notices: GuardNotice[] = [];
+  const onNotice = (message: unknown): void => void notices.push(message as GuardNotice);
+  subscribe(noticeChannelName, onNotice);
+  return {
+    codes: () =>
+      notices
+        .filter((notice) => key === undefined || notice.message.includes(`"${key}"`))
+        .map((notice) => notice.code),
+    stop: () => unsubscribe(noticeChannelName, onNotice),
+  };
+}
+
+/** Waits until `check` holds; fails after two seconds. */
+export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
+  const until = performance.now() + 2_000;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    if (await check()) return;
+    if (performance.now() > until) throw new Error("did not happen within two seconds");
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    await sleep(5);
+  }
+}
+
+export type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
+
+/** How one call of a store goes wrong. `after`: the effect has happened all the same. */
+export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | number | "as usual";
+
+export interface FaultyStore extends IdempotencyStore<FakeTransaction> {
+  /** The next calls of a method go wrong in this order; further ones as usual. A number delays, then answers. */
+  fail(method: Method, ...faults: Fault[]): void;
+  /** Every call goes wrong until told otherwise. */
+  failAll(fault: Fault): void;
+  readonly calls: Record<Method, number>;
+  readonly inner: MemoryIdempotencyStore;
+}
+
+/** An asynchronous store on the memory store, with faults on demand. `synchronous` passes answers straight through. */
+export function faultyStore({ synchronous = false } = {}): FaultyStore {
+  const inner = memoryIdempotencyStore();
+  const queues: Record<Method, Fault[]> = {
+    claim: [],
+    read: [],
+    heartbeat: [],
+    complete: [],
+    release: [],
+    hold: [],
+  };
+  const calls: Record<Method, number> = { claim: 0, read: 0, heartbeat: 0, complete: 0, release: 0, hold: 0 };
+  let always: Fault = "as usual";
+
+  const faulty = <T>(method: Method, effect: () => T): T | Promise<T> => {
+    calls[method] += 1;
+    const fault = queues[method].shift() ?? always;
+    if (!synchronous) return asynchronous(fault, effect);
+    if (fault === "throws before") throw new Error("engine down");
+    const value = effect();
+    if (fault === "throws after") throw new Error("reply lost");
+    return value;
+  };
+  return {
+    inner,
+    calls,
+    fail: (method, ...faults) => void queues[method].push(...faults),
+    failAll: (fault) => {
+      always = fault;
+    },
+    claim: (key, claim) => faulty("claim", () => inner.claim(key, claim)),
+    read: (key) => faulty("read", () => inner.read(key)),
+    heartbeat: (key, token, leaseMs) => faulty("heartbeat", () => inner.heartbeat(key, token, leaseMs)),
+    complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
+    release: (key, token) => faulty("release", () => inner.release(key, token)),
+    hold: (key, token, reason) => faulty("hold", () => inner.hold(key, token, reason)),
+    resolve: (key, outcome) => inner.resolve(key, outcome),
+    prune: () => inner.prune(),
+    close: () => inner.close(),
+  };
+}
+
+async function asynchronous<T>(fault: Fault, effect: () => T): Promise<T> {
+  if (typeof fault === "number") await sleep(fault);
+  else await Promise.resolve();
+  if (fault === "throws before") throw new Error("engine down");
+  if (fault === "hangs before") return new Promise(() => {});
+  const value = effect();
+  if (fault === "throws after") throw new Error("reply lost");
+  if (fault === "hangs after") return new Promise(() => {});
+  return value;
+}
+
+/** A transaction that locks the keys that it completes until it ends. */
+export class FakeTransaction {
+  readonly #onCommit: (() => void)[] = [];
+  readonly ended: Promise<void>;
+  #end: () => void = () => {};
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  onCommit(effect: () => void): void {
+    this.#onCommit.push(effect);
+  }
+
+  commit(): void {
+    for (const effect of this.#onCommit) effect();
+    this.#end();
+  }
+
+  rollback(): void {
+    this.#end();
+  }
+}
+
+/** A faulty store that can complete in a {@link FakeTransaction}; a release waits for the transaction that has the key. */
+export function transactionalStore({ synchronous = false } = {}): FaultyStore {
+  const store = faultyStore({ synchronous });
+  const locks = new Map<string, Promise<void>>();
+  return {
+    ...store,
+    async release(key, token) {
+      await locks.get(key);
+      return store.release(key, token);
+    },
+    completeIn(tx, key, token) {
+      const record = store.inner.read(key);
+      if (record?.token !== token || record.state !== "run")
+        return synchronous ? "lost" : Promise.resolve("lost");
+      locks.set(key, tx.ended);
+      tx.onCommit(() => void store.inner.complete(key, token));
+      return synchronous ? "ok" : Promise.resolve("ok");
+    },
+  };
+}

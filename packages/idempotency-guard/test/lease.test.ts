@@ -1,0 +1,198 @@
+import { afterAll, describe, expect, jest, test } from "@jest/globals";
+import express from "express";
+import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import {
+  closePlatforms,
+  collectNotices,
+  eventually,
+  faultyStore,
+  platform,
+  sleep,
+  type Fault,
+} from "./kit.ts";
+
+afterAll(closePlatforms);
+
+const short = { leaseMs: 1_000, storeTimeoutMs: 500 } as const;
+
+// These wait for leases of a second, at the same time, each on a key and a store of its own.
+describe("the lease of a running handler", () => {
+  test.concurrent.each([
+    { name: "synchronous", store: memoryIdempotencyStore() },
+    { name: "asynchronous", store: faultyStore() },
+  ])("fault 7: outlives its length by heartbeats on a store that is $name", async ({ store }) => {
+    let runs = 0;
+    const app = await platform(
+      express,
+      { ...short, store, waitMs: 0, recovery: "rerun" },
+      async (_req, res) => {
+        runs += 1;
+        await sleep(1_700);
+        res.json({});
+      },
+    );
+    const first = app.pay();
+    await sleep(1_400);
+    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    expect((await first).status).toBe(200);
+    expect((await app.pay()).status).toBe(409);
+    expect(runs).toBe(1);
+  });
+
+  test.concurrent("fault 6: outlives its length while complete() is repeated in the background", async () => {
+    const key = "repeated";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    let runs = 0;
+    const app = await platform(express, { ...short, store, waitMs: 0, recovery: "rerun" }, (_req, res) => {
+      runs += 1;
+      res.json({});
+    });
+    store.fail("complete", ...Array<Fault>(5).fill("throws before"));
+    expect((await app.pay({ key })).status).toBe(503);
+    await sleep(1_300);
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
+    expect(store.calls.heartbeat).toBeGreaterThan(1);
+    expect(runs).toBe(1);
+    expect(notices.codes()).toEqual(["completion-delayed"]);
+    notices.stop();
+  });
+
+  test.concurrent("aborts the signal when another attempt has the key", async () => {
+    const key = "taken";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    let reason: unknown;
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      const signal = req.idempotency?.signal;
+      store.inner.release(key, req.idempotency?.token ?? "");
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      reason = signal?.reason;
+      res.json({});
+    });
+    expect((await app.pay({ key })).status).toBe(503);
+    expect(reason).toMatchObject({ code: "idempotency-lost" });
+    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    notices.stop();
+  });
+
+  test.concurrent("fault 8: lets a success that came too late not out, and leaves the new owner alone", async () => {
+    const key = "too-late";
+    const notices = collectNotices(key);
+    const store = memoryIdempotencyStore();
+    const app = await platform(express, { ...short, store, recovery: "rerun" }, async (req, res) => {
+      // The store is out of this owner's reach for longer than the lease, and another process takes the key.
+      store.release(key, req.idempotency?.token ?? "");
+      store.claim(key, { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+      await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+      res.json({ paid: true });
+    });
+    expect((await app.pay({ key })).status).toBe(503);
+    expect(store.read(key)).toMatchObject({ state: "run", token: "other" });
+    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    notices.stop();
+  });
+
+  test.concurrent.each<{ key: string; fault: Fault; times: number; synchronous: boolean }>([
+    { key: "throws", fault: "throws before", times: 7, synchronous: false },
+    { key: "hangs", fault: "hangs before", times: 4, synchronous: false },
+    { key: "throws at once", fault: "throws before", times: 7, synchronous: true },
+  ])(
+    "aborts the signal when a store that $key let it expire, not before, and goes on trying",
+    async ({ key, fault, times, synchronous }) => {
+      const notices = collectNotices(key);
+      const store = faultyStore({ synchronous });
+      let abortedAfterMs = 0;
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        const started = performance.now();
+        store.fail("heartbeat", ...Array<Fault>(times).fill(fault));
+        await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+        abortedAfterMs = performance.now() - started;
+        await eventually(() => store.calls.heartbeat > times);
+        // Nobody took the key meanwhile, so it is still this attempt's.
+        res.json({});
+      });
+      expect((await app.pay({ key })).status).toBe(200);
+      expect(abortedAfterMs).toBeGreaterThan(900);
+      expect(notices.codes()).toEqual(["lease-expired"]);
+      notices.stop();
+    },
+  );
+
+  test.concurrent("has a signal that is aborted already when it is asked for after the loss", async () => {
+    const key = "asked-late";
+    const notices = collectNotices(key);
+    const store = memoryIdempotencyStore();
+    let aborted: unknown;
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      store.release(key, req.idempotency?.token ?? "");
+      await eventually(() => notices.codes().includes("lease-lost"));
+      aborted = req.idempotency?.signal.aborted;
+      res.status(500).end();
+    });
+    await app.pay({ key });
+    expect(aborted).toBe(true);
+    notices.stop();
+  });
+
+  test.concurrent("ends under a handler that never answers, and recovery decides", async () => {
+    const key = "never-answers";
+    const notices = collectNotices(key);
+    const store = memoryIdempotencyStore();
+    let signal: AbortSignal | undefined;
+    const app = await platform(express, { ...short, store, handlerTimeoutMs: 1_000, waitMs: 0 }, (req) => {
+      signal = req.idempotency?.signal;
+    });
+    await app.payAndLeave(50, { key });
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
+    await eventually(() => signal?.aborted === true);
+    expect(notices.codes()).toEqual(["handler-timeout"]);
+    await eventually(async () => (await app.pay({ key })).code === "held");
+    notices.stop();
+  });
+
+  test.concurrent("costs no heartbeat once the response has ended", async () => {
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store }, (_req, res) => res.json({}));
+    await app.pay();
+    await sleep(600);
+    await app.pay({ key: "another" });
+    await sleep(600);
+    expect(store.calls.heartbeat).toBe(0);
+  });
+});
+
+test("a claim that was answered after the lease may have ended is given back", async () => {
+  const store = faultyStore();
+  let runs = 0;
+  const app = await platform(express, { store, leaseMs: 1_000, storeTimeoutMs: 900 }, (_req, res) => {
+    runs += 1;
+    res.json({});
+  });
+  const claim = store.claim.bind(store);
+  store.claim = async (...args) => {
+    store.claim = claim;
+    const result = await claim(...args);
+    // The process is stopped between the answer and the handler.
+    const until = performance.now() + 1_050;
+    while (performance.now() < until);
+    return result;
+  };
+  expect((await app.pay()).status).toBe(503);
+  expect(runs).toBe(0);
+  expect((await app.pay()).status).toBe(200);
+});
+
+test("what may concern money becomes a process warning when nobody listens to the notices", async () => {
+  const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const app = await platform(express, {}, (_req, res) => void res.status(409).end());
+  await app.pay();
+  const calls: unknown[] = emitWarning.mock.calls;
+  emitWarning.mockRestore();
+  expect(calls).toEqual([
+    [
+      'idempotencyGuard: key "op.a.b" has a handler that answers 409, which is left to processed keys',
+      { type: "CountersignWarning", code: "handler-answered-409" },
+    ],
+  ]);
+});

@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import {
+  leaseExpired,
+  memoryIdempotencyStore,
+  type IdempotencyClaim,
+  type MemoryIdempotencyStore,
+} from "@countersign/idempotency-guard";
+
+const nodeEnv = process.env["NODE_ENV"];
+afterEach(() => {
+  process.env["NODE_ENV"] = nodeEnv;
+});
+
+let nowMs: number;
+let store: MemoryIdempotencyStore;
+beforeEach(() => {
+  nowMs = 0;
+  store = memoryIdempotencyStore({ max: 3, retentionMs: 10_000, now: () => nowMs });
+});
+
+const by = (token: string, more: Partial<IdempotencyClaim> = {}): IdempotencyClaim => ({
+  token,
+  fingerprint: `print of ${token}`,
+  leaseMs: 1_000,
+  recovery: "hold",
+  ...more,
+});
+
+describe("memoryIdempotencyStore", () => {
+  test.each([
+    { name: "max 0", options: { max: 0 }, message: "memoryIdempotencyStore: option max" },
+    { name: "max 1.5", options: { max: 1.5 }, message: "memoryIdempotencyStore: option max" },
+    {
+      name: "retentionMs 0",
+      options: { retentionMs: 0 },
+      message: "memoryIdempotencyStore: option retentionMs",
+    },
+    { name: "a clock that is none", options: { now: 5 }, message: "memoryIdempotencyStore: option now" },
+    { name: "an unknown option", options: { ttl: 5 }, message: "memoryIdempotencyStore: unknown option ttl" },
+    {
+      name: "allowInProduction as text",
+      options: { allowInProduction: "yes" },
+      message: "allowInProduction",
+    },
+  ])("refuses $name", ({ options, message }) => {
+    expect(() => memoryIdempotencyStore(options as object)).toThrow(message);
+  });
+
+  test("refuses to run in production unless told", () => {
+    process.env["NODE_ENV"] = "production";
+    expect(() => memoryIdempotencyStore()).toThrow(TypeError);
+    expect(memoryIdempotencyStore({ allowInProduction: true })).toBeDefined();
+  });
+
+  test("gives a key to one token until its lease ends", () => {
+    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: 1 });
+    nowMs = 999;
+    expect(store.claim("k", by("b"))).toEqual({
+      status: "in-flight",
+      fingerprint: "print of a",
+      remainingMs: 1,
+    });
+    expect(store.read("k")).toEqual({
+      state: "run",
+      token: "a",
+      fence: 1,
+      fingerprint: "print of a",
+      remainingMs: 1,
+    });
+  });
+
+  test("answers the same token again, with the same fence and a new lease", () => {
+    store.claim("k", by("a"));
+    nowMs = 5_000;
+    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.read("k")).toMatchObject({ remainingMs: 1_000 });
+  });
+
+  test("holds an expired run at a claim under hold, and keeps it for its late owner", () => {
+    store.claim("k", by("a"));
+    nowMs = 1_000;
+    expect(store.claim("k", by("b"))).toEqual({
+      status: "held",
+      fingerprint: "print of a",
+      reason: leaseExpired,
+    });
+    expect(store.read("k")).toEqual({
+      state: "held",
+      token: "a",
+      fence: 1,
+      fingerprint: "print of a",
+      reason: leaseExpired,
+    });
+    expect(store.claim("k", by("a"))).toMatchObject({ status: "held" });
+    expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
+    expect(store.release("k", "a")).toBe("lost");
+    expect(store.complete("k", "b")).toBe("lost");
+    expect(store.complete("k", "a")).toBe("ok");
+    expect(store.claim("k", by("b"))).toEqual({ status: "done", fingerprint: "print of a" });
+  });
+
+  test("hands an expired run over at a claim under rerun, with a higher fence", () => {
+    store.claim("k", by("a"));
+    nowMs = 1_000;
+    expect(store.claim("k", by("b", { recovery: "rerun" }))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
+    expect(store.complete("k", "a")).toBe("lost");
+    expect(store.release("k", "a")).toBe("lost");
+    expect(store.hold("k", "a", "late")).toBe("lost");
+    expect(store.read("k")).toMatchObject({ state: "run", token: "b", fingerprint: "print of b" });
+  });
+
+  test("renews a lease by heartbeat, also an expired one that nobody took", () => {
+    store.claim("k", by("a"));
+    nowMs = 5_000;
+    expect(store.heartbeat("k", "a", 700)).toBe("ok");
+    expect(store.read("k")).toMatchObject({ state: "run", remainingMs: 700 });
+    expect(store.heartbeat("k", "b", 700)).toBe("lost");
+    expect(store.heartbeat("other", "a", 700)).toBe("lost");
+  });
+
+  test("completes for the owner alone, any number of times", () => {
+    store.claim("k", by("a"));
+    expect(store.complete("k", "b")).toBe("lost");
+    expect(store.complete("k", "a")).toBe("ok");
+    expect(store.complete("k", "a")).toBe("ok");
+    expect(store.complete("k", "b")).toBe("lost");
+    expect(store.complete("absent", "a")).toBe("lost");
+    expect(store.read("k")).toEqual({ state: "done", token: "a", fence: 1, fingerprint: "print of a" });
+    expect(store.release("k", "a")).toBe("lost");
+    expect(store.hold("k", "a", "late")).toBe("lost");
+    expect(store.resolve("k", "released")).toBe("not-held");
+  });
+
+  test("releases for the owner alone, and the next fence is higher", () => {
+    store.claim("k", by("a"));
+    expect(store.release("k", "b")).toBe("lost");
+    expect(store.release("k", "a")).toBe("ok");
+    expect(store.release("k", "a")).toBe("lost");
+    expect(store.read("k")).toBeUndefined();
+    expect(store.claim("k", by("b"))).toEqual({ status: "acquired", fence: 2 });
+  });
+
+  test.each([
+    { outcome: "done", next: { status: "done", fingerprint: "print of a" } },
+    { outcome: "released", next: { status: "acquired", fence: 2 } },
+  ] as const)("lets the operator resolve a held key as $outcome", ({ outcome, next }) => {
+    store.claim("k", by("a"));
+    expect(store.hold("k", "a", "bank timed out")).toBe("ok");
+    expect(store.claim("k", by("b"))).toEqual({
+      status: "held",
+      fingerprint: "print of a",
+      reason: "bank timed out",
+    });
+    expect(store.resolve("k", outcome)).toBe("ok");
+    expect(store.resolve("k", outcome)).toBe("not-held");
+    expect(store.claim("k", by("b"))).toEqual(next);
+  });
+
+  test("lets the operator resolve an expired run, not a living one", () => {
+    store.claim("k", by("a"));
+    expect(store.resolve("k", "done")).toBe("not-held");
+    nowMs = 1_000;
+    expect(store.resolve("k", "done")).toBe("ok");
+    expect(store.complete("k", "a")).toBe("ok");
+    expect(store.resolve("absent", "done")).toBe("not-held");
+  });
+
+  test("fault 18: remembers a done key until the retention has passed, read or not", () => {
+    store.claim("k", by("a"));
+    nowMs = 3_000;
+    store.complete("k", "a");
+    nowMs = 13_000;
+    expect(store.prune()).toBe(0);
+    expect(store.claim("k", by("b"))).toMatchObject({ status: "done" });
+    nowMs = 13_001;
+    expect(store.read("k")).toBeUndefined();
+    expect(store.prune()).toBe(1);
+    expect(store.prune()).toBe(0);
+    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired", fence: 2 });
+  });
+
+  test("takes a key whose retention has ended without a prune", () => {
+    store.claim("k", by("a"));
+    store.complete("k", "a");
+    nowMs = 10_001;
+    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired" });
+    expect(store.complete("k", "a")).toBe("lost");
+    expect(store.read("k")).toMatchObject({ state: "run", token: "b" });
+    expect(store.prune()).toBe(0);
+  });
+
+  test("never prunes a run or a held key", () => {
+    store.claim("run", by("a"));
+    store.claim("held", by("b"));
+    store.hold("held", "b", "in doubt");
+    nowMs = 1_000_000_000;
+    expect(store.prune()).toBe(0);
+    expect(store.read("run")).toMatchObject({ state: "run" });
+    expect(store.read("held")).toMatchObject({ state: "held" });
+  });
+
+  test("fault 16: refuses a new key when full, and evicts nothing alive", () => {
+    store.claim("run", by("a"));
+    store.claim("held", by("b"));
+    store.hold("held", "b", "in doubt");
+    store.claim("done", by("c"));
+    store.complete("done", "c");
+    expect(() => store.claim("new", by("d"))).toThrow("full (3 keys)");
+    expect(store.claim("done", by("d"))).toMatchObject({ status: "done" });
+    expect(store.claim("held", by("d"))).toMatchObject({ status: "held" });
+    expect(store.claim("run", by("d"))).toMatchObject({ status: "in-flight" });
+    expect(store.heartbeat("run", "a", 1_000)).toBe("ok");
+    nowMs = 10_001;
+    expect(store.claim("new", by("d"))).toMatchObject({ status: "acquired" });
+    expect(() => store.claim("newer", by("e"))).toThrow("full");
+    expect(store.release("run", "a")).toBe("ok");
+    expect(store.claim("newer", by("e"))).toMatchObject({ status: "acquired" });
+  });
+
+  test.each<{ name: string; call: () => unknown }>([
+    { name: "claim", call: () => store.claim("k", by("a")) },
+    { name: "read", call: () => store.read("k") },
+    { name: "heartbeat", call: () => store.heartbeat("k", "a", 1) },
+    { name: "complete", call: () => store.complete("k", "a") },
+    { name: "release", call: () => store.release("k", "a") },
+    { name: "hold", call: () => store.hold("k", "a", "r") },
+    { name: "resolve", call: () => store.resolve("k", "done") },
+    { name: "prune", call: () => store.prune() },
+  ])("throws at $name after close", ({ call }) => {
+    store.close();
+    expect(call).toThrow("closed");
+  });
+
+  test("runs on the monotonic clock of the process by default", () => {
+    const real = memoryIdempotencyStore();
+    real.claim("k", by("a"));
+    expect(real.read("k")).toMatchObject({ state: "run" });
+    real.complete("k", "a");
+    expect(real.read("k")).toMatchObject({ state: "done" });
+  });
+});

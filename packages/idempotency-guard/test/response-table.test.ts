@@ -1,0 +1,350 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type express from "express";
+import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency-guard";
+import {
+  closePlatforms,
+  collectNotices,
+  faultyStore,
+  frameworks,
+  payoutGuard,
+  platform,
+  sleep,
+  type FaultyStore,
+} from "./kit.ts";
+
+let notices: ReturnType<typeof collectNotices>;
+beforeEach(() => {
+  notices = collectNotices();
+});
+afterEach(async () => {
+  notices.stop();
+  await closePlatforms();
+});
+
+const stores: readonly (readonly [string, () => IdempotencyStore])[] = [
+  ["synchronous store", () => memoryIdempotencyStore()],
+  ["asynchronous store", () => faultyStore()],
+];
+// The kind of store makes no difference between the frameworks: the harder one is enough for the second.
+const cases = frameworks.flatMap(([name, framework], index) =>
+  stores.slice(index).map(([kind, createStore]) => ({ name: `${name}, ${kind}`, framework, createStore })),
+);
+
+describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) => {
+  test("lets the first 2xx out, and answers 409 from then on", async () => {
+    let runs = 0;
+    const app = await platform(framework, { store: createStore() }, (_req, res) => {
+      runs += 1;
+      res.status(202).set("X-Payment", "p1").json({ accepted: true });
+    });
+    const first = await app.pay();
+    expect(first).toMatchObject({ status: 202, body: '{"accepted":true}' });
+    expect(first.headers).toMatchObject({ "x-payment": "p1", "content-length": "17" });
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+    expect(runs).toBe(1);
+    expect(await app.pay({ key: "op.a.c" })).toMatchObject({ status: 202 });
+  });
+
+  test("answers 409 to a processed key with another payload, and tells it from a repetition", async () => {
+    const app = await platform(framework, { store: createStore() }, (_req, res) => res.json({}));
+    await app.pay();
+    expect(await app.pay({ body: '{"amount":2}' })).toMatchObject({
+      status: 409,
+      code: "idempotency-key-reused",
+    });
+    expect(notices.codes()).toEqual(["idempotency-key-reused"]);
+  });
+
+  test("answers a reused key by reusedStatus", async () => {
+    const app = await platform(framework, { store: createStore(), reusedStatus: 422 }, (_req, res) =>
+      res.json({}),
+    );
+    await app.pay();
+    expect(await app.pay({ body: '{"amount":2}' })).toMatchObject({
+      status: 422,
+      code: "idempotency-key-reused",
+    });
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+  });
+
+  test("lets a duplicate wait for the first attempt, and answers 409 when that is done", async () => {
+    const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+      await sleep(60);
+      res.json({});
+    });
+    const started = performance.now();
+    const first = app.pay();
+    await sleep(20);
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+    expect(performance.now() - started).toBeGreaterThan(55);
+    expect((await first).status).toBe(200);
+  });
+
+  test("flags another payload that waited", async () => {
+    const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+      await sleep(50);
+      res.json({});
+    });
+    const first = app.pay();
+    await sleep(15);
+    expect(await app.pay({ body: "2" })).toMatchObject({ status: 409, code: "idempotency-key-reused" });
+    expect((await first).status).toBe(200);
+  });
+
+  test("lets a waiting duplicate run when the first attempt fails", async () => {
+    let runs = 0;
+    const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+      runs += 1;
+      const failed = runs === 1;
+      await sleep(50);
+      res.status(failed ? 500 : 200).json({});
+    });
+    const first = app.pay();
+    await sleep(15);
+    expect((await app.pay()).status).toBe(200);
+    expect((await first).status).toBe(500);
+    expect(runs).toBe(2);
+  });
+
+  test("answers 503 with Retry-After when the first attempt outlasts the wait", async () => {
+    let finish = (): void => {};
+    const app = await platform(
+      framework,
+      { store: createStore(), waitMs: 60, retryAfterSeconds: 7 },
+      async (_req, res) => {
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+        res.json({});
+      },
+    );
+    const first = app.pay();
+    await sleep(20);
+    const second = await app.pay();
+    expect(second).toMatchObject({ status: 503, code: "in-flight" });
+    expect(second.headers["retry-after"]).toBe("7");
+    finish();
+    expect((await first).status).toBe(200);
+  });
+
+  test.each([
+    {
+      name: "400",
+      handler: (_req: express.Request, res: express.Response) => void res.status(400).json({}),
+      status: 400,
+    },
+    {
+      name: "503",
+      handler: (_req: express.Request, res: express.Response) => void res.status(503).end("x"),
+      status: 503,
+    },
+    {
+      name: "302",
+      handler: (_req: express.Request, res: express.Response) => res.redirect("/"),
+      status: 302,
+    },
+    {
+      name: "a synchronous throw",
+      handler: () => {
+        throw new Error("bank down");
+      },
+      status: 500,
+    },
+    { name: "a rejection", handler: () => Promise.reject(new Error("bank down")), status: 500 },
+    {
+      name: "next(error)",
+      handler: (_req: express.Request, _res: express.Response, next: express.NextFunction) =>
+        next(new Error("no")),
+      status: 500,
+    },
+    {
+      name: "next() into the app's 404",
+      handler: (_req: express.Request, _res: express.Response, next: express.NextFunction) => next(),
+      status: 404,
+    },
+  ])("frees the key after $name", async ({ handler, status }) => {
+    const store = createStore();
+    let fail = true;
+    const app = await platform(framework, { store }, (req, res, next) =>
+      fail ? handler(req, res, next) : res.json({}),
+    );
+    expect((await app.pay()).status).toBe(status);
+    expect(await store.read("op.a.b")).toBeUndefined();
+    fail = false;
+    expect((await app.pay()).status).toBe(200);
+  });
+
+  test("turns the handler's own 409 into a 500, and frees the key", async () => {
+    const store = createStore();
+    const app = await platform(framework, { store }, (_req, res) => {
+      res.set("X-Conflict", "balance").status(409).json({ conflict: "balance" });
+    });
+    const answer = await app.pay();
+    expect(answer).toMatchObject({ status: 500, code: undefined });
+    expect(JSON.parse(answer.body)).toEqual({
+      type: "about:blank",
+      title: "Internal Server Error",
+      status: 500,
+    });
+    expect(answer.headers).toMatchObject({
+      "content-type": "application/problem+json",
+      "cache-control": "no-store",
+    });
+    expect(answer.headers).not.toHaveProperty("x-conflict");
+    expect(answer.headers).not.toHaveProperty("etag");
+    expect(notices.codes()).toEqual(["handler-answered-409"]);
+    expect(await store.read("op.a.b")).toBeUndefined();
+  });
+
+  test("holds the key of a failure after hold(), until the operator decides", async () => {
+    const store = createStore();
+    let runs = 0;
+    const app = await platform(framework, { store, heldRetryAfterSeconds: 99 }, (req, res) => {
+      runs += 1;
+      req.idempotency?.hold("bank timed out");
+      if (runs === 1) throw new Error("bank timed out");
+      res.json({});
+    });
+    expect((await app.pay()).status).toBe(500);
+    const second = await app.pay({ body: "2" });
+    expect(second).toMatchObject({ status: 503, code: "held" });
+    expect(second.headers["retry-after"]).toBe("99");
+    expect(notices.codes()).toEqual(["idempotency-key-reused", "held"]);
+    expect(await store.read("op.a.b")).toMatchObject({ state: "held", reason: "bank timed out" });
+    expect(await store.resolve("op.a.b", "released")).toBe("ok");
+    // An explicit 2xx outweighs the hold().
+    expect((await app.pay()).status).toBe(200);
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+  });
+
+  test("answers 409 after the operator has resolved a held key as done", async () => {
+    const store = createStore();
+    const app = await platform(framework, { store }, (req, res) => {
+      req.idempotency?.hold("who knows");
+      res.status(500).end();
+    });
+    await app.pay();
+    await store.resolve("op.a.b", "done");
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+  });
+
+  test.each([
+    { name: "missing", key: "", code: "idempotency-key-missing" },
+    { name: "too long", key: "k".repeat(513), code: "idempotency-key-invalid" },
+  ])("answers 400 to a key that is $name", async ({ key, code }) => {
+    const app = await platform(framework, { store: createStore() }, (_req, res) => res.json({}));
+    expect(await app.pay({ key })).toMatchObject({ status: 400, code });
+  });
+
+  test("gives the handler key, fence, token and a quiet signal", async () => {
+    const app = await platform(framework, { store: createStore() }, (req, res) => {
+      const { key, fence, token, signal } = req.idempotency ?? {};
+      res.status(500).json({ key, fence, token, aborted: signal?.aborted });
+    });
+    const first: unknown = JSON.parse((await app.pay()).body);
+    const second: unknown = JSON.parse((await app.pay()).body);
+    expect(first).toEqual({
+      key: "op.a.b",
+      fence: 1,
+      token: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      aborted: false,
+    });
+    expect(second).toMatchObject({ fence: 2 });
+  });
+
+  test("says that a store knows no transactions", async () => {
+    const app = await platform(framework, { store: createStore() }, (req, res) => {
+      void req.idempotency?.completeIn({});
+      res.json({});
+    });
+    expect((await app.pay()).body).toContain("completeIn: this store has no transactions");
+  });
+
+  test.each([{ reason: "" }, { reason: 7 as unknown as string }])(
+    "refuses the hold reason $reason",
+    async ({ reason }) => {
+      const app = await platform(framework, { store: createStore() }, (req, res) => {
+        req.idempotency?.hold(reason);
+        res.json({});
+      });
+      expect((await app.pay()).body).toContain("TypeError: req.idempotency.hold");
+    },
+  );
+
+  test("refuses a hold() after the response has ended", async () => {
+    let error: unknown;
+    const app = await platform(framework, { store: createStore() }, (req, res) => {
+      res.status(500).end();
+      try {
+        req.idempotency?.hold("late");
+      } catch (thrown) {
+        error = thrown;
+      }
+    });
+    await app.pay();
+    expect(error).toMatchObject({ message: expect.stringContaining("ended already") });
+  });
+});
+
+describe.each(frameworks)("idempotencyGuard on %s", (_name, framework) => {
+  test.each([
+    { name: "throws", fault: "throws before" },
+    { name: "hangs", fault: "hangs before" },
+  ] as const)(
+    "answers 503 without running the handler when the store $name at the claim",
+    async ({ fault }) => {
+      const store: FaultyStore = faultyStore();
+      let runs = 0;
+      const app = await platform(framework, { store, storeTimeoutMs: 50 }, (_req, res) => {
+        runs += 1;
+        res.json({});
+      });
+      store.fail("claim", fault);
+      const answer = await app.pay();
+      expect(answer).toMatchObject({ status: 503, code: undefined });
+      expect(answer.headers["retry-after"]).toBe("5");
+      expect(runs).toBe(0);
+      expect((await app.pay()).status).toBe(200);
+    },
+  );
+
+  test("answers 503 when the lease expired, and runs no handler under recovery hold", async () => {
+    const store = memoryIdempotencyStore();
+    store.claim("op.a.b", { token: "dead", fingerprint: "f", leaseMs: 1, recovery: "hold" });
+    await sleep(5);
+    const app = await platform(framework, { store }, (_req, res) => res.json({}));
+    const answer = await app.pay();
+    expect(answer).toMatchObject({ status: 503, code: "held" });
+    expect(answer.headers["retry-after"]).toBe("300");
+    expect(notices.codes()).toContain("held");
+    store.resolve("op.a.b", "released");
+    expect((await app.pay()).status).toBe(200);
+  });
+
+  test("runs with a higher fence when the lease expired under recovery rerun", async () => {
+    const store = memoryIdempotencyStore();
+    store.claim("op.a.b", { token: "dead", fingerprint: "f", leaseMs: 1, recovery: "rerun" });
+    await sleep(5);
+    const app = await platform(framework, { store, recovery: "rerun" }, (req, res) =>
+      res.json({ fence: req.idempotency?.fence }),
+    );
+    expect(await app.pay()).toMatchObject({ status: 200, body: '{"fence":2}' });
+  });
+
+  test("answers 500 without a body fingerprint, and takes no claim", async () => {
+    const store = faultyStore();
+    const app = await platform(framework, { store }, (_req, res) => res.json({}));
+    const answer = await app.pay({ headers: { "content-length": "0" }, body: "" });
+    expect(answer.status).toBe(500);
+    expect(store.calls.claim).toBe(0);
+  });
+
+  test("refuses to run twice for one request", async () => {
+    const store = memoryIdempotencyStore();
+    const second = payoutGuard({});
+    const app = await platform(framework, { store }, (req, res, next) => second(req, res, next));
+    expect((await app.pay()).status).toBe(500);
+    expect(store.read("op.a.b")).toBeUndefined();
+  });
+});

@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { closePlatforms, eventually, faultyStore, frameworks, platform, sleep } from "./kit.ts";
+
+afterEach(closePlatforms);
+
+describe.each(frameworks)("duplicates on %s", (_name, framework) => {
+  test.each([
+    { name: "a synchronous store", createStore: () => memoryIdempotencyStore() },
+    { name: "an asynchronous store", createStore: () => faultyStore() },
+  ])(
+    "fault 10: 200 identical requests at once on $name run one handler, and none gets 409 before the commit",
+    async ({ createStore }) => {
+      let runs = 0;
+      let committed = false;
+      const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+        runs += 1;
+        await sleep(150);
+        committed = true;
+        res.json({});
+      });
+      const early: number[] = [];
+      const statuses = await Promise.all(
+        Array.from({ length: 200 }, async () => {
+          const { status } = await app.pay();
+          if (!committed) early.push(status);
+          return status;
+        }),
+      );
+      expect(runs).toBe(1);
+      expect(early).not.toContain(409);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(1);
+      expect(statuses.filter((status) => status !== 200 && status !== 409 && status !== 503)).toEqual([]);
+      expect((await app.pay()).status).toBe(409);
+    },
+  );
+
+  test("fault 10: two guards on one store run one handler", async () => {
+    const store = faultyStore();
+    let runs = 0;
+    const handler = async (_req: unknown, res: { json(body: unknown): unknown }): Promise<void> => {
+      runs += 1;
+      await sleep(60);
+      res.json({});
+    };
+    const apps = [
+      await platform(framework, { store }, handler),
+      await platform(framework, { store }, handler),
+    ];
+    const answers = await Promise.all(Array.from({ length: 30 }, () => apps.map((app) => app.pay())).flat());
+    expect(runs).toBe(1);
+    expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
+    expect(answers.filter((answer) => answer.status === 409)).toHaveLength(59);
+  });
+
+  test("share one reader of the store", async () => {
+    const store = faultyStore();
+    const app = await platform(framework, { store, pollMs: 20 }, async (_req, res) => {
+      await sleep(200);
+      res.json({});
+    });
+    await Promise.all(Array.from({ length: 40 }, () => app.pay()));
+    expect(store.calls.read).toBeLessThan(20);
+  });
+
+  test("are woken at once by an owner in the same process", async () => {
+    let finish = (): void => {};
+    const app = await platform(framework, { store: faultyStore(), pollMs: 10_000 }, async (_req, res) => {
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      res.json({});
+    });
+    const first = app.pay();
+    await sleep(20);
+    const second = app.pay();
+    await sleep(40);
+    const started = performance.now();
+    finish();
+    expect((await second).status).toBe(409);
+    expect(performance.now() - started).toBeLessThan(500);
+    expect((await first).status).toBe(200);
+  });
+
+  test("are refused at once above maxWaiters", async () => {
+    const app = await platform(framework, { store: faultyStore(), maxWaiters: 2 }, async (_req, res) => {
+      await sleep(200);
+      res.json({});
+    });
+    const first = app.pay();
+    await sleep(20);
+    const waiting = [app.pay(), app.pay()];
+    await sleep(20);
+    const started = performance.now();
+    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    expect(performance.now() - started).toBeLessThan(100);
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([409, 409]);
+    expect((await first).status).toBe(200);
+  });
+
+  test("that have left do not run when their turn comes", async () => {
+    let runs = 0;
+    const app = await platform(framework, { store: faultyStore() }, async (_req, res) => {
+      runs += 1;
+      await sleep(120);
+      res.status(500).end();
+    });
+    const first = app.pay();
+    await sleep(20);
+    await app.payAndLeave(30);
+    expect((await first).status).toBe(500);
+    await sleep(60);
+    expect(runs).toBe(1);
+  });
+
+  test("outlive a store that fails while they wait", async () => {
+    const store = faultyStore();
+    const app = await platform(framework, { store, waitMs: 150 }, async (_req, res) => {
+      await sleep(100);
+      res.json({});
+    });
+    const first = app.pay();
+    await sleep(20);
+    store.fail("read", "throws before", "hangs before");
+    expect((await app.pay()).status).toBe(503);
+    expect((await first).status).toBe(200);
+  });
+
+  test("see a key that another process freed, held or let expire", async () => {
+    const store = memoryIdempotencyStore();
+    const claim = { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+    const app = await platform(framework, { store }, (_req, res) => res.json({}));
+
+    store.claim("freed", claim);
+    const freed = app.pay({ key: "freed" });
+    await sleep(40);
+    store.release("freed", "other");
+    expect((await freed).status).toBe(200);
+
+    store.claim("held", claim);
+    const held = app.pay({ key: "held" });
+    await sleep(40);
+    store.hold("held", "other", "in doubt");
+    expect(await held).toMatchObject({ status: 503, code: "held" });
+
+    store.claim("expired", { ...claim, leaseMs: 60 });
+    expect(await app.pay({ key: "expired" })).toMatchObject({ status: 503, code: "held" });
+  });
+
+  test("wait again when another process was faster", async () => {
+    const store = memoryIdempotencyStore();
+    const claim = { fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+    store.claim("op.a.b", { ...claim, token: "first" });
+    const inner = store.claim.bind(store);
+    const app = await platform(framework, { store }, (_req, res) => res.json({}));
+    const waiting = app.pay();
+    await sleep(40);
+    store.claim = (key, ours) => {
+      // Between this process's look and its claim.
+      void inner(key, { ...claim, token: "second" });
+      return inner(key, ours);
+    };
+    store.release("op.a.b", "first");
+    await eventually(async () => store.read("op.a.b")?.token === "second");
+    store.complete("op.a.b", "second");
+    expect(await waiting).toMatchObject({ status: 409, code: "idempotency-key-reused" });
+  });
+});
