@@ -90,7 +90,7 @@ function ensureBuilt(project) {
 
 /** Changes whenever a source, a configuration or the compiler's own record of a build in `folder` changes. */
 export function buildFingerprint(folder) {
-  const lines = [readStamp(folder, "lock"), process.version];
+  const lines = [readStamp(folder, "lock")];
   for (const group of ["packages", "examples"]) {
     for (const name of listOf(path.join(folder, group))) {
       const member = path.join(folder, group, name);

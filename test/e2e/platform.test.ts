@@ -114,6 +114,15 @@ describe("npm run platform, killed between requests", () => {
   }, 60_000);
 });
 
+describe("npm run platform, when npm alone is told to end", () => {
+  test("shuts down as on a signal of its own", async () => {
+    platform.child.kill("SIGTERM");
+    await platform.ended;
+    expect(platform.stderr()).toContain('"msg":"shutting down"');
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  }, 30_000);
+});
+
 /** As the service does: 503 means to come back with a fresh nonce. A key whose owner died is free when its lease ends. */
 async function sendUntilDecided(body: string): Promise<number> {
   const end = Date.now() + 45_000;

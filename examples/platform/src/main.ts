@@ -17,8 +17,8 @@ async function main(): Promise<void> {
     logGuards(logger);
     warnOfOpenSettings(settings, (text) => logger.warn(text));
     platform = await startPlatform(settings, { logger });
-    onceSignalled((signal) => {
-      logger.info({ signal }, "shutting down");
+    onceSignalled((reason) => {
+      logger.info({ reason }, "shutting down");
       // oxlint-disable-next-line promise/prefer-await-to-then -- the exit code is the result
       platform.close(drainTimeoutMs).then(
         () => process.exit(0),

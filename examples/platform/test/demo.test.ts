@@ -41,6 +41,23 @@ function sendByHand(shown: Captured, ...further: readonly string[]): Promise<num
   return capture(process.execPath, [countersign, ...line.split(" "), ...further], { cwd: folder }).ended;
 }
 
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 10_000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error("the condition was not met in time");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 async function stop(running: Captured): Promise<void> {
   signalGroup(running, "SIGINT");
   expect(await running.ended).toBe(0);
@@ -66,15 +83,10 @@ describe("the demo", () => {
     const url = await listeningUrl(running);
     running.child.kill("SIGKILL");
     await running.ended;
-    const end = Date.now() + 10_000;
-    while (
-      await fetch(url).then(
-        () => true,
-        () => false,
-      )
-    ) {
-      if (Date.now() > end) throw new Error("the platform still listens");
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    try {
+      await until(async () => !(await answers(url)));
+    } finally {
+      signalGroup(running, "SIGKILL");
     }
   }, 30_000);
 
