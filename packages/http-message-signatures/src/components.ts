@@ -19,6 +19,8 @@ export const derivedComponents = [
   "@target-uri",
 ] as const;
 
+const derivedNames: ReadonlySet<string> = new Set(derivedComponents);
+
 /** The components that cover the query of the request target. */
 export const queryCovering: readonly string[] = ["@query", "@request-target", "@target-uri"];
 
@@ -47,7 +49,7 @@ const singletonFields = new Set([
 const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const printableAscii = /^[\x20-\x7e]*$/;
 const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const hostAndPort = /^(?:[a-z0-9\-._~%!$&'()*+,;=]+|\[[0-9a-f:.]+\])(?::(\d{0,5}))?$/;
+const hostAndPort = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::(\d{0,5}))?$/;
 
 /**
  * Refuses a list of covered components that cannot be computed or could be read twice: empty, repeated, with parameters,
@@ -65,14 +67,7 @@ export function assertComputable(components: readonly ComponentIdentifier[]): vo
         "a covered component has parameters",
       );
     }
-    if (name.startsWith("@") ? !isDerived(name) : !fieldName.test(name)) {
-      throw name.startsWith("@")
-        ? new MessageSignatureError("component-unsupported", "an unknown derived component is covered")
-        : new MessageSignatureError(
-            "component-name-invalid",
-            "a covered component is no lower-case field name",
-          );
-    }
+    assertName(name);
     if (seen.has(name))
       throw new MessageSignatureError("component-duplicate", "a component is covered twice");
     seen.add(name);
@@ -145,10 +140,12 @@ export class ComponentValues {
 
   // RFC 9421 section 2.2.3: lower case, without the default port of the scheme.
   private authority(): string {
-    const authority = (this.message.authority ?? this.field("host")).toLowerCase();
-    const match = hostAndPort.exec(authority);
+    const received = this.message.authority ?? this.field("host");
+    // Before it is lower-cased: U+212A (Kelvin) would become a "k".
+    const match = hostAndPort.exec(received);
     if (match === null)
       throw new MessageSignatureError("covered-field-invalid", "the authority is malformed");
+    const authority = received.toLowerCase();
     const port = match[1];
     if (port === undefined) return authority;
     const isDefault = port === "" || Number(port) === (this.scheme() === "https" ? 443 : 80);
@@ -156,6 +153,15 @@ export class ComponentValues {
   }
 }
 
-function isDerived(name: string): boolean {
-  return derivedComponents.some((derived) => derived === name);
+function assertName(name: string): void {
+  if (name.startsWith("@")) {
+    if (!derivedNames.has(name)) {
+      throw new MessageSignatureError("component-unsupported", "an unknown derived component is covered");
+    }
+  } else if (!fieldName.test(name)) {
+    throw new MessageSignatureError(
+      "component-name-invalid",
+      "a covered component is no lower-case field name",
+    );
+  }
 }

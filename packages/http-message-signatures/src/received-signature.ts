@@ -47,38 +47,24 @@ export interface ReceivedSignature {
  */
 export function readSignature(message: RequestMessage, profile: SignatureProfile): ReceivedSignature {
   const fields = collectFieldLines(message.rawHeaders);
-  const { inputs, signatures } = parseSignatureFields(fields);
-  let fitting: FittingSignature | undefined;
-  let misfit: MessageSignatureError | undefined;
-  for (const [label, input] of inputs) {
-    const signature = signatures.get(label);
-    if (signature === undefined) continue;
-    try {
-      const parameters = readSignatureParameters(input, profile);
-      if (fitting !== undefined) {
-        throw new MessageSignatureError("signature-ambiguous", "more than one signature fits the profile");
-      }
-      fitting = { ...parameters, label, input, signature };
-    } catch (error) {
-      if (!(error instanceof MessageSignatureError) || error.code === "signature-ambiguous") throw error;
-      misfit ??= error;
-    }
-  }
-  if (fitting === undefined) {
-    throw (
-      misfit ??
-      new MessageSignatureError("signature-missing", "no label stands in both Signature-Input and Signature")
-    );
-  }
-  if (fitting.signature.length !== ed25519SignatureLength) {
+  const { label, input, signature, parameters } = pickSignature(fields, profile);
+  if (signature.length !== ed25519SignatureLength) {
     throw new MessageSignatureError(
       "signature-malformed",
       `the signature is not ${ed25519SignatureLength} bytes long`,
     );
   }
+  // Member by member: spreading costs more than parsing does.
   return {
-    ...fitting,
-    coveredComponents: fitting.input.components.map(({ name }) => name),
+    label,
+    keyid: parameters.keyid,
+    alg: parameters.alg,
+    created: parameters.created,
+    expires: parameters.expires,
+    nonce: parameters.nonce,
+    coveredComponents: input.components.map(({ name }) => name),
+    input,
+    signature,
     values: new ComponentValues(message, fields),
   };
 }
@@ -92,13 +78,13 @@ export function assertTimely(
   { windowSeconds, clockSkewSeconds }: Pick<SignatureProfile, "windowSeconds" | "clockSkewSeconds">,
   now: number,
 ): void {
-  if (expires - created > windowSeconds) {
+  // All three negated, so that a missing option or a clock that gives NaN refuses.
+  if (!(expires - created <= windowSeconds)) {
     throw new MessageSignatureError(
       "window-too-long",
       `the signature is valid for more than ${windowSeconds} seconds`,
     );
   }
-  // Negated, so that a clock that gives NaN refuses.
   if (!(created <= now + clockSkewSeconds)) {
     throw new MessageSignatureError("created-in-future", "created lies in the future");
   }
@@ -107,10 +93,36 @@ export function assertTimely(
 
 type SignatureParameters = Pick<ReceivedSignature, "keyid" | "alg" | "created" | "expires" | "nonce">;
 
-interface FittingSignature extends SignatureParameters {
+interface FittingSignature {
   readonly label: string;
   readonly input: SignatureInput;
   readonly signature: Uint8Array;
+  readonly parameters: SignatureParameters;
+}
+
+function pickSignature(fields: FieldLines, profile: SignatureProfile): FittingSignature {
+  const { inputs, signatures } = parseSignatureFields(fields);
+  let fitting: FittingSignature | undefined;
+  let misfit: MessageSignatureError | undefined;
+  for (const [label, input] of inputs) {
+    const signature = signatures.get(label);
+    if (signature === undefined) continue;
+    try {
+      const parameters = readSignatureParameters(input, profile);
+      if (fitting !== undefined) {
+        throw new MessageSignatureError("signature-ambiguous", "more than one signature fits the profile");
+      }
+      fitting = { label, input, signature, parameters };
+    } catch (error) {
+      if (!(error instanceof MessageSignatureError) || error.code === "signature-ambiguous") throw error;
+      misfit ??= error;
+    }
+  }
+  if (fitting !== undefined) return fitting;
+  throw (
+    misfit ??
+    new MessageSignatureError("signature-missing", "no label stands in both Signature-Input and Signature")
+  );
 }
 
 function parseSignatureFields(fields: FieldLines): {

@@ -41,6 +41,7 @@ export function importVerificationKey(
   if (typeof keyid !== "string" || keyid.length > maxKeyidLength || !keyidPattern.test(keyid)) {
     throw keyError(`the keyid must be 1 to ${maxKeyidLength} printable ASCII characters`);
   }
+  const { notBefore, notAfter, retired } = validity(options);
   const bytes = publicKeyBytes(key, keyid);
   assertPrimeOrder(bytes);
   const publicKey = createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
@@ -48,9 +49,9 @@ export function importVerificationKey(
     keyid,
     alg: "ed25519",
     publicKey,
-    notBefore: unixSeconds("notBefore", options.notBefore),
-    notAfter: unixSeconds("notAfter", options.notAfter),
-    retired: options.retired === true,
+    notBefore,
+    notAfter,
+    retired,
   });
   vetted.add(record);
   return record;
@@ -129,6 +130,16 @@ function assertPrimeOrder(bytes: Uint8Array): void {
     throw keyError("the bytes are no canonical Ed25519 point");
   }
   if (!sound) throw keyError("the point is not of prime order: signatures under it can be forged");
+}
+
+function validity({ notBefore, notAfter, retired = false }: VerificationKeyOptions): VerificationKeyOptions {
+  if (typeof retired !== "boolean") throw keyError("retired must be true or false");
+  const first = unixSeconds("notBefore", notBefore);
+  const last = unixSeconds("notAfter", notAfter);
+  if (first !== undefined && last !== undefined && first > last) {
+    throw keyError("notBefore must not be later than notAfter");
+  }
+  return { notBefore: first, notAfter: last, retired };
 }
 
 function unixSeconds(name: string, value: number | undefined): number | undefined {

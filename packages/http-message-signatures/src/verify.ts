@@ -9,7 +9,7 @@ import {
 } from "./received-signature.ts";
 import type { RequestMessage } from "./request-message.ts";
 import { buildSignatureBase } from "./signature-base.ts";
-import { importVerificationKey, type VerificationKey } from "./verification-key.ts";
+import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
 
 /** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile {
@@ -56,6 +56,10 @@ function keyFault(
   key: VerificationKey | undefined,
 ): MessageSignatureError | undefined {
   if (key === undefined) return new MessageSignatureError("key-unknown", "no key is known under this keyid");
+  // A record that was never vetted could hold a key of small order, under which anybody can sign.
+  if (!isVerificationKey(key)) {
+    return new MessageSignatureError("key-mismatch", "the key is not one of importVerificationKey");
+  }
   if (key.keyid !== keyid) {
     return new MessageSignatureError("key-mismatch", "the key store returned the key of another keyid");
   }

@@ -1,0 +1,180 @@
+import { describe, expect, test } from "@jest/globals";
+import { parseByteSequenceDictionary, parseSignatureInput } from "@countersign/http-message-signatures";
+import { verdictOf } from "../hand-signer.ts";
+import {
+  asDictionary,
+  canonicalText,
+  expectedMembers,
+  inSuiteForm,
+  parseCase,
+  readCases,
+  stricterReason,
+  type Case,
+} from "./structured-field-suite.ts";
+import { suiteFolder } from "./vectors.ts";
+
+// RFC 8941, sections 3.1.2, 3.2, 3.3: enough to notice when the suite is not there and something broke.
+const examples: readonly Case[] = [
+  {
+    name: "item",
+    raw: ["2; a; b=?0"],
+    header_type: "item",
+    expected: [
+      2,
+      [
+        ["a", true],
+        ["b", false],
+      ],
+    ],
+    canonical: ["2;a;b=?0"],
+  },
+  { name: "decimal", raw: [" 4.50 "], header_type: "item", expected: [4.5, []], canonical: ["4.5"] },
+  { name: "string", raw: [String.raw`"a\"b"`], header_type: "item", expected: ['a"b', []] },
+  {
+    name: "token",
+    raw: ["foo123/456"],
+    header_type: "item",
+    expected: [{ __type: "token", value: "foo123/456" }, []],
+  },
+  {
+    name: "bytes",
+    raw: [":aGVsbG8=:"],
+    header_type: "item",
+    expected: [{ __type: "binary", value: "NBSWY3DP" }, []],
+  },
+  {
+    name: "inner list",
+    raw: ["( 1  2;a );b"],
+    header_type: "list",
+    expected: [
+      [
+        [
+          [1, []],
+          [2, [["a", true]]],
+        ],
+        [["b", true]],
+      ],
+    ],
+    canonical: ["(1 2;a);b"],
+  },
+  {
+    name: "dictionary",
+    raw: ["a=1", "b=(2)"],
+    header_type: "dictionary",
+    expected: [
+      ["a", [1, []]],
+      ["b", [[[2, []]], []]],
+    ],
+    canonical: ["a=1, b=(2)"],
+  },
+  {
+    name: "duplicate key",
+    raw: ["a=1, a=2"],
+    header_type: "dictionary",
+    expected: [["a", [2, []]]],
+    canonical: ["a=2"],
+  },
+  { name: "date", raw: ["@1"], header_type: "item", expected: [{ __type: "date", value: 1 }, []] },
+  {
+    name: "non-canonical bytes",
+    raw: [":iZ==:"],
+    header_type: "item",
+    can_fail: true,
+    expected: [{ __type: "binary", value: "RE======" }, []],
+  },
+  { name: "empty item", raw: [""], header_type: "item", must_fail: true },
+  { name: "two items", raw: ["1 2"], header_type: "item", must_fail: true },
+  { name: "upper-case key", raw: ["A=1"], header_type: "dictionary", must_fail: true },
+  { name: "open inner list", raw: ["(1"], header_type: "list", must_fail: true },
+];
+
+const folder = suiteFolder("structured-field-tests");
+const cases = folder === undefined ? examples : readCases(folder);
+const named = (wanted: (each: Case) => boolean): [string, Case][] =>
+  cases.filter(wanted).map((each) => [each.name, each]);
+
+describe("the structured field suite", () => {
+  test.each(named((each) => each.must_fail === true))("refuses %s", (_name, each) => {
+    expect(verdictOf(() => parseCase(each))).toMatch(/^field-(?:invalid|limit)$/);
+  });
+
+  test.each(named((each) => each.must_fail !== true && stricterReason(each) === undefined))(
+    "has the value and the canonical form of %s",
+    (_name, each) => {
+      const members = parseCase(each);
+      expect(inSuiteForm(members, each)).toEqual(expectedMembers(each));
+      expect(canonicalText(members, each)).toBe((each.canonical ?? each.raw).join(", "));
+    },
+  );
+
+  test.each(named((each) => each.must_fail !== true && stricterReason(each) !== undefined))(
+    "refuses %s, stricter than the suite",
+    (_name, each) => {
+      expect(verdictOf(() => parseCase(each))).toMatch(/^field-(?:invalid|limit)$/);
+    },
+  );
+
+  test("is stricter for these reasons only, and as often as counted", () => {
+    const counts: Record<string, number> = {};
+    for (const each of cases) {
+      const kind = each.must_fail === true ? "must fail" : (stricterReason(each) ?? "taken");
+      counts[kind] = (counts[kind] ?? 0) + 1;
+    }
+    expect(counts).toEqual(folder === undefined ? countsOfExamples : countsOfSuite);
+  });
+});
+
+describe("the two parsers of the package on the suite's dictionaries", () => {
+  const dictionaries = cases.filter((each) => each.header_type === "dictionary");
+  const takenBy = (parse: (text: string) => unknown): string[] =>
+    dictionaries
+      .filter((each) => verdictOf(() => parse(asDictionary(each))) === "accepted")
+      .map(({ name }) => name);
+  const isFine = (each: Case): boolean => each.must_fail !== true && stricterReason(each) === undefined;
+
+  test("Signature-Input takes the dictionaries of inner lists of strings, and no other", () => {
+    const fitting = dictionaries.filter(
+      (each) =>
+        isFine(each) &&
+        expectedMembers(each).every(
+          ([, [value]]) =>
+            Array.isArray(value) && (value as [unknown][]).every(([item]) => typeof item === "string"),
+        ),
+    );
+    expect(takenBy(parseSignatureInput)).toEqual(fitting.map(({ name }) => name));
+  });
+
+  test("Signature takes the dictionaries of byte sequences without parameters, and no other", () => {
+    const fitting = dictionaries.filter(
+      (each) =>
+        isFine(each) &&
+        expectedMembers(each).every(
+          ([, [value, parameters]]) =>
+            typeof value === "object" &&
+            "__type" in value &&
+            value.__type === "binary" &&
+            parameters.length === 0,
+        ),
+    );
+    expect(takenBy(parseByteSequenceDictionary)).toEqual(fitting.map(({ name }) => name));
+  });
+});
+
+const countsOfExamples = {
+  "must fail": 4,
+  taken: 7,
+  "a repeated key": 1,
+  "Date or Display String": 1,
+  "bytes that are not canonical base64": 1,
+};
+const countsOfSuite = {
+  "must fail": 864,
+  taken: 666,
+  "Date or Display String": 17,
+  "a list of no or several members": 25,
+  "a member without a value": 8,
+  "a repeated key": 4,
+  "an empty dictionary": 1,
+  "bytes that are not canonical base64": 2,
+  "over a limit": 4,
+};

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "@jest/globals";
+import { collectFieldLines, combinedFieldValue, parseRequestTarget } from "../src/request-message.ts";
+import { verdictOf } from "./hand-signer.ts";
+
+describe("collectFieldLines", () => {
+  test("keeps every occurrence in order, under the lower-case name", () => {
+    const lines = collectFieldLines(["A", "1", "b", "2", "a", "3", "A", ""]);
+    expect([...lines]).toEqual([
+      ["a", ["1", "3", ""]],
+      ["b", ["2"]],
+    ]);
+  });
+
+  test("is no object with inherited names", () => {
+    const lines = collectFieldLines(["__proto__", "1", "Constructor", "2"]);
+    expect(lines.get("__proto__")).toEqual(["1"]);
+    expect(lines.get("constructor")).toEqual(["2"]);
+    expect(collectFieldLines([]).get("constructor")).toBeUndefined();
+  });
+
+  test("leaves out a name without value", () => {
+    expect(collectFieldLines(["a", "1", "b"]).has("b")).toBe(false);
+  });
+});
+
+describe("combinedFieldValue", () => {
+  test.each<[string, readonly string[] | undefined, string | undefined]>([
+    ["no field", undefined, undefined],
+    ["no line", [], undefined],
+    ["one line", ["a"], "a"],
+    ["an empty line", [""], ""],
+    ["a line of white space", [" \t "], ""],
+    ["white space around a line", ["\t a \t b \t"], "a \t b"],
+    ["several lines", [" a", "b ", ""], "a, b, "],
+    ["other white space, which stays", ["\u00a0a\r"], "\u00a0a\r"],
+  ])("combines %s", (_title, lines, value) => {
+    expect(combinedFieldValue(lines)).toBe(value);
+  });
+
+  test("takes linear time on spaces inside a value", () => {
+    const value = `a${" ".repeat(1_000_000)}b`;
+    expect(combinedFieldValue([value, ` ${value}`])).toBe(`${value}, ${value}`);
+  });
+});
+
+describe("parseRequestTarget", () => {
+  test.each<[string, string, string | undefined]>([
+    ["/", "/", undefined],
+    ["/?", "/", "?"],
+    ["/a?b?c", "/a", "?b?c"],
+    ["/a//b", "/a//b", undefined],
+    ["/a?../x", "/a", "?../x"],
+    ["/a?%2e", "/a", "?%2e"],
+    ["/a;b=c", "/a;b=c", undefined],
+    ["/%2F", "/%2F", undefined],
+    ["/.hidden/..x/x../...", "/.hidden/..x/x../...", undefined],
+  ])("splits %s and changes nothing", (target, path, query) => {
+    expect(parseRequestTarget(target)).toEqual({ path, query });
+  });
+
+  test.each([
+    "",
+    "*",
+    "a",
+    "?a",
+    "http://example.com/",
+    "example.com:443",
+    "//a",
+    "//a?b",
+    "/#",
+    "/a?#",
+    "/\\",
+    "/?\\",
+    "/.",
+    "/..",
+    "/./",
+    "/../",
+    "/a/.",
+    "/a/..",
+    "/a/./b",
+    "/a/../b",
+    "/%2e",
+    "/a%2Eb",
+    "/a b",
+    "/a?b c",
+    "/\u007f",
+    "/\u0000",
+    "/\n",
+    "/a\r\n",
+    "/\u00e9",
+    "/\ud83d\ude00",
+  ])("refuses %j", (target) => {
+    expect(verdictOf(() => parseRequestTarget(target))).toBe("target-invalid");
+  });
+});

@@ -1,0 +1,136 @@
+import { readFileSync } from "node:fs";
+import { verify as verifyBytes } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import {
+  createSignatureBase,
+  importVerificationKey,
+  parseByteSequenceDictionary,
+  parseSignatureInput,
+  sign,
+  verify,
+  verifySignature,
+  type ReceivedSignature,
+  type RequestMessage,
+  type SignatureInput,
+} from "@countersign/http-message-signatures";
+import { ComponentValues } from "../src/components.ts";
+import { collectFieldLines } from "../src/request-message.ts";
+import { profile, verdictOf } from "./hand-signer.ts";
+
+interface Example {
+  readonly id: string;
+  readonly note?: string;
+  readonly label: string;
+  readonly signatureInput: string;
+  readonly signature: string;
+  readonly signatureBase: string;
+}
+interface MessageExample extends Example {
+  readonly message: RequestMessage;
+}
+
+const rfc = JSON.parse(readFileSync(new URL("fixtures/rfc9421-ed25519.json", import.meta.url), "utf8")) as {
+  readonly key: {
+    readonly keyid: string;
+    readonly jwk: Readonly<Record<string, string>>;
+    readonly publicPem: string;
+    readonly privatePem: string;
+  };
+  readonly testRequest: RequestMessage;
+  readonly ed25519: readonly (MessageExample & { readonly valid: boolean })[];
+  readonly otherAlgorithms: readonly MessageExample[];
+  readonly refused: readonly (Example & { readonly code: string })[];
+};
+const key = importVerificationKey(rfc.key.keyid, rfc.key.publicPem);
+
+const titled = <T extends Example>(examples: readonly T[]): (readonly [string, T])[] =>
+  examples.map((example) => [`${example.id} ${example.note ?? ""}`.trim(), example] as const);
+
+function inputOf({ signatureInput, label }: Example): SignatureInput {
+  const input = parseSignatureInput(signatureInput).get(label);
+  if (input === undefined) throw new Error(`no label ${label}`);
+  return input;
+}
+
+function bytesOf({ signature, label }: Example): Buffer {
+  const bytes = parseByteSequenceDictionary(signature).get(label);
+  if (bytes === undefined) throw new Error(`no label ${label}`);
+  return bytes;
+}
+
+/** What the last step needs. The examples have no alg, expires and nonce, so that readSignature refuses them. */
+function received(example: MessageExample): ReceivedSignature {
+  const { message, label } = example;
+  const input = inputOf(example);
+  return {
+    label,
+    keyid: rfc.key.keyid,
+    alg: "ed25519",
+    created: 1_618_884_473,
+    expires: 1_618_884_533,
+    nonce: "",
+    coveredComponents: input.components.map(({ name }) => name),
+    input,
+    signature: bytesOf(example),
+    values: new ComponentValues(message, collectFieldLines(message.rawHeaders)),
+  };
+}
+
+describe("the Ed25519 examples of RFC 9421", () => {
+  test.each(titled(rfc.ed25519))("have the base of %s byte for byte", (_title, example) => {
+    expect(createSignatureBase(example.message, inputOf(example))).toBe(example.signatureBase);
+  });
+
+  test.each(titled(rfc.ed25519))("agree with node:crypto on %s", (_title, example) => {
+    const base = createSignatureBase(example.message, inputOf(example));
+    expect(verifyBytes(null, Buffer.from(base), key.publicKey, bytesOf(example))).toBe(example.valid);
+  });
+
+  test.each(titled(rfc.ed25519))("verify in both engines as the RFC says: %s", (_title, example) => {
+    const verdict = example.valid ? "accepted" : "signature-mismatch";
+    for (const engine of ["native", "noble"] as const) {
+      expect(verdictOf(() => verifySignature(received(example), key, engine))).toBe(verdict);
+    }
+  });
+
+  test.each(titled(rfc.ed25519))("lack the parameters that verify() wants: %s", (_title, example) => {
+    const { rawHeaders } = example.message;
+    const message = {
+      ...example.message,
+      rawHeaders: [...rawHeaders, "Signature-Input", example.signatureInput, "Signature", example.signature],
+    };
+    const options = { ...profile, requiredComponents: ["@method"], keys: () => key, now: 1_618_884_480 };
+    expect(verdictOf(() => verify(message, options))).toBe("alg-invalid");
+  });
+
+  test("hold one key in PEM and JWK", () => {
+    const fromJwk = importVerificationKey(rfc.key.keyid, { ...rfc.key.jwk });
+    expect(fromJwk.publicKey.equals(key.publicKey)).toBe(true);
+  });
+
+  test("have a key that signs what verify() accepts", () => {
+    const options = { key: rfc.key.privatePem, keyid: rfc.key.keyid, created: 1_618_884_473 };
+    const { signatureInput, signature } = sign(rfc.testRequest, options);
+    const rawHeaders = [
+      ...rfc.testRequest.rawHeaders,
+      "Signature-Input",
+      signatureInput,
+      "Signature",
+      signature,
+    ];
+    const message = { ...rfc.testRequest, rawHeaders };
+    expect(verify(message, { ...profile, keys: () => key, now: 1_618_884_480 }).keyid).toBe(
+      "test-key-ed25519",
+    );
+  });
+});
+
+describe("the examples of RFC 9421 with other algorithms", () => {
+  test.each(titled(rfc.otherAlgorithms))("have the base of %s byte for byte", (_title, example) => {
+    expect(createSignatureBase(example.message, inputOf(example))).toBe(example.signatureBase);
+  });
+
+  test.each(titled(rfc.refused))("refuse the components of %s", (_title, example) => {
+    expect(verdictOf(() => createSignatureBase(rfc.testRequest, inputOf(example)))).toBe(example.code);
+  });
+});

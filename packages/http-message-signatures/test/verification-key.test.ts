@@ -1,0 +1,143 @@
+import { createSecretKey, generateKeyPairSync, KeyObject, webcrypto } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import {
+  importVerificationKey,
+  isVerificationKey,
+  type PublicKeyInput,
+} from "@countersign/http-message-signatures";
+import { rawPublicKey } from "../src/verification-key.ts";
+import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
+
+const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
+const raw = publicKey.export({ format: "der", type: "spki" }).subarray(12);
+const jwk = publicKey.export({ format: "jwk" });
+const rsa = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
+const ec = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey;
+const x25519 = generateKeyPairSync("x25519").publicKey;
+const spki = (key: KeyObject): string => key.export({ format: "pem", type: "spki" }).toString();
+
+describe("importVerificationKey", () => {
+  test.each<[string, PublicKeyInput]>([
+    ["an SPKI PEM", pem],
+    ["an SPKI PEM with CRLF and empty lines around it", `\n${pem.replaceAll("\n", "\r\n")}\n`],
+    ["the raw bytes in base64", raw.toString("base64")],
+    ["a KeyObject", publicKey],
+    ["a bare JWK", jwk],
+    ["a JWK that says everything", { ...jwk, alg: "EdDSA", use: "sig", key_ops: ["verify"], kid: "k1" }],
+    ["a JWK of RFC 9864", { ...jwk, alg: "Ed25519" }],
+    ["a JWK with members of others", { ...jwk, "x-owner": "lending service" }],
+  ])("reads %s", (_title, input) => {
+    const key = importVerificationKey("k1", input);
+    expect(Buffer.from(rawPublicKey(key))).toEqual(raw);
+    expect(key.publicKey.equals(publicKey)).toBe(true);
+    expect(key).toMatchObject({ keyid: "k1", alg: "ed25519", retired: false });
+    expect(isVerificationKey(key)).toBe(true);
+    expect(Object.isFrozen(key)).toBe(true);
+  });
+
+  test("reads the KeyObject of a web crypto key", async () => {
+    const format = { name: "Ed25519" };
+    const cryptoKey = await webcrypto.subtle.importKey("raw", raw, format, true, ["verify"]);
+    expect(importVerificationKey("k1", KeyObject.from(cryptoKey)).publicKey.equals(publicKey)).toBe(true);
+  });
+
+  const bad: [string, unknown][] = [
+    ["a private PEM", privatePem],
+    ["a private PEM behind a public one", `${pem}${privatePem}`],
+    ["two public PEMs", `${pem}${pem}`],
+    ["a certificate", pem.replaceAll("PUBLIC KEY", "CERTIFICATE")],
+    ["an RSA PEM", rsa.export({ format: "pem", type: "pkcs1" }).toString()],
+    ["an RSA SPKI PEM", spki(rsa)],
+    ["a P-256 PEM", spki(ec)],
+    ["an X25519 PEM", spki(x25519)],
+    ["a PEM that holds nothing readable", pem.replace("MCow", "AAAA")],
+    ["a private KeyObject", privateKey],
+    ["a secret KeyObject", createSecretKey(raw)],
+    ["an RSA KeyObject", rsa],
+    ["an X25519 KeyObject", x25519],
+    ["no text", ""],
+    ["31 bytes", raw.subarray(1).toString("base64")],
+    ["33 bytes", Buffer.concat([raw, Buffer.alloc(1)]).toString("base64")],
+    ["base64 without padding", raw.toString("base64").replace("=", "")],
+    ["base64url outside a JWK", raw.toString("base64url")],
+    ["base64 with a line feed", `${raw.toString("base64")}\n`],
+    ["base64 with non-zero pad bits", raw.toString("base64").replace(/.=$/, "t=")],
+    ["hex", raw.toString("hex")],
+    ["a Buffer", raw],
+    ["an array", [...raw]],
+    ["null", null],
+    ["undefined", undefined],
+    ["a number", 1],
+    ["a symmetric JWK", { kty: "oct", k: raw.toString("base64url") }],
+    ["a JWK of another kty", { ...jwk, kty: "EC" }],
+    ["a JWK of another curve", { ...jwk, crv: "X25519" }],
+    ["a JWK without curve", { ...jwk, crv: undefined }],
+    ["a JWK of another alg", { ...jwk, alg: "ES256" }],
+    ["a JWK with alg none", { ...jwk, alg: "none" }],
+    ["a JWK for encryption", { ...jwk, use: "enc" }],
+    ["a JWK for signing", { ...jwk, key_ops: ["sign"] }],
+    ["a JWK for signing and verifying", { ...jwk, key_ops: ["verify", "sign"] }],
+    ["a JWK without any operation", { ...jwk, key_ops: [] }],
+    ["a JWK whose key_ops are no list", { ...jwk, key_ops: "verify" }],
+    ["a JWK of another keyid", { ...jwk, kid: "k2" }],
+    ["a private JWK", privateKey.export({ format: "jwk" })],
+    ["a JWK without x", { ...jwk, x: undefined }],
+    ["a JWK whose x is no text", { ...jwk, x: 1 }],
+    ["a JWK whose x is padded", { ...jwk, x: raw.toString("base64") }],
+  ];
+  test.each(bad)("throws on %s", (_title, input) => {
+    expect(() => importVerificationKey("k1", input as PublicKeyInput)).toThrow(TypeError);
+    expect(() => importVerificationKey("k1", input as PublicKeyInput)).toThrow(/^importVerificationKey: /);
+  });
+
+  test("never shows the key", () => {
+    for (const [, input] of bad) {
+      const secret = typeof input === "string" && input.length > 10 ? input.slice(-40, -4) : "n4Ni-HpISpVObn";
+      expect(messageOf(() => importVerificationKey("k1", input as PublicKeyInput))).not.toContain(secret);
+    }
+  });
+
+  test.each<[string, unknown]>([
+    ["empty", ""],
+    ["too long", "k".repeat(257)],
+    ["outside printable ASCII", "k\u00e9"],
+    ["with a line feed", "k1\n"],
+    ["no string", 1],
+  ])("throws on a keyid that is %s", (_title, keyid) => {
+    expect(() => importVerificationKey(keyid as string, publicKey)).toThrow(/the keyid must be 1 to 256/);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    ["notBefore of another type", { notBefore: "1800000000" }],
+    ["notBefore with a fraction", { notBefore: 0.5 }],
+    ["notBefore below zero", { notBefore: -1 }],
+    ["notAfter as a Date", { notAfter: new Date() }],
+    ["notAfter that is NaN", { notAfter: Number.NaN }],
+    ["notAfter before notBefore", { notBefore: 2, notAfter: 1 }],
+    ["retired as text", { retired: "true" }],
+    ["retired as null", { retired: null }],
+  ])("throws on %s", (_title, options) => {
+    expect(() => importVerificationKey("k1", publicKey, options)).toThrow(TypeError);
+  });
+
+  test("keeps the validity", () => {
+    const validity = { notBefore: 1, notAfter: 1, retired: true };
+    expect(importVerificationKey("k1", publicKey, validity)).toMatchObject(validity);
+  });
+});
+
+test("isVerificationKey knows what importVerificationKey made, and nothing that looks like it", () => {
+  const key = importVerificationKey("k1", publicKey);
+  for (const value of [{ ...key }, Object.create(key) as unknown, publicKey, "k1", null, undefined]) {
+    expect(isVerificationKey(value)).toBe(false);
+  }
+});
+
+function messageOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    return String(error);
+  }
+  return "";
+}
