@@ -44,24 +44,15 @@ export function abandonClaim(
   { key, token }: Attempt,
   answer: Promise<IdempotencyClaimResult> | undefined,
 ): void {
-  let settled = true;
-  let taken = true;
   // A store that threw at once has nothing under way: one answer is enough.
-  let losses = lossesUntilSure - 1;
-  if (answer !== undefined) {
-    settled = false;
-    losses = 0;
-    void (async () => {
-      try {
-        taken = (await answer).status === "acquired";
-      } catch {
-        // It may have been executed all the same.
-      }
-      settled = true;
-    })();
-  }
+  let settled = answer === undefined;
+  let losses = settled ? lossesUntilSure - 1 : 0;
+  const settle = (): void => {
+    settled = true;
+  };
+  // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
+  answer?.then(settle, settle);
   retries.tryToRepeat(async () => {
-    if (!taken) return true;
     const answered = settled;
     const ownership = await callStore(() => options.store.release(key, token), options.storeTimeoutMs);
     if (ownership === "ok") waiters.wake(key);

@@ -226,6 +226,21 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
     });
 
+    test("answers 503 to a success of an attempt that was replaced, though the other one has paid", async () => {
+      const store = transactionalStore();
+      const app = await platform(framework, { store }, async (req, res) => {
+        store.inner.release(key, req.idempotency?.token ?? "");
+        store.inner.claim(key, { token: "other", fingerprint: "f", leaseMs: 9_999, recovery: "rerun" });
+        store.inner.complete(key, "other");
+        await expect(req.idempotency?.completeIn(new FakeTransaction())).rejects.toMatchObject({
+          code: "idempotency-lost",
+        });
+        res.json({ paid: true });
+      });
+      expect((await app.pay()).status).toBe(503);
+      expect((await app.pay()).status).toBe(409);
+    });
+
     test("answers 503 when the commit cannot be read back", async () => {
       const store = transactionalStore();
       store.fail("read", "throws before");

@@ -115,9 +115,9 @@ const rows: readonly Row[] = [
   },
 ];
 
-describe.each(frameworks)("the answer of a handler on %s", (name, framework) => {
+describe.each(frameworks)("the answer of a handler on %s", (version, framework) => {
   // What a synchronous store is good for is seen on one framework.
-  const kinds = name === "express 5" ? [{ delayMs: undefined }, { delayMs: 15 }] : [{ delayMs: 15 }];
+  const kinds = version === "express 5" ? [{ delayMs: undefined }, { delayMs: 15 }] : [{ delayMs: 15 }];
   describe.each(kinds)("with a store that takes $delayMs ms", ({ delayMs }) => {
     const createStore = () => {
       if (delayMs === undefined) return faultyStore({ synchronous: true });

@@ -151,6 +151,40 @@ describe("the lease of a running handler", () => {
     notices.stop();
   });
 
+  test.concurrent("takes no alarm at a heartbeat that met its own completion", async () => {
+    const key = "echo";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store }, async (_req, res) => {
+      await sleep(360);
+      res.json({});
+    });
+    store.fail("complete", "hangs after");
+    expect((await app.pay({ key })).status).toBe(200);
+    expect(store.calls.heartbeat).toBeGreaterThan(1);
+    expect(notices.codes()).toEqual([]);
+    notices.stop();
+  });
+
+  test.concurrent("fault 4: a claim that is executed long after its time-out is given back", async () => {
+    const key = "long-after";
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store, storeTimeoutMs: 40, waitMs: 0 }, (_req, res) =>
+      res.json({}),
+    );
+    let executed = false;
+    const claim = store.inner.claim.bind(store.inner);
+    store.inner.claim = (...args) => {
+      executed = true;
+      return claim(...args);
+    };
+    store.fail("claim", 900);
+    expect((await app.pay({ key })).status).toBe(503);
+    await eventually(() => executed);
+    await eventually(() => store.inner.read(key) === undefined);
+    expect((await app.pay({ key })).status).toBe(200);
+  });
+
   test.concurrent("costs no heartbeat once the response has ended", async () => {
     const store = faultyStore();
     const app = await platform(express, { ...short, store }, (_req, res) => res.json({}));

@@ -82,6 +82,18 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     expect((await first).status).toBe(200);
   });
 
+  test("are woken when a claim without an answer has been given back", async () => {
+    const store = faultyStore();
+    store.fail("claim", "hangs after");
+    const app = await platform(framework, { store, pollMs: 10_000, storeTimeoutMs: 80 }, (_req, res) =>
+      res.json({}),
+    );
+    const first = app.pay();
+    await eventually(() => store.calls.claim === 1);
+    expect((await app.pay()).status).toBe(200);
+    expect((await first).status).toBe(503);
+  });
+
   test("are refused at once above maxWaiters", async () => {
     const app = await platform(framework, { store: faultyStore(), maxWaiters: 2 }, async (_req, res) => {
       await sleep(200);

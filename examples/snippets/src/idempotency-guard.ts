@@ -1,0 +1,17 @@
+import { guardErrors } from "@countersign/guard";
+import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { jsonBody, rawBody } from "@countersign/raw-body";
+import express, { type Express } from "express";
+
+// For one process on a laptop: in production give a durable store, and recovery: "rerun" with completeIn().
+const store = memoryIdempotencyStore();
+const key = ({ body }: { body?: unknown }): unknown => Object(body).idempotency_key;
+
+export const app: Express = express();
+
+app.post("/payouts", rawBody(), jsonBody(), idempotencyGuard({ store, key }), (req, res) => {
+  // Runs at most once for each key that ends in a 2xx; the 2xx leaves when the store has recorded it.
+  res.json({ accepted: req.idempotency?.key });
+});
+
+app.use(guardErrors());
