@@ -1,4 +1,4 @@
-import type { GuardRequest } from "@countersign/guard";
+import { createRequestFact, type GuardRequest, type RequestFact } from "@countersign/guard";
 import { fieldLines } from "@countersign/raw-body";
 import { parseContentDigest, refusal, type ReceivedDigests } from "./content-digest-field.ts";
 import { computeDigest, type DigestAlgorithm } from "./digest.ts";
@@ -9,7 +9,7 @@ interface VerifiedDigests {
   readonly digests: ReceivedDigests;
 }
 
-const verified = new WeakMap<GuardRequest, VerifiedDigests>();
+const verified: RequestFact<VerifiedDigests> = createRequestFact();
 
 /**
  * Checks the Content-Digest field of `req` against `bytes`, which must be the body as received. Throws a GuardError with
@@ -26,7 +26,7 @@ export function verifyContentDigest(
 
 /** Whether a Content-Digest of this request matched its body. A request without the field has none. */
 export function hasVerifiedContentDigest(req: GuardRequest): boolean {
-  return verified.has(req);
+  return verified.get(req) !== undefined;
 }
 
 /** As {@link verifyContentDigest}, with the status of the policy. */

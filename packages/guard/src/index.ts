@@ -11,6 +11,7 @@ export {
   type GuardNotice,
 } from "./diagnostics.ts";
 export { quoteForLog } from "./log-text.ts";
+export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export {
   assertFunction,
   assertKnownOptions,

@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import { TLSSocket } from "node:tls";
 import { verifyContentDigest } from "@countersign/content-digest";
 import {
+  createRequestFact,
   guard,
   GuardError,
   isPromiseLike,
   withDeadline,
   type GuardRequest,
   type Middleware,
+  type RequestFact,
 } from "@countersign/guard";
 import {
   assertTimely,
@@ -47,8 +49,8 @@ declare global {
 }
 
 const digestAlgorithms = ["sha-256", "sha-512"] as const;
-const verified = new WeakMap<GuardRequest, VerifiedSignature>();
-const claimTokens = new WeakMap<GuardRequest, string>();
+const verified: RequestFact<VerifiedSignature> = createRequestFact();
+const claimTokens: RequestFact<string> = createRequestFact();
 
 /** The signature that httpSignatureVerify verified on this very request; undefined when it did not. */
 export function verifiedSignature(req: GuardRequest): VerifiedSignature | undefined {

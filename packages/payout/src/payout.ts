@@ -1,4 +1,4 @@
-import type { GuardRequest } from "@countersign/guard";
+import { createRequestFact, type GuardRequest, type RequestFact } from "@countersign/guard";
 import type { PayoutBeneficiary } from "./schema.ts";
 
 declare global {
@@ -36,8 +36,8 @@ export interface Payout {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-// A trust decision: req.payout can be overwritten by any middleware, this map cannot.
-const payouts = new WeakMap<GuardRequest, Payout>();
+// A trust decision: req.payout can be overwritten by any middleware, this cannot.
+const payouts: RequestFact<Payout> = createRequestFact();
 
 /** The payout of a request that passed `payoutEndpoint`. Throws an Error when it did not: a handler on an unguarded route. */
 export function payoutOf(req: GuardRequest): Payout {

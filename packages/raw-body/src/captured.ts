@@ -1,4 +1,4 @@
-import type { GuardRequest } from "@countersign/guard";
+import { createRequestFact, type GuardRequest, type RequestFact } from "@countersign/guard";
 import { hasIdentityEncoding } from "./content-encoding.ts";
 
 declare global {
@@ -10,7 +10,7 @@ declare global {
   }
 }
 
-const capturedBytes = new WeakMap<GuardRequest, Buffer>();
+const capturedBytes: RequestFact<Buffer> = createRequestFact();
 
 /** The bytes of the body when they have been captured. Never what another middleware wrote to `req.rawBody` since. */
 export function capturedRawBody(req: GuardRequest): Buffer | undefined {

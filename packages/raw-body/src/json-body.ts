@@ -1,10 +1,12 @@
 import {
   assertKnownOptions,
+  createRequestFact,
   GuardError,
   guard,
   integerOption,
   type GuardRequest,
   type Middleware,
+  type RequestFact,
 } from "@countersign/guard";
 import { capturedRawBody } from "./captured.ts";
 import { fieldLines } from "./field-lines.ts";
@@ -17,7 +19,7 @@ export interface JsonBodyOptions {
   readonly maxDepth?: number | undefined;
 }
 
-const parsedBodies = new WeakMap<GuardRequest, ParsedJson>();
+const parsedBodies: RequestFact<ParsedJson> = createRequestFact();
 
 /**
  * Parses the captured bytes into `req.body`, so that what was verified is what is used. Takes the place of `express.json()`

@@ -1,10 +1,16 @@
-import { GuardError, requestAborted, type GuardRequest } from "@countersign/guard";
+import {
+  createRequestFact,
+  GuardError,
+  requestAborted,
+  type GuardRequest,
+  type RequestFact,
+} from "@countersign/guard";
 import getRawBody from "raw-body";
 import { capturedRawBody, recordRawBody } from "./captured.ts";
 import { contentEncodingUnsupported, hasIdentityEncoding } from "./content-encoding.ts";
 import { isLimitBytes } from "./options.ts";
 
-const readsUnderWay = new WeakMap<GuardRequest, Promise<Buffer>>();
+const readsUnderWay: RequestFact<Promise<Buffer>> = createRequestFact();
 
 /**
  * The bytes of the body as received, read at most once for each request: at once when they are captured, else as a promise
