@@ -24,6 +24,26 @@ export function verifyEd25519(
     : verifyByNoble(key, data, signature);
 }
 
+/**
+ * The native verification on libuv's thread pool: the event loop serves other requests for the time of one Ed25519 check.
+ * The verdict is that of {@link verifyEd25519}.
+ */
+export function verifyEd25519Async(
+  key: VerificationKey,
+  data: Uint8Array,
+  signature: Uint8Array,
+): Promise<boolean> {
+  if (signature.length !== ed25519SignatureLength || !hasSoundCommitment(signature)) {
+    return Promise.resolve(false);
+  }
+  return new Promise((resolve, reject) => {
+    verify(null, data, key.publicKey, signature, (error, matches) => {
+      if (error === null) resolve(matches);
+      else reject(error);
+    });
+  });
+}
+
 function verifyByNoble(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
   // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
   try {

@@ -21,4 +21,4 @@ export {
   type VerificationKey,
   type VerificationKeyOptions,
 } from "./verification-key.ts";
-export { verify, verifySignature, type VerifyOptions } from "./verify.ts";
+export { verify, verifySignature, verifySignatureAsync, type VerifyOptions } from "./verify.ts";

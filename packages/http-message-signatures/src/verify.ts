@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { verifyEd25519, type VerificationEngine } from "./ed25519.ts";
+import { verifyEd25519, verifyEd25519Async, type VerificationEngine } from "./ed25519.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import {
   assertTimely,
@@ -40,15 +40,38 @@ export function verifySignature(
   key: VerificationKey | undefined,
   engine?: VerificationEngine,
 ): void {
+  const { fault, usable, base } = prepare(received, key);
+  conclude(fault, verifyEd25519(usable, base, received.signature, engine));
+}
+
+/** As {@link verifySignature} with the native engine, but Ed25519 runs on libuv's thread pool. Rejects where that one throws. */
+export async function verifySignatureAsync(
+  received: ReceivedSignature,
+  key: VerificationKey | undefined,
+): Promise<void> {
+  const { fault, usable, base } = prepare(received, key);
+  conclude(fault, await verifyEd25519Async(usable, base, received.signature));
+}
+
+interface Preparation {
+  readonly fault: MessageSignatureError | undefined;
+  readonly usable: VerificationKey;
+  readonly base: Buffer;
+}
+
+function prepare(received: ReceivedSignature, key: VerificationKey | undefined): Preparation {
   const fault = keyFault(received, key);
   // Everything in a base is ASCII: strings, identifiers and covered values were checked.
   const base = Buffer.from(buildSignatureBase(received.values, received.input), "latin1");
   // An unknown keyid costs one verification too, so that the time of an answer does not tell which keyids exist.
-  const usable = fault === undefined && key !== undefined ? key : decoyKey();
-  const matches = verifyEd25519(usable, base, received.signature, engine);
+  return { fault, usable: fault === undefined && key !== undefined ? key : decoyKey(), base };
+}
+
+function conclude(fault: MessageSignatureError | undefined, matches: boolean): void {
   if (fault !== undefined) throw fault;
-  if (!matches)
+  if (!matches) {
     throw new MessageSignatureError("signature-mismatch", "the signature does not match the request");
+  }
 }
 
 function keyFault(
