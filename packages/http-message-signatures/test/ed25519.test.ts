@@ -3,7 +3,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey, verify as verifyRequest } from "@countersign/http-message-signatures";
-import { verifyEd25519 } from "../src/ed25519.ts";
+import { verifyEd25519, verifyEd25519Async } from "../src/ed25519.ts";
 import { keyObjectOf, L, p, publicBytes, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, privateKey, signByHand, strict, verdictOf } from "./hand-signer.ts";
 import { withFields } from "./hostile-rows.ts";
@@ -84,6 +84,27 @@ describe.each(engines)("verifyEd25519 by %s", (engine) => {
       expect(verdict(signWith(ed25519.Point.BASE.multiply(n).toBytes(), n, message))).toBe(true);
     },
   );
+});
+
+test("verifyEd25519Async has the verdicts of verifyEd25519", async () => {
+  const mixed = torsion.map((point) => ed25519.Point.BASE.multiply(r).add(point).toBytes());
+  const signatures = [
+    good,
+    good.subarray(1),
+    Buffer.concat([good, good]),
+    withS(good, (s) => s + L),
+    withS(good, (s) => L - s),
+    ...mixed.map((R) => signWith(R, r, message)),
+    ...smallOrderEncodings.map(([, hex]) => signWith(Buffer.from(hex, "hex"), 0n, message)),
+  ];
+  const verdicts = await Promise.all(signatures.map((bytes) => verifyEd25519Async(key, message, bytes)));
+  expect(verdicts).toEqual(signatures.map((bytes) => verifyEd25519(key, message, bytes)));
+  expect(verdicts.filter(Boolean)).toHaveLength(2);
+});
+
+test("verifyEd25519Async rejects when node:crypto gives no verdict", async () => {
+  const publicKey = { type: "public" } as unknown as typeof key.publicKey;
+  await expect(verifyEd25519Async({ ...key, publicKey }, message, good)).rejects.toThrow();
 });
 
 describe("public keys under which anybody can sign", () => {

@@ -6,6 +6,7 @@ import {
   readSignature,
   verify,
   verifySignature,
+  verifySignatureAsync,
 } from "@countersign/http-message-signatures";
 import { key, now, profile, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 
@@ -66,5 +67,24 @@ describe("verifySignature", () => {
     const message = signedRequest({ covered: [['"@scheme"', "https"]] });
     const received = readSignature(message, { ...profile, requiredComponents: [] });
     expect(verdictOf(() => verifySignature(received, undefined))).toBe("covered-field-missing");
+  });
+});
+
+test("verifySignatureAsync has the verdicts of verifySignature", async () => {
+  const received = readSignature(signedRequest(), profile);
+  const uncomputable = readSignature(signedRequest({ covered: [['"@scheme"', "https"]] }), {
+    ...profile,
+    requiredComponents: [],
+  });
+  const retired = importVerificationKey("test-key", key.publicKey, { retired: true });
+  await expect(verifySignatureAsync(received, key)).resolves.toBeUndefined();
+  await expect(verifySignatureAsync(received, stranger)).rejects.toMatchObject({
+    code: "signature-mismatch",
+  });
+  await expect(verifySignatureAsync(received, undefined)).rejects.toMatchObject({ code: "key-unknown" });
+  await expect(verifySignatureAsync(received, { ...key })).rejects.toMatchObject({ code: "key-mismatch" });
+  await expect(verifySignatureAsync(received, retired)).rejects.toMatchObject({ code: "key-retired" });
+  await expect(verifySignatureAsync(uncomputable, key)).rejects.toMatchObject({
+    code: "covered-field-missing",
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { verifyEd25519 } from "../../src/ed25519.ts";
+import { verifyEd25519, verifyEd25519Async } from "../../src/ed25519.ts";
 import { readJson, suiteFolder } from "./vectors.ts";
 
 interface Case {
@@ -78,12 +78,12 @@ const cases = folder === undefined ? published : readWycheproof(folder);
 describe("Ed25519 verification of Wycheproof", () => {
   test.each(cases.map((each) => [each.title, each] as const))(
     "has the verdict of the suite in both engines: %s",
-    (_title, { publicKey, message, signature, valid }) => {
+    async (_title, { publicKey, message, signature, valid }) => {
       const key = importVerificationKey("wycheproof", Buffer.from(publicKey, "hex").toString("base64"));
-      const verdictOf = (engine: "native" | "noble"): boolean =>
-        verifyEd25519(key, Buffer.from(message, "hex"), Buffer.from(signature, "hex"), engine);
-      expect(verdictOf("native")).toBe(valid);
-      expect(verdictOf("noble")).toBe(valid);
+      const [data, bytes] = [Buffer.from(message, "hex"), Buffer.from(signature, "hex")];
+      expect(verifyEd25519(key, data, bytes, "native")).toBe(valid);
+      expect(verifyEd25519(key, data, bytes, "noble")).toBe(valid);
+      expect(await verifyEd25519Async(key, data, bytes)).toBe(valid);
     },
   );
 
