@@ -1,11 +1,11 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { GuardError, type GuardRequest } from "@countersign/guard";
 
 /** SHA-256 of the body as received. Without one every payload would look the same, so that is an error (500). */
 export function bodyFingerprint(req: GuardRequest): string {
   const bytes: unknown = "rawBody" in req ? req.rawBody : undefined;
   if (Buffer.isBuffer(bytes) && bytes.length > 0) {
-    return createHash("sha256").update(bytes).digest("base64url");
+    return hash("sha256", bytes, "base64url");
   }
   throw new GuardError({
     status: 500,

@@ -9,7 +9,7 @@ import { Heartbeats, Lease } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
 import { alreadyProcessed, clientLeft, held, inFlight, storeUnavailable } from "./refusals.ts";
-import { createRequestIdempotency, type Intent } from "./request-idempotency.ts";
+import { AttemptHandle, type Intent } from "./request-idempotency.ts";
 import { Retries } from "./retries.ts";
 import { Run } from "./run.ts";
 import type { Awaitable, IdempotencyClaimResult } from "./store.ts";
@@ -113,7 +113,7 @@ function own(state: GuardState, attempt: Attempt, claimedAtMs: number, fence: nu
   const unsendable = (error: unknown): void => {
     alarm({ code: "answer-unsendable", key, message: "has an answer that could not be sent", req, error });
   };
-  req.idempotency = createRequestIdempotency(attempt, fence, { lease, intent, options });
+  req.idempotency = new AttemptHandle(attempt, fence, { lease, intent, options });
   heartbeats.add(lease);
   holdResponse(res, (status) => run.settle(status), unsendable);
 }

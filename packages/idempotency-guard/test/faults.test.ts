@@ -170,6 +170,17 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       },
     );
 
+    test("completeIn() that hangs is a 503 within the time-out", async () => {
+      const store = transactionalStore();
+      store.completeIn = () => new Promise(() => {});
+      const app = await platform(framework, { store, storeTimeoutMs: 40 }, async (req, res) => {
+        await req.idempotency?.completeIn(new FakeTransaction());
+        res.json({});
+      });
+      expect((await app.pay()).status).toBe(503);
+      expect(store.inner.read(key)).toBeUndefined();
+    });
+
     test("completeIn() hands a programmer's TypeError on", async () => {
       const store = transactionalStore({ synchronous: true });
       store.completeIn = () => {

@@ -152,18 +152,33 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       const errors: unknown[] = [];
       const app = await platform(framework, { store }, async (_req, res) => {
         res.on("error", () => {});
-        res.status(200).set("X-Answer", "first").json({ answer: "first" });
+        res
+          .status(200)
+          .set({ "X-Answer": "first", "Set-Cookie": ["a=1"] })
+          .json({ answer: "first" });
         res.end("again", (error?: Error | null) => errors.push(error));
         res.write("more", (error) => errors.push(error));
-        res.statusCode = 500;
+        for (const late of [
+          () => res.appendHeader("Set-Cookie", "b=2"),
+          () => res.setHeader("X-Answer", "second"),
+          () => res.setHeader("X-Late", "1"),
+          () => res.writeHead(500, { "X-Later": "1" }),
+        ]) {
+          try {
+            late();
+          } catch (error) {
+            // Where the answer has left already, Node says so.
+            expect(error).toMatchObject({ code: "ERR_HTTP_HEADERS_SENT" });
+          }
+        }
         await sleep(0);
         throw new Error("after the answer");
       });
-      expect(await app.pay()).toMatchObject({
-        status: 200,
-        body: '{"answer":"first"}',
-        headers: { "x-answer": "first" },
-      });
+      const answer = await app.pay();
+      expect(answer).toMatchObject({ status: 200, body: '{"answer":"first"}' });
+      expect(answer.headers).toMatchObject({ "x-answer": "first", "set-cookie": ["a=1"] });
+      expect(answer.headers).not.toHaveProperty("x-late");
+      expect(answer.headers).not.toHaveProperty("x-later");
       await eventually(() => errors.length === 2);
       expect(errors).toContainEqual(expect.objectContaining({ code: "ERR_STREAM_WRITE_AFTER_END" }));
       expect(store.calls).toMatchObject({ complete: 1, release: 0 });
@@ -346,18 +361,22 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
     expect(seen).toEqual([true, false, false, "done"]);
   });
 
-  test("drops the rest of a large 2xx whose key was lost", async () => {
+  test("drops the rest of a large 2xx whose key was lost, and lets its writer go on", async () => {
     const store = faultyStore();
+    let ended = false;
     const app = await platform(framework, { store }, async (req, res) => {
       store.inner.release(key, req.idempotency?.token ?? "");
       res.write(large);
-      await sleep(20);
+      await once(res, "drain");
       expect(res.write("more", () => {})).toBe(true);
-      res.end("end");
+      res.end("end", () => {
+        ended = true;
+      });
     });
     const answer = await app.pay();
     expect(answer.status).toBe(503);
     expect(answer.body).toBe('{"type":"about:blank","title":"Service Unavailable","status":503}');
+    await eventually(() => ended);
   });
 
   test("is cut when somebody wrote past the guard and the key was lost", async () => {
@@ -366,15 +385,17 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
     app.use(bytesOf(framework));
     app.use((_req, res, next) => {
       // As a middleware that keeps the methods it found before the guard.
-      const write = res.write.bind(res);
-      Reflect.set(res, "writeEarly", write);
+      const writeHead = res.writeHead.bind(res);
+      const write: (chunk: string) => boolean = res.write.bind(res);
+      Reflect.set(res, "writeEarly", () => writeHead(200) && write("half"));
       next();
     });
     app.post("/pay", payoutGuard({ store }), (req, res) => {
       store.release(key, req.idempotency?.token ?? "");
-      (Reflect.get(res, "writeEarly") as typeof res.write)("half");
+      (Reflect.get(res, "writeEarly") as () => void)();
       res.end("success");
     });
+    app.use(((_error, _req, res, _next) => void res.end()) satisfies express.ErrorRequestHandler);
     const running = await listen(app);
     await expect(running.pay()).rejects.toThrow();
     expect(notices.codes()).toEqual(["completion-lost"]);

@@ -237,7 +237,7 @@ export function faultyStore({ synchronous = false } = {}): FaultyStore {
 }
 
 async function asynchronous<T>(fault: Fault, effect: () => T): Promise<T> {
-  if (typeof fault === "number") await sleep(fault);
+  if (typeof fault === "number") await sleep(fault, undefined, { ref: false });
   else await Promise.resolve();
   if (fault === "throws before") throw new Error("engine down");
   if (fault === "hangs before") return new Promise(() => {});

@@ -44,10 +44,14 @@ describe("the lease of a running handler", () => {
     const notices = collectNotices(key);
     const store = faultyStore();
     let runs = 0;
-    const app = await platform(express, { ...short, store, waitMs: 0, recovery: "rerun" }, (_req, res) => {
-      runs += 1;
-      res.json({});
-    });
+    const app = await platform(
+      express,
+      { ...short, store, waitMs: 0, handlerTimeoutMs: 1_000, recovery: "rerun" },
+      (_req, res) => {
+        runs += 1;
+        res.json({});
+      },
+    );
     store.fail("complete", ...Array<Fault>(5).fill("throws before"));
     expect((await app.pay({ key })).status).toBe(503);
     await sleep(1_300);

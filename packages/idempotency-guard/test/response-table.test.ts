@@ -272,6 +272,16 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
     },
   );
 
+  test("cuts a long hold reason to what every store takes", async () => {
+    const store = createStore();
+    const app = await platform(framework, { store }, (req, res) => {
+      req.idempotency?.hold("r".repeat(300));
+      res.status(500).end();
+    });
+    await app.pay();
+    expect(await store.read("op.a.b")).toMatchObject({ state: "held", reason: "r".repeat(256) });
+  });
+
   test("refuses a hold() after the response has ended", async () => {
     let error: unknown;
     const app = await platform(framework, { store: createStore() }, (req, res) => {

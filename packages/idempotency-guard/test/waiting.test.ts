@@ -1,6 +1,17 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
-import { closePlatforms, eventually, faultyStore, frameworks, platform, sleep } from "./kit.ts";
+import type { ErrorRequestHandler } from "express";
+import {
+  bytesOf,
+  closePlatforms,
+  eventually,
+  faultyStore,
+  frameworks,
+  listen,
+  payoutGuard,
+  platform,
+  sleep,
+} from "./kit.ts";
 
 afterEach(closePlatforms);
 
@@ -92,6 +103,30 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
     await eventually(() => store.calls.claim === 1);
     expect((await app.pay()).status).toBe(200);
     expect((await first).status).toBe(503);
+  });
+
+  test("wait no longer than waitMs in all, however often the key is free and taken again", async () => {
+    const store = faultyStore();
+    store.claim = () => ({ status: "in-flight", fingerprint: "f", remainingMs: 1_000 });
+    store.read = () => undefined;
+    const app = await platform(framework, { store, waitMs: 100, pollMs: 5 }, (_req, res) => res.json({}));
+    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+  });
+
+  test("that have left are no error of anybody", async () => {
+    const store = memoryIdempotencyStore();
+    store.claim("op.a.b", { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
+    const errors: unknown[] = [];
+    const app = framework();
+    app.use(bytesOf(framework), payoutGuard({ store }));
+    app.use(((error, _req, _res, next) => {
+      errors.push(error);
+      next(error);
+    }) satisfies ErrorRequestHandler);
+    const running = await listen(app);
+    await running.payAndLeave(40);
+    await sleep(60);
+    expect(errors).toEqual([]);
   });
 
   test("are refused at once above maxWaiters", async () => {
