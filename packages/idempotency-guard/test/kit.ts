@@ -40,7 +40,7 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-export interface PayOptions {
+interface PayOptions {
   readonly key?: string;
   readonly body?: string;
   readonly headers?: Record<string, string>;
@@ -180,7 +180,7 @@ export async function eventually(check: () => boolean | Promise<boolean>): Promi
   }
 }
 
-export type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
+type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
 
 /** How one call of a store goes wrong. `after`: the effect has happened all the same. */
 export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | number | "as usual";
