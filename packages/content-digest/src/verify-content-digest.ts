@@ -29,6 +29,11 @@ export function hasVerifiedContentDigest(req: GuardRequest): boolean {
   return verified.get(req) !== undefined;
 }
 
+/** The digest of the body by this algorithm, when Content-Digest had it and it matched. */
+export function verifiedDigest(req: GuardRequest, algorithm: DigestAlgorithm): Buffer | undefined {
+  return verified.get(req)?.digests.get(algorithm);
+}
+
 /** As {@link verifyContentDigest}, with the status of the policy. */
 export function verifyByPolicy(req: GuardRequest, bytes: Buffer, policy: DigestPolicy): void {
   const earlier = verified.get(req);

@@ -1,6 +1,6 @@
 import { guardChannel } from "./diagnostics.ts";
 import { isGuardError } from "./guard-error.ts";
-import type { GuardRequest, GuardResponse, Middleware } from "./types.ts";
+import type { GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 
 /** Decides about one request: returns to let it pass, throws to refuse it. */
 export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Promise<void>;
@@ -15,36 +15,52 @@ export const requestAborted = "request-aborted";
  */
 export function guard(name: string, decide: GuardFunction): Middleware {
   const middleware: Middleware = (req, res, next) => {
-    const startedAt = guardChannel.hasSubscribers ? performance.now() : 0;
-    const pass = (): void => {
-      if (startedAt !== 0) publish(name, req, startedAt, undefined);
-      next();
-    };
-    const fail = (error: unknown): void => {
-      // next(undefined), next("route") and next("router") would skip the refusal.
-      const reason =
-        error instanceof Error
-          ? error
-          : new Error(`${name} threw a value that is no Error`, { cause: error });
-      if (startedAt !== 0) publish(name, req, startedAt, reason);
-      if (isGuardError(reason) && reason.code === requestAborted) return;
-      next(reason);
-    };
+    const passage = { name, req, next, startedAt: guardChannel.hasSubscribers ? performance.now() : 0 };
     let verdict: void | Promise<void>;
     try {
       verdict = decide(req, res);
     } catch (error) {
-      fail(error);
+      refuse(passage, error);
       return;
     }
-    if (verdict === undefined) pass();
+    if (verdict === undefined) {
+      pass(passage);
+      return;
+    }
     // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
-    else verdict.then(pass, fail);
+    verdict.then(
+      () => pass(passage),
+      (error: unknown) => refuse(passage, error),
+    );
   };
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
 
-function publish(name: string, req: GuardRequest, startedAt: number, error: unknown): void {
+interface Passage {
+  readonly name: string;
+  readonly req: GuardRequest;
+  readonly next: NextFunction;
+  /** 0 when nobody listened at the start. */
+  readonly startedAt: number;
+}
+
+function pass(passage: Passage): void {
+  if (passage.startedAt !== 0) publish(passage, undefined);
+  passage.next();
+}
+
+function refuse(passage: Passage, error: unknown): void {
+  // next(undefined), next("route") and next("router") would skip the refusal.
+  const reason =
+    error instanceof Error
+      ? error
+      : new Error(`${passage.name} threw a value that is no Error`, { cause: error });
+  if (passage.startedAt !== 0) publish(passage, reason);
+  if (isGuardError(reason) && reason.code === requestAborted) return;
+  passage.next(reason);
+}
+
+function publish({ name, req, startedAt }: Passage, error: unknown): void {
   const durationMs = performance.now() - startedAt;
   const status = error === undefined ? undefined : isGuardError(error) ? error.status : 500;
   const code = error === undefined ? undefined : isGuardError(error) ? error.code : "unexpected-error";

@@ -1,43 +1,38 @@
 /**
- * Something that a guard knows of a request and that no other code can read, forge or overwrite. Trust decisions read facts,
- * never a property of the request, which every middleware can write.
+ * Something that a guard knows of a request or response and that no other code can read, forge or overwrite. Trust decisions
+ * read facts, never a property of the request, which every middleware can write.
  */
 export interface RequestFact<T> {
-  get(request: object): T | undefined;
-  set(request: object, value: T): void;
-  delete(request: object): void;
+  get(subject: object): T | undefined;
+  set(subject: object, value: T): void;
+  delete(subject: object): void;
 }
 
-// A constructor may return another object; the private field of a subclass is then put on that object.
-// oxlint-disable-next-line typescript/no-extraneous-class -- only its constructor matters
-class Carrier {
-  constructor(request: object) {
-    return request;
-  }
-}
+// One entry for each request holds all facts: entries of WeakMaps cost time, and more in the garbage collector.
+const records = new WeakMap<object, unknown[]>();
+let count = 0;
 
-/**
- * Makes a {@link RequestFact}. It does what a WeakMap keyed by the request does, by a private field on the request itself:
- * entries of WeakMaps that live as long as one request keep the garbage collector busy.
- */
+/** Makes a {@link RequestFact}. */
 export function createRequestFact<T>(): RequestFact<T> {
-  class Fact extends Carrier {
-    #value: T | undefined;
-
-    static get(request: object): T | undefined {
-      return #value in request ? request.#value : undefined;
-    }
-
-    static set(request: object, value: T | undefined): void {
-      const fact = #value in request ? request : new Fact(request);
-      fact.#value = value;
-    }
-  }
+  const index = count++;
   return {
-    get: (request) => Fact.get(request),
-    set: (request, value) => Fact.set(request, value),
-    delete: (request) => {
-      if (Fact.get(request) !== undefined) Fact.set(request, undefined);
+    get(subject) {
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only set() below writes at this index
+      return records.get(subject)?.[index] as T | undefined;
+    },
+    set(subject, value) {
+      const record = records.get(subject);
+      if (record !== undefined) {
+        record[index] = value;
+        return;
+      }
+      const fresh: unknown[] = [];
+      fresh[index] = value;
+      records.set(subject, fresh);
+    },
+    delete(subject) {
+      const record = records.get(subject);
+      if (record !== undefined) record[index] = undefined;
     },
   };
 }

@@ -17,7 +17,7 @@ import {
   MessageSignatureError,
   queryCovering,
   readSignature,
-  verifySignature,
+  verifySignatureAsync,
   type ReceivedSignature,
   type RequestMessage,
   type VerificationKey,
@@ -49,12 +49,13 @@ declare global {
 }
 
 const digestAlgorithms = ["sha-256", "sha-512"] as const;
-const verified: RequestFact<VerifiedSignature> = createRequestFact();
+const verified: RequestFact<ReceivedSignature> = createRequestFact();
 const claimTokens: RequestFact<string> = createRequestFact();
 
 /** The signature that httpSignatureVerify verified on this very request; undefined when it did not. */
 export function verifiedSignature(req: GuardRequest): VerifiedSignature | undefined {
-  return verified.get(req);
+  const received = verified.get(req);
+  return received === undefined ? undefined : Object.freeze(describeSignature(received));
 }
 
 /**
@@ -75,7 +76,8 @@ async function verifyRequest(req: GuardRequest, options: ResolvedOptions): Promi
     assertInTime(received, options);
     const key = await lookupKey(received, options);
     assertInTime(received, options);
-    verifySignature(received, key);
+    await verifySignatureAsync(received, key);
+    assertInTime(received, options);
     await verifyBody(req, received, options);
     assertInTime(received, options);
     await claimNonce(req, received, options);
@@ -138,7 +140,8 @@ async function lookupKey(
   { lookupKey: lookup, storeTimeoutMs }: ResolvedOptions,
 ): Promise<VerificationKey | undefined> {
   const ask = { code: "key-store-unavailable", name: "the key store", timeoutMs: storeTimeoutMs };
-  const key = await askStore(ask, () => lookup(keyid));
+  const answer = askStore(ask, () => lookup(keyid));
+  const key = isPromiseLike(answer) ? await answer : answer;
   if (key === undefined || isVerificationKey(key)) return key;
   const cause = new TypeError("option keys returned something else than importVerificationKey makes");
   throw unavailable(ask, cause);
@@ -172,7 +175,8 @@ async function claimNonce(
     retainMs: Math.ceil((expires + marginSeconds) * 1000 - clock()),
   };
   const ask = { code: "nonce-store-unavailable", name: "the nonce store", timeoutMs: storeTimeoutMs };
-  const answer = await askStore(ask, () => nonces.claim(claim));
+  const pending = askStore(ask, () => nonces.claim(claim));
+  const answer = isPromiseLike(pending) ? await pending : pending;
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
 }
 
@@ -191,15 +195,20 @@ interface StoreCall {
   readonly timeoutMs: number;
 }
 
-async function askStore<T>(call: StoreCall, ask: () => T | Promise<T>): Promise<T> {
+// A store that answers at once costs no promise.
+function askStore<T>(call: StoreCall, ask: () => T | Promise<T>): T | Promise<T> {
   try {
     const answer = ask();
-    if (!isPromiseLike(answer)) return answer;
-    return await withDeadline(
-      answer,
-      call.timeoutMs,
-      () => new Error(`no answer within ${call.timeoutMs} ms`),
-    );
+    return isPromiseLike(answer) ? answerInTime(call, Promise.resolve(answer)) : answer;
+  } catch (error) {
+    throw unavailable(call, error);
+  }
+}
+
+async function answerInTime<T>(call: StoreCall, answer: Promise<T>): Promise<T> {
+  const { timeoutMs } = call;
+  try {
+    return await withDeadline(answer, timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`));
   } catch (error) {
     throw unavailable(call, error);
   }
@@ -211,18 +220,13 @@ function unavailable({ code, name }: StoreCall, cause: unknown): GuardError {
 }
 
 function remember(req: GuardRequest, received: ReceivedSignature): void {
+  verified.set(req, received);
+  req.signature = describeSignature(received);
+}
+
+function describeSignature(received: ReceivedSignature): VerifiedSignature {
   const { label, keyid, alg, created, expires, nonce, coveredComponents } = received;
-  const signature = Object.freeze({
-    label,
-    keyid,
-    alg,
-    created,
-    expires,
-    nonce,
-    components: coveredComponents,
-  });
-  verified.set(req, signature);
-  req.signature = signature;
+  return { label, keyid, alg, created, expires, nonce, components: [...coveredComponents] };
 }
 
 function refusal(code: string, message: string): GuardError {

@@ -42,7 +42,8 @@ describe.each(expressVersions)("httpSignatureVerify on %s", (_name, framework) =
       nonce: "once",
       components: ["@method", "@path", "content-type", "content-digest"],
     });
-    expect(verifiedSignature(req as never)).toBe(req?.signature);
+    expect(verifiedSignature(req as never)).toEqual(req?.signature);
+    expect(Object.isFrozen(verifiedSignature(req as never))).toBe(true);
     expect(req?.rawBody?.toString()).toBe('{"amount":{"value":"10.00"}}');
   });
 

@@ -1,4 +1,5 @@
 import { isPromiseLike, type GuardResponse } from "@countersign/guard";
+import { hookResponse, type OriginalMethods, type ResponseHooks } from "./response-hooks.ts";
 import { copyHead, replaceHead, restoreHead, type Replacement } from "./response-head.ts";
 import type { Awaitable } from "./store.ts";
 
@@ -26,14 +27,11 @@ interface Piece {
   readonly callback: Callback | undefined;
 }
 
-class HeldResponse {
+class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #settle: Settle;
   readonly #unsendable: (error: unknown) => void;
-  readonly #write: GuardResponse["write"];
-  readonly #end: GuardResponse["end"];
-  readonly #writeHead: GuardResponse["writeHead"];
-  readonly #flushHeaders: () => void;
+  #original: OriginalMethods;
   readonly #namesBefore: readonly string[];
   /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
   #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
@@ -49,35 +47,23 @@ class HeldResponse {
     this.#res = res;
     this.#settle = settle;
     this.#unsendable = unsendable;
-    this.#write = res.write.bind(res);
-    this.#end = res.end.bind(res);
-    this.#writeHead = res.writeHead.bind(res);
-    this.#flushHeaders = res.flushHeaders.bind(res);
+    this.#original = res;
     this.#namesBefore = res.getHeaderNames();
   }
 
   install(): void {
-    const res = this.#res;
-    res.write = (chunk: unknown, encoding?: unknown, callback?: unknown) =>
-      this.#onWrite(toPiece(chunk, encoding, callback));
-    res.end = (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
-      this.#onEnd(toPiece(chunk, encoding, callback));
-      return res;
-    };
-    res.writeHead = (...head: readonly unknown[]) => {
-      this.#onWriteHead(head);
-      return res;
-    };
-    res.flushHeaders = () => {
-      if (this.#phase === "passing") this.#flushHeaders();
-    };
+    this.#original = hookResponse(this.#res, this);
   }
 
-  #onWriteHead(head: readonly unknown[]): void {
+  flushHeaders(): void {
+    if (this.#phase === "passing") Reflect.apply(this.#original.flushHeaders, this.#res, []);
+  }
+
+  writeHead(head: readonly unknown[]): void {
     const status = Number(head[0]);
     // Node's own call when it sends the head, or an argument that only Node should refuse.
     if (this.#phase === "passing" || this.#phase === "replaced" || !(status >= 100 && status <= 999)) {
-      Reflect.apply(this.#writeHead, this.#res, head);
+      Reflect.apply(this.#original.writeHead, this.#res, head);
     } else if (this.#phase === "holding") {
       this.#res.statusCode = Math.trunc(status);
       this.#begin();
@@ -85,7 +71,8 @@ class HeldResponse {
     }
   }
 
-  #onWrite(piece: Piece): boolean {
+  write(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): boolean {
+    const piece = toPiece(...call);
     if (this.#phase === "passing") return this.#pass(piece);
     if (this.#phase === "replaced") {
       soon(piece.callback);
@@ -103,7 +90,8 @@ class HeldResponse {
     return this.#phase === "holding" && (this.#bytes <= heldBytes || this.#overflow());
   }
 
-  #onEnd(piece: Piece): void {
+  end(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): void {
+    const piece = toPiece(...call);
     if (this.#phase === "passing" && this.#settled) {
       this.#finish(piece);
     } else if (this.#phase === "replaced") {
@@ -158,7 +146,7 @@ class HeldResponse {
       // A handler that throws after its answer makes Express write another head meanwhile.
       if (head !== undefined) restoreHead(this.#res, head);
       this.#deliver(streaming ? undefined : replacement);
-      // A writer that was told to wait in #onWrite; Node tells it itself when its own buffer is full by now.
+      // A writer that was told to wait in write(); Node tells it itself when its own buffer is full by now.
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {
       this.#unsendable(error);
@@ -183,7 +171,7 @@ class HeldResponse {
     if (this.#explicitHead !== undefined) {
       const head = [this.#res.statusCode, ...this.#explicitHead];
       this.#explicitHead = undefined;
-      Reflect.apply(this.#writeHead, this.#res, head);
+      Reflect.apply(this.#original.writeHead, this.#res, head);
     }
     for (const piece of pieces) this.#pass(piece);
   }
@@ -201,11 +189,11 @@ class HeldResponse {
   }
 
   #pass({ chunk, encoding, callback }: Piece): boolean {
-    return Boolean(Reflect.apply(this.#write, this.#res, [chunk, encoding, callback]));
+    return Boolean(Reflect.apply(this.#original.write, this.#res, [chunk, encoding, callback]));
   }
 
   #finish({ chunk, encoding, callback }: Piece): void {
-    Reflect.apply(this.#end, this.#res, [chunk, encoding, callback]);
+    Reflect.apply(this.#original.end, this.#res, [chunk, encoding, callback]);
   }
 }
 

@@ -1,5 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { GuardError, guard, isPromiseLike, type Middleware } from "@countersign/guard";
+import {
+  createRequestFact,
+  GuardError,
+  guard,
+  isPromiseLike,
+  type Middleware,
+  type RequestFact,
+} from "@countersign/guard";
 import type { Attempt, GuardState } from "./attempt.ts";
 import { abandonClaim, claim } from "./claim.ts";
 import { checkFingerprint } from "./fingerprint.ts";
@@ -9,11 +16,13 @@ import { Heartbeats, Lease } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
 import { alreadyProcessed, clientLeft, held, inFlight, storeUnavailable } from "./refusals.ts";
-import { AttemptHandle, type Intent } from "./request-idempotency.ts";
+import { AttemptHandle, type Intent, type RequestIdempotency } from "./request-idempotency.ts";
 import { Retries } from "./retries.ts";
 import { Run } from "./run.ts";
 import type { Awaitable, IdempotencyClaimResult } from "./store.ts";
 import { Waiters } from "./waiters.ts";
+
+const admitted: RequestFact<RequestIdempotency> = createRequestFact();
 
 /**
  * Runs what follows at most once for each idempotency key: claims the key, holds the answer back until the key is recorded as
@@ -29,7 +38,7 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): Middleware {
     waiters: new Waiters(resolved),
   };
   return guard(factory, (req, res) => {
-    if (req.idempotency !== undefined) throw mountedTwice();
+    if (admitted.get(req) !== undefined) throw mountedTwice();
     const key = checkIdempotencyKey(resolved.key(req));
     const fingerprint = resolved.fingerprint(req);
     const begin = (checked: string): Awaitable<void> =>
@@ -113,7 +122,9 @@ function own(state: GuardState, attempt: Attempt, claimedAtMs: number, fence: nu
   const unsendable = (error: unknown): void => {
     alarm({ code: "answer-unsendable", key, message: "has an answer that could not be sent", req, error });
   };
-  req.idempotency = new AttemptHandle(attempt, fence, { lease, intent, options });
+  const handle = new AttemptHandle(attempt, fence, { lease, intent, options });
+  admitted.set(req, handle);
+  req.idempotency = handle;
   heartbeats.add(lease);
   holdResponse(res, (status) => run.settle(status), unsendable);
 }

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import {
   assertFunction,
   assertKnownOptions,
@@ -7,7 +7,7 @@ import {
   type GuardErrorsOptions,
   type GuardRequest,
 } from "@countersign/guard";
-import { wantContentDigest } from "@countersign/content-digest";
+import { verifiedDigest, wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
@@ -165,10 +165,13 @@ function resolveIdempotency(options: PayoutEndpointOptions): IdempotencyGuardOpt
 
 // Not of req.rawBody: another middleware may have written to it since.
 function verifiedBytesFingerprint(req: GuardRequest): string {
+  const digest = verifiedDigest(req, "sha-256");
+  if (digest !== undefined) return digest.toString("base64url");
   const bytes = capturedRawBody(req);
-  if (bytes === undefined)
+  if (bytes === undefined) {
     throw new Error("payoutEndpoint: the body was not captured by the signature guard");
-  return createHash("sha256").update(bytes).digest("base64url");
+  }
+  return hash("sha256", bytes, "base64url");
 }
 
 function resolveLookup({ findBusiness, lookupTimeoutMs }: PayoutEndpointOptions): ResolvedOptions["lookup"] {

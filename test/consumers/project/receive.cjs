@@ -3,6 +3,6 @@ const { memoryNonceStore } = require("@countersign/http-signature-verify");
 const { memoryIdempotencyStore } = require("@countersign/idempotency-guard");
 const { payoutEndpoint } = require("@countersign/payout");
 
-import("./send.mjs").then(({ payOnce }) =>
+void import("./send.mjs").then(({ payOnce }) =>
   payOnce({ express, memoryNonceStore, memoryIdempotencyStore, payoutEndpoint }),
 );

@@ -4,7 +4,7 @@ import { serializeSignatureParams } from "../../src/serialize.ts";
 import { jsonFiles, readJson } from "./vectors.ts";
 
 /** The forms of the suite (its README): a bare item, parameters, and an item or inner list with parameters. */
-export type Bare = number | string | boolean | { readonly __type: string; readonly value: string | number };
+type Bare = number | string | boolean | { readonly __type: string; readonly value: string | number };
 type Params = readonly (readonly [string, Bare])[];
 type Item = readonly [Bare, Params];
 type Member = readonly [Bare | readonly Item[], Params];
