@@ -7,12 +7,18 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const packages = readdirSync(join(root, "packages"));
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
 
+const firstExample = (readme: string): string | undefined => /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
+const snippet = (name: string): string => read("examples", "snippets", "src", `${name}.ts`);
+
+test("the README of the whole shows the compiled integration, to the letter", () => {
+  expect(firstExample(read("README.md"))).toBe(snippet("integration"));
+});
+
 describe.each(packages)("the README of %s", (name) => {
   const readme = read("packages", name, "README.md");
 
   test("shows the compiled example, to the letter", () => {
-    const [, shown] = /```ts\n([\s\S]*?)```/.exec(readme) ?? [];
-    expect(shown).toBe(read("examples", "snippets", "src", `${name}.ts`));
+    expect(firstExample(readme)).toBe(snippet(name));
   });
 
   test("has at most 150 lines", () => {
