@@ -114,6 +114,18 @@ describe("npm run platform, killed between requests", () => {
   }, 60_000);
 });
 
+describe("npm run platform, under 200 identical payouts at once", () => {
+  test("answers one with 200, the others with 409 after its commit or 503, and keeps one row", async () => {
+    const body = payoutBody("burst.from.to");
+    const statuses = await Promise.all(Array.from({ length: 200 }, () => send(body)));
+    const count = (status: number): number => statuses.filter((answered) => answered === status).length;
+    expect(count(200)).toBe(1);
+    expect(count(409) + count(503)).toBe(199);
+    expect(await paidKeys()).toEqual(["burst.from.to"]);
+    expect(await send(body)).toBe(409);
+  }, 60_000);
+});
+
 describe("npm run platform, when npm alone is told to end", () => {
   test("shuts down as on a signal of its own", async () => {
     platform.child.kill("SIGTERM");
