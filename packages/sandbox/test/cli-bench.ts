@@ -65,7 +65,9 @@ export class CliBench {
   /** Runs the built command line as a process of its own. */
   spawned(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
     const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const options = { env: { ...process.env, ...env }, cwd: this.directory };
+    // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+    const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+    const options = { env: { ...process.env, ...colours, ...env }, cwd: this.directory };
     const child = spawn(process.execPath, [cli, ...args], options);
     let [out, err] = ["", ""];
     child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
