@@ -14,7 +14,8 @@ export function chain(
   const composed: Middleware = (req, res, next) => {
     let position = 0;
     const advance: NextFunction = (error) => {
-      if (error !== undefined) {
+      // As Express: next(null) is no error. Handed out, it would pass over the parts that are left.
+      if (error) {
         if (onError === undefined) next(error);
         else onError(error, req, res, next);
         return;

@@ -44,6 +44,18 @@ describe.each([
     await request(app).get("/").expect(403);
   });
 
+  test("passes over no part when one calls next with a value that Express takes for no error", async () => {
+    const app = framework();
+    visited.length = 0;
+    const careless: Middleware = (_req, _res, next) => next(null);
+    const refuse = guard("refuse", () => {
+      throw refusal;
+    });
+    app.get("/", chain("careless", [careless, refuse], guardErrors()), () => void visited.push("handler"));
+    await request(app).get("/").expect(403);
+    expect(visited).toEqual([]);
+  });
+
   test("leaves the handler's error to the app", async () => {
     const app = framework();
     app.get("/", chain("own", [visit("a")], guardErrors()), () => {
