@@ -35,7 +35,7 @@ export function verificationRatio() {
         "127.0.0.1",
         "Connection",
         "keep-alive",
-        ...Object.entries(headers).flat(),
+        ...Object.entries(headers).flat().map(asParsed),
         "Content-Length",
         "400",
       ],
@@ -69,4 +69,9 @@ export function verificationRatio() {
     target: "<= 1.15",
     met: (r) => r <= 1.15,
   };
+}
+
+// A string put together from pieces is made whole at its first use; a parser's is whole from the start.
+function asParsed(text) {
+  return Buffer.from(text, "latin1").toString("latin1");
 }

@@ -1,3 +1,4 @@
+import { expectManyProperties } from "./many-properties.ts";
 import type { ErrorMiddleware, Middleware, NextFunction } from "./types.ts";
 
 /**
@@ -13,6 +14,7 @@ export function chain(
   const parts = [...middlewares];
   const composed: Middleware = (req, res, next) => {
     let position = 0;
+    expectManyProperties(req);
     const advance: NextFunction = (error) => {
       // As Express: next(null) is no error. Handed out, it would pass over the parts that are left.
       if (error) {

@@ -10,6 +10,7 @@ export {
   type GuardEvent,
   type GuardNotice,
 } from "./diagnostics.ts";
+export { expectManyProperties } from "./many-properties.ts";
 export { quoteForLog } from "./log-text.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export {

@@ -11,9 +11,9 @@ export function parseByteSequenceDictionary(
 ): ReadonlyMap<string, Buffer> {
   const scanner = new FieldScanner(fieldValue, fieldName);
   return scanner.readDictionary(() => {
-    const base64 = scanner.readBase64();
-    if (base64 === "") throw scanner.invalid("has an empty byte sequence");
+    const bytes = scanner.readByteSequence();
+    if (bytes.length === 0) throw scanner.invalid("has an empty byte sequence");
     if (scanner.readParameters().size > 0) throw scanner.invalid("has parameters on a byte sequence");
-    return Buffer.from(base64, "base64");
+    return bytes;
   });
 }

@@ -101,7 +101,7 @@ export class FieldScanner {
   readBareItem(): BareItem {
     const character = this.text[this.position];
     if (character === '"') return { type: "string", value: this.readString() };
-    if (character === ":") return { type: "binary", base64: this.readBase64() };
+    if (character === ":") return { type: "binary", base64: this.readByteSequence().toString("base64") };
     if (character === "?") return this.readBoolean();
     if (character === "-" || this.is(digit)) return this.readNumber();
     if (character !== undefined && /[A-Za-z*]/.test(character)) return this.readToken();
@@ -131,18 +131,18 @@ export class FieldScanner {
   }
 
   /**
-   * The text between the colons of a byte sequence (RFC 8941 section 4.2.7), refused unless canonical (RFC 4648
+   * The bytes of a byte sequence (RFC 8941 section 4.2.7), refused unless their base64 is canonical (RFC 4648
    * sections 3.2 and 3.5): `Buffer.from` takes missing padding, other alphabets and spare bits for the same bytes.
    */
-  readBase64(): string {
+  readByteSequence(): Buffer {
     this.expect(":");
     const end = this.text.indexOf(":", this.position);
     if (end === -1) throw this.invalid("has a byte sequence without end");
     const base64 = this.text.slice(this.position, end);
-    if (Buffer.from(base64, "base64").toString("base64") !== base64)
-      throw this.invalid("has bytes that are not canonical base64");
+    const bytes = Buffer.from(base64, "base64");
+    if (bytes.toString("base64") !== base64) throw this.invalid("has bytes that are not canonical base64");
     this.position = end + 1;
-    return base64;
+    return bytes;
   }
 
   /** The refusal of a value that is well-formed but of another shape than the field allows. */

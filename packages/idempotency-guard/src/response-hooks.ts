@@ -1,4 +1,9 @@
-import { createRequestFact, type GuardResponse, type RequestFact } from "@countersign/guard";
+import {
+  createRequestFact,
+  expectManyProperties,
+  type GuardResponse,
+  type RequestFact,
+} from "@countersign/guard";
 
 /** What a response does with the calls of its handler. */
 export interface ResponseHooks {
@@ -21,6 +26,7 @@ export function hookResponse(res: GuardResponse, hooks: ResponseHooks): Original
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
   const { write, end, writeHead, flushHeaders } = res;
   hooksOf.set(res, hooks);
+  expectManyProperties(res);
   res.write = hookedWrite;
   res.end = hookedEnd;
   res.writeHead = hookedWriteHead;
