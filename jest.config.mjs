@@ -8,6 +8,10 @@ const measured = [
   "idempotency-guard",
   "payout",
   "store-sqlite",
+  "webhook-basic-auth",
+  "webhook-hmac",
+  "webhooks",
+  "service-client",
 ];
 
 /** @type {import("jest").Config} */
