@@ -1,6 +1,6 @@
 // One payout's whole chain in process, without a socket, against the bare route; requests per second as a ratio.
 import inject from "light-my-request";
-import { bareApp, payoutApp } from "./apps.mjs";
+import { barePayout, payout as payoutApp } from "./apps.mjs";
 import { createSigner, path } from "./signer.mjs";
 import { median } from "./statistics.mjs";
 
@@ -9,8 +9,11 @@ const perRound = 1000;
 
 export async function chainRatio() {
   const signer = createSigner();
-  const bare = bareApp(signer.publicKey, signer.next());
-  const payout = payoutApp(signer.publicKeyPem);
+  const { publicKeyPem } = signer;
+  const { base, signature } = signer.next();
+  const sample = { base: base.toString("base64"), signature: signature.toString("base64") };
+  const bare = barePayout({ publicKeyPem, ...sample });
+  const payout = payoutApp({ publicKeyPem });
   const ratios = [];
   for (let round = 0; round < rounds + 2; round++) {
     const requests = Array.from({ length: 2 * perRound }, () => signer.next());

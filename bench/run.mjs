@@ -14,10 +14,10 @@ if (!existsSync(new URL("node_modules", import.meta.url))) {
 
 const { verificationRatio } = await import("./verify.mjs");
 const { chainRatio } = await import("./chain.mjs");
-const { httpRatio } = await import("./http.mjs");
+const { payoutHttpRatio, webhookHttpRatio } = await import("./http.mjs");
 
 console.log(`Node ${process.version}`);
-for (const measure of [verificationRatio, chainRatio, httpRatio]) {
+for (const measure of [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio]) {
   const { name, ratio, target, met } = await measure();
   console.log(
     `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`,
