@@ -1,0 +1,143 @@
+import type Database from "libsql";
+import type { SendErrorCode } from "../send-error.ts";
+
+/** Something that happened at the service and that every endpoint is told about. */
+export interface ServiceEvent {
+  /** 1 to 256 characters without control characters. Default a random UUID. */
+  readonly event_id?: string | undefined;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** When it happened, in nanoseconds since 1970. Default now, later than every event before it. */
+  readonly epochNanoseconds?: bigint | undefined;
+}
+
+/** Where webhooks go, and the credentials that this endpoint, and no other, gets. */
+export interface EndpointRegistration {
+  /** https, or http when `allowHttp` is set; its path and query are sent exactly as given. */
+  readonly url: string;
+  /** Without a colon, which ends the username in RFC 7617. */
+  readonly username: string;
+  readonly password: string;
+  /** Key of the HMAC in X-Payload-Signature, as UTF-8. */
+  readonly secret: string;
+  /** Accept an http URL, for work on one machine. Default false. */
+  readonly allowHttp?: boolean | undefined;
+}
+
+/** An endpoint without its credentials. */
+export interface RegisteredEndpoint {
+  readonly id: string;
+  readonly url: string;
+}
+
+/** `pending` is tried again later; `failed` was given up when the retry period was over. */
+export type DeliveryState = "pending" | "delivered" | "failed";
+
+/** One webhook for one endpoint. */
+export interface Delivery {
+  readonly id: number;
+  readonly webhookId: string;
+  readonly endpointId: string;
+  readonly url: string;
+  readonly eventIds: readonly string[];
+  readonly eventTypes: readonly string[];
+  readonly state: DeliveryState;
+  /** Milliseconds since 1970, like every time here. */
+  readonly createdAt: number;
+  /** When it is sent next; undefined when nothing is left to send. */
+  readonly nextAttemptAt?: number | undefined;
+  readonly attempts: readonly DeliveryAttempt[];
+}
+
+/** One request: either it was answered with a status, or an error kept the answer away. */
+export interface DeliveryAttempt {
+  readonly at: number;
+  readonly status?: number | undefined;
+  readonly error?: SendErrorCode | undefined;
+  readonly durationMs: number;
+}
+
+/** Which deliveries are listed. */
+export interface DeliveryFilter {
+  readonly state?: DeliveryState | undefined;
+  /** Deliveries whose webhook holds this event. */
+  readonly eventId?: string | undefined;
+  /** The newest so many. Default 100. */
+  readonly limit?: number | undefined;
+}
+
+/**
+ * How webhooks are formed and sent. Of the times in milliseconds, `timeoutMs` and `stopWaitMs` are real time; the others are
+ * divided by the speed of the service. A chance is a number from 0 to 1; true is 1.
+ */
+export interface DeliveryOptions {
+  /** How long events wait for others to share a webhook with. Default 0: the events of one call are one webhook. */
+  readonly batchMs?: number | undefined;
+  /** Default 100. */
+  readonly maxEventsPerWebhook?: number | undefined;
+  /** Requests to one endpoint at the same time, so that a slow one does not hold up the others. Default 4. */
+  readonly concurrency?: number | undefined;
+  /** Delay after the first failure; each further one doubles it, less up to a quarter at random. Default 1 000. */
+  readonly initialDelayMs?: number | undefined;
+  /** Default 3 600 000. */
+  readonly maxDelayMs?: number | undefined;
+  /** No attempt is scheduled later than this after the webhook was formed. Default 86 400 000, the day of the spec. */
+  readonly retryForMs?: number | undefined;
+  /** For one whole request. Default 30 000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long `stop` waits for requests under way before it cuts them off. Default 5 000. */
+  readonly stopWaitMs?: number | undefined;
+  /** Chance that a delivered webhook is sent once more, `initialDelayMs` later. Default 0. */
+  readonly duplicate?: boolean | number | undefined;
+  /** Chance that a webhook is held back for `initialDelayMs` and the next one, never held back, overtakes it. Default 0. */
+  readonly reorder?: boolean | number | undefined;
+  /** Send every attempt as two requests at once; one 2xx delivers. Default false. */
+  readonly twiceAtOnce?: boolean | undefined;
+  /** Chance that the first attempt of a delivery loses its connection when the answer begins. Default 0. */
+  readonly dropConnection?: boolean | number | undefined;
+  /** From 0 up to 1, for chances and jitter. Default Math.random. */
+  readonly random?: (() => number) | undefined;
+}
+
+/** What waits for the next due time. */
+export interface DeliveryTimers {
+  readonly set: (callback: () => void, delayMs: number) => unknown;
+  readonly clear: (timer: unknown) => void;
+}
+
+/** What {@link createDeliveryService} is built from. */
+export interface DeliveryServiceInit {
+  /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
+  readonly database: Database.Database;
+  /** Milliseconds since 1970. Default the system's clock. */
+  readonly clock?: (() => number) | undefined;
+  /** Divides delays and the retry period: at 1440 a day takes a minute. Default 1. */
+  readonly speed?: number | undefined;
+  /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
+  readonly ca?: string | Buffer | undefined;
+  readonly options?: DeliveryOptions | undefined;
+  /** Default setTimeout and clearTimeout. */
+  readonly timers?: DeliveryTimers | undefined;
+}
+
+/**
+ * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: what
+ * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
+ */
+export interface DeliveryService {
+  /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
+  addEndpoint(registration: EndpointRegistration): RegisteredEndpoint;
+  endpoints(): readonly RegisteredEndpoint[];
+  /**
+   * Writes events, in the transaction that is open on the database or in one of its own; they are sent when it has committed.
+   * Throws a TypeError on an event that cannot be written.
+   */
+  notify(events: readonly ServiceEvent[]): void;
+  /** Oldest first. */
+  list(filter?: DeliveryFilter): readonly Delivery[];
+  start(): void;
+  /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
+  stop(): Promise<void>;
+  /** Resolves when no event, webhook or retry is left to send; rejects when the service stops before. */
+  idle(): Promise<void>;
+}
