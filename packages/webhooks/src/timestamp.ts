@@ -25,7 +25,8 @@ export function parseTimestamp(raw: string): WebhookTimestamp {
 }
 
 /** What {@link readTimestamp} expects, for messages. */
-export const timestampRule = "must be a UTC time YYYY-MM-DDThh:mm:ss.fffffffffZ with at most nine fraction digits";
+export const timestampRule =
+  "must be a UTC time YYYY-MM-DDThh:mm:ss.fffffffffZ with at most nine fraction digits";
 
 /** {@link parseTimestamp} that gives undefined where that one throws. */
 export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {

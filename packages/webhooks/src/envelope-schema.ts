@@ -1,0 +1,100 @@
+import * as z from "zod";
+import type { UnknownWebhookEvent, WebhookEventMap } from "./events.ts";
+import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
+
+/** An event of which only the identity was checked. */
+export interface IdentifiedEvent {
+  readonly event_id: string;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** An envelope of which everything but the inside of its events was checked. */
+export interface EnvelopeOfIdentified {
+  readonly webhook_id: string;
+  readonly timestamp: WebhookTimestamp;
+  readonly events: readonly IdentifiedEvent[];
+  readonly [field: string]: unknown;
+}
+
+const identifierRule = "must be a string of 1 to 256 characters without control characters";
+const controlCharacter = /\p{Cc}/u;
+
+const identifier = z
+  .string(identifierRule)
+  .refine(
+    (value) => value.length > 0 && value.length <= 256 && !controlCharacter.test(value),
+    identifierRule,
+  );
+
+const timestamp = z.string(timestampRule).transform((raw, context): WebhookTimestamp => {
+  const value = readTimestamp(raw);
+  if (value !== undefined) return value;
+  context.addIssue(timestampRule);
+  return z.NEVER;
+});
+
+const dateRule = "must be a date YYYY-MM-DD";
+const calendarDate = z.string(dateRule).refine(isCalendarDate, dateRule);
+
+const daysRule = "must be an integer, or a string that holds one";
+const integerText = /^-?(?:0|[1-9]\d*)$/;
+const days = z.union([z.number(), z.string().regex(integerText)], daysRule).transform((received, context) => {
+  const value = Number(received);
+  // JSON has a negative zero, which is no number of days.
+  if (Number.isSafeInteger(value)) return value + 0;
+  context.addIssue(daysRule);
+  return z.NEVER;
+});
+
+const statusChange = { old_status: identifier, new_status: identifier };
+
+const knownEvents: { readonly [Type in keyof WebhookEventMap]: z.ZodType<WebhookEventMap[Type]> } = {
+  "buyer.status_changed": eventSchema("buyer.status_changed", { buyer_id: identifier, ...statusChange }),
+  "seller.status_changed": eventSchema("seller.status_changed", { seller_id: identifier, ...statusChange }),
+  "payment_request.repayment.repaid": eventSchema("payment_request.repayment.repaid", {
+    payment_request_id: identifier,
+  }),
+  "payment_request.repayment.reminder": eventSchema("payment_request.repayment.reminder", {
+    payment_request_id: identifier,
+    due_date: calendarDate,
+    days_from_due_date: days,
+  }),
+};
+const knownEventsByType = new Map(Object.entries(knownEvents));
+
+const unknownEvent = z.looseObject({
+  event_id: identifier,
+  timestamp,
+  type: z.custom<UnknownWebhookEvent["type"]>(),
+  data: z.unknown(),
+});
+
+/** The schema of everything around the events. */
+export const envelopeSchema: z.ZodType<EnvelopeOfIdentified> = z.looseObject(
+  {
+    webhook_id: identifier,
+    timestamp,
+    events: z.array(
+      z.looseObject({ event_id: identifier, type: identifier }, "must be an object"),
+      "must be an array",
+    ),
+  },
+  "must be an object",
+);
+
+/** The schema of events of this type; another one for every type that the spec does not name. */
+export function schemaFor(
+  type: string,
+): z.ZodType<WebhookEventMap[keyof WebhookEventMap] | UnknownWebhookEvent> {
+  return knownEventsByType.get(type) ?? unknownEvent;
+}
+
+function eventSchema<Type extends string, Shape extends z.ZodRawShape>(type: Type, dataShape: Shape) {
+  return z.looseObject({
+    event_id: identifier,
+    timestamp,
+    type: z.literal(type),
+    data: z.looseObject(dataShape, "must be an object"),
+  });
+}
