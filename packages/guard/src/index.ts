@@ -21,5 +21,6 @@ export {
   optionError,
   refuseInProduction,
 } from "./options.ts";
+export { withOwnOptionNames, type ChainPart } from "./own-option-names.ts";
 export { isPromiseLike, withDeadline } from "./deadline.ts";
 export type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";

@@ -1,11 +1,10 @@
-import { chain, guardErrors, type Middleware } from "@countersign/guard";
+import { chain, guardErrors, withOwnOptionNames, type Middleware } from "@countersign/guard";
 import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody } from "@countersign/raw-body";
 import { businessLookup } from "./find-business.ts";
 import { resolveOptions, type PayoutEndpointOptions } from "./options.ts";
-import { withOwnOptionNames } from "./own-option-names.ts";
 import { readPayout } from "./read-payout.ts";
 
 /**

@@ -1,6 +1,5 @@
 import { payoutEndpoint, type PayoutEndpointOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
-import { withOwnOptionNames } from "../src/own-option-names.ts";
 import { optionsWith } from "./platform.ts";
 
 describe("payoutEndpoint", () => {
@@ -85,32 +84,5 @@ describe("payoutEndpoint", () => {
 
   test("leaves its options as they are", () => {
     expect(() => payoutEndpoint(Object.freeze(optionsWith()))).not.toThrow();
-  });
-});
-
-describe("withOwnOptionNames", () => {
-  const part = { factory: "ipAllowlist", ownNames: { allow: "allowIps" } };
-
-  test("keeps the original as cause", () => {
-    const original = new TypeError("ipAllowlist: option allow[0] must be a string, got 1");
-    const build = (): never => {
-      throw original;
-    };
-    expect(() => withOwnOptionNames("payoutEndpoint", part, build)).toThrow(
-      expect.objectContaining({
-        message: "payoutEndpoint: option allowIps[0] must be a string, got 1",
-        cause: original,
-      }),
-    );
-  });
-
-  test.each([
-    ["an error of another factory", new TypeError("importVerificationKey: the key is small-order")],
-    ["an error that is no TypeError", new Error("ipAllowlist: no memory")],
-  ])("leaves %s as it is", (_name, original) => {
-    const build = (): never => {
-      throw original;
-    };
-    expect(() => withOwnOptionNames("payoutEndpoint", part, build)).toThrow(original);
   });
 });

@@ -1,4 +1,4 @@
-/** A middleware of the chain: its factory's name, and the options that the endpoint calls otherwise. */
+/** A middleware that an endpoint is made of: its factory's name, and the options that the endpoint calls otherwise. */
 export interface ChainPart {
   readonly factory: string;
   readonly ownNames?: Readonly<Record<string, string>> | undefined;
