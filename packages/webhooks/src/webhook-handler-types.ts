@@ -1,6 +1,11 @@
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
-import type { WebhookEnvelope } from "./envelope.ts";
-import type { InvalidWebhookEvent, UnknownWebhookEvent, WebhookEvent, WebhookEventMap } from "./events.ts";
+import type {
+  InvalidWebhookEvent,
+  UnknownWebhookEvent,
+  WebhookEnvelope,
+  WebhookEvent,
+  WebhookEventMap,
+} from "./events.ts";
 
 /** The event that a handler registered for `Type` gets. */
 export type EventOf<Type extends string> = Type extends keyof WebhookEventMap
