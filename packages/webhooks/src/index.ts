@@ -1,1 +1,37 @@
-export {};
+export { parseWebhookEnvelope } from "./envelope.ts";
+export type {
+  BuyerStatusChanged,
+  InvalidWebhookEvent,
+  KnownEventType,
+  PartyStatus,
+  PaymentRequestReminder,
+  PaymentRequestRepaid,
+  ReceivedPartyStatus,
+  SellerStatusChanged,
+  UnknownEventType,
+  UnknownWebhookEvent,
+  WebhookEnvelope,
+  WebhookEvent,
+  WebhookEventMap,
+} from "./events.ts";
+export {
+  generateEndpoint,
+  type GeneratedEndpoint,
+  type GenerateEndpointOptions,
+} from "./generate-endpoint.ts";
+export { httpsOnly, type HttpsOnlyOptions } from "./https-only.ts";
+export { receiveWebhook } from "./receive-webhook.ts";
+export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./timestamp.ts";
+export { webhookEndpoint } from "./webhook-endpoint.ts";
+export type { WebhookEndpointOptions } from "./webhook-endpoint-options.ts";
+export type {
+  CreateWebhookHandlerOptions,
+  EventContext,
+  EventFailure,
+  EventHandler,
+  EventOf,
+  EventOutcome,
+  EventResult,
+  WebhookHandler,
+  WebhookOutcome,
+} from "./webhook-handler-types.ts";
