@@ -1,1 +1,13 @@
-export {};
+export {
+  createServiceClient,
+  type CreateOptions,
+  type ServiceClient,
+  type WebhookEndpointAnswer,
+} from "./service-client.ts";
+export type { FetchFunction, ServiceClientOptions } from "./options.ts";
+export type { WebhookEndpoint } from "./webhook-endpoint.ts";
+export {
+  ServiceClientError,
+  type ServiceClientErrorCode,
+  type ServiceClientErrorInit,
+} from "./service-client-error.ts";

@@ -1,0 +1,105 @@
+import type { FetchFunction } from "./options.ts";
+import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
+
+/** One request, and the bounds of its answer. */
+export interface Exchange {
+  readonly fetch: FetchFunction;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** A complete answer, its body cut at the limit. */
+export interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly bytes: Buffer;
+  readonly truncated: boolean;
+}
+
+const bodyLimitBytes = 65_536;
+
+/** Posts once, and follows no redirect. Rejects with the reason of `signal`, or with a ServiceClientError. */
+export async function exchange({ timeoutMs, signal, ...request }: Exchange): Promise<Answer> {
+  signal.throwIfAborted();
+  const box = new AbortController();
+  const stop = (): void => box.abort(signal.reason);
+  const timer = setTimeout(() => box.abort(timeoutError(timeoutMs)), timeoutMs);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    // The race holds even with a fetch that does not listen to its signal.
+    return await Promise.race([send(request, box.signal), rejectionOf(box.signal)]);
+  } catch (error) {
+    throw box.signal.aborted ? box.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+    // Ends the connection where the answer was not read to its end.
+    box.abort();
+  }
+}
+
+/** What both time limits, that of a request and that of the call, say. */
+export function timeoutError(timeoutMs: number): ServiceClientError {
+  return new ServiceClientError(
+    "timeout",
+    `the service gave no complete answer within ${timeoutMs} ms; it may have acted on the request`,
+  );
+}
+
+type Request = Omit<Exchange, "timeoutMs" | "signal">;
+
+async function send({ fetch, url, headers, body }: Request, signal: AbortSignal): Promise<Answer> {
+  try {
+    // "manual" because fetch would send X-API-KEY to wherever a redirect leads.
+    const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
+    const { bytes, truncated } = await readCapped(response);
+    return { status: response.status, retryAfter: response.headers.get("retry-after"), bytes, truncated };
+  } catch (error) {
+    throw networkError(error);
+  }
+}
+
+async function readCapped(response: Response): Promise<Pick<Answer, "bytes" | "truncated">> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > bodyLimitBytes) break;
+  }
+  const bytes = Buffer.concat(chunks);
+  return { bytes: bytes.subarray(0, bodyLimitBytes), truncated: length > bodyLimitBytes };
+}
+
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+// The original is not kept as the cause: what another fetch throws may show the request, header fields included.
+function networkError(error: unknown): ServiceClientError {
+  const systemCode = systemCodeOf(error) ?? "no code";
+  const code: ServiceClientErrorCode = certificateCode.test(systemCode) ? "certificate-rejected" : "network";
+  return new ServiceClientError(code, `${wording[code]} (${systemCode})`);
+}
+
+const certificateCode = /CERT|UNABLE_TO_|SELF_SIGNED|HOSTNAME_MISMATCH/;
+const wording = {
+  "certificate-rejected": "the certificate of the service is not trusted; nothing was sent",
+  network: "the connection to the service failed or was lost; it may have acted on the request",
+} as const;
+
+/** The `code` of an error, or of what caused it: fetch wraps the errors of the socket. */
+function systemCodeOf(error: unknown): string | undefined {
+  for (let [current, depth] = [error, 0]; depth < 5; depth += 1) {
+    if (typeof current !== "object" || current === null) return undefined;
+    const code: unknown = "code" in current ? current.code : undefined;
+    if (typeof code === "string" && /^[A-Z][A-Z0-9_]{1,63}$/.test(code)) return code;
+    current = "cause" in current ? current.cause : undefined;
+  }
+  return undefined;
+}

@@ -1,0 +1,29 @@
+const placeholder = "[redacted]";
+
+/** Text that may hold secrets of the request that it answers. */
+export interface SuspectText {
+  readonly text: string;
+  /** Whether its end is missing: half a secret may stand there. */
+  readonly truncated: boolean;
+}
+
+/** Replaces every secret, also where JSON or a URI has encoded it. */
+export function redact({ text, truncated }: SuspectText, secrets: readonly string[]): string {
+  // The longest first: a secret inside another must not leave the rest of the other.
+  const spellings = secrets.flatMap(spellingsOf);
+  spellings.sort((a, b) => b.length - a.length);
+  const longest = spellings[0]?.length ?? 0;
+  const redacted = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, placeholder), text);
+  return truncated ? redacted.slice(0, Math.max(0, redacted.length - longest)) : redacted;
+}
+
+function spellingsOf(secret: string): string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  const asciiJson = json.replace(
+    /[^\x20-\x7e]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const texts = [secret, json, asciiJson];
+  // Some serialisers escape the slash, which base64 holds.
+  return [...texts, ...texts.map((text) => text.replaceAll("/", "\\/")), encodeURIComponent(secret)];
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pRetry from "p-retry";
+import { timeoutError } from "./exchange.ts";
+import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
+
+/** How long and how often a call is tried. */
+export interface RetryLimits {
+  readonly retries: number;
+  readonly totalTimeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const backoff = { minTimeout: 250, factor: 2, maxTimeout: 5000, randomize: true };
+const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "timeout", "network"]);
+
+/**
+ * Runs `attempt` until it resolves, fails for good, or the limits are reached; waits as long as Retry-After says, and gives up
+ * at once where that is longer than the time left. Rejects with the last ServiceClientError.
+ */
+export async function withRetries<T>(
+  attempt: (signal: AbortSignal) => Promise<T>,
+  { retries, totalTimeoutMs, signal }: RetryLimits,
+): Promise<T> {
+  const deadline = performance.now() + totalTimeoutMs;
+  const call = new AbortController();
+  const timer = setTimeout(() => call.abort(timeoutError(totalTimeoutMs)), totalTimeoutMs);
+  const stop = (): void => call.abort(abortedError(signal));
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted === true) stop();
+  let last: Error | undefined;
+  try {
+    return await pRetry(() => attempt(call.signal), {
+      ...backoff,
+      retries,
+      signal: call.signal,
+      onFailedAttempt: ({ error }) => {
+        last = error;
+      },
+      shouldRetry: ({ error }) => mayRetry(error, deadline, call.signal),
+    });
+  } catch (error) {
+    if (signal?.aborted === true) throw call.signal.reason;
+    // Out of time while waiting: the last answer says more than the time limit.
+    throw call.signal.aborted ? (last ?? call.signal.reason) : error;
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+async function mayRetry(error: Error, deadline: number, signal: AbortSignal): Promise<boolean> {
+  if (!(error instanceof ServiceClientError) || !transient.has(error.code)) return false;
+  const waitMs = (error.retryAfterSeconds ?? 0) * 1000;
+  if (waitMs >= deadline - performance.now()) return false;
+  if (waitMs > 0) await sleep(waitMs, undefined, { signal });
+  return true;
+}
+
+function abortedError(signal: AbortSignal | undefined): ServiceClientError {
+  return new ServiceClientError(
+    "aborted",
+    "the call was aborted; the service may have acted on the request",
+    {
+      cause: signal?.reason,
+    },
+  );
+}

@@ -1,0 +1,41 @@
+/**
+ * `rejected`: a 4xx. `unavailable`: 408, 429 or 5xx, also after the retries. `redirect-refused`: a 3xx. `invalid-response`: a
+ * 2xx whose body is no JSON or too large. `timeout` and `network`: no complete answer. `certificate-rejected`: the server did
+ * not prove who it is. `aborted`: the caller's signal.
+ */
+export type ServiceClientErrorCode =
+  | "rejected"
+  | "unavailable"
+  | "redirect-refused"
+  | "invalid-response"
+  | "timeout"
+  | "network"
+  | "certificate-rejected"
+  | "aborted";
+
+/** What a {@link ServiceClientError} carries besides its code and message. */
+export interface ServiceClientErrorInit extends ErrorOptions {
+  readonly status?: number | undefined;
+  readonly body?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+/** The call did not succeed. Nothing in it shows the API key, a password or a signature secret. */
+export class ServiceClientError extends Error {
+  override readonly name: string = "ServiceClientError";
+  readonly code: ServiceClientErrorCode;
+  /** The HTTP status, when there was an answer. */
+  readonly status: number | undefined;
+  /** The first 4,096 characters of the answer's body; what was secret in the request is replaced. */
+  readonly body: string | undefined;
+  /** When the service asked to be called again, in seconds from the answer (RFC 9110 section 10.2.3). */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ServiceClientErrorCode, message: string, init: ServiceClientErrorInit = {}) {
+    super(message, "cause" in init ? { cause: init.cause } : undefined);
+    this.code = code;
+    this.status = init.status;
+    this.body = init.body;
+    this.retryAfterSeconds = init.retryAfterSeconds;
+  }
+}

@@ -1,0 +1,129 @@
+import { exchange, type Answer } from "./exchange.ts";
+import {
+  assertKnownMembers,
+  resolveOptions,
+  type ResolvedOptions,
+  type ServiceClientOptions,
+} from "./options.ts";
+import { redact } from "./redact.ts";
+import { parseRetryAfter } from "./retry-after.ts";
+import { withRetries } from "./retry.ts";
+import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
+import { serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
+
+/** How one call is made. */
+export interface CreateOptions {
+  /** Ends the call, its waits included, with a ServiceClientError of code `aborted`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The service's 2xx answer. The spec shows neither its status nor its body. */
+export interface WebhookEndpointAnswer {
+  readonly status: number;
+  /** The parsed JSON, as it came: it may repeat the credentials. Undefined when the body was empty. */
+  readonly body: unknown;
+}
+
+/** Calls the lending service's API. Neither inspecting nor serialising it shows the API key. */
+export interface ServiceClient {
+  /**
+   * Registers a webhook endpoint, beside those that exist. Rejects with a ServiceClientError, or with a TypeError before
+   * anything is sent. A request without answer may have been carried out and is sent again unless `retries` is 0: the URL is
+   * then registered twice at worst, and a receiver that deduplicates by event_id does not notice.
+   */
+  readonly createWebhookEndpoint: (
+    endpoint: WebhookEndpoint,
+    options?: CreateOptions,
+  ) => Promise<WebhookEndpointAnswer>;
+}
+
+const errorBodyLength = 4096;
+
+/** Creates a client of the lending service's API. Throws a TypeError when an option is unusable. */
+export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+  const resolved = resolveOptions(options);
+  return Object.freeze({
+    createWebhookEndpoint: (endpoint: WebhookEndpoint, createOptions: CreateOptions = {}) =>
+      createWebhookEndpoint(resolved, endpoint, createOptions),
+  });
+}
+
+async function createWebhookEndpoint(
+  {
+    webhookEndpointsUrl,
+    apiKey,
+    fetch,
+    timeoutMs,
+    retries,
+    totalTimeoutMs,
+    allowLoopbackHttp,
+  }: ResolvedOptions,
+  endpoint: WebhookEndpoint,
+  createOptions: CreateOptions,
+): Promise<WebhookEndpointAnswer> {
+  assertKnownMembers("createWebhookEndpoint", createOptions, ["signal"]);
+  const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
+  const secrets = secretsOf(apiKey, endpoint);
+  const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
+  const request = { fetch, url: webhookEndpointsUrl, headers, body, timeoutMs };
+  return withRetries(async (signal) => judge(await exchange({ ...request, signal }), secrets), {
+    retries,
+    totalTimeoutMs,
+    signal: createOptions.signal,
+  });
+}
+
+/** What must not be shown where the service repeats it. */
+function secretsOf(
+  apiKey: string,
+  { authUsername, authPassword, signatureSecret }: WebhookEndpoint,
+): string[] {
+  const basic = Buffer.from(`${authUsername}:${authPassword}`, "utf8").toString("base64");
+  return [apiKey, authPassword, signatureSecret, basic];
+}
+
+/** A 2xx with JSON or without a body is a success; everything else throws a ServiceClientError. */
+function judge(answer: Answer, secrets: readonly string[]): WebhookEndpointAnswer {
+  const { status } = answer;
+  if (status < 200 || status > 299) throw answerError(refusalOf(status), answer, secrets);
+  if (answer.bytes.length === 0) return { status, body: undefined };
+  // A page of a proxy or of a wrong address must not pass for a registration.
+  if (answer.truncated) throw answerError("invalid-response", answer, secrets);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(answer.bytes);
+    return { status, body: JSON.parse(text) as unknown };
+  } catch {
+    // The error of JSON.parse shows a piece of its input.
+    throw answerError("invalid-response", answer, secrets);
+  }
+}
+
+type Refusal = Extract<
+  ServiceClientErrorCode,
+  "rejected" | "unavailable" | "redirect-refused" | "invalid-response"
+>;
+
+function refusalOf(status: number): Refusal {
+  if (status >= 500 || status === 408 || status === 429) return "unavailable";
+  // A fetch for browsers shows a redirect as status 0.
+  return status < 400 ? "redirect-refused" : "rejected";
+}
+
+const wording: Readonly<Record<Refusal, string>> = {
+  rejected: "the service refused the webhook endpoint",
+  unavailable: "the service is unavailable or limits the rate",
+  "redirect-refused":
+    "the service answered with a redirect, which the API key does not follow; check baseUrl",
+  "invalid-response":
+    "the service answered 2xx with more than 64 KiB or with a body that is no JSON; " +
+    "check baseUrl, the endpoint may exist",
+};
+
+function answerError(code: Refusal, answer: Answer, secrets: readonly string[]): ServiceClientError {
+  const { status, bytes, truncated } = answer;
+  return new ServiceClientError(code, `${wording[code]} (status ${status})`, {
+    status,
+    body: redact({ text: bytes.toString("utf8"), truncated }, secrets).slice(0, errorBodyLength),
+    retryAfterSeconds: parseRetryAfter(answer.retryAfter, Date.now()),
+  });
+}
