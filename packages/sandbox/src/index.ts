@@ -13,7 +13,8 @@ export {
   type PayoutSignature,
 } from "./payout-request.ts";
 export { tamperedParts, type TamperedPart } from "./tamper.ts";
-export { sendPayout, type PayoutAnswer, type SendOptions } from "./send-payout.ts";
+export { sendPayout } from "./send-payout.ts";
+export type { PayoutAnswer, SendOptions } from "./send-request.ts";
 export { PayoutSendError, type SendErrorCode } from "./send-error.ts";
 export {
   planPayout,

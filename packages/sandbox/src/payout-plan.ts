@@ -1,6 +1,7 @@
 import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } from "./payout-request.ts";
 import { PayoutSendError } from "./send-error.ts";
-import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-payout.ts";
+import { sendPayout } from "./send-payout.ts";
+import type { PayoutAnswer, SendOptions } from "./send-request.ts";
 import { matchesStatus, type StatusPattern } from "./status.ts";
 
 /** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */

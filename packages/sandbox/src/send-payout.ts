@@ -1,38 +1,5 @@
-import {
-  request as httpRequest,
-  type Agent,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-} from "node:http";
-import { request as httpsRequest, type RequestOptions } from "node:https";
-import { isIP } from "node:net";
 import type { PayoutRequest } from "./payout-request.ts";
-import { parsePayoutUrl, type PayoutUrl } from "./payout-url.ts";
-import { PayoutSendError, sendErrorOf } from "./send-error.ts";
-
-/** Options of {@link sendPayout}. */
-export interface SendOptions {
-  /** From the first packet to the last byte of the answer. Default 10 000. */
-  readonly timeoutMs?: number | undefined;
-  /** Local address to send from, for example `127.0.0.2` to come from an address that is not allowed. */
-  readonly localAddress?: string | undefined;
-  /** Issuer certificates in PEM form that an https server is checked against. Default those of Node. */
-  readonly ca?: string | Buffer | undefined;
-  /** Default one connection for each request. */
-  readonly agent?: Agent | undefined;
-  /** Bytes of the answer's body that are kept. Default 65 536. */
-  readonly bodyLimitBytes?: number | undefined;
-}
-
-/** What the platform answered. */
-export interface PayoutAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** Decoded as UTF-8; cut at `bodyLimitBytes`. */
-  readonly body: string;
-  readonly bodyTruncated: boolean;
-  readonly durationMs: number;
-}
+import { sendRequest, type PayoutAnswer, type SendOptions } from "./send-request.ts";
 
 /**
  * Sends a request exactly as it was built: the target as it is, one line for each header field, no redirect followed, certificates
@@ -42,82 +9,9 @@ export function sendPayout(
   request: Omit<PayoutRequest, "signature">,
   options: SendOptions = {},
 ): Promise<PayoutAnswer> {
-  const { timeoutMs = 10_000, bodyLimitBytes = 65_536 } = options;
+  const { timeoutMs = 10_000 } = options;
   if (!(timeoutMs > 0 && timeoutMs <= 2_147_483_647)) {
     throw new TypeError(`sendPayout: option timeoutMs must be milliseconds above 0, got ${timeoutMs}`);
   }
-  const url = parsePayoutUrl(request.url);
-  const origin = `${url.scheme}://${url.authority}`;
-  const startedAt = performance.now();
-  return new Promise((resolve, reject) => {
-    const send = url.scheme === "https" ? httpsRequest : httpRequest;
-    const outgoing = send(connection(request, url, options));
-    const fail = (error: unknown): void => {
-      clearTimeout(timer);
-      reject(sendErrorOf(error, origin));
-    };
-    const timer = setTimeout(() => {
-      fail(new PayoutSendError("timed-out", `${origin} gave no complete answer within ${timeoutMs} ms`));
-      outgoing.destroy();
-    }, timeoutMs);
-    outgoing.on("error", fail);
-    outgoing.on("response", (incoming) => {
-      readCapped(incoming, bodyLimitBytes, (error, read) => {
-        if (error !== undefined) return fail(error);
-        clearTimeout(timer);
-        const durationMs = performance.now() - startedAt;
-        return resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, ...read, durationMs });
-      });
-    });
-    outgoing.end(request.bodyBytes);
-  });
-}
-
-function connection(
-  request: Omit<PayoutRequest, "signature">,
-  url: PayoutUrl,
-  { agent, ca, localAddress }: SendOptions,
-): RequestOptions {
-  const fields = Object.entries(request.headers);
-  const host = fields.some(([name]) => name.toLowerCase() === "host") ? [] : ["Host", url.authority];
-  return {
-    method: request.method,
-    host: url.hostname,
-    port: url.port,
-    path: request.target,
-    // A flat list is written as it is: Node neither merges nor renames nor adds fields.
-    headers: [...host, ...fields.flat(), "Content-Length", String(request.bodyBytes.length)],
-    agent: agent ?? false,
-    // Spelt out, because NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the default off.
-    rejectUnauthorized: true,
-    ...(ca === undefined ? {} : { ca }),
-    ...(localAddress === undefined ? {} : { localAddress, family: isIP(localAddress) }),
-  };
-}
-
-type CappedBody = Pick<PayoutAnswer, "body" | "bodyTruncated">;
-
-function readCapped(
-  incoming: IncomingMessage,
-  limitBytes: number,
-  done: (error: Error | undefined, read: CappedBody) => void,
-): void {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  const finish = (error?: Error): void => {
-    const body = Buffer.concat(chunks).subarray(0, limitBytes).toString("utf8");
-    done(error, { body, bodyTruncated: length > limitBytes });
-  };
-  incoming.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length <= limitBytes) return;
-    finish();
-    incoming
-      .removeAllListeners()
-      .on("error", () => {})
-      .destroy();
-  });
-  incoming.on("end", () => finish());
-  incoming.on("error", finish);
+  return sendRequest(request, options);
 }

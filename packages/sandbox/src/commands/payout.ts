@@ -11,7 +11,7 @@ import {
 } from "../payout-input.ts";
 import { planPayout, runPayoutPlan, type PayoutPlan, type PayoutVariant } from "../payout-plan.ts";
 import { formatReport, reportToJson } from "../payout-report.ts";
-import type { SendOptions } from "../send-payout.ts";
+import type { SendOptions } from "../send-request.ts";
 import { parseStatusPatterns, type StatusPattern } from "../status.ts";
 import { messageOf } from "../thrown.ts";
 import { tamperedParts, type TamperedPart } from "../tamper.ts";

@@ -1,5 +1,6 @@
 import type Database from "libsql";
-import type { SendErrorCode } from "../send-error.ts";
+import type { WebhookCredentials } from "./credentials.ts";
+import type { WebhookAnswer } from "./send-webhook.ts";
 
 /** Something that happened at the service and that every endpoint is told about. */
 export interface ServiceEvent {
@@ -12,14 +13,9 @@ export interface ServiceEvent {
 }
 
 /** Where webhooks go, and the credentials that this endpoint, and no other, gets. */
-export interface EndpointRegistration {
+export interface EndpointRegistration extends WebhookCredentials {
   /** https, or http when `allowHttp` is set; its path and query are sent exactly as given. */
   readonly url: string;
-  /** Without a colon, which ends the username in RFC 7617. */
-  readonly username: string;
-  readonly password: string;
-  /** Key of the HMAC in X-Payload-Signature, as UTF-8. */
-  readonly secret: string;
   /** Accept an http URL, for work on one machine. Default false. */
   readonly allowHttp?: boolean | undefined;
 }
@@ -49,12 +45,9 @@ export interface Delivery {
   readonly attempts: readonly DeliveryAttempt[];
 }
 
-/** One request: either it was answered with a status, or an error kept the answer away. */
-export interface DeliveryAttempt {
+/** One request, and when it was sent. */
+export interface DeliveryAttempt extends WebhookAnswer {
   readonly at: number;
-  readonly status?: number | undefined;
-  readonly error?: SendErrorCode | undefined;
-  readonly durationMs: number;
 }
 
 /** Which deliveries are listed. */
@@ -99,11 +92,8 @@ export interface DeliveryOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** What waits for the next due time. */
-export interface DeliveryTimers {
-  readonly set: (callback: () => void, delayMs: number) => unknown;
-  readonly clear: (timer: unknown) => void;
-}
+/** Calls back once after a delay, unless the function that it returns is called before. */
+export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
 /** What {@link createDeliveryService} is built from. */
 export interface DeliveryServiceInit {
@@ -116,8 +106,8 @@ export interface DeliveryServiceInit {
   /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly options?: DeliveryOptions | undefined;
-  /** Default setTimeout and clearTimeout. */
-  readonly timers?: DeliveryTimers | undefined;
+  /** What waits for the next due time. Default setTimeout. */
+  readonly startTimer?: StartTimer | undefined;
 }
 
 /**

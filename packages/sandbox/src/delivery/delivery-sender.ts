@@ -1,0 +1,69 @@
+import type Database from "libsql";
+import { backoffMs } from "./backoff.ts";
+import type { ResolvedDeliveryOptions } from "./options.ts";
+import type { DeliveryProgress, DueDelivery, QueueTables } from "./queue-tables.ts";
+import { sendWebhook, type WebhookAnswer } from "./send-webhook.ts";
+import { atomically } from "./transaction.ts";
+
+/** What {@link DeliverySender} needs. */
+export interface DeliverySenderInit {
+  readonly database: Database.Database;
+  readonly tables: QueueTables;
+  readonly options: ResolvedDeliveryOptions;
+  readonly clock: () => number;
+  readonly ca: string | Buffer | undefined;
+}
+
+/** Sends a due delivery and writes down what became of it. */
+export class DeliverySender {
+  readonly #init: DeliverySenderInit;
+
+  constructor(init: DeliverySenderInit) {
+    this.#init = init;
+  }
+
+  /** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
+  async send(due: DueDelivery, signal: AbortSignal): Promise<void> {
+    const { database, tables, options, clock } = this.#init;
+    const atMs = Math.floor(clock());
+    const request = this.#request(due);
+    const requests = options.twiceAtOnce ? [request, request] : [request];
+    const answers = await Promise.all(requests.map((init) => sendWebhook({ ...init, signal })));
+    const delivered = answers.some(isDelivery);
+    if (signal.aborted && !delivered) return;
+    const progress = this.#progress(due, delivered);
+    atomically(database, () => {
+      for (const answer of answers) tables.addAttempt(due.id, atMs, answer);
+      tables.progress(due.id, progress);
+    });
+  }
+
+  // Read anew for each attempt: the same bytes every time.
+  #request({ endpointId, webhookId, rounds }: DueDelivery): Parameters<typeof sendWebhook>[0] {
+    const { tables, options, ca } = this.#init;
+    return {
+      ...tables.endpoint(endpointId),
+      body: tables.body(webhookId),
+      ca,
+      timeoutMs: options.timeoutMs,
+      dropAnswer: rounds === 0 && options.random() < options.dropConnection,
+    };
+  }
+
+  #progress(due: DueDelivery, delivered: boolean): DeliveryProgress {
+    const { options, clock } = this.#init;
+    const nowMs = clock();
+    // What was sent once more is not repeated, whatever came of it.
+    if (due.state === "delivered") return { state: "delivered", dueMs: undefined };
+    if (delivered) {
+      const again = options.random() < options.duplicate;
+      return { state: "delivered", dueMs: again ? Math.ceil(nowMs + options.initialDelayMs) : undefined };
+    }
+    const dueMs = Math.ceil(nowMs + backoffMs(due.rounds, options));
+    return dueMs > due.expiresMs ? { state: "failed", dueMs: undefined } : { state: "pending", dueMs };
+  }
+}
+
+function isDelivery({ status = 0 }: WebhookAnswer): boolean {
+  return status >= 200 && status <= 299;
+}

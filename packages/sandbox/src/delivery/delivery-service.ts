@@ -1,0 +1,179 @@
+import type Database from "libsql";
+import { messageOf } from "../thrown.ts";
+import { Batcher } from "./batcher.ts";
+import { assertCredentials } from "./credentials.ts";
+import { DeliverySender } from "./delivery-sender.ts";
+import { IdleWaiters } from "./idle-waiters.ts";
+import { createListing } from "./listing.ts";
+import { resolveDeliveryOptions, type ResolvedDeliveryOptions } from "./options.ts";
+import { QueueTables, type DueDelivery } from "./queue-tables.ts";
+import { deliverySchema } from "./schema.ts";
+import { atomically } from "./transaction.ts";
+import type {
+  Delivery,
+  DeliveryFilter,
+  DeliveryService,
+  DeliveryServiceInit,
+  EndpointRegistration,
+  RegisteredEndpoint,
+  ServiceEvent,
+  StartTimer,
+} from "./types.ts";
+import { targetOf } from "./webhook-request.ts";
+
+/** Creates the tables when they are missing; sends nothing before `start`. Throws a TypeError on an option that cannot be used. */
+export function createDeliveryService(init: DeliveryServiceInit): DeliveryService {
+  return new QueuedDeliveryService(init);
+}
+
+const maxTimerMs = 2_147_483_647;
+const pauseAfterErrorMs = 1000;
+
+class QueuedDeliveryService implements DeliveryService {
+  readonly #database: Database.Database;
+  readonly #options: ResolvedDeliveryOptions;
+  readonly #clock: () => number;
+  readonly #startTimer: StartTimer;
+  readonly #tables: QueueTables;
+  readonly #batcher: Batcher;
+  readonly #sender: DeliverySender;
+  readonly #listing: (filter?: DeliveryFilter) => readonly Delivery[];
+  readonly #waiters: IdleWaiters = new IdleWaiters();
+  readonly #underWay = new Map<number, { readonly endpointId: string; readonly ended: Promise<void> }>();
+  #running: AbortController | undefined;
+  #cancelTimer: () => void = () => {};
+
+  constructor(init: DeliveryServiceInit) {
+    const { database, clock = Date.now, speed = 1, ca, options = {}, startTimer = systemTimer } = init;
+    this.#database = database;
+    this.#options = resolveDeliveryOptions(options, speed);
+    this.#clock = clock;
+    this.#startTimer = startTimer;
+    database.exec(deliverySchema);
+    this.#tables = new QueueTables(database);
+    this.#batcher = new Batcher(this.#tables, this.#options, clock);
+    this.#sender = new DeliverySender({ database, tables: this.#tables, options: this.#options, clock, ca });
+    this.#listing = createListing(database);
+  }
+
+  addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
+    assertCredentials(registration);
+    targetOf(registration.url, registration.allowHttp);
+    const id = atomically(this.#database, () => this.#tables.addEndpoint(registration));
+    return { id, url: registration.url };
+  }
+
+  endpoints(): readonly RegisteredEndpoint[] {
+    return this.#tables.endpoints();
+  }
+
+  notify(events: readonly ServiceEvent[]): void {
+    atomically(this.#database, () => this.#batcher.write(events));
+    // By a timer, because the transaction of the caller may not have committed yet.
+    if (this.#running !== undefined) this.#wakeAfter(0);
+  }
+
+  list(filter?: DeliveryFilter): readonly Delivery[] {
+    return this.#listing(filter);
+  }
+
+  start(): void {
+    if (this.#running !== undefined) return;
+    this.#running = new AbortController();
+    this.#wakeAfter(0);
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running;
+    this.#running = undefined;
+    this.#cancelTimer();
+    const ended = Promise.all([...this.#underWay.values()].map((request) => request.ended));
+    const cutOff = setTimeout(() => running?.abort(), this.#options.stopWaitMs);
+    await ended;
+    clearTimeout(cutOff);
+    if (this.#waiters.any) this.#settleWaiters(new Error("the service stopped with webhooks left to send"));
+  }
+
+  idle(): Promise<void> {
+    const idle = this.#waiters.add();
+    this.#settleWaiters();
+    return idle;
+  }
+
+  #wakeAfter(delayMs: number): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#startTimer(() => this.#wake(), Math.min(delayMs, maxTimerMs));
+  }
+
+  #wake(): void {
+    const running = this.#running;
+    if (running === undefined) return;
+    try {
+      const nowMs = this.#clock();
+      this.#formWebhooks(nowMs);
+      for (const { id } of this.#tables.endpoints()) this.#fill(id, nowMs, running.signal);
+      this.#wakeForNext(nowMs);
+      this.#settleWaiters();
+    } catch (error) {
+      this.#pauseAfter(error);
+    }
+  }
+
+  #formWebhooks(nowMs: number): void {
+    const dueMs = this.#batcher.dueMs();
+    if (dueMs !== undefined && dueMs <= nowMs) atomically(this.#database, () => this.#batcher.formAll());
+  }
+
+  #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
+    const { concurrency } = this.#options;
+    let free = concurrency - this.#countUnderWay(endpointId);
+    if (free === 0) return;
+    // Those under way are still due in the database, and there are at most so many of them.
+    for (const due of this.#tables.due(endpointId, nowMs, concurrency)) {
+      if (free === 0) return;
+      if (this.#underWay.has(due.id)) continue;
+      free -= 1;
+      this.#underWay.set(due.id, { endpointId, ended: this.#send(due, signal) });
+    }
+  }
+
+  #countUnderWay(endpointId: string): number {
+    return [...this.#underWay.values()].filter((request) => request.endpointId === endpointId).length;
+  }
+
+  async #send(due: DueDelivery, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#sender.send(due, signal);
+    } catch (error) {
+      this.#underWay.delete(due.id);
+      this.#pauseAfter(error);
+      return;
+    }
+    this.#underWay.delete(due.id);
+    this.#wake();
+  }
+
+  // What is due already waits for a request to end, which wakes by itself.
+  #wakeForNext(nowMs: number): void {
+    const times = [this.#tables.nextDueMs(nowMs), this.#batcher.dueMs()].filter((time) => time !== undefined);
+    this.#cancelTimer();
+    if (times.length > 0) this.#wakeAfter(Math.max(0, Math.ceil(Math.min(...times) - nowMs)));
+  }
+
+  // A locked or full database is no reason to end the process, and none to try without a pause.
+  #pauseAfter(error: unknown): void {
+    process.emitWarning(`webhook deliveries pause: ${messageOf(error)}`, "CountersignWarning");
+    if (this.#running !== undefined) this.#wakeAfter(pauseAfterErrorMs);
+  }
+
+  #settleWaiters(otherwise?: Error): void {
+    if (!this.#waiters.any) return;
+    if (!this.#tables.hasWork()) this.#waiters.resolve();
+    else if (otherwise !== undefined) this.#waiters.reject(otherwise);
+  }
+}
+
+function systemTimer(callback: () => void, delayMs: number): () => void {
+  const timer = setTimeout(callback, delayMs);
+  return () => clearTimeout(timer);
+}

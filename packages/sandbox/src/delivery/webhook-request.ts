@@ -1,0 +1,55 @@
+import { signPayload } from "@countersign/webhook-hmac";
+import { parsePayoutUrl } from "../payout-url.ts";
+import type { OutgoingRequest } from "../send-request.ts";
+import { tamperBody, tamperSignature } from "../tamper.ts";
+import { assertCredentials, type WebhookCredentials } from "./credentials.ts";
+
+/** What is spoilt after signing; with `password`, another one than the configured is sent. */
+export type TamperedWebhookPart = "body" | "signature" | "password";
+
+/** All tampered parts, in the order of the documentation. */
+export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
+
+/** What {@link buildWebhookRequest} makes a signed request from. */
+export interface WebhookRequestOptions extends WebhookCredentials {
+  /** Its path and query are sent exactly as given. */
+  readonly url: string;
+  /** The envelope, sent byte for byte. */
+  readonly body: Buffer;
+  /** Name of the header field with the signature. Default `X-Payload-Signature`. */
+  readonly header?: string | undefined;
+  /** Accept an http URL, for work on one machine. Default false. */
+  readonly allowHttp?: boolean | undefined;
+  /** Default none. */
+  readonly tamper?: TamperedWebhookPart | undefined;
+}
+
+/** Builds the request of one webhook. Throws a TypeError, which shows no credential, on what cannot be sent. */
+export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingRequest {
+  const { url, username, password, secret, body, header = "X-Payload-Signature", tamper } = options;
+  assertCredentials(options);
+  const signature = signPayload(body, secret);
+  return {
+    method: "POST",
+    url,
+    target: targetOf(url, options.allowHttp),
+    headers: {
+      "Content-Type": "application/json",
+      Authorization: basicCredentials(username, tamper === "password" ? `${password}?` : password),
+      [header]: tamper === "signature" ? tamperSignature(`:${signature}:`).slice(1, -1) : signature,
+    },
+    bodyBytes: tamper === "body" ? tamperBody(body) : body,
+  };
+}
+
+/** The path and query of a webhook URL. Throws a TypeError when webhooks cannot go there. */
+export function targetOf(url: string, allowHttp = false): string {
+  const { scheme, target } = parsePayoutUrl(url);
+  if (scheme !== "https" && !allowHttp) throw new TypeError("the URL must be https: webhooks go by TLS only");
+  return target;
+}
+
+// RFC 7617 section 2, as UTF-8.
+function basicCredentials(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`, "utf8").toString("base64")}`;
+}

@@ -1,0 +1,137 @@
+import {
+  request as httpRequest,
+  type Agent,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from "node:http";
+import { request as httpsRequest, type RequestOptions } from "node:https";
+import { isIP } from "node:net";
+import { parsePayoutUrl, type PayoutUrl } from "./payout-url.ts";
+import { PayoutSendError, sendErrorOf } from "./send-error.ts";
+
+/** A request as it goes out; Host and Content-Length are added. */
+export interface OutgoingRequest {
+  readonly method: string;
+  readonly url: string;
+  /** The request target on the wire. */
+  readonly target: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly bodyBytes: Buffer;
+}
+
+/** How a request is sent. */
+export interface SendOptions {
+  /** From the first packet to the last byte of the answer. Default 10 000. */
+  readonly timeoutMs?: number | undefined;
+  /** Local address to send from, for example `127.0.0.2` to come from an address that is not allowed. */
+  readonly localAddress?: string | undefined;
+  /** Issuer certificates in PEM form that an https server is checked against. Default those of Node. */
+  readonly ca?: string | Buffer | undefined;
+  /** Default one connection for each request. */
+  readonly agent?: Agent | undefined;
+  /** Bytes of the answer's body that are kept. Default 65 536. */
+  readonly bodyLimitBytes?: number | undefined;
+}
+
+/** What a rehearsal of failures adds. */
+export interface ExchangeOptions extends SendOptions {
+  /** Cuts the request off. */
+  readonly signal?: AbortSignal | undefined;
+  /** Lose the connection when the answer begins: the receiver has answered, and the sender never learns it. Default false. */
+  readonly dropAnswer?: boolean | undefined;
+}
+
+/** What the platform answered. */
+export interface PayoutAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Decoded as UTF-8; cut at `bodyLimitBytes`. */
+  readonly body: string;
+  readonly bodyTruncated: boolean;
+  readonly durationMs: number;
+}
+
+/** Sends a request exactly as it was built. Resolves with any HTTP answer; rejects with a PayoutSendError when there was none. */
+export function sendRequest(request: OutgoingRequest, options: ExchangeOptions = {}): Promise<PayoutAnswer> {
+  const { timeoutMs = 10_000, bodyLimitBytes = 65_536, dropAnswer = false } = options;
+  const url = parsePayoutUrl(request.url);
+  const origin = `${url.scheme}://${url.authority}`;
+  const startedAt = performance.now();
+  return new Promise((resolve, reject) => {
+    const send = url.scheme === "https" ? httpsRequest : httpRequest;
+    const outgoing = send(connection(request, url, options));
+    const fail = (error: unknown): void => {
+      clearTimeout(timer);
+      reject(sendErrorOf(error, origin));
+    };
+    const timer = setTimeout(() => {
+      fail(new PayoutSendError("timed-out", `${origin} gave no complete answer within ${timeoutMs} ms`));
+      outgoing.destroy();
+    }, timeoutMs);
+    outgoing.on("error", fail);
+    outgoing.on("response", (incoming) => {
+      if (dropAnswer) {
+        fail(new PayoutSendError("connection-lost", `the answer of ${origin} was dropped on purpose`));
+        outgoing.destroy();
+        return;
+      }
+      readCapped(incoming, bodyLimitBytes, (error, read) => {
+        if (error !== undefined) return fail(error);
+        clearTimeout(timer);
+        const durationMs = performance.now() - startedAt;
+        return resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, ...read, durationMs });
+      });
+    });
+    outgoing.end(request.bodyBytes);
+  });
+}
+
+function connection(
+  request: OutgoingRequest,
+  url: PayoutUrl,
+  { agent, ca, localAddress, signal }: ExchangeOptions,
+): RequestOptions {
+  const fields = Object.entries(request.headers);
+  const host = fields.some(([name]) => name.toLowerCase() === "host") ? [] : ["Host", url.authority];
+  return {
+    method: request.method,
+    host: url.hostname,
+    port: url.port,
+    path: request.target,
+    // A flat list is written as it is: Node neither merges nor renames nor adds fields.
+    headers: [...host, ...fields.flat(), "Content-Length", String(request.bodyBytes.length)],
+    agent: agent ?? false,
+    // Spelt out, because NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the default off.
+    rejectUnauthorized: true,
+    ...(ca === undefined ? {} : { ca }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(localAddress === undefined ? {} : { localAddress, family: isIP(localAddress) }),
+  };
+}
+
+type CappedBody = Pick<PayoutAnswer, "body" | "bodyTruncated">;
+
+function readCapped(
+  incoming: IncomingMessage,
+  limitBytes: number,
+  done: (error: Error | undefined, read: CappedBody) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const finish = (error?: Error): void => {
+    const body = Buffer.concat(chunks).subarray(0, limitBytes).toString("utf8");
+    done(error, { body, bodyTruncated: length > limitBytes });
+  };
+  incoming.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length <= limitBytes) return;
+    finish();
+    incoming
+      .removeAllListeners()
+      .on("error", () => {})
+      .destroy();
+  });
+  incoming.on("end", () => finish());
+  incoming.on("error", finish);
+}
