@@ -21,7 +21,9 @@ export function parseWebhookEnvelope(bytes: Uint8Array): WebhookEnvelope {
     if (fault === undefined) events.push(event);
     else invalid.push(invalidEvent(received, index, fault.issues));
   });
-  return { ...envelope, events, invalid };
+  // V8 is slow at adding a member to a copy, so `invalid` stands before it; behind it, it wins over a field of that name.
+  const copy = { invalid, ...envelope };
+  return { ...copy, events, invalid };
 }
 
 interface Issue {

@@ -30,16 +30,14 @@ export const timestampRule =
 
 /** {@link parseTimestamp} that gives undefined where that one throws. */
 export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {
-  if (typeof raw !== "string") return undefined;
-  const match = timestampForm.exec(raw);
-  if (match === null) return undefined;
-  const date = new Date(`${raw.slice(0, 19)}Z`);
-  // "2023-02-29" becomes the first of March, and hour 24 the next day.
-  if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(match[1])) return undefined;
-  const nanoseconds = Number((match[2] ?? "").padEnd(9, "0"));
-  const epochNanoseconds = BigInt(date.getTime()) * 1_000_000n + BigInt(nanoseconds);
-  date.setUTCMilliseconds(Math.floor(nanoseconds / 1_000_000));
-  return new Timestamp(raw, date, epochNanoseconds);
+  if (typeof raw !== "string" || !timestampForm.test(raw)) return undefined;
+  const day = twoDigits(raw, 8);
+  const wholeSeconds = epochMilliseconds(raw, day);
+  const nanoseconds = Number(raw.slice(20, -1).padEnd(9, "0"));
+  const date = new Date(wholeSeconds + Math.floor(nanoseconds / 1_000_000));
+  // The 29th of February 2023 has become the first of March.
+  if (date.getUTCDate() !== day) return undefined;
+  return new Timestamp(raw, date, BigInt(wholeSeconds) * 1_000_000n + BigInt(nanoseconds));
 }
 
 /** Orders by time, whatever the number of fraction digits: -1 when `a` is earlier, 1 when it is later, 0 when they are equal. */
@@ -54,7 +52,21 @@ export function isCalendarDate(text: string): boolean {
 }
 
 // Second 60 is out: no Date and no count of nanoseconds since 1970 can tell a leap second from the second that follows it.
-const timestampForm = /^\d{4}-\d\d-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.(\d{1,9}))?Z$/;
+const timestampForm = /^\d{4}-(?:0[1-9]|1[0-2])-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
+
+const cycleYears = 400;
+const cycleMilliseconds = 146_097 * 86_400_000;
+
+function epochMilliseconds(raw: string, day: number): number {
+  const year = twoDigits(raw, 0) * 100 + twoDigits(raw, 2);
+  const clock = [twoDigits(raw, 11), twoDigits(raw, 14), twoDigits(raw, 17)] as const;
+  // Date.UTC takes the years 0 to 99 for 1900 to 1999, so it gets the same day of the next cycle of the calendar.
+  return Date.UTC(year + cycleYears, twoDigits(raw, 5) - 1, day, ...clock) - cycleMilliseconds;
+}
+
+function twoDigits(text: string, index: number): number {
+  return (text.charCodeAt(index) - 48) * 10 + text.charCodeAt(index + 1) - 48;
+}
 
 class Timestamp implements WebhookTimestamp {
   readonly raw: string;
