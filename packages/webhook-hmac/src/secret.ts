@@ -5,9 +5,9 @@ import { optionError } from "@countersign/guard";
 export type SecretEncoding = "utf8" | "base64" | "hex";
 
 const expectations: Readonly<Record<SecretEncoding, string>> = {
-  utf8: "a non-empty string",
-  base64: "non-empty base64 with padding",
-  hex: "a non-empty string of pairs of hexadecimal digits",
+  utf8: "a string that is not blank",
+  base64: "base64 with padding of a key that is not all zeros",
+  hex: "pairs of hexadecimal digits that are not all zeros",
 };
 
 /** Whether `value` is an encoding that {@link importSecret} knows. */
@@ -16,8 +16,8 @@ export function isSecretEncoding(value: unknown): value is SecretEncoding {
 }
 
 /**
- * The key that a secret stands for. Throws a TypeError for an empty or blank one and for text that is not of the encoding; the
- * message holds nothing of it.
+ * The key that a secret stands for. Throws a TypeError for an empty or blank one, for one of zero bytes, and for text that is not
+ * of the encoding; the message holds nothing of it.
  */
 export function importSecret(
   secret: unknown,
@@ -25,7 +25,10 @@ export function importSecret(
   { factory, option }: { readonly factory: string; readonly option: string },
 ): KeyObject {
   const bytes = typeof secret === "string" && secret.trim() !== "" ? decode(secret, encoding) : undefined;
-  if (bytes === undefined) throw optionError(factory, option, expectations[encoding], secret);
+  // RFC 2104 section 2 pads a key with zeros: of zeros alone it is the empty key.
+  if (bytes === undefined || bytes.every((byte) => byte === 0)) {
+    throw optionError(factory, option, expectations[encoding], secret);
+  }
   return createSecretKey(bytes);
 }
 

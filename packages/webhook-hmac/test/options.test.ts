@@ -1,0 +1,70 @@
+import { describe, expect, test } from "@jest/globals";
+import { webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
+
+const secret = "test-secret";
+
+describe("webhookHmac as built", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["no options", undefined, /options must be an object/],
+    ["no secret at all", {}, /give exactly one of secret and secrets/],
+    ["an unset variable", { secret: undefined }, /give exactly one of secret and secrets/],
+    ["both forms", { secret, secrets: [secret] }, /give exactly one of secret and secrets/],
+    ["an unknown option", { secret, encoding: "hex" }, /unknown option encoding;/],
+    ["an empty secret", { secret: "" }, /option secret must be .* an empty string/],
+    ["a blank secret", { secret: " \n" }, /option secret must be/],
+    ["null for the secret", { secret: null }, /option secret must be/],
+    ["bytes for the secret", { secret: Buffer.from(secret) }, /option secret must be/],
+    ["a lone surrogate in the secret", { secret: "test-secret\ud83c" }, /option secret must be/],
+    ["no base64", { secret: "test-secret", secretEncoding: "base64" }, /option secret must be .*base64/],
+    ["base64 without padding", { secret: "dGVzdC1zZWNyZXQ", secretEncoding: "base64" }, /option secret must/],
+    ["base64url", { secret: "_-8=", secretEncoding: "base64" }, /option secret must be/],
+    ["base64 with a line feed", { secret: "dGVzdA==\n", secretEncoding: "base64" }, /option secret must be/],
+    ["no hex", { secret: "test-secret", secretEncoding: "hex" }, /option secret must be .*hexadecimal/],
+    ["half a byte of hex", { secret: "abc", secretEncoding: "hex" }, /option secret must be/],
+    ["hex with a prefix", { secret: "0xab", secretEncoding: "hex" }, /option secret must be/],
+    ["an empty secret in hex", { secret: "", secretEncoding: "hex" }, /option secret must be/],
+    ["zero bytes, which make the empty key", { secret: "\0\0" }, /option secret must be/],
+    ["zero bytes in hex", { secret: "0000", secretEncoding: "hex" }, /option secret must be .*zeros/],
+    ["zero bytes in base64", { secret: "AAAA", secretEncoding: "base64" }, /option secret must be .*zeros/],
+    ["an empty list", { secrets: [] }, /option secrets must be .* an empty array/],
+    ["one text for the list", { secrets: secret }, /option secrets must be/],
+    ["an empty secret in the list", { secrets: [secret, ""] }, /option secrets\[1\] must be/],
+    // oxlint-disable-next-line no-sparse-arrays -- what a careless edit leaves behind
+    ["a hole in the list", { secrets: [secret, , "other"] }, /option secrets\[1\] must be/],
+    ["one secret twice", { secrets: [secret, "other", secret] }, /twice/],
+    ["one secret in two cases of hex", { secrets: ["ab", "AB"], secretEncoding: "hex" }, /twice/],
+    ["an empty header", { secret, header: "" }, /option header must be/],
+    ["a colon in the header", { secret, header: "X-Signature:" }, /option header must be/],
+    ["a number for the header", { secret, header: 1 }, /option header must be/],
+    ["an unknown secret encoding", { secret, secretEncoding: "latin1" }, /option secretEncoding must be/],
+    [
+      "a name that every object has",
+      { secret, secretEncoding: "constructor" },
+      /option secretEncoding must be/,
+    ],
+    ["no signature encodings", { secret, signatureEncodings: [] }, /option signatureEncodings must be/],
+    [
+      "an unknown signature encoding",
+      { secret, signatureEncodings: ["base64url"] },
+      /signatureEncodings must/,
+    ],
+    ["an encoding twice", { secret, signatureEncodings: ["hex", "hex"] }, /signatureEncodings must be/],
+    ["one encoding without a list", { secret, signatureEncodings: "hex" }, /signatureEncodings must be/],
+    ["a limit in words", { secret, limit: "unlimited" }, /option limit must be/],
+    ["a limit of nothing", { secret, limit: 0 }, /option limit must be/],
+    ["a time-out without a function", { secret, timeoutMs: 5 }, /timeoutMs has a meaning/],
+    ["a time-out of nothing", { secrets: () => [secret], timeoutMs: 0 }, /option timeoutMs must be/],
+    ["a status that is a success", { secret, status: 204 }, /option status must be/],
+    ["a status of ours", { secret, status: 503 }, /option status must be/],
+  ])("throws on %s", (_name, options, message) => {
+    const build = (): unknown => webhookHmac(options as WebhookHmacOptions);
+    expect(build).toThrow(TypeError);
+    expect(build).toThrow(/^webhookHmac: /);
+    expect(build).toThrow(message);
+    expect(build).not.toThrow(/test-secret|dGVzd/);
+  });
+
+  test("returns a middleware that stack traces name", () => {
+    expect(webhookHmac({ secret }).name).toBe("webhookHmacMiddleware");
+  });
+});
