@@ -1,0 +1,81 @@
+import { closeSync, openSync } from "node:fs";
+import path from "node:path";
+import Database from "libsql";
+import { atomically } from "../delivery/transaction.ts";
+import { codeOf, messageOf } from "../thrown.ts";
+
+/** The database cannot be used; the message is one line and says why. */
+export class SandboxDatabaseError extends Error {
+  override readonly name: string = "SandboxDatabaseError";
+}
+
+// Marks the file (https://www.sqlite.org/fileformat.html, offset 68), so that no other program's database is written into.
+const applicationId = 0x43_53_62_78;
+const busyTimeoutMs = 2_000;
+
+/**
+ * Opens the service's database, a file that is created when missing or `:memory:`, for this connection alone: two services on
+ * one file would send everything twice. Throws a SandboxDatabaseError.
+ */
+export function openDatabase(file: string): Database.Database {
+  try {
+    return open(file === ":memory:" ? file : preparedFile(file));
+  } catch (error) {
+    throw new SandboxDatabaseError(`the database ${JSON.stringify(file)} ${reasonOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+function open(file: string): Database.Database {
+  const database = new Database(file);
+  try {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    database.exec("PRAGMA locking_mode = EXCLUSIVE");
+    database.exec("PRAGMA journal_mode = WAL");
+    // The first write takes the lock, which is then held until the connection closes.
+    atomically(database, () => claim(database));
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function claim(database: Database.Database): void {
+  const [id] = database.prepare("PRAGMA application_id").pluck().all();
+  if (id !== applicationId) {
+    const [tables] = database.prepare("SELECT count(*) FROM sqlite_schema").pluck().all();
+    if (id !== 0 || tables !== 0) throw new SandboxDatabaseError("belongs to another program");
+  }
+  database.exec(`PRAGMA application_id = ${applicationId}`);
+}
+
+// The file will hold the credentials of webhook endpoints, so its owner alone can read it. Absolute, as libsql takes what
+// looks like a URL for the address of a server.
+function preparedFile(file: string): string {
+  const absolute = path.resolve(file);
+  try {
+    closeSync(openSync(absolute, "ax", 0o600));
+  } catch (error) {
+    // Opening a file that exists and closing it again would drop the locks that this process has on it.
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
+  return absolute;
+}
+
+const reasons: ReadonlyMap<string, string> = new Map([
+  ["SQLITE_BUSY", "is in use by another sandbox"],
+  ["SQLITE_NOTADB", "is no SQLite database"],
+  ["ENOENT", "cannot be created: its folder does not exist"],
+]);
+
+function reasonOf(error: unknown): string {
+  if (error instanceof SandboxDatabaseError) return error.message;
+  const code = codeOf(error);
+  return reasons.get(code) ?? `cannot be opened (${code === "no code" ? oneLine(messageOf(error)) : code})`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ");
+}

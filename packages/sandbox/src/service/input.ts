@@ -1,0 +1,117 @@
+import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
+import { z } from "zod";
+import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+/** What a payment request is made from. */
+export interface NewPaymentRequest {
+  /** 1 to 256 characters without control characters. Default a random UUID. */
+  readonly payment_request_id?: string | undefined;
+  /** `YYYY-MM-DD`, a day of the calendar. */
+  readonly due_date: string;
+}
+
+// Control characters and lone surrogates would not come out of the database, or through a URL, as they went in.
+const identifier = z
+  .string()
+  .regex(/^[^\p{Cc}\p{Cs}]{1,256}$/u, "must be 1 to 256 characters without control characters");
+
+const statusChange = z.strictObject({
+  status: z.enum(["PENDING", "ACTIVE", "INACTIVE", "REJECTED", "SUSPENDED"]),
+});
+
+const newPaymentRequest = z.strictObject({
+  payment_request_id: identifier.optional(),
+  due_date: z.iso.date("must be YYYY-MM-DD, a day of the calendar"),
+});
+
+const registration = z.strictObject({
+  url: z.string(),
+  auth_username: z.string(),
+  auth_password: z.string(),
+  signature_secret: z.string(),
+});
+
+const rawEvent = z.strictObject({
+  event_id: identifier.optional(),
+  type: identifier,
+  data: z.record(z.string(), z.unknown()),
+  timestamp: z.string().optional(),
+});
+
+const severalEvents = z.strictObject({ events: z.array(rawEvent).min(1).max(10_000) });
+
+const deliveryFilter = z.strictObject({
+  state: z.enum(["pending", "delivered", "failed"]).optional(),
+  event_id: identifier.optional(),
+  limit: z
+    .string()
+    .regex(/^[1-9]\d{0,3}$/, "must be an integer from 1 to 9999")
+    .optional(),
+});
+
+const confirmation = z.record(z.string(), z.unknown());
+
+/** The id of a buyer, seller or payment request. Throws a SandboxError, like everything here. */
+export function identifierOf(id: unknown): string {
+  return parse(identifier, id, "id");
+}
+
+/** Reads `{ status }`. */
+export function statusOf(body: unknown): PartyStatus {
+  return parse(statusChange, body).status;
+}
+
+/** Reads `{ payment_request_id?, due_date }`. */
+export function newPaymentRequestOf(body: unknown): NewPaymentRequest {
+  return parse(newPaymentRequest, body);
+}
+
+/** Reads the body of the spec's "Create webhook endpoint". */
+export function registrationOf(body: unknown): EndpointRegistration {
+  const { url, auth_username, auth_password, signature_secret } = parse(registration, body);
+  return { url, username: auth_username, password: auth_password, secret: signature_secret };
+}
+
+/** Reads one event, `{ type, data, event_id?, timestamp? }`, or several as `{ events: [...] }`. */
+export function eventsOf(body: unknown): readonly ServiceEvent[] {
+  const several = typeof body === "object" && body !== null && "events" in body;
+  return several
+    ? parse(severalEvents, body).events.map(serviceEvent)
+    : [serviceEvent(parse(rawEvent, body))];
+}
+
+/** Reads the query `state`, `event_id`, `limit`. */
+export function deliveryFilterOf(query: unknown): DeliveryFilter {
+  const { state, event_id: eventId, limit } = parse(deliveryFilter, query);
+  return { state, eventId, limit: limit === undefined ? undefined : Number(limit) };
+}
+
+/** Reads a payout confirmation; the spec does not show its fields. */
+export function confirmationOf(body: unknown): Readonly<Record<string, unknown>> {
+  return parse(confirmation, body);
+}
+
+function serviceEvent({ timestamp, ...event }: z.infer<typeof rawEvent>): ServiceEvent {
+  return timestamp === undefined ? event : { ...event, epochNanoseconds: epochNanosecondsOf(timestamp) };
+}
+
+function epochNanosecondsOf(timestamp: string): bigint {
+  try {
+    return parseTimestamp(timestamp).epochNanoseconds;
+  } catch (error) {
+    throw new SandboxError("invalid-request", "timestamp: must be YYYY-MM-DDThh:mm:ss.fffffffffZ", {
+      cause: error,
+    });
+  }
+}
+
+// Messages of zod name what was expected and never what was received, which can be a secret.
+function parse<T>(schema: z.ZodType<T>, value: unknown, name?: string): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const place = [name ?? [], issue?.path ?? []].flat().join(".");
+  const message = issue?.message ?? "is not valid";
+  throw new SandboxError("invalid-request", place === "" ? message : `${place}: ${message}`);
+}

@@ -1,0 +1,16 @@
+import { json, type RequestHandler } from "express";
+import { SandboxError } from "./sandbox-error.ts";
+
+const readJson = json({ limit: 1_048_576, inflate: false });
+
+/** Reads a JSON body of up to 1 MiB into `req.body`; any other media type is refused. */
+export const jsonBody: readonly RequestHandler[] = [
+  (req, _res, next) => {
+    if (req.is("application/json") === false) {
+      next(new SandboxError("media-type-unsupported", "send application/json"));
+    } else {
+      next();
+    }
+  },
+  readJson,
+];

@@ -1,0 +1,52 @@
+import type Database from "libsql";
+
+/** A payment request as Get Payment Request shows it; the spec names these two states. */
+export interface PaymentRequest {
+  readonly payment_request_id: string;
+  readonly status: "PENDING_REPAYMENT" | "CLOSED";
+  /** `YYYY-MM-DD`. */
+  readonly due_date: string;
+}
+
+/** Every payment request that the service knows. */
+export interface PaymentRequests {
+  find(id: string): PaymentRequest | undefined;
+  /** False when there is one of this id already. */
+  insert(request: PaymentRequest): boolean;
+  close(id: string): void;
+}
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS payment_requests (
+    payment_request_id TEXT NOT NULL PRIMARY KEY,
+    status             TEXT NOT NULL CHECK (status IN ('PENDING_REPAYMENT', 'CLOSED')),
+    due_date           TEXT NOT NULL
+  ) STRICT;
+`;
+
+/** Creates the table when it is missing. */
+export function createPaymentRequests(database: Database.Database): PaymentRequests {
+  database.exec(schema);
+  const select = database.prepare(
+    "SELECT payment_request_id, status, due_date FROM payment_requests WHERE payment_request_id = ?",
+  );
+  const insert = database.prepare(`
+    INSERT INTO payment_requests (payment_request_id, status, due_date) VALUES (?, ?, ?)
+    ON CONFLICT (payment_request_id) DO NOTHING`);
+  const close = database.prepare(
+    "UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = ?",
+  );
+  return {
+    find(id) {
+      const row = select.get(id) as PaymentRequest | undefined;
+      // The driver adds a member of its own to the row.
+      return row && { payment_request_id: id, status: row.status, due_date: row.due_date };
+    },
+    insert({ payment_request_id, status, due_date }) {
+      return insert.run(payment_request_id, status, due_date).changes === 1;
+    },
+    close(id) {
+      close.run(id);
+    },
+  };
+}

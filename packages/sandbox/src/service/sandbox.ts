@@ -1,0 +1,101 @@
+import type { PartyStatus } from "@countersign/webhooks";
+import type Database from "libsql";
+import { createDeliveryService } from "../delivery/delivery-service.ts";
+import type { DeliveryService } from "../delivery/types.ts";
+import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
+import { openDatabase } from "./database.ts";
+import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
+import { listen, type Listening } from "./listen.ts";
+import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
+import type { PaymentRequest } from "./payment-requests.ts";
+import { createServiceApp } from "./service-app.ts";
+import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChange } from "./simulation.ts";
+
+/** The lending service as it runs. What its methods refuse is a SandboxError, as over HTTP. */
+export interface Sandbox {
+  /** Where it listens, without a slash at the end. */
+  readonly url: string;
+  readonly deliveries: DeliveryService;
+  /** An unknown buyer is created as PENDING first. Refuses the status that the buyer has. */
+  changeBuyerStatus(id: string, status: PartyStatus): StatusChange;
+  /** As for buyers. */
+  changeSellerStatus(id: string, status: PartyStatus): StatusChange;
+  buyerStatus(id: string): PartyStatus;
+  sellerStatus(id: string): PartyStatus;
+  createPaymentRequest(request: NewPaymentRequest): PaymentRequest;
+  paymentRequest(id: string): PaymentRequest;
+  /** The buyer repays in full. Refuses a payment request that is CLOSED. */
+  repay(id: string): NotifiedPaymentRequest;
+  /** Refuses a payment request that is CLOSED. */
+  remind(id: string): Reminder;
+  /** The payout confirmations received, oldest first. */
+  confirmations(): readonly Confirmation[];
+  /** Ends when requests under way are answered and the database is closed. Webhooks left to send stay in the file. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the lending service on a loopback address: its API, the simulation and the deliveries. Rejects with a TypeError on an
+ * option, a SandboxDatabaseError, or the error of node:net when the port cannot be had.
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const resolved = resolveSandboxOptions(options);
+  const database = openDatabase(resolved.database);
+  try {
+    const parts = createParts(database, resolved);
+    const app = createServiceApp(resolved.apiKey, { ...parts, allowHttp: resolved.allowHttp });
+    const listening = await listen(app, resolved.host, resolved.port);
+    parts.deliveries.start();
+    return sandboxOf(parts, listening, database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly deliveries: DeliveryService;
+  readonly simulation: Simulation;
+  readonly confirmations: Confirmations;
+}
+
+function createParts(
+  database: Database.Database,
+  { clock, speed, ca, delivery }: ResolvedSandboxOptions,
+): Parts {
+  const deliveries = createDeliveryService({ database, clock, speed, ca, options: delivery });
+  return {
+    deliveries,
+    simulation: new Simulation({ database, deliveries, clock }),
+    confirmations: createConfirmations(database, clock),
+  };
+}
+
+function sandboxOf(
+  { deliveries, simulation, confirmations }: Parts,
+  listening: Listening,
+  database: Database.Database,
+): Sandbox {
+  let closed: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    await listening.close();
+    await deliveries.stop();
+    database.close();
+  };
+  return {
+    url: listening.url,
+    deliveries,
+    changeBuyerStatus: (id, status) =>
+      simulation.changeStatus("buyer", identifierOf(id), statusOf({ status })),
+    changeSellerStatus: (id, status) =>
+      simulation.changeStatus("seller", identifierOf(id), statusOf({ status })),
+    buyerStatus: (id) => simulation.status("buyer", identifierOf(id)),
+    sellerStatus: (id) => simulation.status("seller", identifierOf(id)),
+    createPaymentRequest: (request) => simulation.createPaymentRequest(newPaymentRequestOf(request)),
+    paymentRequest: (id) => simulation.paymentRequest(identifierOf(id)),
+    repay: (id) => simulation.repay(identifierOf(id)),
+    remind: (id) => simulation.remind(identifierOf(id)),
+    confirmations: () => confirmations.list(),
+    close: () => (closed ??= close()),
+  };
+}
