@@ -27,3 +27,20 @@ export {
   type PayoutVariant,
 } from "./payout-plan.ts";
 export { explainStatus, matchesStatus, type StatusPattern } from "./status.ts";
+export { createDeliveryService } from "./delivery/delivery-service.ts";
+export { createEnvelope, type EnvelopeInit } from "./delivery/envelope.ts";
+export { sendWebhook, type WebhookAnswer, type WebhookOptions } from "./delivery/send-webhook.ts";
+export { formatTimestamp } from "./delivery/timestamp.ts";
+export type {
+  Delivery,
+  DeliveryAttempt,
+  DeliveryFilter,
+  DeliveryOptions,
+  DeliveryService,
+  DeliveryServiceInit,
+  DeliveryState,
+  EndpointRegistration,
+  RegisteredEndpoint,
+  ServiceEvent,
+  StartTimer,
+} from "./delivery/types.ts";

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { UsageError } from "./command-io.ts";
 import { importPrivateKey } from "./key-pair.ts";
 import { createPayoutInstruction } from "./payout-instruction.ts";
+import { parseStatusPatterns, type StatusPattern } from "./status.ts";
 import { codeOf, messageOf } from "./thrown.ts";
 
 /** The flags of `countersign payout` that make up the body. */
@@ -50,7 +51,7 @@ export function readCertificates(file: string): Buffer {
 }
 
 /** The bytes of a file that an option names. Throws a UsageError. */
-function readNamedFile(option: string, file: string): Buffer {
+export function readNamedFile(option: string, file: string): Buffer {
   try {
     return readFileSync(file);
   } catch (error) {
@@ -75,6 +76,13 @@ export function parseInteger(
   if (!(value >= min && value <= max))
     throw new UsageError(`${option}: expected an integer from ${min} to ${max}`);
   return value;
+}
+
+/** Reads the statuses of `--expect`. Throws a UsageError. */
+export function parseExpectedStatuses(text: string): readonly StatusPattern[] {
+  const patterns = parseStatusPatterns(text);
+  if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");
+  return patterns;
 }
 
 function readJsonFile(file: string): Buffer {

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { createPaint, type Paint } from "./paint.ts";
 import type { PayoutOutcome, PayoutReport } from "./payout-plan.ts";
 import { explainStatus, type StatusPattern } from "./status.ts";
 
@@ -6,7 +7,7 @@ const shownBodyLength = 2000;
 
 /** A report for people. */
 export function formatReport(report: PayoutReport, colours: boolean): string {
-  const paint = colours ? painted : plain;
+  const paint = createPaint(colours);
   const lines = report.outcomes.flatMap((outcome) => outcomeLines(outcome, paint));
   const summary = report.asExpected
     ? paint("green", "as expected")
@@ -92,17 +93,4 @@ function formatTime(seconds: number): string {
 
 function formatExpected(expected: readonly StatusPattern[]): string {
   return expected.join(" or ");
-}
-
-type Colour = "green" | "red" | "bold";
-type Paint = (colour: Colour, text: string) => string;
-
-const colourCodes: Readonly<Record<Colour, number>> = { green: 32, red: 31, bold: 1 };
-
-function painted(colour: Colour, text: string): string {
-  return `\u001B[${colourCodes[colour]}m${text}\u001B[0m`;
-}
-
-function plain(_colour: Colour, text: string): string {
-  return text;
 }

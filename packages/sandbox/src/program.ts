@@ -3,10 +3,11 @@ import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { payoutCommand } from "./commands/payout.ts";
+import { webhookCommand } from "./commands/webhook.ts";
 import { KeyFileError } from "./key-files.ts";
 import { messageOf } from "./thrown.ts";
 
-const commands = [keygenCommand, payoutCommand];
+const commands = [keygenCommand, payoutCommand, webhookCommand];
 
 /** Runs the `countersign` command line and returns its exit code. Never throws. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -25,7 +26,7 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command("countersign")
     .description(
-      "plays the lending service towards a platform: makes keys, signs and sends payout instructions",
+      "plays the lending service towards a platform: makes keys, sends signed payout instructions and webhooks",
     )
     .version(packageVersion())
     .addHelpText("after", "\nExample:\n  countersign keygen --keyid test && countersign payout --help\n");

@@ -2,6 +2,7 @@ import { Command, Option } from "commander";
 import { isIP } from "node:net";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import {
+  parseExpectedStatuses,
   parseHeader,
   parseInteger,
   readBody,
@@ -12,7 +13,6 @@ import {
 import { planPayout, runPayoutPlan, type PayoutPlan, type PayoutVariant } from "../payout-plan.ts";
 import { formatReport, reportToJson } from "../payout-report.ts";
 import type { SendOptions } from "../send-request.ts";
-import { parseStatusPatterns, type StatusPattern } from "../status.ts";
 import { messageOf } from "../thrown.ts";
 import { tamperedParts, type TamperedPart } from "../tamper.ts";
 
@@ -137,7 +137,7 @@ function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
     flags.concurrent === undefined
       ? undefined
       : parseInteger("--concurrent", flags.concurrent, { min: 2, max: 500 });
-  const expect = flags.expect === undefined ? undefined : parseExpect(flags.expect);
+  const expect = flags.expect === undefined ? undefined : parseExpectedStatuses(flags.expect);
   try {
     return planPayout({ variant: variantOf(flags), request, expect, count, clock });
   } catch (error) {
@@ -169,10 +169,4 @@ function sendOptionsOf({ timeout, ca, localAddress }: PayoutFlags): SendOptions 
     ca: ca === undefined ? undefined : readCertificates(ca),
     localAddress,
   };
-}
-
-function parseExpect(text: string): readonly StatusPattern[] {
-  const patterns = parseStatusPatterns(text);
-  if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");
-  return patterns;
 }

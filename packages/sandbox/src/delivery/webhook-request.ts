@@ -45,7 +45,8 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
 /** The path and query of a webhook URL. Throws a TypeError when webhooks cannot go there. */
 export function targetOf(url: string, allowHttp = false): string {
   const { scheme, target } = parsePayoutUrl(url);
-  if (scheme !== "https" && !allowHttp) throw new TypeError("the URL must be https: webhooks go by TLS only");
+  if (scheme !== "https" && !allowHttp)
+    throw new TypeError("the URL must be https, unless http is allowed explicitly");
   return target;
 }
 
