@@ -1,22 +1,18 @@
 import type { GuardRequest, GuardResponse } from "@countersign/guard";
-import type { Heartbeats } from "./lease.ts";
+import type { IdempotencyKeys } from "./idempotency-keys.ts";
+import type { KeyAttempt } from "./key-attempt.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { Retries } from "./retries.ts";
 import type { Waiters } from "./waiters.ts";
 
 /** One request that wants to own a key. */
-export interface Attempt {
+export interface Attempt extends KeyAttempt {
   readonly req: GuardRequest;
   readonly res: GuardResponse;
-  readonly key: string;
-  readonly fingerprint: string;
-  readonly token: string;
 }
 
 /** What all attempts at one guard share. */
 export interface GuardState {
   readonly options: ResolvedOptions;
-  readonly heartbeats: Heartbeats;
-  readonly retries: Retries;
+  readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
 }

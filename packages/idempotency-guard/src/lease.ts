@@ -1,8 +1,8 @@
 import { isPromiseLike } from "@countersign/guard";
-import type { Attempt } from "./attempt.ts";
 import { callStore } from "./call-store.ts";
+import type { KeyAttempt } from "./key-attempt.ts";
+import type { ResolvedKeyOptions } from "./key-options.ts";
 import { alarm } from "./notices.ts";
-import type { ResolvedOptions } from "./options.ts";
 import { idempotencyLost } from "./refusals.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
@@ -11,17 +11,18 @@ import type { Awaitable, IdempotencyOwnership } from "./store.ts";
  * another attempt has the key, or may have it. All times are this process's monotonic clock, used only for its own pace.
  */
 export class Lease {
-  readonly #attempt: Attempt;
-  readonly #options: ResolvedOptions;
+  readonly #attempt: KeyAttempt;
+  readonly #options: ResolvedKeyOptions;
   readonly #claimedAtMs: number;
   #renewedAtMs: number;
   #beating = false;
   #phase: "running" | "settling" | "ended" = "running";
   #lost = false;
+  #abortReason: Error | undefined;
   #controller: AbortController | undefined;
 
   /** `claimedAtMs` is taken before the claim was sent: the store's lease ends no earlier than this one. */
-  constructor(attempt: Attempt, options: ResolvedOptions, claimedAtMs: number) {
+  constructor(attempt: KeyAttempt, options: ResolvedKeyOptions, claimedAtMs: number) {
     this.#attempt = attempt;
     this.#options = options;
     this.#claimedAtMs = claimedAtMs;
@@ -32,7 +33,7 @@ export class Lease {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#lost) this.#controller.abort(idempotencyLost(this.#options.retryAfterSeconds));
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;
   }
@@ -41,7 +42,13 @@ export class Lease {
     return this.#phase === "ended";
   }
 
-  /** The response has ended: a `lost` from now on may be the echo of our own complete or release. */
+  /** Aborts the signal, for the first reason that comes. */
+  abort(reason: Error): void {
+    this.#abortReason ??= reason;
+    this.#controller?.abort(this.#abortReason);
+  }
+
+  /** The handler has ended: a `lost` from now on may be the echo of our own complete or release. */
   settle(): void {
     if (this.#phase === "running") this.#phase = "settling";
   }
@@ -104,12 +111,12 @@ export class Lease {
     if (this.#lost) return;
     this.#lost = true;
     const { key, req } = this.#attempt;
-    alarm({ code, key, message, req, error });
-    this.#controller?.abort(idempotencyLost(this.#options.retryAfterSeconds));
+    alarm(this.#options.factory, { code, key, message, req, error });
+    this.abort(idempotencyLost(this.#options.retryAfterSeconds));
   }
 }
 
-/** One timer for all leases of a guard: a request that ends soon costs no timer of its own. */
+/** One timer for all leases of an owner: a run that ends soon costs no timer of its own. */
 export class Heartbeats {
   readonly #leases = new Set<Lease>();
   readonly #everyMs: number;

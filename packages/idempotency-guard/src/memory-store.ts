@@ -68,6 +68,7 @@ interface DoneEntry {
 
 /** The store that {@link memoryIdempotencyStore} makes: every answer is there at once. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
+  readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;
   /** Runs and held keys: never evicted. */
@@ -79,6 +80,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   #closed = false;
 
   constructor({ max, retentionMs, now }: { max: number; retentionMs: number; now: () => number }) {
+    this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
     // lru-cache takes a start of 0 for "no time to live", and without a resolution of 0 it would cache the time in a timer.

@@ -7,19 +7,19 @@ import {
   type Middleware,
   type RequestFact,
 } from "@countersign/guard";
+import type { KeyRefusal } from "./acquire.ts";
 import type { Attempt, GuardState } from "./attempt.ts";
-import { abandonClaim, claim } from "./claim.ts";
 import { checkFingerprint } from "./fingerprint.ts";
 import { holdResponse } from "./held-response.ts";
 import { checkIdempotencyKey } from "./idempotency-key.ts";
-import { Heartbeats, Lease } from "./lease.ts";
+import { IdempotencyKeys } from "./idempotency-keys.ts";
 import { alarm } from "./notices.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
-import { alreadyProcessed, clientLeft, held, inFlight, storeUnavailable } from "./refusals.ts";
-import { AttemptHandle, type Intent, type RequestIdempotency } from "./request-idempotency.ts";
-import { Retries } from "./retries.ts";
+import type { OwnedKey } from "./owned-key.ts";
+import { alreadyProcessed, clientLeft, held, inFlight } from "./refusals.ts";
+import { AttemptHandle, type RequestIdempotency } from "./request-idempotency.ts";
 import { Run } from "./run.ts";
-import type { Awaitable, IdempotencyClaimResult } from "./store.ts";
+import type { Awaitable } from "./store.ts";
 import { Waiters } from "./waiters.ts";
 
 const admitted: RequestFact<RequestIdempotency> = createRequestFact();
@@ -31,12 +31,9 @@ const admitted: RequestFact<RequestIdempotency> = createRequestFact();
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): Middleware {
   const resolved = resolveOptions(options);
-  const state: GuardState = {
-    options: resolved,
-    heartbeats: new Heartbeats(resolved.leaseMs),
-    retries: new Retries(),
-    waiters: new Waiters(resolved),
-  };
+  const waiters = new Waiters(resolved);
+  const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
+  const state: GuardState = { options: resolved, keys, waiters };
   return guard(factory, (req, res) => {
     if (admitted.get(req) !== undefined) throw mountedTwice();
     const key = checkIdempotencyKey(resolved.key(req));
@@ -56,36 +53,30 @@ async function enterLater(
 
 /** Claims the key and goes by the answer. `waitUntilMs` is set from the first wait on. */
 function enter(state: GuardState, attempt: Attempt, waitUntilMs?: number): Awaitable<void> {
-  const claimedAtMs = performance.now();
-  const answer = claim(state, attempt);
-  return isPromiseLike(answer)
-    ? admitLater(state, attempt, answer, { claimedAtMs, waitUntilMs })
-    : admit(state, attempt, answer, { claimedAtMs, waitUntilMs });
-}
-
-interface Times {
-  readonly claimedAtMs: number;
-  readonly waitUntilMs: number | undefined;
+  const acquired = state.keys.acquire(attempt);
+  return isPromiseLike(acquired)
+    ? admitLater(state, attempt, acquired, waitUntilMs)
+    : admit(state, attempt, acquired, waitUntilMs);
 }
 
 async function admitLater(
   state: GuardState,
   attempt: Attempt,
-  answer: Promise<IdempotencyClaimResult>,
-  times: Times,
+  acquired: Promise<OwnedKey | KeyRefusal>,
+  waitUntilMs: number | undefined,
 ): Promise<void> {
-  await admit(state, attempt, await answer, times);
+  await admit(state, attempt, await acquired, waitUntilMs);
 }
 
 function admit(
   state: GuardState,
   attempt: Attempt,
-  result: IdempotencyClaimResult,
-  { claimedAtMs, waitUntilMs }: Times,
+  result: OwnedKey | KeyRefusal,
+  waitUntilMs: number | undefined,
 ): Awaitable<void> {
   switch (result.status) {
     case "acquired":
-      own(state, attempt, claimedAtMs, result.fence);
+      own(attempt, result);
       return;
     case "done":
       throw alreadyProcessed(attempt, result.fingerprint, state.options);
@@ -93,8 +84,6 @@ function admit(
       throw held(attempt, result, state.options);
     case "in-flight":
       return wait(state, attempt, waitUntilMs ?? performance.now() + state.options.waitMs);
-    default:
-      throw storeUnavailable(new TypeError("the store gave no known answer to a claim"), state.options);
   }
 }
 
@@ -108,24 +97,16 @@ async function wait(state: GuardState, attempt: Attempt, waitUntilMs: number): P
   else throw alreadyProcessed(attempt, outcome.fingerprint, state.options);
 }
 
-function own(state: GuardState, attempt: Attempt, claimedAtMs: number, fence: number): void {
-  const { options, heartbeats } = state;
-  // A process that slept between the claim and this line may have been replaced as the owner.
-  if (performance.now() - claimedAtMs >= options.leaseMs) {
-    abandonClaim(state, attempt, undefined);
-    throw storeUnavailable(new Error("the lease ended before the handler could begin"), options);
-  }
+function own(attempt: Attempt, owned: OwnedKey): void {
   const { req, res, key } = attempt;
-  const lease = new Lease(attempt, options, claimedAtMs);
-  const intent: Intent = { inTransaction: false, holdReason: undefined, responseEnded: false };
-  const run = new Run(state, attempt, lease, intent);
+  const run = new Run(attempt, owned);
   const unsendable = (error: unknown): void => {
-    alarm({ code: "answer-unsendable", key, message: "has an answer that could not be sent", req, error });
+    const message = "has an answer that could not be sent";
+    alarm(factory, { code: "answer-unsendable", key, message, req, error });
   };
-  const handle = new AttemptHandle(attempt, fence, { lease, intent, options });
+  const handle = new AttemptHandle(attempt, run);
   admitted.set(req, handle);
   req.idempotency = handle;
-  heartbeats.add(lease);
   holdResponse(res, (status) => run.settle(status), unsendable);
 }
 

@@ -1,8 +1,8 @@
 import { publishNotice, quoteForLog, type GuardNotice } from "@countersign/guard";
-import { factory } from "./options.ts";
 
 /** What an operator should know about one key. */
 export interface KeyNotice {
+  /** Stable machine code in kebab-case. */
   readonly code: string;
   readonly key: string;
   /** Follows the quoted key in the message. */
@@ -12,13 +12,13 @@ export interface KeyNotice {
 }
 
 /** Publishes on `countersign:notice`. */
-export function notice({ code, key, message, req, error }: KeyNotice): boolean {
+export function notice(factory: string, { code, key, message, req, error }: KeyNotice): boolean {
   return publishNotice({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
 /** For what may concern money: becomes a process warning when nobody subscribes. */
-export function alarm(event: KeyNotice): void {
-  if (notice(event)) return;
+export function alarm(factory: string, event: KeyNotice): void {
+  if (notice(factory, event)) return;
   process.emitWarning(`${factory}: key ${quoteForLog(event.key)} ${event.message}`, {
     type: "CountersignWarning",
     code: event.code,

@@ -6,6 +6,7 @@ import {
   type GuardRequest,
 } from "@countersign/guard";
 import { bodyFingerprint } from "./fingerprint.ts";
+import { resolveKeyOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import type { Awaitable, IdempotencyStore } from "./store.ts";
 
 /** Options of {@link idempotencyGuard}. */
@@ -45,26 +46,20 @@ export interface IdempotencyGuardOptions {
 }
 
 /** Checked options, all present. */
-export interface ResolvedOptions {
-  readonly store: IdempotencyStore<unknown>;
+export interface ResolvedOptions extends ResolvedKeyOptions {
   readonly key: (req: GuardRequest) => unknown;
   readonly fingerprint: (req: GuardRequest) => Awaitable<string>;
-  readonly leaseMs: number;
   readonly waitMs: number;
   readonly pollMs: number;
-  readonly recovery: "hold" | "rerun";
-  readonly storeTimeoutMs: number;
-  readonly handlerTimeoutMs: number;
   readonly maxWaiters: number;
   readonly reusedStatus: 409 | 422;
-  readonly retryAfterSeconds: number;
   readonly heldRetryAfterSeconds: number;
 }
 
 /** The name in messages, notices and stack traces. */
 export const factory = "idempotencyGuard";
 
-const knownOptions: readonly (keyof ResolvedOptions)[] = [
+const knownOptions: readonly (keyof IdempotencyGuardOptions)[] = [
   "store",
   "key",
   "fingerprint",
@@ -83,75 +78,33 @@ const knownOptions: readonly (keyof ResolvedOptions)[] = [
 /** Fills in the defaults; throws a TypeError on a bad option. */
 export function resolveOptions(options: IdempotencyGuardOptions): ResolvedOptions {
   assertKnownOptions(factory, options, knownOptions);
-  const { store, key, fingerprint = bodyFingerprint, recovery = "hold", reusedStatus = 409 } = options;
-  assertStore(store);
+  const { key, fingerprint = bodyFingerprint, reusedStatus = 409, handlerTimeoutMs = 600_000 } = options;
+  const { store, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = options;
+  const keys = { factory, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs, retryAfterSeconds };
+  const resolvedKeys = resolveKeyOptions(keys);
   assertFunction(factory, "key", key);
   assertFunction(factory, "fingerprint", fingerprint);
-  if (!["hold", "rerun"].includes(recovery)) {
-    throw optionError(factory, "recovery", '"hold" or "rerun"', recovery);
-  }
   if (![409, 422].includes(reusedStatus)) {
     throw optionError(factory, "reusedStatus", "409 or 422", reusedStatus);
   }
-  const leaseMs = integer(options, "leaseMs", 1_000, 3_600_000, 30_000);
   return {
-    store,
+    ...resolvedKeys,
     key,
     fingerprint,
-    recovery,
     reusedStatus,
-    leaseMs,
-    storeTimeoutMs: storeTimeout(options, leaseMs),
     waitMs: integer(options, "waitMs", 0, 60_000, 2_000),
     pollMs: integer(options, "pollMs", 5, 10_000, 100),
-    handlerTimeoutMs: integer(options, "handlerTimeoutMs", 1_000, 86_400_000, 600_000),
     maxWaiters: integer(options, "maxWaiters", 0, 1_000_000, 1_000),
-    retryAfterSeconds: integer(options, "retryAfterSeconds", 1, 86_400, 5),
     heldRetryAfterSeconds: integer(options, "heldRetryAfterSeconds", 1, 86_400, 300),
   };
 }
 
-type IntegerOption = {
-  [Name in keyof ResolvedOptions]: ResolvedOptions[Name] extends number ? Name : never;
-}[keyof ResolvedOptions];
-
 function integer(
   options: IdempotencyGuardOptions,
-  name: IntegerOption,
+  name: "waitMs" | "pollMs" | "maxWaiters" | "heldRetryAfterSeconds",
   min: number,
   max: number,
   fallback: number,
 ): number {
   return integerOption(factory, name, options[name], { min, max, fallback });
-}
-
-// A claim that may take longer than its own lease could hand out a key that somebody else owns already.
-function storeTimeout(options: IdempotencyGuardOptions, leaseMs: number): number {
-  const storeTimeoutMs = integer(options, "storeTimeoutMs", 1, 60_000, 2_000);
-  if (storeTimeoutMs < leaseMs) return storeTimeoutMs;
-  throw optionError(factory, "storeTimeoutMs", `below leaseMs (${leaseMs})`, storeTimeoutMs);
-}
-
-const storeMethods = [
-  "claim",
-  "read",
-  "heartbeat",
-  "complete",
-  "release",
-  "hold",
-  "resolve",
-  "prune",
-  "close",
-] as const;
-
-function assertStore(store: unknown): void {
-  if (typeof store !== "object" || store === null) {
-    throw optionError(factory, "store", "an IdempotencyStore, for example memoryIdempotencyStore()", store);
-  }
-  for (const method of storeMethods) {
-    const found: unknown = Reflect.get(store, method);
-    if (typeof found !== "function") throw optionError(factory, `store.${method}`, "a function", found);
-  }
-  const completeIn: unknown = Reflect.get(store, "completeIn");
-  if (completeIn !== undefined) assertFunction(factory, "store.completeIn", completeIn);
 }

@@ -1,6 +1,6 @@
 import { GuardError, requestAborted } from "@countersign/guard";
 import { notice } from "./notices.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { factory, type ResolvedOptions } from "./options.ts";
 import type { Attempt } from "./attempt.ts";
 
 type RefusalOptions = Pick<ResolvedOptions, "reusedStatus" | "retryAfterSeconds" | "heldRetryAfterSeconds">;
@@ -34,7 +34,7 @@ export function held(
   options: RefusalOptions,
 ): GuardError {
   if (record.fingerprint !== attempt.fingerprint) noticeReuse(attempt);
-  notice({
+  notice(factory, {
     code: "held",
     key: attempt.key,
     message: `waits for an operator's decision: ${record.reason}`,
@@ -44,12 +44,12 @@ export function held(
 }
 
 /** The store failed, or was too slow. */
-export function storeUnavailable(cause: unknown, options: RefusalOptions): GuardError {
+export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError {
   return new GuardError({
     status: 503,
     code: "idempotency-store-unavailable",
     message: "the idempotency store failed or did not answer in time",
-    headers: { "Retry-After": String(options.retryAfterSeconds) },
+    headers: { "Retry-After": String(retryAfterSeconds) },
     cause,
   });
 }
@@ -83,7 +83,7 @@ function unavailable(code: string, message: string, retryAfterSeconds: number): 
 }
 
 function noticeReuse({ key, req }: Attempt): void {
-  notice({
+  notice(factory, {
     code: "idempotency-key-reused",
     key,
     message: "came again with another payload",

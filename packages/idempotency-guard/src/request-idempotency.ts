@@ -1,10 +1,6 @@
-import { isPromiseLike } from "@countersign/guard";
 import type { Attempt } from "./attempt.ts";
-import { callStore } from "./call-store.ts";
-import type { Lease } from "./lease.ts";
-import type { ResolvedOptions } from "./options.ts";
-import { idempotencyLost, storeUnavailable } from "./refusals.ts";
-import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+import type { Run } from "./run.ts";
+import type { Awaitable } from "./store.ts";
 
 /** What the handler of a guarded request gets as `req.idempotency`. */
 export interface RequestIdempotency {
@@ -37,91 +33,31 @@ declare global {
   }
 }
 
-/** What the handler has said about its attempt, for the settlement. */
-export interface Intent {
-  /** completeIn() was called: the record is the transaction's business. */
-  inTransaction: boolean;
-  holdReason: string | undefined;
-  responseEnded: boolean;
-}
-
-const maxReasonLength = 256;
-
 /** A class for the sake of `signal`: V8 takes ten times as long for an object literal with a getter. */
 export class AttemptHandle implements RequestIdempotency {
   readonly key: string;
   readonly token: string;
   readonly fence: number;
-  readonly #lease: Lease;
-  readonly #intent: Intent;
-  readonly #options: ResolvedOptions;
+  readonly #run: Run;
 
-  constructor(
-    { key, token }: Attempt,
-    fence: number,
-    { lease, intent, options }: { lease: Lease; intent: Intent; options: ResolvedOptions },
-  ) {
+  constructor({ key, token }: Attempt, run: Run) {
     this.key = key;
     this.token = token;
-    this.fence = fence;
-    this.#lease = lease;
-    this.#intent = intent;
-    this.#options = options;
+    this.fence = run.owned.fence;
+    this.#run = run;
   }
 
   get signal(): AbortSignal {
-    return this.#lease.signal;
+    return this.#run.owned.signal;
   }
 
   // Functions of their own, so that a handler can take them out of the object.
-  readonly completeIn = (tx: unknown): Awaitable<void> => {
-    const { store } = this.#options;
-    if (store.completeIn === undefined) {
-      throw new TypeError("req.idempotency.completeIn: this store has no transactions; answer 2xx instead");
-    }
-    this.#intent.inTransaction = true;
-    return completeIn(() => store.completeIn?.(tx, this.key, this.token) ?? "lost", this.#options);
-  };
+  readonly completeIn = (tx: unknown): Awaitable<void> => this.#run.owned.completeIn(tx);
 
   readonly hold = (reason: string): void => {
     if (typeof reason !== "string" || reason === "") {
       throw new TypeError("req.idempotency.hold: the reason must be a string that is not empty");
     }
-    if (this.#intent.responseEnded) throw new Error("req.idempotency.hold: the response has ended already");
-    this.#intent.holdReason = reason.slice(0, maxReasonLength);
+    this.#run.hold(reason);
   };
-}
-
-/** Every throw makes the handler's transaction roll back; the next attempt finds the key as it was. */
-function completeIn(call: () => Awaitable<IdempotencyOwnership>, options: ResolvedOptions): Awaitable<void> {
-  let ownership: Awaitable<IdempotencyOwnership>;
-  try {
-    ownership = callStore(call, options.storeTimeoutMs);
-  } catch (error) {
-    throw failure(error, options);
-  }
-  if (isPromiseLike(ownership)) return completeInLater(ownership, options);
-  assertOwned(ownership, options);
-}
-
-async function completeInLater(
-  pending: Promise<IdempotencyOwnership>,
-  options: ResolvedOptions,
-): Promise<void> {
-  let ownership: IdempotencyOwnership;
-  try {
-    ownership = await pending;
-  } catch (error) {
-    throw failure(error, options);
-  }
-  assertOwned(ownership, options);
-}
-
-// A TypeError says that `tx` is no transaction of this store: the handler's mistake, which no retry mends.
-function failure(error: unknown, options: ResolvedOptions): unknown {
-  return error instanceof TypeError ? error : storeUnavailable(error, options);
-}
-
-function assertOwned(ownership: IdempotencyOwnership, options: ResolvedOptions): void {
-  if (ownership !== "ok") throw idempotencyLost(options.retryAfterSeconds);
 }

@@ -62,6 +62,11 @@ export const leaseExpired = "lease-expired";
  */
 export interface IdempotencyStore<Tx = never> {
   /**
+   * For how long a done key is remembered, in milliseconds: a key that comes again later runs again. Undefined when the store
+   * does not know; who needs a minimum can then not check it.
+   */
+  readonly retentionMs?: number | undefined;
+  /**
    * Takes the key, or says who has it. With the token of the present owner in state run: `acquired` with the same fence,
    * and the lease begins anew. Stored as given: the store must take any string of 1 to 512 characters.
    */

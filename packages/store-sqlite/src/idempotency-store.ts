@@ -30,6 +30,7 @@ import { isInTransaction, withImmediateTransaction } from "./transaction.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
 export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransaction> {
+  readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult;
   read(key: string): IdempotencyRecord | undefined;
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership;
@@ -49,6 +50,7 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
 const name = "sqlite idempotency store";
 
 export class IdempotencyTable implements SqliteIdempotencyStore {
+  readonly retentionMs: number;
   readonly #options: ResolvedOptions;
   readonly #sql: IdempotencyStatements;
   readonly #lockSql: string;
@@ -58,6 +60,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
 
   constructor(options: ResolvedOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
+    this.retentionMs = options.retentionMs;
     this.#options = options;
     this.#sql = prepareIdempotency(database, table);
     this.#lockSql = takeWriteLock(table);

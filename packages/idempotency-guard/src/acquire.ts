@@ -1,0 +1,95 @@
+import { isPromiseLike } from "@countersign/guard";
+import { callStore, inTime } from "./call-store.ts";
+import type { KeyAttempt, KeyState } from "./key-attempt.ts";
+import { OwnedKey } from "./owned-key.ts";
+import { storeUnavailable } from "./refusals.ts";
+import type { Awaitable, IdempotencyClaimResult } from "./store.ts";
+
+/** Why a key was not acquired. */
+export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+
+/** Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind. */
+export function acquire(state: KeyState, attempt: KeyAttempt): Awaitable<OwnedKey | KeyRefusal> {
+  const { store, leaseMs, recovery } = state.options;
+  const { key, token, fingerprint } = attempt;
+  const claimedAtMs = performance.now();
+  let answer: Awaitable<IdempotencyClaimResult>;
+  try {
+    answer = store.claim(key, { token, fingerprint, leaseMs, recovery });
+  } catch (error) {
+    abandonClaim(state, attempt, undefined);
+    throw storeUnavailable(error, state.options.retryAfterSeconds);
+  }
+  return isPromiseLike(answer)
+    ? acquireInTime(state, attempt, answer, claimedAtMs)
+    : admit(state, attempt, answer, claimedAtMs);
+}
+
+async function acquireInTime(
+  state: KeyState,
+  attempt: KeyAttempt,
+  answer: Promise<IdempotencyClaimResult>,
+  claimedAtMs: number,
+): Promise<OwnedKey | KeyRefusal> {
+  let result: IdempotencyClaimResult;
+  try {
+    result = await inTime(answer, state.options.storeTimeoutMs);
+  } catch (error) {
+    abandonClaim(state, attempt, answer);
+    throw storeUnavailable(error, state.options.retryAfterSeconds);
+  }
+  return admit(state, attempt, result, claimedAtMs);
+}
+
+function admit(
+  state: KeyState,
+  attempt: KeyAttempt,
+  result: IdempotencyClaimResult,
+  claimedAtMs: number,
+): OwnedKey | KeyRefusal {
+  const { leaseMs, retryAfterSeconds } = state.options;
+  switch (result.status) {
+    case "done":
+    case "held":
+    case "in-flight":
+      return result;
+    case "acquired":
+      // A process that slept between the claim and this line may have been replaced as the owner.
+      if (performance.now() - claimedAtMs < leaseMs)
+        return OwnedKey.begin(state, attempt, result.fence, claimedAtMs);
+      abandonClaim(state, attempt, undefined);
+      throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);
+    default:
+      throw storeUnavailable(new TypeError("the store gave no known answer to a claim"), retryAfterSeconds);
+  }
+}
+
+// How often the store has to say that the key is not ours: a claim whose reply was lost may be executed after a release.
+const lossesUntilSure = 3;
+
+/**
+ * I3: a claim whose answer did not arrive may have been executed, or may be yet. The token is released until the store has
+ * answered the claim itself and says that nothing is left.
+ */
+function abandonClaim(
+  { options, retries }: KeyState,
+  { key, token }: KeyAttempt,
+  answer: Promise<IdempotencyClaimResult> | undefined,
+): void {
+  // A store that threw at once has nothing under way: one answer is enough.
+  let settled = answer === undefined;
+  let losses = settled ? lossesUntilSure - 1 : 0;
+  const settle = (): void => {
+    settled = true;
+  };
+  // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
+  answer?.then(settle, settle);
+  retries.tryToRepeat(async () => {
+    const answered = settled;
+    const ownership = await callStore(() => options.store.release(key, token), options.storeTimeoutMs);
+    if (ownership === "ok") options.onSettled(key);
+    if (!answered) return false;
+    losses += 1;
+    return ownership === "ok" || losses >= lossesUntilSure;
+  });
+}

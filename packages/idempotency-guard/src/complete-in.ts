@@ -1,0 +1,45 @@
+import { isPromiseLike } from "@countersign/guard";
+import { callStore } from "./call-store.ts";
+import type { KeyAttempt } from "./key-attempt.ts";
+import type { ResolvedKeyOptions } from "./key-options.ts";
+import { idempotencyLost, storeUnavailable } from "./refusals.ts";
+import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+
+/** Every throw makes the caller's transaction roll back; the next attempt finds the key as it was. */
+export function completeInTransaction(
+  options: ResolvedKeyOptions,
+  tx: unknown,
+  { key, token }: KeyAttempt,
+): Awaitable<void> {
+  const { store, storeTimeoutMs } = options;
+  let ownership: Awaitable<IdempotencyOwnership>;
+  try {
+    ownership = callStore(() => store.completeIn?.(tx, key, token) ?? "lost", storeTimeoutMs);
+  } catch (error) {
+    throw failure(error, options);
+  }
+  if (isPromiseLike(ownership)) return completeInLater(ownership, options);
+  assertOwned(ownership, options);
+}
+
+async function completeInLater(
+  pending: Promise<IdempotencyOwnership>,
+  options: ResolvedKeyOptions,
+): Promise<void> {
+  let ownership: IdempotencyOwnership;
+  try {
+    ownership = await pending;
+  } catch (error) {
+    throw failure(error, options);
+  }
+  assertOwned(ownership, options);
+}
+
+// A TypeError says that `tx` is no transaction of this store: the handler's mistake, which no retry mends.
+function failure(error: unknown, { retryAfterSeconds }: ResolvedKeyOptions): unknown {
+  return error instanceof TypeError ? error : storeUnavailable(error, retryAfterSeconds);
+}
+
+function assertOwned(ownership: IdempotencyOwnership, { retryAfterSeconds }: ResolvedKeyOptions): void {
+  if (ownership !== "ok") throw idempotencyLost(retryAfterSeconds);
+}

@@ -1,0 +1,52 @@
+import { acquire, type KeyRefusal } from "./acquire.ts";
+import { callStore } from "./call-store.ts";
+import type { KeyAttempt, KeyState } from "./key-attempt.ts";
+import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
+import { Heartbeats } from "./lease.ts";
+import { alarm, type KeyNotice } from "./notices.ts";
+import type { OwnedKey } from "./owned-key.ts";
+import { Retries } from "./retries.ts";
+import type { Awaitable, IdempotencyRecord } from "./store.ts";
+
+/**
+ * Owns keys of an idempotency store on behalf of a receiver of anything: leases with heartbeats, claims whose answer was
+ * lost, completion that is checked and repeated, release that is repeated. For authors of receivers: idempotencyGuard() is
+ * one, for requests. Throws a TypeError on a bad option.
+ */
+export function idempotencyKeys(options: IdempotencyKeysOptions): IdempotencyKeys {
+  return new IdempotencyKeys(resolveKeyOptions(options));
+}
+
+/** Made by {@link idempotencyKeys}. */
+export class IdempotencyKeys {
+  readonly #state: KeyState;
+
+  constructor(options: ResolvedKeyOptions) {
+    this.#state = {
+      options,
+      heartbeats: new Heartbeats(options.leaseMs),
+      retries: new Retries(),
+      inDoubt: { status: 503, retryAfterSeconds: options.retryAfterSeconds },
+    };
+  }
+
+  /**
+   * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and
+   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does
+   * not answer in time, and sees to it that no claim is left behind. A promise only when the store gives one.
+   */
+  acquire(attempt: KeyAttempt): Awaitable<OwnedKey | KeyRefusal> {
+    return acquire(this.#state, attempt);
+  }
+
+  /** What the store knows about a key; throws, or rejects with, whatever the store does, and when it is too slow. */
+  read(key: string): Awaitable<IdempotencyRecord | undefined> {
+    const { store, storeTimeoutMs } = this.#state.options;
+    return callStore(() => store.read(key), storeTimeoutMs);
+  }
+
+  /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */
+  alarm(event: KeyNotice): void {
+    alarm(this.#state.options.factory, event);
+  }
+}

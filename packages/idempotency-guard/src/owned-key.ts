@@ -1,0 +1,245 @@
+import { isPromiseLike } from "@countersign/guard";
+import { callStore } from "./call-store.ts";
+import { completeInTransaction } from "./complete-in.ts";
+import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
+import { Lease } from "./lease.ts";
+import { alarm } from "./notices.ts";
+import type { Awaitable, IdempotencyOwnership, IdempotencyRecord } from "./store.ts";
+
+/** The ownership of a key: from the claim to the one step that ends it. */
+export class OwnedKey {
+  /** Grows with each attempt at the same key. */
+  readonly fence: number;
+  readonly #state: KeyState;
+  readonly #attempt: KeyAttempt;
+  readonly #lease: Lease;
+  #inTransaction = false;
+
+  private constructor(state: KeyState, attempt: KeyAttempt, fence: number, lease: Lease) {
+    this.fence = fence;
+    this.#state = state;
+    this.#attempt = attempt;
+    this.#lease = lease;
+  }
+
+  /** Owns the key and renews its lease from here on. `claimedAtMs` was taken before the claim was sent. */
+  static begin(state: KeyState, attempt: KeyAttempt, fence: number, claimedAtMs: number): OwnedKey {
+    const lease = new Lease(attempt, state.options, claimedAtMs);
+    state.heartbeats.add(lease);
+    return new OwnedKey(state, attempt, fence, lease);
+  }
+
+  /** As the answer of `acquire`, among those that refuse the key. */
+  get status(): "acquired" {
+    return "acquired";
+  }
+
+  /** Aborts when another attempt may own the key by now, and by abort(). */
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  /** Whether completeIn() was called: the record is that transaction's business. */
+  get inTransaction(): boolean {
+    return this.#inTransaction;
+  }
+
+  /** Aborts the signal. The key stays owned until it is settled. */
+  abort(reason: Error): void {
+    this.#lease.abort(reason);
+  }
+
+  /**
+   * Writes `done` inside the caller's own transaction; a promise when the store is asynchronous, to be awaited before COMMIT.
+   * Throws a GuardError when another attempt owns the key (`idempotency-lost`) or the store fails
+   * (`idempotency-store-unavailable`), so that the transaction rolls back; a TypeError when the store knows none.
+   */
+  completeIn(tx: unknown): Awaitable<void> {
+    const { options } = this.#state;
+    if (options.store.completeIn === undefined) {
+      throw new TypeError(
+        `${options.factory}: completeIn: this store has no transactions; succeed without it instead`,
+      );
+    }
+    this.#inTransaction = true;
+    return completeInTransaction(options, tx, this.#attempt);
+  }
+
+  /**
+   * The effect has happened: records `done`, and gives undefined once that is durable. Anything else is not certain: the sender
+   * has to come again. Neither throws nor rejects; a record that the store did not take is repeated in the background, with
+   * heartbeats, for an hour.
+   *
+   * After completeIn() the record is only read, from outside of the transaction: writing it would mark as done what may have
+   * been rolled back (I3), and a release could free a key whose commit is under way (I1). Without a committed record nothing
+   * is touched, and recovery decides when the lease ends.
+   */
+  complete(): Awaitable<KeyInDoubt | undefined> {
+    this.#lease.settle();
+    return this.#inTransaction ? this.#confirm() : this.#complete();
+  }
+
+  /**
+   * The effect has not happened: gives the key back. Neither throws nor rejects, and does not wait for a store that is down: the
+   * release is repeated in the background. After completeIn() it waits behind the transaction's own lock on the key, by the
+   * contract of the store: it finds `done` and changes nothing, or the rollback, and frees the key for the retry (I3).
+   */
+  release(): Awaitable<void> {
+    return this.#leave(undefined);
+  }
+
+  /** As release(), for an effect that may have happened: an operator decides. The reason has 1 to 256 characters. */
+  hold(reason: string): Awaitable<void> {
+    return this.#leave(reason);
+  }
+
+  /** Whether the store has this attempt's own durable record; false when it does not say. */
+  isDone(): Awaitable<boolean> {
+    const { store, storeTimeoutMs } = this.#state.options;
+    let record: Awaitable<IdempotencyRecord | undefined>;
+    try {
+      record = callStore(() => store.read(this.#attempt.key), storeTimeoutMs);
+    } catch {
+      return false;
+    }
+    return isPromiseLike(record) ? this.#isDoneLater(record) : this.#isOwnRecord(record);
+  }
+
+  async #isDoneLater(pending: Promise<IdempotencyRecord | undefined>): Promise<boolean> {
+    try {
+      return this.#isOwnRecord(await pending);
+    } catch {
+      return false;
+    }
+  }
+
+  #isOwnRecord(record: IdempotencyRecord | undefined): boolean {
+    return record?.state === "done" && record.token === this.#attempt.token;
+  }
+
+  #confirm(): Awaitable<KeyInDoubt | undefined> {
+    const done = this.isDone();
+    return isPromiseLike(done) ? this.#confirmLater(done) : this.#confirmed(done);
+  }
+
+  async #confirmLater(pending: Promise<boolean>): Promise<KeyInDoubt | undefined> {
+    return this.#confirmed(await pending);
+  }
+
+  #confirmed(done: boolean): KeyInDoubt | undefined {
+    this.#finished();
+    if (done) return undefined;
+    this.#alarm("commit-not-confirmed", "ended with success, but its completeIn() has not been committed");
+    return this.#state.inDoubt;
+  }
+
+  #complete(): Awaitable<KeyInDoubt | undefined> {
+    let ownership: Awaitable<IdempotencyOwnership>;
+    try {
+      ownership = this.#callComplete();
+    } catch (error) {
+      return this.#checkCompletion(error);
+    }
+    return isPromiseLike(ownership) ? this.#completeLater(ownership) : this.#completed(ownership);
+  }
+
+  #callComplete(): Awaitable<IdempotencyOwnership> {
+    const { store, storeTimeoutMs } = this.#state.options;
+    return callStore(() => store.complete(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
+  }
+
+  async #completeLater(pending: Promise<IdempotencyOwnership>): Promise<KeyInDoubt | undefined> {
+    try {
+      return this.#completed(await pending);
+    } catch (error) {
+      return this.#checkCompletion(error);
+    }
+  }
+
+  #completed(ownership: IdempotencyOwnership): KeyInDoubt | undefined {
+    this.#finished();
+    if (ownership === "ok") return undefined;
+    this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
+    return this.#state.inDoubt;
+  }
+
+  /** The store did not answer: it may have done it. Otherwise it is asked again while the heartbeat keeps others out (I1). */
+  async #checkCompletion(error: unknown): Promise<KeyInDoubt | undefined> {
+    if (await this.isDone()) {
+      this.#finished();
+      return undefined;
+    }
+    this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
+    this.#state.retries.repeat(
+      async () => {
+        this.#completed(await this.#callComplete());
+        return true;
+      },
+      () => this.#abandoned(),
+    );
+    return this.#state.inDoubt;
+  }
+
+  #leave(holdReason: string | undefined): Awaitable<void> {
+    this.#lease.settle();
+    const { options, retries } = this.#state;
+    const { key, token } = this.#attempt;
+    const step = (): Awaitable<IdempotencyOwnership> =>
+      callStore(
+        () =>
+          holdReason === undefined
+            ? options.store.release(key, token)
+            : options.store.hold(key, token, holdReason),
+        options.storeTimeoutMs,
+      );
+    const failed = (): void => {
+      // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
+      // happened, taken over (I1).
+      const again = async (): Promise<boolean> => this.#left(await step(), holdReason);
+      retries.repeat(again, () => this.#abandoned());
+    };
+    try {
+      const ownership = step();
+      if (isPromiseLike(ownership)) return this.#leaveLater(ownership, holdReason, failed);
+      this.#left(ownership, holdReason);
+    } catch {
+      failed();
+    }
+  }
+
+  async #leaveLater(
+    pending: Promise<IdempotencyOwnership>,
+    holdReason: string | undefined,
+    failed: () => void,
+  ): Promise<void> {
+    try {
+      this.#left(await pending, holdReason);
+    } catch {
+      failed();
+    }
+  }
+
+  #left(ownership: IdempotencyOwnership, holdReason: string | undefined): true {
+    this.#finished();
+    // After completeIn the key may be lost to this attempt's own commit.
+    if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
+      this.#alarm("hold-lost", `could not be held (${holdReason}): it belongs to another attempt`);
+    }
+    return true;
+  }
+
+  #finished(): void {
+    this.#state.heartbeats.remove(this.#lease);
+    this.#state.options.onSettled(this.#attempt.key);
+  }
+
+  #abandoned(): void {
+    this.#finished();
+    this.#alarm("settlement-abandoned", "could not be settled for an hour; recovery decides about it");
+  }
+
+  #alarm(code: string, message: string, error?: unknown): void {
+    const { key, req } = this.#attempt;
+    alarm(this.#state.options.factory, { code, key, message, req, error });
+  }
+}
