@@ -39,8 +39,8 @@ const calendarDate = z.string(dateRule).refine(isCalendarDate, dateRule);
 
 const daysRule = "must be an integer, or a string that holds one";
 const integerText = /^-?(?:0|[1-9]\d*)$/;
-const days = z.union([z.number(), z.string().regex(integerText)], daysRule).transform((received, context) => {
-  const value = Number(received);
+const days = z.union([z.number(), z.string()], daysRule).transform((received, context) => {
+  const value = typeof received === "number" || integerText.test(received) ? Number(received) : Number.NaN;
   // JSON has a negative zero, which is no number of days.
   if (Number.isSafeInteger(value)) return value + 0;
   context.addIssue(daysRule);
@@ -67,7 +67,8 @@ const unknownEvent = z.looseObject({
   event_id: identifier,
   timestamp,
   type: z.custom<UnknownWebhookEvent["type"]>(),
-  data: z.unknown(),
+  // What a type without a schema carries is no reason to refuse it, and neither is what it leaves out.
+  data: z.unknown().default(undefined),
 });
 
 /** The schema of everything around the events. */

@@ -52,9 +52,8 @@ async function ask(
   const { port } = server.address() as AddressInfo;
   const target = { host: "127.0.0.1", port, headers: { "X-Forwarded-Proto": [...proto] }, agent: false };
   const pskCallback = (): { psk: Buffer; identity: string } => ({ psk: sharedKey, identity: "test" });
-  const request = secure
-    ? httpsRequest({ ...target, ...tls, pskCallback, checkServerIdentity: () => undefined })
-    : httpRequest(target);
+  const secureTarget = { ...target, ...tls, pskCallback, checkServerIdentity: () => undefined };
+  const request = secure ? httpsRequest(secureTarget) : httpRequest(target);
   try {
     request.end();
     const [response] = await once(request, "response");
