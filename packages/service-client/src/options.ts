@@ -15,6 +15,8 @@ export interface ServiceClientOptions {
   readonly timeoutMs?: number | undefined;
   /** Further requests after a first one without a final answer. 0 to 10, default 3. */
   readonly retries?: number | undefined;
+  /** Before the first retry, up to twice as long at random; doubles each time, up to 10 s. 1 to 10,000, default 250. */
+  readonly retryDelayMs?: number | undefined;
   /** For all requests of a call and the waits between them. 1 to 3,600,000, default 60,000. */
   readonly totalTimeoutMs?: number | undefined;
   /** Accept http for `baseUrl` and for the registered `url` where their host is loopback. Default false. */
@@ -28,6 +30,7 @@ export interface ResolvedOptions {
   readonly fetch: FetchFunction;
   readonly timeoutMs: number;
   readonly retries: number;
+  readonly retryDelayMs: number;
   readonly totalTimeoutMs: number;
   readonly allowLoopbackHttp: boolean;
 }
@@ -39,6 +42,7 @@ const known = [
   "fetch",
   "timeoutMs",
   "retries",
+  "retryDelayMs",
   "totalTimeoutMs",
   "dangerouslyAllowHttp",
 ];
@@ -64,6 +68,7 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
     fetch: fetch ?? globalThis.fetch,
     timeoutMs: integer("timeoutMs", options.timeoutMs ?? 10_000, { min: 1, max: 600_000 }),
     retries: integer("retries", options.retries ?? 3, { min: 0, max: 10 }),
+    retryDelayMs: integer("retryDelayMs", options.retryDelayMs ?? 250, { min: 1, max: 10_000 }),
     totalTimeoutMs: integer("totalTimeoutMs", options.totalTimeoutMs ?? 60_000, { min: 1, max: 3_600_000 }),
     allowLoopbackHttp,
   };

@@ -6,11 +6,12 @@ import { ServiceClientError, type ServiceClientErrorCode } from "./service-clien
 /** How long and how often a call is tried. */
 export interface RetryLimits {
   readonly retries: number;
+  readonly retryDelayMs: number;
   readonly totalTimeoutMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
-const backoff = { minTimeout: 250, factor: 2, maxTimeout: 5000, randomize: true };
+const backoff = { factor: 2, maxTimeout: 10_000, randomize: true };
 const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "timeout", "network"]);
 
 /**
@@ -19,7 +20,7 @@ const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "
  */
 export async function withRetries<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
-  { retries, totalTimeoutMs, signal }: RetryLimits,
+  { retries, retryDelayMs, totalTimeoutMs, signal }: RetryLimits,
 ): Promise<T> {
   const deadline = performance.now() + totalTimeoutMs;
   const call = new AbortController();
@@ -31,6 +32,7 @@ export async function withRetries<T>(
   try {
     return await pRetry(() => attempt(call.signal), {
       ...backoff,
+      minTimeout: retryDelayMs,
       retries,
       signal: call.signal,
       onFailedAttempt: ({ error }) => {

@@ -49,15 +49,7 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 }
 
 async function createWebhookEndpoint(
-  {
-    webhookEndpointsUrl,
-    apiKey,
-    fetch,
-    timeoutMs,
-    retries,
-    totalTimeoutMs,
-    allowLoopbackHttp,
-  }: ResolvedOptions,
+  { webhookEndpointsUrl: url, apiKey, fetch, timeoutMs, allowLoopbackHttp, ...limits }: ResolvedOptions,
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
@@ -65,10 +57,9 @@ async function createWebhookEndpoint(
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
-  const request = { fetch, url: webhookEndpointsUrl, headers, body, timeoutMs };
+  const request = { fetch, url, headers, body, timeoutMs };
   return withRetries(async (signal) => judge(await exchange({ ...request, signal }), secrets), {
-    retries,
-    totalTimeoutMs,
+    ...limits,
     signal: createOptions.signal,
   });
 }

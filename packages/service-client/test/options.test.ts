@@ -1,0 +1,220 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  createServiceClient,
+  type ServiceClientOptions,
+  type WebhookEndpoint,
+} from "@countersign/service-client";
+import { apiKey, endpoint } from "./service.ts";
+
+const good = { baseUrl: "https://service.example/base", apiKey };
+const build = (options: object): unknown => createServiceClient(options as ServiceClientOptions);
+
+describe("createServiceClient", () => {
+  test.each<[string, object]>([
+    ["the least", good],
+    [
+      "every option",
+      {
+        ...good,
+        fetch,
+        timeoutMs: 1,
+        retries: 0,
+        retryDelayMs: 1,
+        totalTimeoutMs: 1,
+        dangerouslyAllowHttp: false,
+      },
+    ],
+    ["undefined for the rest", { ...good, fetch: undefined, timeoutMs: undefined, retries: undefined }],
+    ["an upper-case scheme and host", { ...good, baseUrl: "HTTPS://Service.Example:8443/Base/" }],
+    ["an IPv6 host", { ...good, baseUrl: "https://[2001:db8::1]" }],
+    ...["http://127.0.0.1:3000", "http://127.9.8.7", "http://[::1]:3000", "http://localhost/x"].map(
+      (baseUrl): [string, object] => [
+        `${baseUrl} with the exception`,
+        { ...good, baseUrl, dangerouslyAllowHttp: true },
+      ],
+    ),
+  ])("accepts %s", (_name, options) => {
+    expect(build(options)).toEqual({ createWebhookEndpoint: expect.any(Function) });
+  });
+
+  test.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /expected an object/],
+    ["null", null, /expected an object/],
+    ["an array", [], /expected an object/],
+    ["an unknown option", { ...good, timeout: 1 }, /unknown option timeout/],
+    ["no baseUrl", { apiKey }, /option baseUrl must be a string/],
+    ["an empty baseUrl", { ...good, baseUrl: "" }, /option baseUrl must be https/],
+    ["a relative baseUrl", { ...good, baseUrl: "/api" }, /option baseUrl must be https/],
+    ["another scheme", { ...good, baseUrl: "ftp://service.example" }, /option baseUrl must be https/],
+    [
+      "http",
+      { ...good, baseUrl: "http://127.0.0.1" },
+      /option baseUrl must be https; http is for a loopback/,
+    ],
+    [
+      "http elsewhere",
+      { ...good, baseUrl: "http://service.example", dangerouslyAllowHttp: true },
+      /must be https; http/,
+    ],
+    [
+      "http to what looks local",
+      { ...good, baseUrl: "http://127.0.0.1.example", dangerouslyAllowHttp: true },
+      /https; http/,
+    ],
+    [
+      "http to a subdomain",
+      { ...good, baseUrl: "http://localhost.example", dangerouslyAllowHttp: true },
+      /https; http/,
+    ],
+    ["credentials", { ...good, baseUrl: "https://user:test-secret@service.example" }, /without credentials/],
+    ["an empty user", { ...good, baseUrl: "https://@service.example" }, /without credentials/],
+    ["a query", { ...good, baseUrl: "https://service.example/?test-secret=1" }, /must have no query/],
+    ["an empty query", { ...good, baseUrl: "https://service.example/?" }, /must have no query/],
+    [
+      "a fragment",
+      { ...good, baseUrl: "https://service.example/#test-secret" },
+      /without credentials and fragment/,
+    ],
+    ["a space", { ...good, baseUrl: "https://service.example/a b" }, /in ASCII/],
+    ["a line end", { ...good, baseUrl: "https://service.example\n" }, /in ASCII/],
+    ["a backslash", { ...good, baseUrl: "https:\\\\service.example" }, /must be https/],
+    ["dot segments", { ...good, baseUrl: "https://service.example/a/../b" }, /no dot segments/],
+    ["encoded dot segments", { ...good, baseUrl: "https://service.example/a/%2e%2e/b" }, /no dot segments/],
+    ["two slashes at the end", { ...good, baseUrl: "https://service.example//" }, /no empty path segment/],
+    ["an empty segment", { ...good, baseUrl: "https://service.example/a//b" }, /no empty path segment/],
+    ["a bad port", { ...good, baseUrl: "https://service.example:99999" }, /host or port/],
+    ["no apiKey", { baseUrl: good.baseUrl }, /option apiKey must be a non-empty string/],
+    ["an empty apiKey", { ...good, apiKey: "" }, /option apiKey must be a non-empty string/],
+    [
+      "an apiKey with a line end",
+      { ...good, apiKey: "test-secret\n" },
+      /option apiKey must be printable ASCII/,
+    ],
+    ["an apiKey with a space", { ...good, apiKey: "test-secret x" }, /option apiKey must be printable ASCII/],
+    ["an apiKey outside ASCII", { ...good, apiKey: "test-secrét" }, /option apiKey must be printable ASCII/],
+    ["a fetch that is none", { ...good, fetch: "fetch" }, /option fetch must be a function/],
+    ["timeoutMs 0", { ...good, timeoutMs: 0 }, /option timeoutMs must be an integer from 1 to 600000/],
+    ["timeoutMs as text", { ...good, timeoutMs: "10" }, /option timeoutMs/],
+    ["timeoutMs without end", { ...good, timeoutMs: Infinity }, /option timeoutMs/],
+    ["retries below 0", { ...good, retries: -1 }, /option retries must be an integer from 0 to 10/],
+    ["too many retries", { ...good, retries: 11 }, /option retries/],
+    ["half a retry", { ...good, retries: 0.5 }, /option retries/],
+    [
+      "retryDelayMs 0",
+      { ...good, retryDelayMs: 0 },
+      /option retryDelayMs must be an integer from 1 to 10000/,
+    ],
+    ["totalTimeoutMs 0", { ...good, totalTimeoutMs: 0 }, /option totalTimeoutMs must be an integer/],
+    [
+      "an exception as text",
+      { ...good, dangerouslyAllowHttp: "1" },
+      /option dangerouslyAllowHttp must be true or false/,
+    ],
+  ])("refuses %s", (_name, options, message) => {
+    const error = thrownBy(() => build(options as object));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error.message).toMatch(message);
+    expect(error.message).toMatch(/^createServiceClient: /);
+    expect(error.message).not.toContain("test-secr");
+  });
+});
+
+describe("createWebhookEndpoint", () => {
+  const sent: unknown[] = [];
+  const fetchOnce = (_url: string, { body }: RequestInit): Promise<Response> => {
+    sent.push(JSON.parse(body as string));
+    return Promise.resolve(Response.json({}, { status: 201 }));
+  };
+  const client = createServiceClient({ ...good, fetch: fetchOnce });
+  const local = createServiceClient({ ...good, fetch: fetchOnce, dangerouslyAllowHttp: true });
+
+  test.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /expected an object/],
+    ["an unknown member", { ...endpoint, secret: "test-secret" }, /unknown option secret/],
+    ["no url", { ...endpoint, url: undefined }, /option url must be a string/],
+    ["http", { ...endpoint, url: "http://127.0.0.1/w" }, /option url must be https; http is for a loopback/],
+    [
+      "credentials in the url",
+      { ...endpoint, url: "https://u:test-secret@platform.example/w" },
+      /without credentials/,
+    ],
+    ["a fragment", { ...endpoint, url: "https://platform.example/w#x" }, /fragment/],
+    [
+      "a url that a parser rewrites",
+      { ...endpoint, url: "https://platform.example/a/../w" },
+      /no dot segments/,
+    ],
+    [
+      "an empty username",
+      { ...endpoint, authUsername: "" },
+      /option authUsername must be a non-empty string/,
+    ],
+    [
+      "a username with a colon",
+      { ...endpoint, authUsername: "test-secret:x" },
+      /option authUsername must hold no colon/,
+    ],
+    ["a control character", { ...endpoint, authUsername: "test-secret\u0000" }, /option authUsername/],
+    [
+      "an empty password",
+      { ...endpoint, authPassword: "" },
+      /option authPassword must be a non-empty string/,
+    ],
+    ["a password with a line end", { ...endpoint, authPassword: "test-secret\n" }, /option authPassword/],
+    [
+      "a password with half a surrogate pair",
+      { ...endpoint, authPassword: "test-secret\uD800" },
+      /option authPassword/,
+    ],
+    [
+      "no secret",
+      { ...endpoint, signatureSecret: undefined },
+      /option signatureSecret must be a non-empty string/,
+    ],
+    ["an empty secret", { ...endpoint, signatureSecret: "" }, /option signatureSecret/],
+  ])("refuses %s and sends nothing", async (_name, given, message) => {
+    sent.length = 0;
+    const error: unknown = await client
+      .createWebhookEndpoint(given as WebhookEndpoint)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(TypeError);
+    expect((error as TypeError).message).toMatch(message);
+    expect((error as TypeError).message).toMatch(/^createWebhookEndpoint: /);
+    expect((error as TypeError).message).not.toContain("test-secret");
+    expect(sent).toEqual([]);
+  });
+
+  test("refuses unknown options of the call", async () => {
+    const options = { timeoutMs: 1 } as object;
+    await expect(client.createWebhookEndpoint(endpoint, options)).rejects.toThrow(/unknown option timeoutMs/);
+  });
+
+  test.each(["https://platform.example", "https://Platform.Example:8443/W?a=b", "https://[2001:db8::1]/w"])(
+    "sends the url %p as it is",
+    async (url) => {
+      sent.length = 0;
+      await client.createWebhookEndpoint({ ...endpoint, url });
+      expect(sent).toEqual([expect.objectContaining({ url })]);
+    },
+  );
+
+  test("registers http of this machine, and of no other, by the exception", async () => {
+    await expect(
+      local.createWebhookEndpoint({ ...endpoint, url: "http://localhost:3000/w" }),
+    ).resolves.toMatchObject({
+      status: 201,
+    });
+    await expect(
+      local.createWebhookEndpoint({ ...endpoint, url: "http://platform.example/w" }),
+    ).rejects.toThrow(/option url must be https/);
+  });
+});
+
+function thrownBy(run: () => unknown): Error {
+  try {
+    run();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("nothing was thrown");
+}

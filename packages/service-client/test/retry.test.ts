@@ -1,0 +1,205 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import {
+  clientOf,
+  endpoint,
+  failureOf,
+  hangUp,
+  json,
+  silence,
+  startService,
+  text,
+  type Answerer,
+  type TestService,
+} from "./service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const created = json(201, { id: "endpoint-1" });
+const halfAnAnswer: Answerer = (res) => {
+  res.writeHead(201, { "content-length": "100" }).write('{"id":');
+  setImmediate(() => res.destroy());
+};
+const noEnd: Answerer = (res) => {
+  res.writeHead(201).write('{"id":');
+};
+
+describe("retries", () => {
+  test.each<[string, Answerer]>([
+    ["408", json(408, {})],
+    ["429", json(429, {})],
+    ["500", json(500, {})],
+    ["502", text(502, "<html>bad gateway</html>")],
+    ["503", json(503, {})],
+    ["599", json(599, {})],
+    ["a closed connection", hangUp],
+    ["a connection that is lost in the answer", halfAnAnswer],
+    ["silence", silence],
+    ["an answer without end", noEnd],
+  ])("follow %s", async (_name, answerer) => {
+    service.answer(answerer, created);
+    const answer = await clientOf(service.baseUrl, { timeoutMs: 200 }).createWebhookEndpoint(endpoint);
+    expect(answer).toEqual({ status: 201, body: { id: "endpoint-1" } });
+    const [first, second] = service.received;
+    expect(service.received).toHaveLength(2);
+    expect(second?.body).toBe(first?.body);
+  });
+
+  test.each<[string, Answerer, object]>([
+    ["503", json(503, { detail: "later" }), { code: "unavailable", status: 503, body: '{"detail":"later"}' }],
+    ["429", json(429, {}), { code: "unavailable", status: 429 }],
+    ["a closed connection", hangUp, { code: "network", status: undefined, body: undefined }],
+    ["silence", silence, { code: "timeout", status: undefined }],
+    ["an answer without end", noEnd, { code: "timeout", status: undefined }],
+  ])("end with the last failure after %s", async (_name, answerer, expected) => {
+    service.answer(answerer);
+    const client = clientOf(service.baseUrl, { retries: 1, timeoutMs: 100 });
+    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject(expected);
+    expect(service.received).toHaveLength(2);
+  });
+
+  test("are none with retries: 0", async () => {
+    service.answer(json(503, {}), created);
+    const client = clientOf(service.baseUrl, { retries: 0 });
+    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({ code: "unavailable" });
+    expect(service.received).toHaveLength(1);
+  });
+
+  test("are three by default", async () => {
+    service.answer(json(500, {}));
+    expect(await failureOf(clientOf(service.baseUrl).createWebhookEndpoint(endpoint))).toMatchObject({
+      status: 500,
+    });
+    expect(service.received).toHaveLength(4);
+  });
+
+  test("end at a refusal that follows a transient failure", async () => {
+    service.answer(json(503, {}), json(401, {}), created);
+    const client = clientOf(service.baseUrl);
+    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
+      code: "rejected",
+      status: 401,
+    });
+    expect(service.received).toHaveLength(2);
+  });
+
+  test("follow a refused connection", async () => {
+    const { port } = await freePort();
+    const client = clientOf(`http://127.0.0.1:${port}`, { retries: 1 });
+    const error = await failureOf(client.createWebhookEndpoint(endpoint));
+    expect(error).toMatchObject({ code: "network", message: expect.stringContaining("(ECONNREFUSED)") });
+  });
+
+  test("are bounded in time, and the last answer is told", async () => {
+    service.answer(json(503, {}));
+    const client = clientOf(service.baseUrl, { retries: 10, retryDelayMs: 200, totalTimeoutMs: 300 });
+    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
+      code: "unavailable",
+      status: 503,
+    });
+    expect(service.received.length).toBeLessThan(4);
+  });
+
+  test("end with a time-out when the time is over within a request", async () => {
+    service.answer(silence);
+    const client = clientOf(service.baseUrl, { totalTimeoutMs: 100 });
+    expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
+      code: "timeout",
+      message: expect.stringContaining("100 ms"),
+    });
+    expect(service.received).toHaveLength(1);
+  });
+});
+
+describe("Retry-After", () => {
+  test.each([
+    ["seconds", () => "1"],
+    // A date has whole seconds: this one is one to two seconds ahead.
+    ["an HTTP date", () => new Date(Date.now() + 2000).toUTCString()],
+  ])("is waited for as %s", async (_name, value) => {
+    service.answer((res) => res.writeHead(503, { "retry-after": value() }).end(), created);
+    await clientOf(service.baseUrl).createWebhookEndpoint(endpoint);
+    const [first, second] = service.received.map(({ at }) => at);
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(990);
+  });
+
+  test("longer than the time left ends the call at once and is told", async () => {
+    service.answer(json(429, {}, { "retry-after": "3600" }), created);
+    expect(await failureOf(clientOf(service.baseUrl).createWebhookEndpoint(endpoint))).toMatchObject({
+      code: "unavailable",
+      status: 429,
+      retryAfterSeconds: 3600,
+    });
+    expect(service.received).toHaveLength(1);
+  });
+
+  test.each(["soon", "-1", "1.5", "", "99999999999999999999"])("of %p is ignored", async (value) => {
+    service.answer(json(503, {}, { "retry-after": value }), created);
+    expect(await clientOf(service.baseUrl).createWebhookEndpoint(endpoint)).toMatchObject({ status: 201 });
+  });
+});
+
+describe("the caller's signal", () => {
+  const reason = new Error("the caller is gone");
+
+  test("that is aborted before sends nothing", async () => {
+    service.answer(created);
+    const call = clientOf(service.baseUrl).createWebhookEndpoint(endpoint, {
+      signal: AbortSignal.abort(reason),
+    });
+    expect(await failureOf(call)).toMatchObject({ code: "aborted", cause: reason });
+    expect(service.received).toHaveLength(0);
+  });
+
+  test.each<[string, Answerer]>([
+    ["a request", silence],
+    ["an answer", noEnd],
+    ["the wait for Retry-After", json(503, {}, { "retry-after": "30" })],
+  ])("ends %s", async (_name, answerer) => {
+    const controller = new AbortController();
+    service.answer((res, request) => {
+      answerer(res, request);
+      setTimeout(() => controller.abort(reason), 50);
+    });
+    const call = clientOf(service.baseUrl).createWebhookEndpoint(endpoint, { signal: controller.signal });
+    expect(await failureOf(call)).toMatchObject({ code: "aborted", cause: reason });
+    expect(service.received).toHaveLength(1);
+  });
+
+  test("is let go of after the call", async () => {
+    service.answer(created);
+    const controller = new AbortController();
+    let listeners = 0;
+    const { signal } = controller;
+    const add = signal.addEventListener.bind(signal);
+    const remove = signal.removeEventListener.bind(signal);
+    signal.addEventListener = (...args: Parameters<typeof add>) => {
+      listeners += 1;
+      add(...args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof remove>) => {
+      listeners -= 1;
+      remove(...args);
+    };
+    await clientOf(service.baseUrl).createWebhookEndpoint(endpoint, { signal });
+    expect(listeners).toBe(0);
+  });
+});
+
+test("the time limit holds with a fetch that does not listen to its signal", async () => {
+  const client = clientOf(service.baseUrl, { fetch: () => new Promise(() => {}), timeoutMs: 50, retries: 0 });
+  expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({ code: "timeout" });
+});
+
+async function freePort(): Promise<AddressInfo> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return address;
+}
