@@ -48,13 +48,11 @@ function invalidEvent(
 
 function envelopeInvalid(issues: readonly Issue[]): GuardError {
   const [first] = issues;
-  const others = issues.length - 1;
+  const count = issues.length > 1 ? ` (${issues.length} faults in all)` : "";
   return new GuardError({
     status: 400,
     code: "envelope-invalid",
-    message:
-      `the webhook breaks the schema: ${first === undefined ? "" : describe(first, [])}` +
-      (others > 0 ? `, and ${others} more faults` : ""),
+    message: `the webhook breaks the schema: ${first === undefined ? "" : describe(first, [])}${count}`,
   });
 }
 
