@@ -22,9 +22,8 @@ export function createRefuse(status: number, realm: string): Refuse {
     new GuardError({ status, code: `credentials-${reason}`, message: messages[reason], headers });
 }
 
-/** The user-id and password of a request. Throws the refusal where there is not exactly one field with both. */
-export function readUserPass(req: GuardRequest, refuse: Refuse): UserPass {
-  const line = authorizationLine(req, refuse);
+/** The user-id and password of an Authorization line. Throws the refusal where it is not the Basic scheme with both. */
+export function readUserPass(line: string, refuse: Refuse): UserPass {
   const userPass = parseUserPass(line);
   if (userPass === undefined) throw refuse("malformed");
   return userPass;
@@ -35,8 +34,11 @@ export function assertCanonical(userPass: UserPass, refuse: Refuse): void {
   if (!isCanonical(userPass)) throw refuse("malformed");
 }
 
-// `req.headers` would keep the first of two lines and hide the second; a proxy before us may have read that one.
-function authorizationLine({ rawHeaders }: GuardRequest, refuse: Refuse): string {
+/**
+ * The one Authorization line of a request. Throws the refusal where there is none, or more than one: `req.headers` would keep the
+ * first and hide the second, and a proxy before us may have read that one.
+ */
+export function authorizationLine({ rawHeaders }: GuardRequest, refuse: Refuse): string {
   let line: string | undefined;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];

@@ -8,7 +8,13 @@ import {
   type Middleware,
   type RequestFact,
 } from "@countersign/guard";
-import { assertCanonical, createRefuse, readUserPass, type Refuse } from "./authorization.ts";
+import {
+  assertCanonical,
+  authorizationLine,
+  createRefuse,
+  readUserPass,
+  type Refuse,
+} from "./authorization.ts";
 import type { CredentialMatcher, VerifiedCredential } from "./credentials.ts";
 import { resolveOptions, type VerifyAuthority, type WebhookBasicAuthOptions } from "./options.ts";
 import type { UserPass } from "./user-pass.ts";
@@ -26,6 +32,7 @@ declare global {
   }
 }
 
+const usualScheme = "Basic ";
 const verified: RequestFact<VerifiedCredential> = createRequestFact();
 
 /** The credential that the last webhookBasicAuth of this very request admitted it by; undefined when it did not. */
@@ -43,14 +50,20 @@ export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   return guard("webhookBasicAuth", (req) => {
     // A second guard on the same request must not live on the verdict of the first.
     verified.delete(req);
-    const userPass = readUserPass(req, refuse);
-    if (typeof authority !== "function") return askApp(req, userPass, { authority, refuse });
-    admit(req, matchCredential(userPass, authority, refuse));
+    const line = authorizationLine(req, refuse);
+    if (typeof authority !== "function") {
+      return askApp(req, readUserPass(line, refuse), { authority, refuse });
+    }
+    admit(req, matchCredential(line, authority, refuse));
     return undefined;
   });
 }
 
-function matchCredential(userPass: UserPass, match: CredentialMatcher, refuse: Refuse): VerifiedCredential {
+function matchCredential(line: string, match: CredentialMatcher, refuse: Refuse): VerifiedCredential {
+  // A credential has one token. Behind the usual spelling of the scheme it is compared as it stands, without decoding.
+  const usual = line.startsWith(usualScheme) ? match(line.slice(usualScheme.length)) : undefined;
+  if (usual !== undefined) return usual;
+  const userPass = readUserPass(line, refuse);
   const credential = match(userPass.token);
   if (credential !== undefined) return credential;
   // Only the log tells these two apart.
