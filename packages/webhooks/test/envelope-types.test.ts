@@ -1,15 +1,15 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseWebhookEnvelope } from "../src/envelope.ts";
-import type {
-  BuyerStatusChanged,
-  PartyStatus,
-  PaymentRequestReminder,
-  PaymentRequestRepaid,
-  SellerStatusChanged,
-  UnknownWebhookEvent,
-  WebhookEvent,
-  WebhookEventMap,
-} from "../src/events.ts";
+import {
+  parseWebhookEnvelope,
+  type BuyerStatusChanged,
+  type PartyStatus,
+  type PaymentRequestReminder,
+  type PaymentRequestRepaid,
+  type SellerStatusChanged,
+  type UnknownWebhookEvent,
+  type WebhookEvent,
+  type WebhookEventMap,
+} from "@countersign/webhooks";
 import { bodyOf, buyerEvent, envelopeOf, reminderEvent } from "./envelope-body.ts";
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the compiler compares two such types member by member

@@ -1,8 +1,7 @@
 import { isGuardError } from "@countersign/guard";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { parseWebhookEnvelope } from "../src/envelope.ts";
-import type { WebhookEnvelope } from "../src/events.ts";
+import { parseWebhookEnvelope, type WebhookEnvelope } from "@countersign/webhooks";
 import { bodyOf, buyerEvent, envelopeOf, reminderEvent } from "./envelope-body.ts";
 
 const codes = /^(?:json-[a-z-]+|envelope-invalid)$/;

@@ -1,7 +1,6 @@
 import { isGuardError } from "@countersign/guard";
 import { describe, expect, test } from "@jest/globals";
-import { parseWebhookEnvelope } from "../src/envelope.ts";
-import type { WebhookEnvelope } from "../src/events.ts";
+import { parseWebhookEnvelope, type WebhookEnvelope } from "@countersign/webhooks";
 import { bodyOf, buyerEvent, envelopeOf, reminderEvent } from "./envelope-body.ts";
 
 function parse(value: unknown): WebhookEnvelope {

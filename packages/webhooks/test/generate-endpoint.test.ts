@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { generateEndpoint, type GenerateEndpointOptions } from "../src/generate-endpoint.ts";
+import { generateEndpoint, type GenerateEndpointOptions } from "@countersign/webhooks";
 
 describe("generateEndpoint", () => {
   test.each([

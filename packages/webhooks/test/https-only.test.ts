@@ -6,7 +6,7 @@ import { guardErrors, isGuardError } from "@countersign/guard";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import express4 from "express4";
-import { httpsOnly, type HttpsOnlyOptions } from "../src/https-only.ts";
+import { httpsOnly, type HttpsOnlyOptions } from "@countersign/webhooks";
 
 // TLS with a shared key, so that the test needs no certificate.
 const sharedKey = Buffer.from("test-secret-of-the-tls-connection");

@@ -1,7 +1,7 @@
 import { isGuardError } from "@countersign/guard";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "../src/timestamp.ts";
+import { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "@countersign/webhooks";
 
 const secondsInFourDigitYears = { min: -62_167_219_200, max: 253_402_300_799 };
 

@@ -1,6 +1,6 @@
 import { isGuardError } from "@countersign/guard";
 import { describe, expect, test } from "@jest/globals";
-import { compareTimestamps, parseTimestamp } from "../src/timestamp.ts";
+import { compareTimestamps, parseTimestamp } from "@countersign/webhooks";
 
 function codeOf(raw: unknown): string {
   try {
