@@ -1,0 +1,22 @@
+import { guardErrors } from "@countersign/guard";
+import { jsonBody } from "@countersign/raw-body";
+import { signPayload, webhookHmac } from "@countersign/webhook-hmac";
+import express, { type Express } from "express";
+
+/** `secrets` holds the new one, then the old one. Drop the old one when req.webhook.secretIndex is no longer 1. */
+export function createApp(secrets: readonly string[]): Express {
+  const app = express();
+  app.post("/webhooks", webhookHmac({ secrets }), jsonBody(), (req, res) => {
+    // req.body was parsed from the bytes that were verified.
+    console.log(req.webhook?.secretIndex, req.body);
+    res.end();
+  });
+  app.use(guardErrors());
+  return app;
+}
+
+// The sender's side: the signature of the very bytes that are sent.
+export const headersOf = (body: string, secret: string): Record<string, string> => ({
+  "Content-Type": "application/json",
+  "X-Payload-Signature": signPayload(Buffer.from(body), secret),
+});
