@@ -38,6 +38,10 @@ export class Lease {
     return this.#controller.signal;
   }
 
+  get lost(): boolean {
+    return this.#lost;
+  }
+
   get ended(): boolean {
     return this.#phase === "ended";
   }

@@ -39,6 +39,11 @@ export class OwnedKey {
     return this.#lease.signal;
   }
 
+  /** Whether this attempt was told that another one may own the key by now. */
+  get lost(): boolean {
+    return this.#lease.lost;
+  }
+
   /** Whether completeIn() was called: the record is that transaction's business. */
   get inTransaction(): boolean {
     return this.#inTransaction;

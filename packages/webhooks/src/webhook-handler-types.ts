@@ -63,29 +63,33 @@ export interface WebhookOutcome {
   readonly events: readonly EventResult[];
 }
 
-/** An attempt at an event that failed. Exactly one of `event` and `invalid` is there. */
-export type EventFailure =
-  | EventFailureOf<WebhookEvent, undefined>
-  | EventFailureOf<undefined, InvalidWebhookEvent>;
+/** An event as an envelope brought it. Exactly one of `event` and `invalid` is there. */
+export type EventDelivery =
+  | EventDeliveryOf<WebhookEvent, undefined>
+  | EventDeliveryOf<undefined, InvalidWebhookEvent>;
 
-interface EventFailureOf<Event, Invalid> {
+interface EventDeliveryOf<Event, Invalid> {
   readonly webhookId: string;
   readonly event_id: string;
   readonly type: string;
   readonly event: Event;
   readonly invalid: Invalid;
+}
+
+/** An attempt at an event that failed. */
+export type EventFailure = EventDelivery & {
   readonly attempt: number;
   readonly outcome: EventOutcome;
   /** What the handler threw; otherwise a GuardError that says what happened. */
   readonly error: unknown;
-}
+};
 
 /** Options of `createWebhookHandler`. */
 export interface CreateWebhookHandlerOptions {
   /** Where the events that are done are remembered, shared by every process that receives them. */
   readonly store: IdempotencyStore;
   /** What happens to events whose type has no handler: "ignore" acknowledges them; a handler gets them. Required. */
-  readonly fallback: "ignore" | EventHandler<WebhookEvent>;
+  readonly fallback: "ignore" | EventHandler;
   /** For how long the store has to remember an event, in hours: the retries run for a day. At least 72, the default. */
   readonly retentionHours?: number | undefined;
   /** How many events of one envelope are handled at a time. Default 1: in the order of the array. */
@@ -111,7 +115,7 @@ export interface WebhookHandler {
   /** The handler of one type. Throws when the type has one already, or after the first envelope. */
   on<Type extends string>(type: Type, handler: EventHandler<EventOf<Type>>): this;
   /** Sees every event before the handler of its type, which does not run when this one throws. Once, before the first envelope. */
-  onAny(handler: EventHandler<WebhookEvent>): this;
+  onAny(handler: EventHandler): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */
   handle(envelope: WebhookEnvelope): Awaitable<WebhookOutcome>;
 }

@@ -1,0 +1,57 @@
+import { isAcknowledged } from "./event-outcomes.ts";
+import type { WebhookEnvelope } from "./events.ts";
+import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
+
+/** Every position of the array on the wire, valid or not, in its order. */
+export function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelope): EventDelivery[] {
+  const deliveries: EventDelivery[] = [];
+  let nextInvalid = 0;
+  const takeInvalid = (): void => {
+    for (let fault = invalid[nextInvalid]; fault?.index === deliveries.length; fault = invalid[nextInvalid]) {
+      nextInvalid += 1;
+      const { event_id, type } = fault;
+      deliveries.push({ webhookId, event_id, type, event: undefined, invalid: fault });
+    }
+  };
+  for (const event of events) {
+    takeInvalid();
+    const { event_id, type } = event;
+    deliveries.push({ webhookId, event_id, type, event, invalid: undefined });
+  }
+  takeInvalid();
+  return deliveries;
+}
+
+/** The first delivery of each id: an id that comes twice in one envelope is one event. */
+export function withoutRepeats(deliveries: readonly EventDelivery[]): readonly EventDelivery[] {
+  if (deliveries.length < 2) return deliveries;
+  const seen = new Set<string>();
+  return deliveries.filter(({ event_id }) => {
+    if (seen.has(event_id)) return false;
+    seen.add(event_id);
+    return true;
+  });
+}
+
+/** The outcomes of `handled`, those without repeats, told for every delivery. */
+export function outcomeOf(
+  deliveries: readonly EventDelivery[],
+  handled: readonly EventDelivery[],
+  outcomes: readonly EventOutcome[],
+): WebhookOutcome {
+  const acknowledged = outcomes.every(isAcknowledged);
+  const results = handled.map((delivery, position) => resultOf(delivery, outcomes[position] ?? "failed"));
+  if (handled.length === deliveries.length) return { acknowledged, events: results };
+  const first = new Map(results.map((result) => [result.event_id, result]));
+  const isHandled = new Set(handled);
+  const events = deliveries.map((delivery) => {
+    const outcome = first.get(delivery.event_id)?.outcome ?? "failed";
+    const repeats = !isHandled.has(delivery) && (outcome === "done" || outcome === "dead-lettered");
+    return resultOf(delivery, repeats ? "duplicate" : outcome);
+  });
+  return { acknowledged, events };
+}
+
+function resultOf({ event_id, type }: EventDelivery, outcome: EventOutcome): EventResult {
+  return { event_id, type, outcome };
+}

@@ -1,0 +1,72 @@
+import { isPromiseLike } from "@countersign/guard";
+import type { Awaitable } from "@countersign/idempotency-guard";
+import type { EventState } from "./event-attempt.ts";
+import { handleEvent } from "./event-handling.ts";
+import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
+
+/**
+ * The events of one envelope, a bounded number of them at a time, begun in their order. One that fails does not stop the
+ * others; a store that does not answer does, because each of them would wait for it.
+ */
+export class EventWork {
+  /** By position, complete when run() has ended. */
+  readonly outcomes: EventOutcome[] = [];
+  readonly #state: EventState;
+  readonly #deliveries: readonly EventDelivery[];
+  #next = 0;
+  #storeFailed = false;
+
+  constructor(state: EventState, deliveries: readonly EventDelivery[]) {
+    this.#state = state;
+    this.#deliveries = deliveries;
+  }
+
+  /** A promise only when a handler or the store gives one. */
+  run(concurrency: number): Awaitable<void> {
+    const workers: Promise<void>[] = [];
+    for (let worker = 0; worker < concurrency && this.#next < this.#deliveries.length; worker += 1) {
+      const pending = this.#untilPending();
+      if (pending !== undefined) workers.push(this.#work(pending));
+    }
+    if (workers.length === 0) return;
+    return workers.length === 1 ? workers[0] : allOf(workers);
+  }
+
+  async #work(first: PendingEvent): Promise<void> {
+    for (
+      let pending: PendingEvent | undefined = first;
+      pending !== undefined;
+      pending = this.#untilPending()
+    ) {
+      // oxlint-disable-next-line no-await-in-loop -- one worker does one event at a time
+      this.#keep(pending.position, await pending.outcome);
+    }
+  }
+
+  /** Handles what is next until one has to be waited for; undefined when nothing is left. */
+  #untilPending(): PendingEvent | undefined {
+    for (;;) {
+      const position = this.#next;
+      const delivery = this.#deliveries[position];
+      if (delivery === undefined) return undefined;
+      this.#next += 1;
+      const outcome = this.#storeFailed ? "unavailable" : handleEvent(this.#state, delivery);
+      if (isPromiseLike(outcome)) return { position, outcome };
+      this.#keep(position, outcome);
+    }
+  }
+
+  #keep(position: number, outcome: EventOutcome): void {
+    this.outcomes[position] = outcome;
+    if (outcome === "unavailable") this.#storeFailed = true;
+  }
+}
+
+interface PendingEvent {
+  readonly position: number;
+  readonly outcome: Promise<EventOutcome>;
+}
+
+async function allOf(work: readonly Promise<void>[]): Promise<void> {
+  await Promise.all(work);
+}

@@ -1,0 +1,107 @@
+import { assertFunction, assertKnownOptions, integerOption, optionError } from "@countersign/guard";
+import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency-guard";
+import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
+
+/** When a failing event is given up, and who keeps it then. */
+export interface DeadLetters {
+  readonly maxAttempts: number;
+  readonly onDeadLetter: (failure: EventFailure) => unknown;
+}
+
+/** Checked options, all present. */
+export interface ResolvedWebhookHandlerOptions {
+  readonly keys: IdempotencyKeys;
+  readonly keyPrefix: string;
+  readonly fallback: "ignore" | EventHandler;
+  readonly concurrency: number;
+  readonly timeoutMs: number;
+  /** undefined: a failing event is repeated for as long as the service sends it. */
+  readonly deadLetters: DeadLetters | undefined;
+  readonly onError: ((failure: EventFailure) => unknown) | undefined;
+}
+
+/** The name in messages and notices. */
+export const factory = "createWebhookHandler";
+
+const knownOptions: readonly (keyof CreateWebhookHandlerOptions)[] = [
+  "store",
+  "fallback",
+  "retentionHours",
+  "concurrency",
+  "timeoutMs",
+  "leaseMs",
+  "storeTimeoutMs",
+  "keyPrefix",
+  "maxAttempts",
+  "onDeadLetter",
+  "onError",
+];
+
+/** Fills in the defaults; throws a TypeError on a bad option. */
+export function resolveWebhookHandlerOptions(
+  options: CreateWebhookHandlerOptions,
+): ResolvedWebhookHandlerOptions {
+  assertKnownOptions(factory, options, knownOptions);
+  const { store, leaseMs, storeTimeoutMs, keyPrefix = "webhook-event:", fallback, onError } = options;
+  const keys = idempotencyKeys({ factory, store, leaseMs, storeTimeoutMs, recovery: "rerun" });
+  assertRetention(options);
+  if (typeof keyPrefix !== "string" || !/^\P{Cc}{1,128}$/u.test(keyPrefix)) {
+    throw optionError(factory, "keyPrefix", "1 to 128 characters, no control characters", keyPrefix);
+  }
+  if (fallback !== "ignore" && typeof fallback !== "function") {
+    throw optionError(factory, "fallback", '"ignore" or a function for events without a handler', fallback);
+  }
+  if (onError !== undefined) assertFunction(factory, "onError", onError);
+  return {
+    keys,
+    keyPrefix,
+    fallback,
+    concurrency: integerOption(factory, "concurrency", options.concurrency, {
+      min: 1,
+      max: 1_000,
+      fallback: 1,
+    }),
+    timeoutMs: integerOption(factory, "timeoutMs", options.timeoutMs, {
+      min: 1,
+      max: 3_600_000,
+      fallback: 10_000,
+    }),
+    deadLetters: deadLetters(options),
+    onError,
+  };
+}
+
+const hourMs = 3_600_000;
+
+// A retry that comes after the store has forgotten the event would run it again.
+function assertRetention({ store, retentionHours }: CreateWebhookHandlerOptions): void {
+  const hours = integerOption(factory, "retentionHours", retentionHours, {
+    min: 72,
+    max: 876_000,
+    fallback: 72,
+  });
+  const { retentionMs } = store;
+  if (retentionMs === undefined || retentionMs >= hours * hourMs) return;
+  throw new TypeError(
+    `${factory}: option store remembers an event for ${retentionMs} ms, which is less than ${hours} hours; ` +
+      `create it with retentionMs: ${hours * hourMs} or more`,
+  );
+}
+
+function deadLetters({ maxAttempts, onDeadLetter }: CreateWebhookHandlerOptions): DeadLetters | undefined {
+  if (maxAttempts === undefined && onDeadLetter === undefined) return undefined;
+  if (typeof onDeadLetter !== "function") {
+    // Without one, the event would be acknowledged and gone.
+    throw optionError(
+      factory,
+      "onDeadLetter",
+      "a function that keeps the event, with maxAttempts",
+      onDeadLetter,
+    );
+  }
+  // Each known failure is one read of the store.
+  return {
+    maxAttempts: integerOption(factory, "maxAttempts", maxAttempts, { min: 1, max: 100 }),
+    onDeadLetter,
+  };
+}
