@@ -2,7 +2,7 @@ import { GuardError, type GuardRequest } from "@countersign/guard";
 import { isCanonical, parseUserPass, type UserPass } from "./user-pass.ts";
 
 /** Why a request has no credential that counts. */
-export type RefusalReason = "missing" | "malformed" | "wrong";
+type RefusalReason = "missing" | "malformed" | "wrong";
 
 /** Makes the GuardError with the code `credentials-<reason>`. */
 export type Refuse = (reason: RefusalReason) => GuardError;

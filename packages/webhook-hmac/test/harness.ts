@@ -18,7 +18,7 @@ export const expressVersions: readonly (readonly [string, typeof express])[] = [
 ];
 
 /** What a handler behind the guards saw. */
-export interface Passage {
+interface Passage {
   readonly webhook: Express.WebhookVerification | undefined;
   readonly payload: VerifiedPayload | undefined;
   readonly rawBody: Buffer | undefined;
