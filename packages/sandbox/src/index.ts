@@ -44,3 +44,11 @@ export type {
   ServiceEvent,
   StartTimer,
 } from "./delivery/types.ts";
+export { startSandbox, type Sandbox } from "./service/sandbox.ts";
+export type { SandboxOptions } from "./service/options.ts";
+export { SandboxError, type SandboxErrorCode } from "./service/sandbox-error.ts";
+export { SandboxDatabaseError } from "./service/database.ts";
+export type { Confirmation } from "./service/confirmations.ts";
+export type { NewPaymentRequest } from "./service/input.ts";
+export type { PaymentRequest } from "./service/payment-requests.ts";
+export type { NotifiedPaymentRequest, Reminder, StatusChange } from "./service/simulation.ts";

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { createPaint, type Paint } from "./paint.ts";
 import type { PayoutOutcome, PayoutReport } from "./payout-plan.ts";
+import { printable } from "./printable.ts";
 import { explainStatus, type StatusPattern } from "./status.ts";
 
 const shownBodyLength = 2000;
@@ -77,14 +78,6 @@ function bodyLines(body: string, truncated: boolean): string[] {
   return `${printable(body.slice(0, shownBodyLength))}${cut ? " [cut]" : ""}`
     .split("\n")
     .map((line) => `  ${line}`);
-}
-
-// The answer comes from elsewhere: escape sequences in it must not steer the terminal.
-function printable(text: string): string {
-  return text.replace(
-    /[^\P{C}\n\t]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
 }
 
 function formatTime(seconds: number): string {

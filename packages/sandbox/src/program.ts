@@ -1,13 +1,23 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
+import { deliveriesCommand } from "./commands/deliveries.ts";
+import { endpointCommand } from "./commands/endpoint.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { payoutCommand } from "./commands/payout.ts";
+import { sandboxCommand } from "./commands/sandbox.ts";
 import { webhookCommand } from "./commands/webhook.ts";
 import { KeyFileError } from "./key-files.ts";
 import { messageOf } from "./thrown.ts";
 
-const commands = [keygenCommand, payoutCommand, webhookCommand];
+const commands = [
+  keygenCommand,
+  payoutCommand,
+  webhookCommand,
+  sandboxCommand,
+  endpointCommand,
+  deliveriesCommand,
+];
 
 /** Runs the `countersign` command line and returns its exit code. Never throws. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -26,18 +36,21 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command("countersign")
     .description(
-      "plays the lending service towards a platform: makes keys, sends signed payout instructions and webhooks",
+      "plays the lending service towards a platform: signs and sends payout instructions and webhooks, serves its API",
     )
     .version(packageVersion())
     .addHelpText("after", "\nExample:\n  countersign keygen --keyid test && countersign payout --help\n");
   for (const create of commands) program.addCommand(create(io, finish));
-  for (const command of [program, ...program.commands]) {
-    command
-      .exitOverride()
-      .showSuggestionAfterError(false)
-      .configureOutput({ writeOut: io.writeOut, writeErr: io.writeError });
-  }
+  configure(program, io);
   return program;
+}
+
+function configure(command: Command, io: CommandIo): void {
+  command
+    .exitOverride()
+    .showSuggestionAfterError(false)
+    .configureOutput({ writeOut: io.writeOut, writeErr: io.writeError });
+  for (const subcommand of command.commands) configure(subcommand, io);
 }
 
 function exitCodeOf(error: unknown, io: CommandIo): ExitCode {

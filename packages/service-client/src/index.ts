@@ -11,3 +11,4 @@ export {
   type ServiceClientErrorCode,
   type ServiceClientErrorInit,
 } from "./service-client-error.ts";
+export { joinServiceUrl, type UrlRules } from "./service-url.ts";

@@ -28,8 +28,8 @@ export function assertServiceUrl(
   }
   if (url.protocol !== "https:" && !(allowLoopbackHttp && isLoopback(url.hostname))) {
     throw new TypeError(
-      `${subject} must be https; http is for a loopback host (127.0.0.1, [::1], localhost) ` +
-        "with dangerouslyAllowHttp: true",
+      `${subject} must be https; http is for a loopback host (127.0.0.1, [::1], localhost)` +
+        (allowLoopbackHttp ? "" : " with dangerouslyAllowHttp: true"),
     );
   }
 }
