@@ -7,14 +7,20 @@ export interface SuspectText {
   readonly truncated: boolean;
 }
 
-/** Replaces every secret, also where JSON or a URI has encoded it. */
+/** Replaces every secret, of which there is at least one, also where JSON or a URI has encoded it. */
 export function redact({ text, truncated }: SuspectText, secrets: readonly string[]): string {
-  // The longest first: a secret inside another must not leave the rest of the other.
   const spellings = secrets.flatMap(spellingsOf);
+  // The longest first: a secret inside another must not leave the rest of the other. In one pass, since a short secret may be
+  // part of the placeholder.
   spellings.sort((a, b) => b.length - a.length);
+  const pattern = new RegExp(spellings.map(escapeRegExp).join("|"), "g");
+  const redacted = text.replace(pattern, placeholder);
   const longest = spellings[0]?.length ?? 0;
-  const redacted = spellings.reduce((rest, spelling) => rest.replaceAll(spelling, placeholder), text);
   return truncated ? redacted.slice(0, Math.max(0, redacted.length - longest)) : redacted;
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
 }
 
 function spellingsOf(secret: string): string[] {

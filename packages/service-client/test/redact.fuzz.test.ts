@@ -46,4 +46,8 @@ describe("redact", () => {
       redact({ text: "test-secret-2 test-secret", truncated: false }, ["test-secret", "test-secret-2"]),
     ).toBe("[redacted] [redacted]");
   });
+
+  test("leaves its own marks alone where a secret is one letter", () => {
+    expect(redact({ text: "a b c", truncated: false }, ["a", "c"])).toBe("[redacted] b [redacted]");
+  });
 });
