@@ -20,10 +20,17 @@ export {
   type GenerateEndpointOptions,
 } from "./generate-endpoint.ts";
 export { httpsOnly, type HttpsOnlyOptions } from "./https-only.ts";
+export { latestOnly, type LatestOnlyOptions } from "./latest-only.ts";
+export {
+  memoryLatestTimestamps,
+  type LatestTimestamps,
+  type MemoryLatestTimestampsOptions,
+} from "./latest-timestamps.ts";
 export { receiveWebhook } from "./receive-webhook.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./timestamp.ts";
 export { webhookEndpoint } from "./webhook-endpoint.ts";
 export type { WebhookEndpointOptions } from "./webhook-endpoint-options.ts";
+export { createWebhookHandler } from "./webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,

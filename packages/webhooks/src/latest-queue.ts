@@ -64,15 +64,14 @@ async function both(first: Promise<void>, second: Promise<void>): Promise<void> 
   await second;
 }
 
-function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    // oxlint-disable-next-line promise/prefer-await-to-then -- a race of a promise against a signal
-    void wait.then(() => {
-      signal.removeEventListener("abort", onAbort);
-      resolve();
-    });
+async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await Promise.race([wait, abortOf(signal)]);
+  signal.throwIfAborted();
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
