@@ -1,0 +1,286 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { startSandbox, type Sandbox } from "@countersign/sandbox";
+import { CliBench, run, type Run } from "./cli-bench.ts";
+
+// TEST VALUES.
+const apiKey = "test-api-key";
+const given = ["--username", "test-user", "--password", "test-password", "--secret", "test-secret"];
+const httpsUrl = "https://platform.example/hooks/0123456789abcdef";
+
+const bench = new CliBench();
+let sandbox: Sandbox;
+beforeAll(async () => {
+  await bench.open();
+  sandbox = await startSandbox({ apiKey, allowHttp: true });
+});
+afterAll(async () => {
+  await sandbox.close();
+  await bench.close();
+});
+
+function create(...args: readonly string[]): Promise<Run> {
+  return run(["endpoint", "create", "--base-url", sandbox.url, "--api-key", apiKey, "--allow-http", ...args]);
+}
+
+/** Runs against a service that answers everything by itself. */
+async function createAt(listener: RequestListener, ...args: readonly string[]): Promise<Run> {
+  const server: Server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    return await create("--base-url", baseUrl, "--retries", "0", "--timeout", "300", ...args);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+describe("countersign endpoint create", () => {
+  test("registers what it is given, and repeats no credential", async () => {
+    const { code, out, err } = await create("--url", httpsUrl, ...given);
+    const [registered] = sandbox.deliveries.endpoints().slice(-1);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(registered).toEqual({ id: expect.any(String), url: httpsUrl });
+    expect(out).toBe(`created (status 201)\nid        ${registered?.id}\nurl       ${httpsUrl}\n`);
+  });
+
+  test("makes up a path and credentials, registers them and shows them once", async () => {
+    const { code, out } = await create(
+      "--generate",
+      "--platform-url",
+      "https://platform.example/base",
+      "--json",
+    );
+    const report = JSON.parse(out) as { id: string; generated: Record<string, string> };
+    expect(code).toBe(0);
+    expect(report).toMatchObject({
+      created: true,
+      status: 201,
+      error: null,
+      generated: {
+        url: expect.stringMatching(/^https:\/\/platform\.example\/base\/[0-9a-f]{40}$/),
+        path: expect.stringMatching(/^\/base\/[0-9a-f]{40}$/),
+        username: expect.any(String),
+        password: expect.any(String),
+        secret: expect.any(String),
+      },
+    });
+    expect(sandbox.deliveries.endpoints()).toContainEqual({ id: report.id, url: report.generated["url"] });
+  });
+
+  test("sends the values that it shows", async () => {
+    let body: unknown;
+    const { out } = await createAt(
+      (req, res) => {
+        req.on("data", (chunk: Buffer) => (body = JSON.parse(chunk.toString())));
+        req.on("end", () => res.writeHead(201).end());
+      },
+      "--generate",
+      "--platform-url",
+      "http://127.0.0.1:3000",
+    );
+    const shown = Object.fromEntries(
+      [...out.matchAll(/^(\w+) +(\S+)$/gm)].map(([, name, value]) => [name, value]),
+    );
+    expect(body).toEqual({
+      url: `http://127.0.0.1:3000${shown["path"]}`,
+      auth_username: shown["username"],
+      auth_password: shown["password"],
+      signature_secret: shown["secret"],
+    });
+    expect(shown["url"]).toBe(`http://127.0.0.1:3000${shown["path"]}`);
+  });
+
+  test("--json holds no credential that was given, even where the answer repeats them", async () => {
+    const { code, out } = await createAt(
+      (req, res) => {
+        req.pipe(res.writeHead(201));
+      },
+      "--url",
+      httpsUrl,
+      "--json",
+      ...given,
+    );
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toEqual({
+      created: true,
+      status: 201,
+      id: null,
+      url: httpsUrl,
+      error: null,
+      generated: null,
+    });
+  });
+
+  test("a refusal ends with 1 and shows the answer, no secret and no control character", async () => {
+    const { code, out } = await createAt(
+      (req, res) => {
+        res.writeHead(422);
+        res.write("\u001B[2J<no> ");
+        req.pipe(res);
+      },
+      "--url",
+      httpsUrl,
+      ...given,
+    );
+    expect(code).toBe(1);
+    expect(out).toMatch(/^not created: the service refused the webhook endpoint \(status 422\)\n/);
+    expect(out).toContain("\\u{1b}[2J<no> ");
+    expect(out).not.toMatch(/test-password|test-secret|test-api-key/);
+    expect(out).not.toContain("\u001B");
+  });
+
+  test("a wrong API key ends with 1", async () => {
+    const { code, out } = await create("--api-key", "test-wrong-key", "--url", httpsUrl, ...given);
+    expect(code).toBe(1);
+    expect(out).toContain("(status 401)");
+    expect(out).not.toContain("test-wrong-key");
+  });
+
+  test.each<[string, RequestListener, number, RegExp]>([
+    [
+      "an outage",
+      (_req, res) => res.writeHead(503, { "retry-after": "7" }).end("later"),
+      1,
+      /Retry-After: 7 s\n  later/,
+    ],
+    ["a redirect", (_req, res) => res.writeHead(302, { location: "/" }).end(), 1, /redirect/],
+    ["a page", (_req, res) => res.end("<html>"), 1, /no JSON/],
+    ["silence", () => {}, 3, /within 300 ms/],
+    ["a closed connection", (_req, res) => res.destroy(), 3, /connection/],
+  ])("%s ends with the code and keeps what was made up", async (_name, listener, code, line) => {
+    const args = ["--generate", "--platform-url", "https://platform.example"];
+    const ended = await createAt(listener, ...args);
+    expect(ended.code).toBe(code);
+    expect(ended.out).toMatch(line);
+    expect(ended.out).toMatch(/^secret {4}[0-9a-f]{64}$/m);
+    expect(ended.out).toContain("may exist");
+    const { created, generated, error } = JSON.parse((await createAt(listener, ...args, "--json")).out) as {
+      created: boolean;
+      generated: object;
+      error: object;
+    };
+    expect({ created, generated, error }).toEqual({
+      created: false,
+      generated: expect.objectContaining({ secret: expect.any(String) }),
+      error: expect.objectContaining({ code: expect.any(String), message: expect.any(String) }),
+    });
+  });
+
+  test("a refusal shows nothing of what was made up", async () => {
+    const { out } = await createAt(
+      (_req, res) => res.writeHead(400).end(),
+      "--generate",
+      "--platform-url",
+      "https://platform.example",
+    );
+    expect(out).not.toContain("secret");
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    ["nothing of the endpoint", [], /--url is missing; --generate/],
+    ["no username", ["--url", httpsUrl], /--username is missing/],
+    ["no password", ["--url", httpsUrl, ...given.slice(0, 2)], /--password is missing/],
+    ["no secret", ["--url", httpsUrl, ...given.slice(0, 4)], /--secret is missing/],
+    ["an empty secret", ["--url", httpsUrl, ...given, "--secret", ""], /--secret must be a non-empty string/],
+    [
+      "a username with a colon",
+      ["--url", httpsUrl, ...given, "--username", "a:b"],
+      /--username must hold no colon/,
+    ],
+    [
+      "an empty API key",
+      ["--url", httpsUrl, ...given, "--api-key", ""],
+      /--api-key must be a non-empty string/,
+    ],
+    ["a relative --url", ["--url", "/hooks", ...given], /--url must be https/],
+    [
+      "http elsewhere",
+      ["--url", "http://platform.example", ...given],
+      /--url must be https; http is for a loopback/,
+    ],
+    [
+      "a bad --base-url",
+      ["--base-url", "localhost:4000", "--url", httpsUrl, ...given],
+      /--base-url must be https/,
+    ],
+    ["--generate without --platform-url", ["--generate"], /--platform-url is missing/],
+    [
+      "--platform-url without --generate",
+      ["--platform-url", "https://platform.example"],
+      /goes with --generate/,
+    ],
+    ["a bad --platform-url", ["--generate", "--platform-url", "ftp://x"], /--platform-url must be/],
+    [
+      "--generate and --url",
+      ["--generate", "--url", httpsUrl],
+      /--generate' cannot be used with option '--url/,
+    ],
+    [
+      "--generate and --secret",
+      ["--generate", "--secret", "x"],
+      /--generate' cannot be used with option '--secret/,
+    ],
+    ["a bad --timeout", ["--url", httpsUrl, ...given, "--timeout", "1s"], /--timeout: expected an integer/],
+    [
+      "a bad --retries",
+      ["--url", httpsUrl, ...given, "--retries", "11"],
+      /--retries: expected an integer from 0 to 10/,
+    ],
+  ])("%s ends with 2 and one line, and sends nothing", async (_name, args, line) => {
+    const before = sandbox.deliveries.endpoints().length;
+    const { code, out, err } = await create(...args);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(line);
+    expect(err).toMatch(/^error: [^\n]*\n$/);
+    expect(sandbox.deliveries.endpoints()).toHaveLength(before);
+  });
+
+  test("http needs --allow-http", async () => {
+    const args = [
+      "endpoint",
+      "create",
+      "--base-url",
+      sandbox.url,
+      "--api-key",
+      apiKey,
+      "--url",
+      httpsUrl,
+      ...given,
+    ];
+    expect(await run(args)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: --base-url must be https.* with --allow-http\n$/),
+    });
+  });
+
+  test("reads the API key and the credentials from the environment", async () => {
+    const env = {
+      COUNTERSIGN_API_KEY: apiKey,
+      WEBHOOK_USERNAME: "test-user",
+      WEBHOOK_PASSWORD: "test-password",
+      WEBHOOK_SECRET: "test-secret",
+    };
+    const args = ["endpoint", "create", "--base-url", sandbox.url, "--allow-http"];
+    expect(await bench.spawned([...args, "--url", httpsUrl], env)).toMatchObject({ code: 0, err: "" });
+    expect(
+      await bench.spawned([...args, "--generate", "--platform-url", "https://platform.example"], env),
+    ).toMatchObject({ code: 2, err: expect.stringContaining("environment variable 'WEBHOOK_USERNAME'") });
+    expect(await bench.spawned([...args, "--url", httpsUrl], { ...env, WEBHOOK_SECRET: "" })).toMatchObject({
+      code: 2,
+    });
+  });
+
+  test("help says how to keep the API key out of the list of processes", async () => {
+    expect(await run(["endpoint", "create", "--help"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/COUNTERSIGN_API_KEY[\s\S]*list of processes[\s\S]*Exit codes:/),
+    });
+  });
+
+  test.each([[["endpoint"]], [["endpoint", "remove"]]])("%p is an error of usage", async (args) => {
+    expect(await run(args)).toMatchObject({ code: 2, out: "" });
+  });
+});
