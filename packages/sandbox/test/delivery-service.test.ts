@@ -17,6 +17,7 @@ import {
   registration,
   type ReceivedWebhook,
 } from "./delivery-bench.ts";
+import { selfSignedCertificate } from "./self-signed.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -111,6 +112,43 @@ describe("endpoints", () => {
     release();
   });
 
+  test("are reached by https with the issuer in ca", async () => {
+    const tls = selfSignedCertificate();
+    const receiver = await bench.receiver(undefined, tls);
+    const states = await Promise.all(
+      [tls.cert, undefined].map(async (ca) => {
+        const service = bench.service({ ca, options: { ...quick, retryForMs: 0 } });
+        service.addEndpoint(registration(receiver.url, { allowHttp: false }));
+        service.start();
+        service.notify([event("e1")]);
+        await service.idle();
+        return service.list()[0];
+      }),
+    );
+    expect(states).toMatchObject([
+      { state: "delivered", attempts: [{ status: 200 }] },
+      { state: "failed", attempts: [{ error: "certificate-rejected" }] },
+    ]);
+  });
+
+  test.each([
+    [200, "delivered"],
+    [201, "delivered"],
+    [299, "delivered"],
+    [300, "failed"],
+    [308, "failed"],
+    [404, "failed"],
+    [503, "failed"],
+  ])("that answer %d leave a webhook %s", async (status, state) => {
+    const receiver = await bench.receiver(() => status);
+    const service = bench.service({ options: { ...quick, retryForMs: 0 } });
+    service.addEndpoint(registration(receiver.url));
+    service.start();
+    service.notify([event("e1")]);
+    await service.idle();
+    expect(service.list()).toMatchObject([{ state, attempts: [{ status }] }]);
+  });
+
   test("get at most so many requests at the same time", async () => {
     const receiver = await bench.receiver(() => new Promise((resolve) => setTimeout(() => resolve(200), 5)));
     const service = bench.service({ options: { ...quick, concurrency: 3 } });
@@ -147,7 +185,9 @@ describe("notify", () => {
     const service = bench.service();
     service.addEndpoint(registration("https://h/"));
     expect(() => service.notify([event("e1"), { ...event("e2"), type: "" }])).toThrow(TypeError);
-    expect(service.list()).toEqual([]);
+    expect(() => service.notify([event("e1"), { ...event("e2"), data: { amount: 1n } }])).toThrow(TypeError);
+    service.notify([event("e3")]);
+    expect(idsIn(service)).toEqual(["e3"]);
   });
 
   test("does nothing without events", async () => {
@@ -345,6 +385,7 @@ describe("stop and start", () => {
       dying.start();
       dying.notify([event("e1")]);
       while (receiver.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      dying.start();
       await dying.stop();
       expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
       first.close();

@@ -134,6 +134,8 @@ describe("countersign webhook", () => {
       code: 3,
       out: expect.stringMatching(/is not trusted.*plain: no answer/s),
     });
+    expect(await cli.spawned(args, { NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toMatchObject({ code: 3 });
+    expect(secure.received).toEqual([]);
     expect(await run([...args, "--ca", cli.file("ca.pem", tls.cert)])).toMatchObject({ code: 0 });
   });
 

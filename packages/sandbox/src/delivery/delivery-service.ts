@@ -39,7 +39,7 @@ class QueuedDeliveryService implements DeliveryService {
   readonly #sender: DeliverySender;
   readonly #listing: (filter?: DeliveryFilter) => readonly Delivery[];
   readonly #waiters: IdleWaiters = new IdleWaiters();
-  readonly #underWay = new Map<number, { readonly endpointId: string; readonly ended: Promise<void> }>();
+  readonly #underWay = new Map<number, Promise<void>>();
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
 
@@ -87,7 +87,7 @@ class QueuedDeliveryService implements DeliveryService {
     const running = this.#running;
     this.#running = undefined;
     this.#cancelTimer();
-    const ended = Promise.all([...this.#underWay.values()].map((request) => request.ended));
+    const ended = Promise.all(this.#underWay.values());
     const cutOff = setTimeout(() => running?.abort(), this.#options.stopWaitMs);
     await ended;
     clearTimeout(cutOff);
@@ -125,20 +125,10 @@ class QueuedDeliveryService implements DeliveryService {
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
-    const { concurrency } = this.#options;
-    let free = concurrency - this.#countUnderWay(endpointId);
-    if (free === 0) return;
-    // Those under way are still due in the database, and there are at most so many of them.
-    for (const due of this.#tables.due(endpointId, nowMs, concurrency)) {
-      if (free === 0) return;
-      if (this.#underWay.has(due.id)) continue;
-      free -= 1;
-      this.#underWay.set(due.id, { endpointId, ended: this.#send(due, signal) });
+    // What is under way is still due, and came first: with it, the row of those due is as long as it may be.
+    for (const due of this.#tables.due(endpointId, nowMs, this.#options.concurrency)) {
+      if (!this.#underWay.has(due.id)) this.#underWay.set(due.id, this.#send(due, signal));
     }
-  }
-
-  #countUnderWay(endpointId: string): number {
-    return [...this.#underWay.values()].filter((request) => request.endpointId === endpointId).length;
   }
 
   async #send(due: DueDelivery, signal: AbortSignal): Promise<void> {
