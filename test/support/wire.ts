@@ -16,15 +16,16 @@ export async function withServer<T>(
   }
 }
 
-/** Sends the bytes as they are and returns all bytes of the answer, only the value of Date blanked. */
-export async function exchange(port: number, request: string): Promise<string> {
+/** Sends the bytes as they are and returns all bytes until the server closes the connection, only the values of Date blanked. */
+export async function exchange(port: number, request: string | Uint8Array): Promise<string> {
   const chunks: Buffer[] = [];
   const socket = connect({ port, host: "127.0.0.1" });
-  socket.end(request);
+  // Not end(): the server would close a connection whose client closed its side before the answer began.
+  socket.write(request);
   for await (const chunk of socket) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks)
     .toString("latin1")
-    .replace(/^Date: .*$/im, "Date: -");
+    .replace(/^Date: .*$/gim, "Date: -");
 }
 
 /** One request with `Connection: close`, so that the answer ends with the connection. */

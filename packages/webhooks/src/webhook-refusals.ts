@@ -1,7 +1,7 @@
 import { GuardError, quoteForLog } from "@countersign/guard";
-import type { EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
+import { isAcknowledged } from "./event-outcomes.ts";
+import type { EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
-const acknowledged: ReadonlySet<EventOutcome> = new Set(["done", "duplicate", "ignored", "dead-lettered"]);
 const namedEvents = 5;
 
 /** The configuration mistake of a chain without `webhookHmac`: without it anybody's events would be handled. */
@@ -15,7 +15,7 @@ export function payloadNotVerified(): GuardError {
 
 /** The error that makes the service send the webhook again: `events-busy` when its events only run elsewhere. */
 export function eventsNotDone({ events }: WebhookOutcome): GuardError {
-  const open = events.filter(({ outcome }) => !acknowledged.has(outcome));
+  const open = events.filter(({ outcome }) => !isAcknowledged(outcome));
   const busy = open.every(({ outcome }) => outcome === "busy");
   const others = open.length - namedEvents;
   return new GuardError({
