@@ -3,6 +3,7 @@ import {
   createPayoutInstruction,
   generateKeyPair,
   sendPayout,
+  startSandbox,
 } from "@countersign/sandbox";
 
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
@@ -16,4 +17,16 @@ export async function payOnce(url: string): Promise<number> {
   const request = buildPayoutRequest({ url, body, privateKey: privateKeyPem, keyid });
   const { status } = await sendPayout(request, { timeoutMs: 5000 });
   return status;
+}
+
+/** Changes a buyer at the service, and returns how often its webhook was sent until the platform took it. */
+export async function changeBuyer(webhookUrl: string): Promise<number | undefined> {
+  const sandbox = await startSandbox({ apiKey: "test-api-key", allowHttp: true, speed: 1440 });
+  const credentials = { username: "service", password: "test-password", secret: "test-secret" };
+  sandbox.deliveries.addEndpoint({ url: webhookUrl, ...credentials, allowHttp: true });
+  sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+  await sandbox.deliveries.idle();
+  const [delivery] = sandbox.deliveries.list({ state: "delivered" });
+  await sandbox.close();
+  return delivery?.attempts.length;
 }
