@@ -181,3 +181,13 @@ export class DeliveryBench {
 export function event(id: string, type = "buyer.status_changed"): ServiceEvent & { event_id: string } {
   return { event_id: id, type, data: { buyer_id: id } };
 }
+
+/** The events of each webhook, in the order of their arrival. */
+export function idsOf(received: readonly ReceivedWebhook[]): string[] {
+  return received.map(({ eventIds }) => eventIds.join("+"));
+}
+
+/** The events of each delivery as it is listed. */
+export function idsIn(service: DeliveryService): string[] {
+  return service.list().map(({ eventIds }) => eventIds.join("+"));
+}
