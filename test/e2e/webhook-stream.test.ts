@@ -122,11 +122,11 @@ async function post(body: Buffer): Promise<number> {
   const { status } = await send(port, {
     method: "POST",
     path,
-    headers: [
-      ...["Authorization", `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`],
-      ...["Content-Type", "application/json"],
-      ...["X-Payload-Signature", createHmac("sha256", secret).update(body).digest("base64")],
-    ],
+    headers: Object.entries({
+      Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`,
+      "Content-Type": "application/json",
+      "X-Payload-Signature": createHmac("sha256", secret).update(body).digest("base64"),
+    }).flat(),
     body,
   });
   return status;
@@ -136,7 +136,7 @@ async function post(body: Buffer): Promise<number> {
 async function deliverAll(webhooks: readonly Buffer[]): Promise<Map<number, number>> {
   const answers = new Map<number, number>();
   const queue = shuffledNearby(webhooks);
-  const post1 = async (body: Buffer): Promise<boolean> => {
+  const deliver = async (body: Buffer): Promise<boolean> => {
     const status = await post(body);
     answers.set(status, (answers.get(status) ?? 0) + 1);
     return status === 200;
@@ -144,7 +144,7 @@ async function deliverAll(webhooks: readonly Buffer[]): Promise<Map<number, numb
   const work = async (): Promise<void> => {
     for (let body = queue.shift(); body !== undefined; body = queue.shift()) {
       const twice = randomInt(10) === 0 ? [body, body] : [body];
-      const delivered = await Promise.all(twice.map(post1));
+      const delivered = await Promise.all(twice.map(deliver));
       // A retry comes later than what is sent next; a success is repeated now and then.
       if (!delivered.includes(true) || randomInt(20) === 0) queue.push(body);
     }
@@ -154,10 +154,9 @@ async function deliverAll(webhooks: readonly Buffer[]): Promise<Map<number, numb
 }
 
 function shuffledNearby(webhooks: readonly Buffer[]): Buffer[] {
-  return webhooks
-    .map((body, index) => ({ body, at: index + randomInt(50) }))
-    .sort((one, other) => one.at - other.at)
-    .map(({ body }) => body);
+  const sent = webhooks.map((body, index) => ({ body, at: index + randomInt(50) }));
+  sent.sort((one, other) => one.at - other.at);
+  return sent.map(({ body }) => body);
 }
 
 function receiverState(): ServiceState {
@@ -191,7 +190,7 @@ test("10,000 webhooks with failures, duplicates, reordering and concurrent deliv
   const { total, distinct } = database
     .prepare("SELECT count(*) AS total, count(DISTINCT event_id) AS 'distinct' FROM effects")
     .all()[0] as { total: number; distinct: number };
-  expect([...answers.keys()].sort((one, other) => one - other)).toEqual([200, 404]);
+  expect(new Set(answers.keys())).toEqual(new Set([200, 404]));
   expect({ total, distinct }).toEqual({ total: eventIds.size, distinct: eventIds.size });
   expect(receiverState()).toEqual(state);
   for (const count of Object.values(failures)) expect(count).toBeGreaterThan(100);
