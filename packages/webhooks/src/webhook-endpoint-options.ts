@@ -80,6 +80,9 @@ export function resolveOptions(options: WebhookEndpointOptions): ResolvedOptions
   if (secrets === undefined) {
     throw optionError(factory, "secrets", "a non-empty array of secrets, or a function", secrets);
   }
+  if (typeof https !== "object" || https === null) {
+    throw optionError(factory, "https", "an object such as { dangerouslyAllowHttp: true }", https);
+  }
   return {
     https,
     addresses: allowIps === undefined ? undefined : { allow: allowIps },

@@ -48,6 +48,13 @@ function parts({ https, addresses, basicAuth, hmac, handler }: ResolvedOptions):
   ];
 }
 
+const ownNames = {
+  allow: "allowIps",
+  dangerouslyAllowHttp: "https.dangerouslyAllowHttp",
+  // Of httpsOnly alone: the endpoint has no status for the others.
+  status: "https.status",
+};
+
 function part<T>(name: string, build: () => T): T {
-  return withOwnOptionNames(factory, { factory: name, ownNames: { allow: "allowIps" } }, build);
+  return withOwnOptionNames(factory, { factory: name, ownNames }, build);
 }
