@@ -3,16 +3,19 @@ import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
 import type { InFlight } from "./in-flight.ts";
+import type { PartyLedger } from "./party-ledger.ts";
 import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
+import { webhookRoute } from "./webhook-route.ts";
 
 /** What the app serves from. */
 export interface AppParts extends PayoutRouteParts {
+  readonly parties: PartyLedger;
   readonly inFlight: InFlight;
 }
 
-/** The Express app: the payout route, health, readiness and, when asked for, the inspection of payouts. */
+/** The Express app: the payout route, the webhook route, health, readiness and, when asked for, the inspection. */
 export function createApp(parts: AppParts): Express {
-  const { settings, inFlight, ledger, logger } = parts;
+  const { settings, stores, inFlight, logger, parties } = parts;
   const app = express();
   // The signed path is the path as sent: /API/v1/transaction/ is another one.
   app.enable("case sensitive routing");
@@ -21,16 +24,26 @@ export function createApp(parts: AppParts): Express {
   app.use(inFlight.middleware);
   app.use(helmet());
   app.post(settings.payoutPath, payoutGuards(parts), acceptPayout(parts));
+  if (settings.webhook !== undefined) {
+    const route = webhookRoute(settings.webhook, { store: stores.idempotency, parties, logger });
+    app.use(settings.webhook.path, route);
+  }
   app.get("/healthz", (_req, res) => void res.json({ status: "ok" }));
   app.get("/readyz", async (_req, res) => {
     const ready = !inFlight.draining && (await isStoreReady(parts));
     res.status(ready ? 200 : 503).json({ status: ready ? "ready" : "unavailable" });
   });
-  if (settings.inspect) app.get("/inspect/payouts", (_req, res) => void res.json(ledger.inspect()));
+  if (settings.inspect) addInspection(app, parts);
   // What the handler itself gave up: its attempt lost the key while it ran.
   app.use(guardErrors({ onReject: (error) => logger.warn({ err: error }, "a payout was given up") }));
   app.use(lastResort(logger));
   return app;
+}
+
+function addInspection(app: Express, { ledger, parties }: AppParts): void {
+  app.get("/inspect/payouts", (_req, res) => void res.json(ledger.inspect()));
+  app.get("/inspect/events", (_req, res) => void res.json(parties.inspectEvents()));
+  app.get("/inspect/state", (_req, res) => void res.json(parties.inspectState()));
 }
 
 async function isStoreReady({ stores, logger }: AppParts): Promise<boolean> {

@@ -9,7 +9,7 @@ import type { StoreLocation } from "./setting-values.ts";
 export type PlatformDatabase = Database.Database;
 
 // A payout and the work that it causes are one transaction: see payout-ledger.ts.
-const schema = `
+const payoutTables = `
   CREATE TABLE IF NOT EXISTS payouts (
     idempotency_key  TEXT NOT NULL UNIQUE,
     business_id      TEXT NOT NULL,
@@ -34,6 +34,30 @@ const schema = `
     UNIQUE (idempotency_key, task)
   ) STRICT;
   CREATE INDEX IF NOT EXISTS outbox_due ON outbox (task, due_at) WHERE state = 'due';
+`;
+
+// An event and what it changes are one transaction: see party-ledger.ts. The service may send statuses that nobody knows yet.
+const partyTables = `
+  CREATE TABLE IF NOT EXISTS webhook_events (
+    event_id TEXT NOT NULL UNIQUE,
+    type     TEXT NOT NULL,
+    applied  INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS buyers (
+    id         TEXT NOT NULL PRIMARY KEY,
+    status     TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS sellers (
+    id         TEXT NOT NULL PRIMARY KEY,
+    status     TEXT NOT NULL,
+    changed_at TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS payment_requests (
+    id        TEXT NOT NULL PRIMARY KEY,
+    status    TEXT NOT NULL CHECK (status IN ('PENDING_REPAYMENT', 'CLOSED')),
+    reminders INTEGER NOT NULL
+  ) STRICT;
 `;
 
 /** One connection, and the stores of the guards on it: a payout and the end of its key can be one transaction. */
@@ -70,7 +94,8 @@ function open(file: string): OpenedStore {
     // Sets and reads back what makes a commit durable.
     const stores = createSqliteStores({ database });
     database.exec("PRAGMA foreign_keys = ON");
-    database.exec(schema);
+    database.exec(payoutTables);
+    database.exec(partyTables);
     return { database, stores };
   } catch (error) {
     database.close();

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { Environment } from "./settings.ts";
+import type { Environment } from "./environment.ts";
 
 /** A platform in a process of its own, as `npm run platform` starts it. */
 export interface DemoPlatform {

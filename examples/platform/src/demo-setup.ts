@@ -1,19 +1,28 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { generateKeyPair, sampleBusiness, writeKeyFiles, type SigningKeyPair } from "@countersign/sandbox";
-import type { Environment } from "./settings.ts";
+import type { WebhookEndpoint } from "@countersign/service-client";
+import { generateEndpoint } from "@countersign/webhooks";
+import type { Environment } from "./environment.ts";
 
 /** What the demo's platforms are started with. */
 export interface DemoSetup {
   readonly env: Environment;
   readonly key: SigningKeyPair;
   readonly logFile: string;
+  readonly databaseFile: string;
+  readonly webhook: WebhookRoute;
+}
+
+/** The webhook route of every platform of the demo. */
+interface WebhookRoute extends Omit<WebhookEndpoint, "url"> {
+  readonly path: string;
 }
 
 export const demoKeyid = "demo";
 
 /**
- * Writes a fresh key pair and the sample business into `folder`. The database stays as it is: a key that was paid at an
+ * Writes a fresh key pair and the sample business into `folder`, and makes up a webhook route. The database stays as it is: a key that was paid at an
  * earlier start is still paid.
  */
 export function prepareDemo(folder: string): DemoSetup {
@@ -24,23 +33,57 @@ export function prepareDemo(folder: string): DemoSetup {
   writeFileSync(businessesFile, `${JSON.stringify([{ business_id: businessId, iban }], undefined, 2)}\n`);
   const logFile = path.join(folder, "platform.log");
   writeFileSync(logFile, "");
-  return { key, logFile, env: environment(folder, keysFile, businessesFile) };
+  const databaseFile = path.join(folder, "platform.db");
+  const webhook = makeWebhookRoute();
+  const env = {
+    ...surroundings,
+    ...webhookEnvironment(webhook),
+    STORE_URL: `sqlite:${databaseFile}`,
+    PAYOUT_KEYS: keysFile,
+    BUSINESSES: businessesFile,
+  };
+  return { key, logFile, databaseFile, webhook, env };
+}
+
+// The host belongs to each platform; everything else is made up once.
+function makeWebhookRoute(): WebhookRoute {
+  const {
+    path: route,
+    username,
+    password,
+    secret,
+  } = generateEndpoint({ baseUrl: "https://platform.invalid" });
+  return { path: route, authUsername: username, authPassword: password, signatureSecret: secret };
+}
+
+function webhookEnvironment({
+  path: route,
+  authUsername,
+  authPassword,
+  signatureSecret,
+}: WebhookRoute): Environment {
+  return {
+    WEBHOOK_PATH: route,
+    WEBHOOK_USERNAME: authUsername,
+    WEBHOOK_PASSWORD: authPassword,
+    WEBHOOK_SECRETS: signatureSecret,
+    WEBHOOK_ALLOW_HTTP: "1",
+  };
 }
 
 // Nothing of the contract is left to the surroundings: the cases expect these values.
-function environment(folder: string, keysFile: string, businessesFile: string): Environment {
-  return {
-    HOST: "127.0.0.1",
-    STORE_URL: `sqlite:${path.join(folder, "platform.db")}`,
-    PAYOUT_KEYS: keysFile,
-    BUSINESSES: businessesFile,
-    PLATFORM_INSPECT: "1",
-    PAYOUT_ALLOWED_IPS: undefined,
-    PAYOUT_PATH: undefined,
-    PATH_PREFIX: undefined,
-    TRUST_PROXY: undefined,
-    REFERENCE_FIELD: "reference",
-    CONFIRMATION_URL: undefined,
-    LOG_LEVEL: undefined,
-  };
-}
+const surroundings: Environment = {
+  HOST: "127.0.0.1",
+  PLATFORM_INSPECT: "1",
+  PAYOUT_ALLOWED_IPS: undefined,
+  PAYOUT_PATH: undefined,
+  PATH_PREFIX: undefined,
+  TRUST_PROXY: undefined,
+  REFERENCE_FIELD: "reference",
+  CONFIRMATION_URL: undefined,
+  TLS_CERT: undefined,
+  TLS_KEY: undefined,
+  LOG_LEVEL: undefined,
+  // In production plain http is refused, on loopback too.
+  NODE_ENV: undefined,
+};

@@ -4,13 +4,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { z } from "zod";
 import { listedIp, runCases, runPaidKeyAgain, type CaseResult } from "./demo-cases.ts";
-import { demoKeyid, prepareDemo } from "./demo-setup.ts";
+import { demoKeyid, prepareDemo, type DemoSetup } from "./demo-setup.ts";
+import { startDemoService, type DemoService } from "./demo-service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./demo-platform.ts";
 import { formatTable } from "./demo-table.ts";
+import { runWebhookCases, type WebhookTarget } from "./demo-webhook-cases.ts";
+import { missEvent, runAfterRestart } from "./demo-webhook-restart.ts";
 import { assertFreePort } from "./free-port.ts";
 import { SettingError } from "./setting-error.ts";
 import { parsePort } from "./setting-values.ts";
-import type { Environment } from "./settings.ts";
+import type { Environment } from "./environment.ts";
 import { onceSignalled } from "./signals.ts";
 
 const inspectedSchema = z.array(z.object({ idempotency_key: z.string() }));
@@ -62,30 +65,76 @@ async function demonstrateAndServe(running: Set<DemoPlatform>, { folder, cwd }: 
   await assertFreePort(port);
   const place = path.join(folder, String(port));
   mkdirSync(place, { recursive: true });
-  const platform = await demonstrate(running, place, String(port));
-  console.log(instructions(platform.url, path.relative(cwd, place) || "."));
-  await platform.ended;
+  const demonstration = await demonstrate(running, place, String(port));
+  console.log(instructions(demonstration, path.relative(cwd, place) || "."));
+  await demonstration.platform.ended;
 }
 
-async function demonstrate(running: Set<DemoPlatform>, folder: string, port: string): Promise<DemoPlatform> {
-  const { env, key, logFile } = prepareDemo(folder);
+/** What the demo works with and what it leaves running. */
+interface Demonstration {
+  readonly platform: DemoPlatform;
+  readonly webhook: DemoSetup["webhook"];
+}
+
+async function demonstrate(running: Set<DemoPlatform>, folder: string, port: string): Promise<Demonstration> {
+  const setup = prepareDemo(folder);
   const start = async (changes: Environment): Promise<DemoPlatform> => {
-    const platform = await startDemoPlatform({ ...env, ...changes }, logFile);
+    const platform = await startDemoPlatform({ ...setup.env, ...changes }, setup.logFile);
     running.add(platform);
     return platform;
   };
+  const service = await startDemoService();
+  try {
+    const { platform, results } = await showCases({ setup, service, start, port });
+    console.log(formatTable(results));
+    if (!results.every(({ ok }) => ok)) process.exitCode = 1;
+    return { platform, webhook: setup.webhook };
+  } finally {
+    await service.close();
+  }
+}
+
+interface Stage {
+  readonly setup: DemoSetup;
+  readonly service: DemoService;
+  readonly start: (changes: Environment) => Promise<DemoPlatform>;
+  readonly port: string;
+}
+
+async function showCases({
+  setup,
+  service,
+  start,
+  port,
+}: Stage): Promise<{ readonly platform: DemoPlatform; readonly results: readonly CaseResult[] }> {
   const first = await start({ PORT: port });
-  const proxied = await start({ PORT: "0", TRUST_PROXY: "127.0.0.1", PAYOUT_ALLOWED_IPS: listedIp });
-  const target = { url: first.url + payoutPath, proxiedUrl: proxied.url + payoutPath, key };
+  const strict = await start({
+    PORT: "0",
+    TRUST_PROXY: "127.0.0.1",
+    PAYOUT_ALLOWED_IPS: listedIp,
+    WEBHOOK_ALLOW_HTTP: undefined,
+  });
+  const target = { url: first.url + payoutPath, proxiedUrl: strict.url + payoutPath, key: setup.key };
   const goodKey = `payout-${randomUUID()}.funding-1.business-1`;
-  const results = [...(await runCases(target, goodKey))];
-  await Promise.all([first.kill(), proxied.stop()]);
-  const second = await start({ PORT: port });
-  results.push(await runPaidKeyAgain({ ...target, url: second.url + payoutPath }, goodKey));
-  results.push(await countRows(second.url, goodKey));
-  console.log(formatTable(results));
-  if (!results.every(({ ok }) => ok)) process.exitCode = 1;
-  return second;
+  const payouts = await runCases(target, goodKey);
+  const webhooks = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url));
+  await Promise.all([first.kill(), strict.stop()]);
+  const missedEventId = await missEvent(webhooks.exchange);
+  // Where the service knows it.
+  const platform = await start({ PORT: new URL(first.url).port });
+  const results = [
+    ...payouts,
+    await runPaidKeyAgain(target, goodKey),
+    await countRows(platform.url, goodKey),
+    ...webhooks.results,
+    ...(await runAfterRestart(webhooks.exchange, missedEventId, platform.url)),
+  ];
+  return { platform, results };
+}
+
+function webhookTarget({ webhook, databaseFile }: DemoSetup, url: string, strictUrl: string): WebhookTarget {
+  const { path: route, ...credentials } = webhook;
+  return { endpoint: { ...credentials, url: url + route }, httpsOnlyUrl: strictUrl + route, databaseFile };
 }
 
 async function countRows(url: string, key: string): Promise<CaseResult> {
@@ -101,7 +150,8 @@ async function stopAll(running: Set<DemoPlatform>): Promise<void> {
   await Promise.all(platforms.map((platform) => platform.stop()));
 }
 
-function instructions(url: string, place: string): string {
+function instructions({ platform: { url }, webhook }: Demonstration, place: string): string {
+  const { path: route, authUsername, authPassword, signatureSecret } = webhook;
   const key = quoted(path.join(place, `${demoKeyid}.private.pem`));
   return [
     "",
@@ -109,8 +159,15 @@ function instructions(url: string, place: string): string {
     "",
     "Send a payout by hand, from another terminal in this folder; --help shows the ways to spoil it:",
     `  npm run countersign -- payout --url ${url}${payoutPath} --key ${key} --keyid ${demoKeyid}`,
-    "See what was paid:",
+    "Send a webhook by hand, with the credentials of this start:",
+    `  npm run countersign -- webhook --url ${url}${route} --allow-http \\`,
+    `    --username ${authUsername} \\`,
+    `    --password ${authPassword} \\`,
+    `    --secret ${signatureSecret}`,
+    "See what was paid, and what the webhooks have changed:",
     `  curl ${url}/inspect/payouts`,
+    `  curl ${url}/inspect/state`,
+    `  curl ${url}/inspect/events`,
     "Log and database:",
     `  ${path.join(place, "platform.log")}`,
     `  ${path.join(place, "platform.db")}`,

@@ -34,12 +34,34 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  process.stdout.write(`listening on ${platform.url}\n`);
+  process.stdout.write(announcement(platform.url, settings));
 }
 
-function warnOfOpenSettings({ businesses, store }: Settings, warn: (text: string) => void): void {
+// A path that was set is known to whoever set it, and a secret to everybody else.
+function announcement(url: string, { webhook }: Settings): string {
+  const listening = `listening on ${url}\n`;
+  return webhook?.isPathGenerated === true ? `webhooks at ${url}${webhook.path}\n${listening}` : listening;
+}
+
+function warnOfOpenSettings(settings: Settings, warn: (text: string) => void): void {
+  const { businesses, store } = settings;
   if (businesses === undefined) warn("BUSINESSES is not set: payouts to unknown beneficiaries are accepted");
   if (store.kind === "memory") warn("STORE_URL is memory: a restart forgets which keys were paid");
+  warnOfWebhooks(settings, warn);
+}
+
+function warnOfWebhooks({ webhook, tls, trustProxy }: Settings, warn: (text: string) => void): void {
+  if (webhook === undefined) {
+    warn("WEBHOOK_USERNAME, WEBHOOK_PASSWORD and WEBHOOK_SECRETS are not set: there is no webhook route");
+    return;
+  }
+  if (webhook.isPathGenerated) warn("WEBHOOK_PATH is not set: the webhook URL changes at each start");
+  if (webhook.allowHttp) warn("WEBHOOK_ALLOW_HTTP is 1: webhooks are accepted over plain http");
+  else if (tls === undefined && trustProxy.length === 0) {
+    warn(
+      "every webhook will be refused as plain http: set TLS_CERT and TLS_KEY, or TRUST_PROXY for the proxy that ends TLS",
+    );
+  }
 }
 
 void main();

@@ -1,4 +1,5 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { withDeadline } from "@countersign/guard";
 import type { Logger } from "pino";
 import { createApp } from "./app.ts";
@@ -7,6 +8,7 @@ import { httpReporter, logReporter, type ConfirmationReporter } from "./confirma
 import { openStore } from "./database.ts";
 import { createInFlight } from "./in-flight.ts";
 import { createOutbox } from "./outbox.ts";
+import { createPartyLedger } from "./party-ledger.ts";
 import { createPayoutLedger } from "./payout-ledger.ts";
 import { startWorkers } from "./payout-workers.ts";
 import { reasonOf, SettingError } from "./setting-error.ts";
@@ -23,7 +25,7 @@ export interface PlatformPorts {
 
 /** A platform that serves. */
 export interface Platform {
-  /** `http://HOST:PORT` with the real port. */
+  /** `http://HOST:PORT` with the real port; `https:` with TLS_CERT. */
   readonly url: string;
   /**
    * Stops accepting, waits for the requests and tasks that run, closes the database. Rejects when that takes longer than
@@ -38,6 +40,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   const { database, stores } = openStore(settings.store);
   const outbox = createOutbox(database);
   const ledger = createPayoutLedger(database, outbox, Date.now);
+  const parties = createPartyLedger(database);
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
   const inFlight = createInFlight();
@@ -53,14 +56,15 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
 
   let server: Server;
   try {
-    const app = createApp({ settings, stores, ledger, inFlight, logger, onAccepted: () => workers.wake() });
-    server = await listen(createServer({ requestTimeout: 15_000, headersTimeout: 10_000 }, app), settings);
+    const onAccepted = (): void => workers.wake();
+    const app = createApp({ settings, stores, ledger, parties, inFlight, logger, onAccepted });
+    server = await listen(createAppServer(app, settings), settings);
   } catch (error) {
     await closeDatabase();
     throw error;
   }
   return {
-    url: urlOf(server),
+    url: urlOf(server, settings),
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -80,6 +84,11 @@ function defaultReporter({ confirmationUrl }: Settings, logger: Logger): Confirm
   return confirmationUrl === undefined ? logReporter(logger) : httpReporter({ url: confirmationUrl });
 }
 
+function createAppServer(app: RequestListener, { tls }: Settings): Server {
+  const timeouts = { requestTimeout: 15_000, headersTimeout: 10_000 };
+  return tls === undefined ? createServer(timeouts, app) : createTlsServer({ ...timeouts, ...tls }, app);
+}
+
 function listen(server: Server, { host, port }: Settings): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
@@ -96,9 +105,9 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
   return new SettingError("HOST", `an address of this machine (${reasonOf(error)})`, host);
 }
 
-function urlOf(server: Server): string {
+function urlOf(server: Server, { tls }: Settings): string {
   const bound = server.address();
   if (bound === null || typeof bound === "string") throw new Error("the server listens on no port");
   const { address, family, port } = bound;
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  return `${tls === undefined ? "http" : "https"}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }

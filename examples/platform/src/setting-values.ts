@@ -8,7 +8,13 @@ const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"]
 export type LogLevel = (typeof logLevels)[number];
 
 /** Paths that the platform itself answers. */
-const ownPaths: readonly string[] = ["/healthz", "/readyz", "/inspect/payouts"];
+const ownPaths: readonly string[] = [
+  "/healthz",
+  "/readyz",
+  "/inspect/payouts",
+  "/inspect/events",
+  "/inspect/state",
+];
 
 // The fields of the body that have a name in the interface.
 const namedFields: readonly string[] = ["idempotency_key", "business_id", "beneficiary", "amount"];

@@ -1,5 +1,8 @@
 import type { VerificationKey } from "@countersign/http-message-signatures";
+import { optional, type Environment } from "./environment.ts";
+import { SettingError } from "./setting-error.ts";
 import { readBusinesses, readKeys, type Business } from "./setting-files.ts";
+import { readTls, type TlsSettings } from "./setting-tls.ts";
 import {
   parseAddresses,
   parseFlag,
@@ -14,6 +17,7 @@ import {
   type LogLevel,
   type StoreLocation,
 } from "./setting-values.ts";
+import { readWebhook, type WebhookSettings } from "./setting-webhook.ts";
 
 /** The environment of the platform, checked. README.md lists the variables. */
 export interface Settings {
@@ -30,37 +34,36 @@ export interface Settings {
   readonly businesses: readonly Business[] | undefined;
   /** Undefined: outcomes are only logged. */
   readonly confirmationUrl: URL | undefined;
+  /** Undefined: there is no webhook route. */
+  readonly webhook: WebhookSettings | undefined;
+  /** Undefined: plain http. */
+  readonly tls: TlsSettings | undefined;
   readonly inspect: boolean;
   readonly logLevel: LogLevel;
 }
 
-/** Environment variables, as in process.env. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Reads and checks everything at once. Throws a SettingError on the first bad value; an empty value is bad, not unset. */
 export function readSettings(env: Environment): Settings {
+  const payoutPath = parsePath("PAYOUT_PATH", env["PAYOUT_PATH"] ?? "/api/v1/transaction");
+  const webhook = readWebhook(env);
+  if (webhook?.path === payoutPath) {
+    throw new SettingError("WEBHOOK_PATH", "a path other than that of PAYOUT_PATH");
+  }
   return {
     port: parsePort("PORT", env["PORT"] ?? "3000"),
     host: parseHost("HOST", env["HOST"] ?? "127.0.0.1"),
     store: parseStoreUrl("STORE_URL", env["STORE_URL"] ?? "sqlite:./data/platform.db"),
-    payoutPath: parsePath("PAYOUT_PATH", env["PAYOUT_PATH"] ?? "/api/v1/transaction"),
+    payoutPath,
     allowedIps: parseAddresses("PAYOUT_ALLOWED_IPS", env["PAYOUT_ALLOWED_IPS"] ?? "127.0.0.1,::1"),
     trustProxy: optional("TRUST_PROXY", env, parseAddresses) ?? [],
     pathPrefix: optional("PATH_PREFIX", env, parsePathPrefix),
     referenceField: optional("REFERENCE_FIELD", env, parseReferenceField),
     confirmationUrl: optional("CONFIRMATION_URL", env, parseUrl),
+    webhook,
+    tls: readTls(env),
     inspect: optional("PLATFORM_INSPECT", env, parseFlag) ?? false,
     logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] ?? "info"),
     businesses: optional("BUSINESSES", env, readBusinesses),
     keys: readKeys("PAYOUT_KEYS", env["PAYOUT_KEYS"]),
   };
-}
-
-function optional<T>(
-  variable: string,
-  env: Environment,
-  parse: (variable: string, text: string) => T,
-): T | undefined {
-  const text = env[variable];
-  return text === undefined ? undefined : parse(variable, text);
 }

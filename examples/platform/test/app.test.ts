@@ -22,6 +22,8 @@ const settings: Settings = {
   referenceField: undefined,
   businesses: undefined,
   confirmationUrl: undefined,
+  webhook: undefined,
+  tls: undefined,
   inspect: false,
   logLevel: "silent",
 };
@@ -37,12 +39,13 @@ beforeEach(() => {
 afterEach(() => opened.close());
 
 function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
-  const { stores, ledger } = opened;
+  const { stores, ledger, parties } = opened;
   const logger = pino({}, { write: (line: string) => lines.push(line) });
   return createApp({
     settings,
     stores,
     ledger,
+    parties,
     logger,
     inFlight: createInFlight(),
     onAccepted: () => {},

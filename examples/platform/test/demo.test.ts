@@ -35,10 +35,21 @@ function startDemo(env: Readonly<Record<string, string>>): Captured {
   return capture(process.execPath, ["--input-type=module", "-e", script], { cwd: folder, env });
 }
 
-/** Runs the line that the demo prints for sending by hand, without the npm in front of it. */
-function sendByHand(shown: Captured, ...further: readonly string[]): Promise<number | NodeJS.Signals | null> {
-  const line = /npm run countersign -- (?<args>payout .*)/.exec(shown.stdout())?.groups?.["args"] ?? "";
-  return capture(process.execPath, [countersign, ...line.split(" "), ...further], { cwd: folder }).ended;
+type Ended = Promise<number | NodeJS.Signals | null>;
+
+/** Runs the line that the demo prints for sending a payout by hand, without the npm in front of it. */
+function sendByHand(shown: Captured, ...further: readonly string[]): Ended {
+  return runPrinted(/npm run countersign -- (?<args>payout .*)/.exec(shown.stdout()), further);
+}
+
+/** The same for a webhook; its line is broken by backslashes. */
+function sendWebhookByHand(shown: Captured, ...further: readonly string[]): Ended {
+  return runPrinted(/npm run countersign -- (?<args>webhook (?:.*\\\n)*.*)/.exec(shown.stdout()), further);
+}
+
+function runPrinted(line: RegExpExecArray | null, further: readonly string[]): Ended {
+  const args = (line?.groups?.["args"] ?? "").split(/(?: \\\n)? +/);
+  return capture(process.execPath, [countersign, ...args, ...further], { cwd: folder }).ended;
 }
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
@@ -68,6 +79,7 @@ describe("the demo", () => {
     const first = startDemo({ PORT: port });
     expect(await listeningUrl(first)).toBe(`http://127.0.0.1:${port}`);
     expect(await sendByHand(first, "--idempotency-key", "by-hand.from.to")).toBe(0);
+    expect(await sendWebhookByHand(first, "--event-id", "by-hand")).toBe(0);
     await stop(first);
     await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
 
@@ -75,6 +87,11 @@ describe("the demo", () => {
     await listeningUrl(second);
     expect(second.stdout()).not.toMatch(/ NO$/m);
     expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
+    expect(await sendWebhookByHand(second, "--event-id", "by-hand")).toBe(0);
+    const inspected = await fetch(`http://127.0.0.1:${port}/inspect/events`);
+    expect(await inspected.json()).toContainEqual(
+      expect.objectContaining({ event_id: "by-hand", applied: 1 }),
+    );
     await stop(second);
   }, 40_000);
 

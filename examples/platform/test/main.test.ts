@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import { testAuthority } from "../../../test/support/certificates.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { sendHalf } from "./half-sent.ts";
 import { makeTestKey, payoutBody } from "./signer.ts";
@@ -90,6 +91,21 @@ describe("a start with a bad value", () => {
       /^HOST: expected an address of this machine .*\n$/,
     ],
     [
+      "one webhook credential of three",
+      () => ({ WEBHOOK_USERNAME: "service", WEBHOOK_PASSWORD: "test-password" }),
+      /^WEBHOOK_SECRETS: expected a value, because WEBHOOK_USERNAME, WEBHOOK_PASSWORD is set .*\n$/,
+    ],
+    [
+      "webhooks over plain http in production",
+      () => ({ WEBHOOK_ALLOW_HTTP: "1", NODE_ENV: "production" }),
+      /^WEBHOOK_ALLOW_HTTP: expected 0 in production .*\n$/,
+    ],
+    [
+      "a certificate without a key",
+      () => ({ TLS_CERT: file("server.crt", testAuthority().issue().cert) }),
+      /^TLS_KEY: expected .*, because TLS_CERT is set\n$/,
+    ],
+    [
       "a busy port",
       () => ({ PORT: String((busy.address() as AddressInfo).port) }),
       /^PORT: expected a free port, \d+ is in use on 127\.0\.0\.1\n$/,
@@ -113,6 +129,33 @@ describe("a platform", () => {
     platform.child.kill("SIGTERM");
     expect(await platform.ended).toBe(0);
     expect(platform.stderr()).toContain("BUSINESSES is not set");
+    expect(platform.stderr()).toContain("there is no webhook route");
+  });
+
+  const credentials = {
+    WEBHOOK_USERNAME: "service",
+    WEBHOOK_PASSWORD: "test-password",
+    WEBHOOK_SECRETS: "test-secret",
+  };
+
+  test("says where it takes webhooks when it has made up the path", async () => {
+    const platform = start({ ...credentials, WEBHOOK_ALLOW_HTTP: "1" });
+    const url = await listeningUrl(platform);
+    const [webhooks, listening] = platform.stdout().split("\n");
+    expect(webhooks?.startsWith(`webhooks at ${url}/`)).toBe(true);
+    expect(webhooks?.slice(`webhooks at ${url}`.length)).toMatch(/^\/[0-9a-f]{32,}$/);
+    expect(listening).toBe(`listening on ${url}`);
+    expect(platform.stderr()).toContain("WEBHOOK_PATH is not set");
+    expect(platform.stderr()).toContain("accepted over plain http");
+    expect(platform.stderr()).not.toContain(String(webhooks).split("/").at(-1));
+  });
+
+  test("keeps a path that was set to itself, and says that plain http reaches no webhook route", async () => {
+    const platform = start({ ...credentials, WEBHOOK_PATH: "/hooks/4f6c9d0a" });
+    const url = await listeningUrl(platform);
+    expect(platform.stdout()).toBe(`listening on ${url}\n`);
+    expect(platform.stderr()).toContain("every webhook will be refused");
+    expect(platform.stderr()).not.toContain("4f6c9d0a");
   });
 
   test("ends what it has begun, also when a Ctrl-C arrives twice as it does under npm", async () => {

@@ -1,15 +1,17 @@
 import { openStore, type OpenedStore } from "../src/database.ts";
 import { createOutbox, type Outbox } from "../src/outbox.ts";
+import { createPartyLedger, type PartyLedger } from "../src/party-ledger.ts";
 import { createPayoutLedger, type AcceptedPayout, type PayoutLedger } from "../src/payout-ledger.ts";
 
 export interface MemoryLedger extends OpenedStore {
   readonly outbox: Outbox;
   readonly ledger: PayoutLedger;
+  readonly parties: PartyLedger;
   now: number;
   close(): void;
 }
 
-/** A ledger in memory, on a clock that stands still until a test moves it. */
+/** Ledgers in memory, on a clock that stands still until a test moves it. */
 export function memoryLedger(): MemoryLedger {
   const { database, stores } = openStore({ kind: "memory" });
   const outbox = createOutbox(database);
@@ -17,6 +19,7 @@ export function memoryLedger(): MemoryLedger {
     database,
     stores,
     outbox,
+    parties: createPartyLedger(database),
     now: 1_000,
     ledger: createPayoutLedger(database, outbox, () => opened.now),
     close() {

@@ -62,7 +62,7 @@ export async function killAll(): Promise<void> {
 export async function listeningUrl(captured: Captured, timeoutMs = 20_000): Promise<string> {
   const end = Date.now() + timeoutMs;
   while (Date.now() < end && captured.child.exitCode === null && captured.child.signalCode === null) {
-    const url = /^listening on (?<url>http:\/\/\S+)/m.exec(captured.stdout())?.groups?.["url"];
+    const url = /^listening on (?<url>https?:\/\/\S+)/m.exec(captured.stdout())?.groups?.["url"];
     if (url !== undefined) return url;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

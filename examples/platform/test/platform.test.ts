@@ -4,7 +4,7 @@ import type { BankRail } from "../src/bank-rail.ts";
 import type { ConfirmationReporter, PayoutConfirmation } from "../src/confirmation.ts";
 import { logGuards } from "../src/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
-import type { Environment } from "../src/settings.ts";
+import type { Environment } from "../src/environment.ts";
 import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { sendHalf } from "./half-sent.ts";
 import { makeTestKey, signPayout } from "./signer.ts";

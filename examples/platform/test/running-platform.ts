@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pino } from "pino";
 import { startPlatform, type Platform, type PlatformPorts } from "../src/platform.ts";
-import { readSettings, type Environment } from "../src/settings.ts";
+import type { Environment } from "../src/environment.ts";
+import { readSettings } from "../src/settings.ts";
 import { business, makeTestKey, payoutBody, signPayout, type TestKey } from "./signer.ts";
 
 export const payoutPath = "/api/v1/transaction";

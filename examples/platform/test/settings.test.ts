@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { SettingError } from "../src/setting-error.ts";
-import { readSettings, type Environment } from "../src/settings.ts";
+import type { Environment } from "../src/environment.ts";
+import { readSettings } from "../src/settings.ts";
 import { makeTestKey } from "./signer.ts";
 
 let folder: string;
@@ -46,6 +47,8 @@ describe("readSettings with nothing but keys", () => {
       referenceField: undefined,
       businesses: undefined,
       confirmationUrl: undefined,
+      webhook: undefined,
+      tls: undefined,
       inspect: false,
       logLevel: "info",
     });
@@ -158,6 +161,16 @@ describe("readSettings", () => {
     expect(error.message).toMatch(message);
     expect(error.variable).toBe(variable);
     expect(error.message).not.toContain("\n");
+  });
+
+  test("has one route under one path", () => {
+    const webhook = {
+      WEBHOOK_USERNAME: "u",
+      WEBHOOK_PASSWORD: "test-password",
+      WEBHOOK_SECRETS: "test-secret",
+    };
+    const both = { ...webhook, WEBHOOK_PATH: "/a", PAYOUT_PATH: "/a" };
+    expect(errorOf(both).message).toBe("WEBHOOK_PATH: expected a path other than that of PAYOUT_PATH");
   });
 
   test.each([

@@ -1,0 +1,65 @@
+import { isGuardError } from "@countersign/guard";
+import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { SqliteTransaction } from "@countersign/store-sqlite";
+import {
+  createWebhookHandler,
+  webhookEndpoint,
+  type EventContext,
+  type WebhookHandler,
+} from "@countersign/webhooks";
+import type { Logger } from "pino";
+import type { PartyLedger } from "./party-ledger.ts";
+import type { WebhookSettings } from "./setting-webhook.ts";
+
+/** What the webhook route works with. */
+export interface WebhookRouteParts {
+  readonly store: IdempotencyStore<SqliteTransaction>;
+  readonly parties: PartyLedger;
+  readonly logger: Logger;
+}
+
+/** Everything between the wire and the ledger, for `app.use(settings.path, ...)`: whatever it refuses looks like an unknown route. */
+export function webhookRoute(
+  { username, password, secrets, allowHttp }: WebhookSettings,
+  parts: WebhookRouteParts,
+): ReturnType<typeof webhookEndpoint> {
+  const { logger } = parts;
+  return webhookEndpoint({
+    credentials: [{ username, password }],
+    secrets,
+    https: { dangerouslyAllowHttp: allowHttp },
+    handler: createPartyHandler(parts),
+    onReject: (error) => {
+      // The refusals of guards are logged already: see guard-log.ts.
+      if (!isGuardError(error)) logger.error({ err: error }, "a webhook failed");
+    },
+  });
+}
+
+/** Applies each event once. One of a type that nobody knows yet is acknowledged and recorded. */
+export function createPartyHandler({ store, parties, logger }: WebhookRouteParts): WebhookHandler {
+  const handler = createWebhookHandler({
+    store,
+    fallback: (event, context) => {
+      parties.record(event, completionOf(context));
+      logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
+    },
+    onError: ({ event_id: eventId, type, outcome, error }) => {
+      logger.warn({ eventId, type, outcome, err: error }, "an event failed, the service will send it again");
+    },
+  });
+  return handler
+    .on("buyer.status_changed", (event, context) => parties.changeBuyer(event, completionOf(context)))
+    .on("seller.status_changed", (event, context) => parties.changeSeller(event, completionOf(context)))
+    .on("payment_request.repayment.repaid", (event, context) =>
+      parties.closePaymentRequest(event, completionOf(context)),
+    )
+    .on("payment_request.repayment.reminder", (event, context) =>
+      parties.countReminder(event, completionOf(context)),
+    );
+}
+
+/** The end of the event, to be written by the transaction of its effect. */
+function completionOf(context: EventContext): (transaction: SqliteTransaction) => unknown {
+  return (transaction) => context.completeIn(transaction);
+}

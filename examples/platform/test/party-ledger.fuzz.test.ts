@@ -1,0 +1,100 @@
+import { parseWebhookEnvelope, type WebhookEnvelope } from "@countersign/webhooks";
+import { expect, test } from "@jest/globals";
+import * as fc from "fast-check";
+import { pino } from "pino";
+import type { PartyLedger } from "../src/party-ledger.ts";
+import { createPartyHandler } from "../src/webhook-route.ts";
+import { memoryLedger } from "./memory-ledger.ts";
+import { partyStreams, type WireEvent } from "./party-stream.ts";
+
+/** The stream as it may arrive: every event at least once, some again, in any order, in webhooks of any size. */
+const arrivals = partyStreams.chain(({ events, state }) =>
+  fc
+    .record({
+      again: events.length === 0 ? fc.constant([]) : fc.array(fc.constantFrom(...events), { maxLength: 15 }),
+      weights: fc.array(fc.nat(), { minLength: events.length + 15, maxLength: events.length + 15 }),
+      sizes: fc.array(fc.integer({ min: 1, max: 8 }), { minLength: 1, maxLength: 20 }),
+    })
+    .map(({ again, weights, sizes }) => ({
+      events,
+      state,
+      webhooks: grouped(shuffled([...events, ...again], weights), sizes).map(envelopeOf),
+    })),
+);
+
+function shuffled(events: readonly WireEvent[], weights: readonly number[]): readonly WireEvent[] {
+  const weighed = events.map((event, index) => ({ event, weight: weights[index] ?? 0 }));
+  weighed.sort((one, other) => one.weight - other.weight);
+  return weighed.map(({ event }) => event);
+}
+
+function grouped(events: readonly WireEvent[], sizes: readonly number[]): readonly (readonly WireEvent[])[] {
+  const groups: WireEvent[][] = [];
+  for (let from = 0; from < events.length; from += groups.at(-1)?.length ?? 1) {
+    groups.push(events.slice(from, from + (sizes[groups.length % sizes.length] ?? 1)));
+  }
+  return groups;
+}
+
+function envelopeOf(events: readonly WireEvent[], index: number): WebhookEnvelope {
+  const envelope = { webhook_id: `wh-${index}`, timestamp: "2024-01-02T03:04:05Z", events };
+  return parseWebhookEnvelope(Buffer.from(JSON.stringify(envelope)));
+}
+
+type Failure = "before" | "inside" | "after";
+
+/** Fails now and then: before the transaction, when all of it has been written, or after its commit, as a crash would. */
+function unreliable(parties: PartyLedger, failures: readonly (Failure | undefined)[]): PartyLedger {
+  let calls = 0;
+  const disturb =
+    <Event>(apply: (event: Event, completeEvent: Parameters<PartyLedger["record"]>[1]) => void) =>
+    (event: Event, completeEvent: Parameters<PartyLedger["record"]>[1]): void => {
+      const failure = failures[calls];
+      calls += 1;
+      if (failure === "before") throw new Error("a failure before the transaction");
+      apply(event, (transaction) => {
+        const completed = completeEvent(transaction);
+        if (failure === "inside") throw new Error("a failure inside the transaction");
+        return completed;
+      });
+      if (failure === "after") throw new Error("a failure after the commit");
+    };
+  return {
+    ...parties,
+    changeBuyer: disturb(parties.changeBuyer),
+    changeSeller: disturb(parties.changeSeller),
+    closePaymentRequest: disturb(parties.closePaymentRequest),
+    countReminder: disturb(parties.countReminder),
+    record: disturb(parties.record),
+  };
+}
+
+const failureLists = fc.array(fc.constantFrom<Failure | undefined>("before", "inside", "after", undefined), {
+  maxLength: 20,
+});
+
+test("in whatever order, grouping and repetition a stream arrives, each event is applied once and the state is the service's", async () => {
+  await fc.assert(
+    fc.asyncProperty(arrivals, failureLists, async ({ events, state, webhooks }, failures) => {
+      const { stores, parties, close } = memoryLedger();
+      try {
+        const logger = pino({ level: "silent" });
+        const handler = createPartyHandler({
+          store: stores.idempotency,
+          parties: unreliable(parties, failures),
+          logger,
+        });
+        for (const webhook of webhooks) {
+          // As the service does: again until it is acknowledged.
+          while (!(await handler.handle(webhook)).acknowledged);
+        }
+        expect(parties.inspectState()).toEqual(state);
+        const applied = new Map(parties.inspectEvents().map((event) => [event.event_id, event.applied]));
+        expect(applied).toEqual(new Map(events.map(({ event_id }) => [event_id, 1])));
+      } finally {
+        close();
+      }
+    }),
+    { numRuns: 150 },
+  );
+}, 30_000);

@@ -1,0 +1,217 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { pino } from "pino";
+import { testAuthority } from "../../../test/support/certificates.ts";
+import type { Environment } from "../src/environment.ts";
+import { logGuards } from "../src/guard-log.ts";
+import type { PlatformPorts } from "../src/platform.ts";
+import { runPlatform, type RunningPlatform } from "./running-platform.ts";
+import { envelope, sendTestWebhook, webhookEnvironment, type SentWebhook } from "./webhook-sender.ts";
+
+const running: RunningPlatform[] = [];
+const folders: string[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((platform) => platform.end()));
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+async function run(env: Environment = {}, ports?: Partial<PlatformPorts>): Promise<RunningPlatform> {
+  const platform = await runPlatform({ ...webhookEnvironment, WEBHOOK_ALLOW_HTTP: "1", ...env }, ports);
+  running.push(platform);
+  return platform;
+}
+
+async function inspect(platform: RunningPlatform, what: "events" | "state"): Promise<unknown> {
+  const response = await fetch(`${platform.url}/inspect/${what}`);
+  return response.json();
+}
+
+describe("the webhook route", () => {
+  test("applies the events of a webhook and acknowledges them", async () => {
+    const platform = await run();
+    const request = { payment_request_id: "r-1" };
+    const body = envelope(
+      { event_id: "ev-1" },
+      {
+        event_id: "ev-2",
+        type: "seller.status_changed",
+        data: { seller_id: "s-1", old_status: "ACTIVE", new_status: "SUSPENDED" },
+      },
+      { event_id: "ev-3", type: "payment_request.repayment.repaid", data: request },
+      {
+        event_id: "ev-4",
+        type: "payment_request.repayment.reminder",
+        data: { ...request, due_date: "2024-01-31", days_from_due_date: "-3" },
+      },
+      { event_id: "ev-5", type: "buyer.limit_changed", data: 7 },
+    );
+    expect((await sendTestWebhook(platform.url, { body })).status).toBe(200);
+    expect(await inspect(platform, "state")).toEqual({
+      buyers: { "b-1": "ACTIVE" },
+      sellers: { "s-1": "SUSPENDED" },
+      payment_requests: { "r-1": { status: "CLOSED", reminders: 1 } },
+    });
+    expect(await inspect(platform, "events")).toEqual([
+      { event_id: "ev-1", type: "buyer.status_changed", applied: 1 },
+      { event_id: "ev-2", type: "seller.status_changed", applied: 1 },
+      { event_id: "ev-3", type: "payment_request.repayment.repaid", applied: 1 },
+      { event_id: "ev-4", type: "payment_request.repayment.reminder", applied: 1 },
+      { event_id: "ev-5", type: "buyer.limit_changed", applied: 1 },
+    ]);
+  });
+
+  test("applies an event once, also when it comes 50 times at once and in other webhooks", async () => {
+    const platform = await run();
+    const bodies = Array.from({ length: 50 }, (_, index) => envelope({}, { event_id: `ev-${index % 7}` }));
+    const answers = await Promise.all(bodies.map((body) => sendTestWebhook(platform.url, { body })));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const events = (await inspect(platform, "events")) as { event_id: string; applied: number }[];
+    expect(new Map(events.map(({ event_id, applied }) => [event_id, applied]))).toEqual(
+      new Map(Array.from({ length: 7 }, (_, index) => [`ev-${index}`, 1])),
+    );
+  });
+
+  test("acknowledges nothing that it has not applied, and applies the rest", async () => {
+    const lines: string[] = [];
+    const logger = pino({}, { write: (line: string) => lines.push(line) });
+    const platform = await run({}, { logger });
+    const body = envelope(
+      { event_id: "ev-1" },
+      { event_id: "ev-2", data: { buyer_id: 7 } },
+      { event_id: "ev-3" },
+    );
+    expect((await sendTestWebhook(platform.url, { body })).status).toBe(404);
+    expect(await inspect(platform, "events")).toMatchObject([{ event_id: "ev-1" }, { event_id: "ev-3" }]);
+    expect(lines.join("")).toContain('"eventId":"ev-2"');
+  });
+
+  test("takes every secret of a rotation", async () => {
+    const platform = await run({ WEBHOOK_SECRETS: "test-new,test-old" });
+    for (const secret of ["test-new", "test-old"]) {
+      expect((await sendTestWebhook(platform.url, { secret })).status).toBe(200);
+    }
+    expect((await sendTestWebhook(platform.url)).status).toBe(404);
+  });
+
+  test("remembers what it applied after a restart", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "platform-webhooks-"));
+    folders.push(folder);
+    const store = { STORE_URL: `sqlite:${path.join(folder, "platform.db")}` };
+    const first = await run(store);
+    expect((await sendTestWebhook(first.url)).status).toBe(200);
+    await running.pop()?.end();
+    const second = await run(store);
+    expect((await sendTestWebhook(second.url)).status).toBe(200);
+    expect(await inspect(second, "events")).toMatchObject([{ event_id: "ev-1", applied: 1 }]);
+  });
+});
+
+describe("an unknown route", () => {
+  const elsewhere = "/hooks/00000000";
+
+  test.each<[string, SentWebhook, Environment]>([
+    ["a wrong username", { username: "nobody" }, {}],
+    ["a wrong password", { password: "wrong" }, {}],
+    ["no credentials", { headers: { Authorization: "" } }, {}],
+    ["a wrong signature", { secret: "wrong" }, {}],
+    ["a malformed signature", { signature: "c2lnbmF0dXJl" }, {}],
+    ["a body that is no JSON", { body: "{" }, {}],
+    ["a body that is no envelope", { body: "{}" }, {}],
+    ["another media type", { headers: { "Content-Type": "text/plain" } }, {}],
+    ["a body beyond the limit", { body: " ".repeat(1_100_000) }, {}],
+    ["OPTIONS", { method: "OPTIONS" }, {}],
+    ["GET", { method: "GET", body: "" }, {}],
+    ["HEAD", { method: "HEAD", body: "" }, {}],
+    ["PUT", { method: "PUT" }, {}],
+    ["plain http", {}, { WEBHOOK_ALLOW_HTTP: undefined }],
+    [
+      "plain http through a proxy",
+      { headers: { "X-Forwarded-Proto": "http" } },
+      { WEBHOOK_ALLOW_HTTP: "0", TRUST_PROXY: "127.0.0.1" },
+    ],
+    [
+      "https by the word of nobody",
+      { headers: { "X-Forwarded-Proto": "https" } },
+      { WEBHOOK_ALLOW_HTTP: "0" },
+    ],
+    [
+      "no webhook route",
+      {},
+      {
+        WEBHOOK_PATH: undefined,
+        WEBHOOK_USERNAME: undefined,
+        WEBHOOK_PASSWORD: undefined,
+        WEBHOOK_SECRETS: undefined,
+      },
+    ],
+  ])("is what %s sees", async (_name, webhook, env) => {
+    const platform = await run(env);
+    const got = await sendTestWebhook(platform.url, webhook);
+    const unknown = await sendTestWebhook(platform.url, { ...webhook, path: elsewhere });
+    expect(unknown.status).toBe(404);
+    expect(got.body.replaceAll(webhookEnvironment.WEBHOOK_PATH, elsewhere)).toBe(unknown.body);
+    expect({ ...got, body: "" }).toEqual({ ...unknown, body: "" });
+    expect(await inspect(platform, "events")).toEqual([]);
+  });
+
+  test.each([
+    ["with more behind it", `${webhookEnvironment.WEBHOOK_PATH}/more`],
+    ["in upper case", webhookEnvironment.WEBHOOK_PATH.toUpperCase()],
+  ])("is the path of the webhook route, %s", async (_name, other) => {
+    const platform = await run();
+    expect((await sendTestWebhook(platform.url, { path: other })).status).toBe(404);
+    expect(await inspect(platform, "events")).toEqual([]);
+  });
+});
+
+describe("https", () => {
+  test("is served by the platform itself", async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "platform-webhooks-"));
+    folders.push(folder);
+    const authority = testAuthority();
+    const { cert, key } = authority.issue();
+    const files = { TLS_CERT: path.join(folder, "server.crt"), TLS_KEY: path.join(folder, "server.key") };
+    writeFileSync(files.TLS_CERT, cert);
+    writeFileSync(files.TLS_KEY, key);
+    const platform = await run({ WEBHOOK_ALLOW_HTTP: undefined, ...files });
+    expect(platform.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    expect((await sendTestWebhook(platform.url, { ca: authority.cert })).status).toBe(200);
+    await expect(sendTestWebhook(platform.url)).rejects.toThrow(/certificate|unable to/i);
+  });
+
+  test("is ended by a trusted proxy", async () => {
+    const platform = await run({ WEBHOOK_ALLOW_HTTP: undefined, TRUST_PROXY: "127.0.0.1" });
+    const headers = { "X-Forwarded-Proto": "https" };
+    expect((await sendTestWebhook(platform.url, { headers })).status).toBe(200);
+  });
+});
+
+describe("the log", () => {
+  test("has the code of a refusal, and no credential", async () => {
+    const lines: string[] = [];
+    const logger = pino({}, { write: (line: string) => lines.push(line) });
+    const end = logGuards(logger);
+    try {
+      const platform = await run({}, { logger });
+      await sendTestWebhook(platform.url, { password: "test-wrong-password" });
+      await sendTestWebhook(platform.url, { secret: "test-wrong-secret" });
+      await sendTestWebhook(platform.url, { body: "{" });
+      const log = lines.join("");
+      for (const code of ["credentials-wrong", "payload-signature-wrong", "json"])
+        expect(log).toContain(code);
+      expect(log).not.toMatch(/test-|ev-1|b-1|c2VydmljZT/);
+    } finally {
+      end();
+    }
+  });
+});
+
+describe("the inspection", () => {
+  test.each(["events", "state"])("has no /inspect/%s without PLATFORM_INSPECT", async (what) => {
+    const platform = await run({ PLATFORM_INSPECT: undefined });
+    expect((await fetch(`${platform.url}/inspect/${what}`)).status).toBe(404);
+  });
+});
