@@ -38,6 +38,18 @@ export function testAuthority(): TestAuthority {
   };
 }
 
+/** A certificate for the server 127.0.0.1 that signs itself: who trusts it trusts this server alone. */
+export function selfSignedCertificate(): Certified {
+  const pair = generatePair();
+  const cert = certificate({
+    subject: authorityName,
+    ...pair,
+    issuerKey: pair.privateKey,
+    extension: forLoopback,
+  });
+  return { key: pem(pair.privateKey), cert };
+}
+
 interface Pair {
   readonly publicKey: KeyObject;
   readonly privateKey: KeyObject;

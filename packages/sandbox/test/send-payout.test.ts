@@ -12,7 +12,7 @@ import {
   type SendOptions,
 } from "@countersign/sandbox";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
-import { selfSignedCertificate } from "./self-signed.ts";
+import { selfSignedCertificate } from "../../../test/support/certificates.ts";
 
 const pair = generateKeyPair();
 const keys = { [pair.keyid]: pair.publicKeyPem };

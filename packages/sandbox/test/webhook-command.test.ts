@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/gl
 import { parseWebhookEnvelope } from "@countersign/webhooks";
 import { CliBench, run } from "./cli-bench.ts";
 import { credentials, DeliveryBench, type Receiver, type Respond } from "./delivery-bench.ts";
-import { selfSignedCertificate } from "./self-signed.ts";
+import { selfSignedCertificate } from "../../../test/support/certificates.ts";
 
 const cli = new CliBench();
 const bench = new DeliveryBench();
