@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { close, listen } from "../../../test/support/http-client.ts";
 import { exchange, rawRequest } from "../../../test/support/wire.ts";
 import {

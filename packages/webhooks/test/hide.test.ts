@@ -1,5 +1,4 @@
 import { METHODS, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { signPayload } from "@countersign/webhook-hmac";
 import type { WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -113,7 +112,10 @@ function servers(site: Parameters<typeof siteOf>[0]): {
   readonly portOf: (name: string) => number;
   readonly codesOf: (name: string) => unknown[];
 } {
-  const running = new Map<string, { readonly server: Server; readonly codes: unknown[] }>();
+  const running = new Map<
+    string,
+    { readonly server: Server; readonly port: number; readonly codes: unknown[] }
+  >();
   beforeAll(async () => {
     running.set("without", { ...(await listen(siteOf(site))), codes: [] });
     for (const { name, options } of stages) {
@@ -125,7 +127,7 @@ function servers(site: Parameters<typeof siteOf>[0]): {
     for (const { server } of running.values()) await close(server);
   });
   return {
-    portOf: (name) => (running.get(name)?.server.address() as AddressInfo).port,
+    portOf: (name) => running.get(name)?.port ?? 0,
     codesOf: (name) => running.get(name)?.codes ?? [],
   };
 }

@@ -63,7 +63,7 @@ describe("webhookEndpoint", () => {
     ],
     ["a handler that is the map of events", { handler: { on: () => undefined } }, "option handler must be"],
   ])("refuses %s", (_name, overrides, message) => {
-    const build = (): unknown => webhookEndpoint({ ...optionsWith(), ...overrides } as never);
+    const build = (): unknown => webhookEndpoint({ ...optionsWith(), ...overrides });
     expect(build).toThrow(TypeError);
     expect(build).toThrow(
       expect.objectContaining({ message: expect.stringContaining(`webhookEndpoint: ${message}`) }),
