@@ -33,6 +33,9 @@ export function latestOnly<Event extends WebhookEvent>(
   const { key, onStale = skip, latest = memoryLatestTimestamps() } = options;
   assertFunction(factory, "key", key);
   assertFunction(factory, "onStale", onStale);
+  if (typeof latest !== "object" || latest === null) {
+    throw optionError(factory, "latest", "an object with get() and set()", latest);
+  }
   assertFunction(factory, "latest.get", Reflect.get(latest, "get"));
   assertFunction(factory, "latest.set", Reflect.get(latest, "set"));
   assertFunction(factory, "handler", handler);
