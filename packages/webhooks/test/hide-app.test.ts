@@ -262,21 +262,29 @@ describe.each(expressVersions)("webhookEndpoint hidden on %s", (_version, factor
   });
 
   describe("with a body that does not come", () => {
-    test("refuses a wrong password before the body, where the app's 404 does not wait for it either", async () => {
-      const head = delivery({
-        body: "",
-        keepAlive: true,
-        headers: { Authorization: basic("service", "wrong"), "Content-Length": "1000" },
-      });
-      const site: Site = { factory, notFound: jsonNotFound };
-      await withServer(siteOf(site, optionsWith()), async (port) => {
-        const socket = connect({ port, host: "127.0.0.1" });
-        socket.write(head);
-        const [first] = (await once(socket, "data")) as [Buffer];
-        expect(first.toString()).toMatch(/^HTTP\/1.1 404 Not Found\r\n/);
-        socket.destroy();
-      });
-    });
+    test.each<[string, Record<string, string | undefined>]>([
+      ["a wrong password", { Authorization: basic("service", "wrong") }],
+      ["another media type", { "Content-Type": "text/plain" }],
+      ["no signature", { "X-Payload-Signature": undefined }],
+      ["a Content-Length above the limit", { "Content-Length": "2000" }],
+    ])(
+      "refuses %s before the body, where the app's 404 does not wait for it either",
+      async (_name, headers) => {
+        const head = delivery({
+          body: "",
+          keepAlive: true,
+          headers: { "Content-Length": "1000", ...headers },
+        });
+        const site: Site = { factory, notFound: jsonNotFound };
+        await withServer(siteOf(site, optionsWith()), async (port) => {
+          const socket = connect({ port, host: "127.0.0.1" });
+          socket.write(head);
+          const [first] = (await once(socket, "data")) as [Buffer];
+          expect(first.toString()).toMatch(/^HTTP\/1.1 404 Not Found\r\n/);
+          socket.destroy();
+        });
+      },
+    );
 
     test("says nothing about a client that leaves in the middle, and serves the next", async () => {
       const { codes, onReject } = rejections();
