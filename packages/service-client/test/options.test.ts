@@ -37,6 +37,10 @@ describe("createServiceClient", () => {
     expect(build(options)).toEqual({ createWebhookEndpoint: expect.any(Function) });
   });
 
+  test("gives a client that nobody can change", () => {
+    expect(Object.isFrozen(createServiceClient(good))).toBe(true);
+  });
+
   test.each<[string, unknown, RegExp]>([
     ["nothing", undefined, /expected an object/],
     ["null", null, /expected an object/],

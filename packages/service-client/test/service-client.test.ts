@@ -68,6 +68,7 @@ describe("createWebhookEndpoint", () => {
     ["a page", text(200, "<html>welcome</html>", { "content-type": "text/html" }), "<html>welcome</html>"],
     ["half of JSON", text(201, '{"id":'), '{"id":'],
     ["JSON that is no UTF-8", text(201, Buffer.from([0x22, 0xff, 0x22])), '"\uFFFD"'],
+    ["JSON and white space up to 64 KiB and beyond", text(201, "1".padEnd(65_537)), "1".padEnd(4096)],
     ["more than 64 KiB", text(201, `"${"x".repeat(65_535)}"`), `"${"x".repeat(4095)}`],
   ])("refuses a 2xx with %s, once", async (_name, answerer, body) => {
     service.answer(answerer);

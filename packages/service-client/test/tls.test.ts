@@ -29,9 +29,9 @@ describe("over https", () => {
     expect(service.received).toHaveLength(0);
   });
 
-  test("trusts the issuers of NODE_EXTRA_CA_CERTS", async () => {
+  test("trusts the issuers of NODE_EXTRA_CA_CERTS, and leaves no timer that keeps the process", async () => {
     expect(await registerInChild({ NODE_EXTRA_CA_CERTS: caFile })).toBe(
-      '{"status":201,"body":{"id":"endpoint-1"}}',
+      '{"status":201,"body":{"id":"endpoint-1"}} 0',
     );
     expect(service.received).toHaveLength(1);
   });
@@ -51,7 +51,9 @@ function registerInChild(env: Readonly<Record<string, string>>): Promise<string>
     import { createServiceClient } from "@countersign/service-client";
     try {
       const client = createServiceClient({ baseUrl: ${JSON.stringify(service.baseUrl)}, apiKey: "test-api-key" });
-      console.log(JSON.stringify(await client.createWebhookEndpoint(${JSON.stringify(endpoint)})));
+      const answer = JSON.stringify(await client.createWebhookEndpoint(${JSON.stringify(endpoint)}));
+      const timers = process.getActiveResourcesInfo().filter((resource) => resource === "Timeout");
+      console.log(answer, timers.length);
     } catch (error) {
       console.log(error.name, error.message);
     }`;
