@@ -12,6 +12,7 @@ export type {
   UnknownWebhookEvent,
   WebhookEnvelope,
   WebhookEvent,
+  WebhookEventFields,
   WebhookEventMap,
 } from "./events.ts";
 export {
