@@ -55,10 +55,9 @@ export function sandboxCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .addHelpText("after", notes)
     .action(async (flags: SandboxFlags) => {
       const apiKey = flags.apiKey ?? randomBytes(24).toString("base64url");
-      const signalled = untilSignalled();
       const sandbox = await start(flags, apiKey);
       io.writeOut(formatStart(sandbox.url, flags, apiKey));
-      await signalled;
+      await untilSignalled();
       await sandbox.close();
       finish(exitCodes.asExpected);
     });

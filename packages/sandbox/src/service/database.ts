@@ -11,7 +11,7 @@ export class SandboxDatabaseError extends Error {
 
 // Marks the file (https://www.sqlite.org/fileformat.html, offset 68), so that no other program's database is written into.
 const applicationId = 0x43_53_62_78;
-const busyTimeoutMs = 2_000;
+const busyTimeoutMs = 500;
 
 /**
  * Opens the service's database, a file that is created when missing or `:memory:`, for this connection alone: two services on
@@ -31,10 +31,11 @@ function open(file: string): Database.Database {
   const database = new Database(file);
   try {
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
+    refuseOthers(database);
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     database.exec("PRAGMA journal_mode = WAL");
-    // The first write takes the lock, which is then held until the connection closes.
-    atomically(database, () => claim(database));
+    // The first write takes the lock for good.
+    atomically(database, () => database.exec(`PRAGMA application_id = ${applicationId}`));
     return database;
   } catch (error) {
     database.close();
@@ -42,13 +43,24 @@ function open(file: string): Database.Database {
   }
 }
 
-function claim(database: Database.Database): void {
-  const [id] = database.prepare("PRAGMA application_id").pluck().all();
-  if (id !== applicationId) {
-    const [tables] = database.prepare("SELECT count(*) FROM sqlite_schema").pluck().all();
-    if (id !== 0 || tables !== 0) throw new SandboxDatabaseError("belongs to another program");
+/** Closes what {@link openDatabase} has opened, and leaves one file without a write-ahead log. */
+export function closeDatabase(database: Database.Database): void {
+  // While prepared statements exist, libsql keeps the connection and its locks beyond close(). A lock that was taken for the
+  // write-ahead log is given back after leaving that mode, by the first read.
+  try {
+    database.exec("PRAGMA journal_mode = DELETE");
+    database.exec("PRAGMA locking_mode = NORMAL");
+    database.exec("SELECT count(*) FROM sqlite_schema");
+  } finally {
+    database.close();
   }
-  database.exec(`PRAGMA application_id = ${applicationId}`);
+}
+
+function refuseOthers(database: Database.Database): void {
+  const [id] = database.prepare("PRAGMA application_id").pluck().all();
+  const [tables] = database.prepare("SELECT count(*) FROM sqlite_schema").pluck().all();
+  const isNew = id === 0 && tables === 0;
+  if (id !== applicationId && !isNew) throw new SandboxDatabaseError("belongs to another program");
 }
 
 // The file will hold the credentials of webhook endpoints, so its owner alone can read it. Absolute, as libsql takes what
@@ -72,10 +84,6 @@ const reasons: ReadonlyMap<string, string> = new Map([
 
 function reasonOf(error: unknown): string {
   if (error instanceof SandboxDatabaseError) return error.message;
-  const code = codeOf(error);
-  return reasons.get(code) ?? `cannot be opened (${code === "no code" ? oneLine(messageOf(error)) : code})`;
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ");
+  const message = messageOf(error).replaceAll(/\s+/g, " ");
+  return reasons.get(codeOf(error)) ?? `cannot be opened (${message})`;
 }

@@ -1,5 +1,6 @@
 import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
+import { deliveryStates } from "../delivery/delivery-state.ts";
 import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
@@ -42,7 +43,7 @@ const rawEvent = z.strictObject({
 const severalEvents = z.strictObject({ events: z.array(rawEvent).min(1).max(10_000) });
 
 const deliveryFilter = z.strictObject({
-  state: z.enum(["pending", "delivered", "failed"]).optional(),
+  state: z.enum(deliveryStates).optional(),
   event_id: identifier.optional(),
   limit: z
     .string()

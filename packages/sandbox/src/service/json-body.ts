@@ -6,7 +6,8 @@ const readJson = json({ limit: 1_048_576, inflate: false });
 /** Reads a JSON body of up to 1 MiB into `req.body`; any other media type is refused. */
 export const jsonBody: readonly RequestHandler[] = [
   (req, _res, next) => {
-    if (req.is("application/json") === false) {
+    // Clients say that a POST without a body is 0 bytes long, and give it no type.
+    if (req.get("Content-Length") !== "0" && req.is("application/json") === false) {
       next(new SandboxError("media-type-unsupported", "send application/json"));
     } else {
       next();

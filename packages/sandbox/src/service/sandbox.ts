@@ -3,7 +3,7 @@ import type Database from "libsql";
 import { createDeliveryService } from "../delivery/delivery-service.ts";
 import type { DeliveryService } from "../delivery/types.ts";
 import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
-import { openDatabase } from "./database.ts";
+import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
 import { listen, type Listening } from "./listen.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
@@ -48,7 +48,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     parts.deliveries.start();
     return sandboxOf(parts, listening, database);
   } catch (error) {
-    database.close();
+    closeDatabase(database);
     throw error;
   }
 }
@@ -80,7 +80,7 @@ function sandboxOf(
   const close = async (): Promise<void> => {
     await listening.close();
     await deliveries.stop();
-    database.close();
+    closeDatabase(database);
   };
   return {
     url: listening.url,
