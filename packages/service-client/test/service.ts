@@ -10,7 +10,7 @@ import {
 } from "@countersign/service-client";
 
 /** One request as it arrived. */
-export interface Received {
+interface Received {
   readonly method: string;
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
