@@ -1,0 +1,374 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { apiKey, ServiceBench } from "./service-bench.ts";
+
+const endpoints = "/api/v2/b2b-payments/webhook-endpoints";
+// 23:59:59.999 UTC.
+const now = Date.UTC(2024, 1, 28, 23, 59, 59, 999);
+const bench = new ServiceBench();
+let clock = now;
+
+beforeAll(async () => {
+  await bench.open({ clock: () => clock });
+  await bench.register();
+});
+afterAll(() => bench.close());
+beforeEach(async () => {
+  await bench.sandbox.deliveries.idle();
+  bench.webhooks.length = 0;
+  clock = now;
+});
+
+async function sent(): Promise<unknown[]> {
+  await bench.sandbox.deliveries.idle();
+  return bench.events.map(({ type, data }) => ({ type, data }));
+}
+
+describe("every path", () => {
+  test.each<[string, string | undefined]>([
+    ["no API key", undefined],
+    ["an empty one", ""],
+    ["another one", "test-api-kez"],
+    ["its beginning", "test-api-ke"],
+    ["a longer one", `${apiKey}x`],
+    ["another case", apiKey.toUpperCase()],
+  ])("refuses %s with 401, whether the path exists or not", async (_name, key) => {
+    const headers = key === undefined ? {} : { "X-API-KEY": key };
+    for (const path of ["/sandbox/buyers/b1", "/nowhere", endpoints]) {
+      const response = await fetch(bench.sandbox.url + path, { method: "POST", headers });
+      expect(response.status).toBe(401);
+      expect(await response.json()).toEqual({
+        type: "about:blank",
+        title: "Unauthorized",
+        status: 401,
+        code: "api-key-wrong",
+        detail: "X-API-KEY is missing or wrong",
+      });
+    }
+  });
+
+  test("answers 404 where there is nothing, as problem details", async () => {
+    for (const path of ["/", "/sandbox", "/sandbox/buyers", "/SANDBOX/deliveries", "/sandbox/deliveries/"]) {
+      const { status, headers, body } = await bench.get(path);
+      expect({ path, status, code: body["code"] }).toEqual({ path, status: 404, code: "not-found" });
+      expect(headers.get("Content-Type")).toMatch(/^application\/problem\+json/);
+    }
+  });
+
+  test.each([
+    ["GET", endpoints, "POST"],
+    ["OPTIONS", endpoints, "POST"],
+    ["PUT", "/sandbox/buyers/b1", "GET, HEAD"],
+    ["GET", "/sandbox/sellers/s1/status", "POST"],
+    ["DELETE", "/sandbox/payment-requests/p1", "GET, HEAD"],
+    ["GET", "/sandbox/payment-requests/p1/repay", "POST"],
+    ["GET", "/sandbox/payment-requests", "POST"],
+    ["POST", "/sandbox/deliveries", "GET, HEAD"],
+    ["PATCH", "/sandbox/confirmations", "GET, HEAD, POST"],
+  ])("answers %s %s with 405 and Allow: %s", async (method, path, allow) => {
+    const { status, headers, body } = await bench.request(path, { method });
+    expect({ status, allow: headers.get("Allow"), code: body["code"] }).toEqual({
+      status: 405,
+      allow,
+      code: "method-not-allowed",
+    });
+  });
+
+  const json = { "Content-Type": "application/json" };
+  test.each<[string, RequestInit, number, string]>([
+    ["text", { body: "{}", headers: { "Content-Type": "text/plain" } }, 415, "media-type-unsupported"],
+    ["gzip", { body: "{}", headers: { ...json, "Content-Encoding": "gzip" } }, 415, "media-type-unsupported"],
+    ["half a document", { body: '{"status": "sec', headers: json }, 400, "invalid-request"],
+    ["a list", { body: "[]", headers: json }, 400, "invalid-request"],
+    ["null", { body: "null", headers: json }, 400, "invalid-request"],
+    ["no body", {}, 400, "invalid-request"],
+    [
+      "a longer body than 1 MiB",
+      { body: `"${"x".repeat(1_048_576)}"`, headers: json },
+      413,
+      "body-too-large",
+    ],
+  ])("refuses %s and does not repeat it", async (_name, init, status, code) => {
+    const answer = await bench.request("/sandbox/buyers/b1/status", { method: "POST", ...init });
+    expect(answer).toMatchObject({ status, body: { status, code } });
+    expect(JSON.stringify(answer.body)).not.toContain("sec");
+  });
+
+  test("refuses ids that are no text", async () => {
+    for (const id of ["%ff", "%00", "a%0Ab", "x".repeat(257)]) {
+      expect(await bench.get(`/sandbox/buyers/${id}`)).toMatchObject({
+        status: 400,
+        body: { code: "invalid-request" },
+      });
+    }
+  });
+
+  test("answers a fault of its own with 500, and tells the process alone", async () => {
+    const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const list = jest.spyOn(bench.sandbox.deliveries, "list").mockImplementation(() => {
+      throw new Error("the disk is gone");
+    });
+    const { status, body } = await bench.get("/sandbox/deliveries");
+    list.mockRestore();
+    expect({ status, body }).toEqual({
+      status: 500,
+      body: { type: "about:blank", title: "Internal Server Error", status: 500 },
+    });
+    expect(warned.mock.calls).toEqual([[expect.stringContaining("the disk is gone"), "CountersignWarning"]]);
+    warned.mockRestore();
+  });
+});
+
+describe.each([
+  ["buyers", "buyer"],
+  ["sellers", "seller"],
+])("%s", (path, kind) => {
+  test("are PENDING before their first change, and their events chain", async () => {
+    const first = await bench.post(`/sandbox/${path}/x-1/status`, { status: "ACTIVE" });
+    const second = await bench.post(`/sandbox/${path}/x-1/status`, { status: "SUSPENDED" });
+    expect([first.status, second.status]).toEqual([200, 200]);
+    expect(first.body).toEqual({
+      [`${kind}_id`]: "x-1",
+      old_status: "PENDING",
+      status: "ACTIVE",
+      event_id: expect.any(String),
+    });
+    expect((await bench.get(`/sandbox/${path}/x-1`)).body).toEqual({
+      [`${kind}_id`]: "x-1",
+      status: "SUSPENDED",
+    });
+    expect(await sent()).toEqual([
+      {
+        type: `${kind}.status_changed`,
+        data: { [`${kind}_id`]: "x-1", old_status: "PENDING", new_status: "ACTIVE" },
+      },
+      {
+        type: `${kind}.status_changed`,
+        data: { [`${kind}_id`]: "x-1", old_status: "ACTIVE", new_status: "SUSPENDED" },
+      },
+    ]);
+    expect(bench.events.map((event) => event.event_id)).toEqual([
+      first.body["event_id"],
+      second.body["event_id"],
+    ]);
+  });
+
+  test("that nobody knows are 404", async () => {
+    expect(await bench.get(`/sandbox/${path}/nobody`)).toMatchObject({ status: 404 });
+  });
+
+  test("are created as PENDING without an event", async () => {
+    const { status, body } = await bench.post(`/sandbox/${path}/x-2/status`, { status: "PENDING" });
+    expect({ status, body }).toEqual({ status: 200, body: { [`${kind}_id`]: "x-2", status: "PENDING" } });
+    expect((await bench.get(`/sandbox/${path}/x-2`)).body).toMatchObject({ status: "PENDING" });
+    expect(await sent()).toEqual([]);
+  });
+
+  test("do not change to the status that they have", async () => {
+    await bench.post(`/sandbox/${path}/x-3/status`, { status: "ACTIVE" });
+    const again = await bench.post(`/sandbox/${path}/x-3/status`, { status: "ACTIVE" });
+    expect(again).toMatchObject({ status: 409, body: { code: "status-unchanged" } });
+    expect(await sent()).toHaveLength(1);
+  });
+
+  test.each([["DELETED"], ["active"], [""], [7], [null]])("refuse the status %j", async (status) => {
+    expect(await bench.post(`/sandbox/${path}/x-4/status`, { status })).toMatchObject({ status: 400 });
+    expect(await bench.get(`/sandbox/${path}/x-4`)).toMatchObject({ status: 404 });
+  });
+
+  test("may be named in any script, and are not mixed up with the other kind", async () => {
+    const id = "Käufer/№ 1 ' OR 1=1 --";
+    await bench.post(`/sandbox/${path}/${encodeURIComponent(id)}/status`, { status: "REJECTED" });
+    expect((await bench.get(`/sandbox/${path}/${encodeURIComponent(id)}`)).body).toEqual({
+      [`${kind}_id`]: id,
+      status: "REJECTED",
+    });
+    expect(bench.sandbox[kind === "buyer" ? "buyerStatus" : "sellerStatus"](id)).toBe("REJECTED");
+  });
+});
+
+describe("payment requests", () => {
+  async function create(id: string, dueDate = "2024-03-01"): Promise<void> {
+    await bench.post("/sandbox/payment-requests", { payment_request_id: id, due_date: dueDate });
+  }
+
+  test("are created as PENDING_REPAYMENT with an id of the caller or of the service", async () => {
+    const given = await bench.post("/sandbox/payment-requests", {
+      payment_request_id: "p-1",
+      due_date: "2024-03-01",
+    });
+    expect(given).toMatchObject({ status: 201 });
+    expect(given.body).toEqual({
+      payment_request_id: "p-1",
+      status: "PENDING_REPAYMENT",
+      due_date: "2024-03-01",
+    });
+    const { body } = await bench.post("/sandbox/payment-requests", { due_date: "2024-03-01" });
+    expect((await bench.get(`/sandbox/payment-requests/${String(body["payment_request_id"])}`)).body).toEqual(
+      body,
+    );
+    expect(await sent()).toEqual([]);
+  });
+
+  test("have one id once", async () => {
+    await create("p-2", "2024-03-01");
+    const again = await bench.post("/sandbox/payment-requests", {
+      payment_request_id: "p-2",
+      due_date: "2030-01-01",
+    });
+    expect(again).toMatchObject({ status: 409, body: { code: "payment-request-exists" } });
+    expect((await bench.get("/sandbox/payment-requests/p-2")).body).toMatchObject({ due_date: "2024-03-01" });
+  });
+
+  test.each([["2023-02-29"], ["2024-3-1"], ["tomorrow"], ["2024-03-01T00:00:00Z"], [20240301], [undefined]])(
+    "refuse the due date %j",
+    async (dueDate) => {
+      expect(await bench.post("/sandbox/payment-requests", { due_date: dueDate })).toMatchObject({
+        status: 400,
+        body: { detail: expect.stringMatching(/^due_date: /) },
+      });
+    },
+  );
+
+  test("are CLOSED by the repayment, which happens once", async () => {
+    await create("p-3");
+    const { status, body } = await bench.post("/sandbox/payment-requests/p-3/repay");
+    expect({ status, body }).toMatchObject({ status: 200, body: { status: "CLOSED" } });
+    expect((await bench.get("/sandbox/payment-requests/p-3")).body).toMatchObject({ status: "CLOSED" });
+    expect(await bench.post("/sandbox/payment-requests/p-3/repay")).toMatchObject({
+      status: 409,
+      body: { code: "payment-request-closed" },
+    });
+    expect(await sent()).toEqual([
+      { type: "payment_request.repayment.repaid", data: { payment_request_id: "p-3" } },
+    ]);
+  });
+
+  test.each([
+    ["the day before", "2024-02-29", 0, -1],
+    ["the last millisecond of the due date", "2024-02-28", 0, 0],
+    ["the first millisecond after it", "2024-02-28", 1, 1],
+    ["a leap year ahead", "2025-03-01", 0, -367],
+    ["long after", "2023-02-28", 0, 365],
+  ])("remind on %s in calendar days of UTC", async (name, dueDate, later, days) => {
+    await create(name, dueDate);
+    clock = now + later;
+    const { status, body } = await bench.post(`/sandbox/payment-requests/${encodeURIComponent(name)}/remind`);
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { status: "PENDING_REPAYMENT", days_from_due_date: days },
+    });
+    expect(await sent()).toEqual([
+      {
+        type: "payment_request.repayment.reminder",
+        data: { payment_request_id: name, due_date: dueDate, days_from_due_date: days },
+      },
+    ]);
+  });
+
+  test("remind as often as asked, but never once they are CLOSED", async () => {
+    await create("p-4");
+    await bench.post("/sandbox/payment-requests/p-4/remind");
+    await bench.post("/sandbox/payment-requests/p-4/remind");
+    await bench.post("/sandbox/payment-requests/p-4/repay");
+    expect(await bench.post("/sandbox/payment-requests/p-4/remind")).toMatchObject({
+      status: 409,
+      body: { code: "payment-request-closed" },
+    });
+    expect(await sent()).toHaveLength(3);
+  });
+
+  test("that nobody knows are 404", async () => {
+    const path = "/sandbox/payment-requests/nobody";
+    for (const answer of [bench.get(path), bench.post(`${path}/repay`), bench.post(`${path}/remind`)]) {
+      expect(await answer).toMatchObject({ status: 404, body: { code: "not-found" } });
+    }
+    expect(await sent()).toEqual([]);
+  });
+});
+
+describe("events of any type", () => {
+  test("are sent as they are given, and change no state", async () => {
+    const data = { buyer_id: "raw-1", old_status: "X", new_status: "Y", more: [1, null] };
+    const { status, body } = await bench.post("/sandbox/events", { type: "buyer.status_changed", data });
+    expect({ status, body }).toEqual({ status: 202, body: { event_ids: [expect.any(String)] } });
+    expect(await sent()).toEqual([{ type: "buyer.status_changed", data }]);
+    expect(bench.events[0]?.event_id).toBe((body["event_ids"] as string[])[0]);
+    expect(await bench.get("/sandbox/buyers/raw-1")).toMatchObject({ status: 404 });
+  });
+
+  test("share a webhook when they come as a list", async () => {
+    const events = ["a", "b", "a"].map((id) => ({ event_id: id, type: "loan.granted", data: { id } }));
+    expect((await bench.post("/sandbox/events", { events })).body).toEqual({ event_ids: ["a", "b", "a"] });
+    await bench.sandbox.deliveries.idle();
+    expect(bench.webhooks).toHaveLength(1);
+    expect(bench.webhooks[0]).toMatchObject(events);
+  });
+
+  test("may say when they happened, to the nanosecond", async () => {
+    const timestamp = "2024-01-02T03:04:05.123456789Z";
+    await bench.post("/sandbox/events", { type: "t", data: {}, timestamp });
+    await bench.sandbox.deliveries.idle();
+    expect(bench.events).toMatchObject([{ timestamp }]);
+  });
+
+  test.each<[string, unknown]>([
+    ["no type", { data: {} }],
+    ["an empty type", { type: "", data: {} }],
+    ["data that is no object", { type: "t", data: [] }],
+    ["an event id with a line break", { type: "t", data: {}, event_id: "a\nb" }],
+    ["a time with an offset", { type: "t", data: {}, timestamp: "2024-01-02T03:04:05+01:00" }],
+    ["no event", { events: [] }],
+    ["a list and an event", { events: [{ type: "t", data: {} }], type: "t", data: {} }],
+    ["a bad event behind a good one", { events: [{ type: "t", data: {} }, { type: "t" }] }],
+  ])("are refused with %s, and nothing is sent", async (_name, body) => {
+    expect(await bench.post("/sandbox/events", body)).toMatchObject({
+      status: 400,
+      body: { code: "invalid-request" },
+    });
+    expect(await sent()).toEqual([]);
+  });
+});
+
+describe("deliveries", () => {
+  test("are listed with their attempts, by state, event and number", async () => {
+    const { body } = await bench.post("/sandbox/buyers/d-1/status", { status: "ACTIVE" });
+    await bench.sandbox.deliveries.idle();
+    const eventId = String(body["event_id"]);
+    const listed = await bench.get(`/sandbox/deliveries?event_id=${eventId}&state=delivered`);
+    expect(listed.body["deliveries"]).toMatchObject([
+      { url: bench.receiverUrl, eventIds: [eventId], state: "delivered", attempts: [{ status: 200 }] },
+    ]);
+    const none = await bench.get(`/sandbox/deliveries?event_id=${eventId}&state=failed`);
+    expect(none.body).toEqual({ deliveries: [] });
+    const last = await bench.get("/sandbox/deliveries?limit=1");
+    expect(last.body["deliveries"]).toHaveLength(1);
+  });
+
+  test.each(["state=lost", "limit=0", "limit=many", "limit=1&limit=2", "states=failed"])(
+    "refuse the query %s",
+    async (query) => {
+      expect(await bench.get(`/sandbox/deliveries?${query}`)).toMatchObject({ status: 400 });
+    },
+  );
+});
+
+describe("payout confirmations", () => {
+  test("are kept as received, each report for itself", async () => {
+    const body = { idempotency_key: "op.a.b", status: "executed", anything: { else: [1.5, null] } };
+    const first = await bench.post("/sandbox/confirmations", body);
+    const again = await bench.post("/sandbox/confirmations", body);
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(first.body).toEqual({
+      confirmation_id: expect.any(Number),
+      received_at: "2024-02-28T23:59:59.999Z",
+      body,
+    });
+    const { confirmations } = (await bench.get("/sandbox/confirmations")).body;
+    expect(confirmations).toEqual([first.body, again.body]);
+    expect(bench.sandbox.confirmations()).toEqual([first.body, again.body]);
+  });
+
+  test.each([[[]], ["executed"], [null]])("refuse %j", async (body) => {
+    expect(await bench.post("/sandbox/confirmations", body)).toMatchObject({ status: 400 });
+  });
+});

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { registration, ServiceBench } from "./service-bench.ts";
+
+const endpoints = "/api/v2/b2b-payments/webhook-endpoints";
+const bench = new ServiceBench();
+beforeAll(() => bench.open({ allowHttp: undefined }));
+afterAll(() => bench.close());
+
+describe("webhook endpoints", () => {
+  const good = { url: "https://platform.example/hooks", ...registration };
+
+  test("are created, each with an id, and listed without credentials", async () => {
+    const { status, body } = await bench.post(endpoints, good);
+    expect({ status, body }).toEqual({ status: 201, body: { id: expect.any(String), url: good.url } });
+    expect(bench.sandbox.deliveries.endpoints()).toContainEqual(body);
+  });
+
+  test.each<[string, Record<string, unknown>, RegExp]>([
+    ["no url", { ...good, url: undefined }, /^url: /],
+    ["a url that is none", { ...good, url: "platform.example" }, /the URL must be/],
+    ["a url with credentials", { ...good, url: "https://user:test-password@h/" }, /without credentials/],
+    ["http", { ...good, url: "http://127.0.0.1/hooks" }, /the URL must be https/],
+    ["another scheme", { ...good, url: "file:///etc/passwd" }, /the URL must be/],
+    ["an empty username", { ...good, auth_username: "" }, /username must not be empty/],
+    ["a username with a colon", { ...good, auth_username: "a:b" }, /colon/],
+    ["an empty password", { ...good, auth_password: "" }, /password must not be empty/],
+    ["a password that is no text", { ...good, auth_password: 5 }, /^auth_password: /],
+    ["an empty secret", { ...good, signature_secret: "" }, /secret must not be empty/],
+    ["the names of customer support", { ...good, basic_auth_username: "x" }, /basic_auth_username/],
+  ])("are refused with %s, and no credential is shown", async (_name, body, detail) => {
+    const before = bench.sandbox.deliveries.endpoints().length;
+    const answer = await bench.post(endpoints, body);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { code: "invalid-request", detail: expect.stringMatching(detail) },
+    });
+    expect(JSON.stringify(answer.body)).not.toMatch(/test-password|test-secret/);
+    expect(bench.sandbox.deliveries.endpoints()).toHaveLength(before);
+  });
+
+  test("may be several, and each gets every webhook", async () => {
+    const several = new ServiceBench();
+    await several.open();
+    const ids = [await several.register(), await several.register()].map(({ body }) => body["id"]);
+    several.sandbox.changeBuyerStatus("b-1", "ACTIVE");
+    await several.sandbox.deliveries.idle();
+    const listed = several.sandbox.deliveries.list();
+    await several.close();
+    expect(new Set(ids).size).toBe(2);
+    expect(listed.map(({ endpointId }) => endpointId)).toEqual(ids);
+    expect(several.webhooks).toHaveLength(2);
+    expect(several.webhooks[0]).toEqual(several.webhooks[1]);
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "@jest/globals";
+import type { SandboxOptions } from "../src/service/options.ts";
+import { startSandbox } from "../src/service/sandbox.ts";
+
+describe("startSandbox", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["no options", undefined, /options must be an object with an apiKey/],
+    ["an unknown option", { apikey: "k" }, /unknown option apikey; known options are apiKey, host/],
+    ["no apiKey", {}, /option apiKey must be/],
+    ["an empty apiKey", { apiKey: "" }, /option apiKey must be 1 to 256 printable ASCII characters/],
+    ["an apiKey with a line break", { apiKey: "test-key\n" }, /option apiKey/],
+    ["an apiKey with a space", { apiKey: "test key" }, /option apiKey/],
+    ["any address", { apiKey: "k", host: "0.0.0.0" }, /option host must be a loopback address/],
+    ["any address of IPv6", { apiKey: "k", host: "::" }, /option host/],
+    ["an address of the network", { apiKey: "k", host: "192.168.1.1" }, /option host/],
+    ["a name that begins like loopback", { apiKey: "k", host: "127.example.com" }, /option host/],
+    ["localhost, which a hosts file decides", { apiKey: "k", host: "localhost" }, /option host/],
+    ["an empty host, which is any address", { apiKey: "k", host: "" }, /option host/],
+    ["a port that is none", { apiKey: "k", port: 65_536 }, /option port must be an integer from 0 to 65535/],
+    ["a port as text", { apiKey: "k", port: "80" }, /option port/],
+    ["an empty database", { apiKey: "k", database: "" }, /option database must be a file name or :memory:/],
+    ["allowHttp as text", { apiKey: "k", allowHttp: "no" }, /option allowHttp/],
+    ["no delivery options", { apiKey: "k", delivery: null }, /option delivery/],
+    ["a bad delivery option", { apiKey: "k", delivery: { duplicate: 2 } }, /option duplicate/],
+    ["an unknown delivery option", { apiKey: "k", delivery: { batch: 2 } }, /unknown option batch/],
+    ["a speed of zero", { apiKey: "k", speed: 0 }, /option speed/],
+    ["a clock that is none", { apiKey: "k", clock: 5 }, /option clock/],
+  ])("refuses %s", async (_name, options, message) => {
+    const refusal = startSandbox(options as SandboxOptions);
+    await expect(refusal).rejects.toThrow(TypeError);
+    await expect(refusal).rejects.toThrow(message);
+    await expect(refusal).rejects.not.toThrow(/test[- ]key/);
+  });
+
+  test.each([
+    ["127.0.0.1", /^http:\/\/127\.0\.0\.1:\d+$/],
+    ["127.8.9.10", /^http:\/\/127\.8\.9\.10:\d+$/],
+    ["::1", /^http:\/\/\[::1\]:\d+$/],
+  ])("listens on %s", async (host, url) => {
+    const sandbox = await startSandbox({ apiKey: "test-key", host });
+    const { status } = await fetch(sandbox.url);
+    await sandbox.close();
+    expect(sandbox.url).toMatch(url);
+    expect(status).toBe(401);
+  });
+
+  test("takes the port that it is given, and rejects when another has it", async () => {
+    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const port = Number(new URL(sandbox.url).port);
+    await expect(startSandbox({ apiKey: "test-key", port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await sandbox.close();
+    const again = await startSandbox({ apiKey: "test-key", port });
+    expect(again.url).toBe(sandbox.url);
+    await again.close();
+  });
+
+  test("closes once, however often it is told", async () => {
+    const sandbox = await startSandbox({ apiKey: "test-key" });
+    await Promise.all([sandbox.close(), sandbox.close()]);
+    await sandbox.close();
+    await expect(fetch(sandbox.url)).rejects.toThrow();
+  });
+
+  test("refuses in the library what it refuses over HTTP", async () => {
+    const sandbox = await startSandbox({ apiKey: "test-key" });
+    const refused: [() => unknown, string][] = [
+      [() => sandbox.changeBuyerStatus("", "ACTIVE"), "invalid-request"],
+      [() => sandbox.changeSellerStatus("s", "DELETED" as "ACTIVE"), "invalid-request"],
+      [() => sandbox.createPaymentRequest({ due_date: "soon" }), "invalid-request"],
+      [() => sandbox.buyerStatus("nobody"), "not-found"],
+      [() => sandbox.sellerStatus("nobody"), "not-found"],
+      [() => sandbox.paymentRequest("nobody"), "not-found"],
+      [() => sandbox.repay("nobody"), "not-found"],
+      [() => sandbox.remind("nobody"), "not-found"],
+    ];
+    for (const [work, code] of refused) {
+      expect(work).toThrow(expect.objectContaining({ name: "SandboxError", code }));
+    }
+    await sandbox.close();
+  });
+});
