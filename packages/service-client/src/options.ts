@@ -1,3 +1,4 @@
+import { assertFunction, assertKnownOptions, booleanOption, integerOption } from "@countersign/guard";
 import { joinServiceUrl } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
@@ -50,14 +51,10 @@ const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
 /** Throws a TypeError that names the option, and shows neither the API key nor the base URL. */
 export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
-  assertKnownMembers(factory, options, known);
-  const { baseUrl, apiKey, fetch, dangerouslyAllowHttp: allowLoopbackHttp = false } = options;
-  if (typeof allowLoopbackHttp !== "boolean") {
-    throw new TypeError(`${factory}: option dangerouslyAllowHttp must be true or false`);
-  }
-  if (fetch !== undefined && typeof fetch !== "function") {
-    throw new TypeError(`${factory}: option fetch must be a function`);
-  }
+  assertKnownOptions(factory, options, known);
+  const { baseUrl, apiKey, fetch, dangerouslyAllowHttp } = options;
+  const allowLoopbackHttp = booleanOption(factory, "dangerouslyAllowHttp", dangerouslyAllowHttp, false);
+  if (fetch !== undefined) assertFunction(factory, "fetch", fetch);
   const rules = { subject: `${factory}: option baseUrl`, allowLoopbackHttp };
   const webhookEndpointsUrl = joinServiceUrl(baseUrl, webhookEndpointsPath, rules);
   assertApiKey(apiKey);
@@ -66,23 +63,24 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
     webhookEndpointsUrl,
     apiKey,
     fetch: fetch ?? globalThis.fetch,
-    timeoutMs: integer("timeoutMs", options.timeoutMs ?? 10_000, { min: 1, max: 600_000 }),
-    retries: integer("retries", options.retries ?? 3, { min: 0, max: 10 }),
-    retryDelayMs: integer("retryDelayMs", options.retryDelayMs ?? 250, { min: 1, max: 10_000 }),
-    totalTimeoutMs: integer("totalTimeoutMs", options.totalTimeoutMs ?? 60_000, { min: 1, max: 3_600_000 }),
+    timeoutMs: integerOption(factory, "timeoutMs", options.timeoutMs, {
+      min: 1,
+      max: 600_000,
+      fallback: 10_000,
+    }),
+    retries: integerOption(factory, "retries", options.retries, { min: 0, max: 10, fallback: 3 }),
+    retryDelayMs: integerOption(factory, "retryDelayMs", options.retryDelayMs, {
+      min: 1,
+      max: 10_000,
+      fallback: 250,
+    }),
+    totalTimeoutMs: integerOption(factory, "totalTimeoutMs", options.totalTimeoutMs, {
+      min: 1,
+      max: 3_600_000,
+      fallback: 60_000,
+    }),
     allowLoopbackHttp,
   };
-}
-
-/** Throws a TypeError when `value` is no object or has a member outside `members`: a misspelt one must not be ignored. */
-export function assertKnownMembers(subject: string, value: unknown, members: readonly string[]): void {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new TypeError(`${subject}: expected an object with ${members.join(", ")}`);
-  }
-  const unknown = Object.keys(value).find((key) => !members.includes(key));
-  if (unknown !== undefined) {
-    throw new TypeError(`${subject}: unknown option ${unknown}; known options are ${members.join(", ")}`);
-  }
 }
 
 function assertApiKey(apiKey: unknown): void {
@@ -101,13 +99,4 @@ function assertCertificatesAreVerified(): void {
     `${factory}: NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; ` +
       "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS",
   );
-}
-
-function integer(
-  option: string,
-  value: unknown,
-  { min, max }: { readonly min: number; readonly max: number },
-): number {
-  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new TypeError(`${factory}: option ${option} must be an integer from ${min} to ${max}`);
 }

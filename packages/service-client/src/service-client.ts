@@ -1,10 +1,6 @@
+import { assertKnownOptions } from "@countersign/guard";
 import { exchange, type Answer } from "./exchange.ts";
-import {
-  assertKnownMembers,
-  resolveOptions,
-  type ResolvedOptions,
-  type ServiceClientOptions,
-} from "./options.ts";
+import { resolveOptions, type ResolvedOptions, type ServiceClientOptions } from "./options.ts";
 import { redact } from "./redact.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { withRetries } from "./retry.ts";
@@ -53,7 +49,7 @@ async function createWebhookEndpoint(
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
-  assertKnownMembers("createWebhookEndpoint", createOptions, ["signal"]);
+  assertKnownOptions("createWebhookEndpoint", createOptions, ["signal"]);
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };

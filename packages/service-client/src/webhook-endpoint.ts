@@ -1,4 +1,4 @@
-import { assertKnownMembers } from "./options.ts";
+import { assertKnownOptions } from "@countersign/guard";
 import { assertServiceUrl } from "./service-url.ts";
 
 /** A webhook endpoint as it is registered: where the service calls, and how it authenticates itself there. */
@@ -19,7 +19,7 @@ const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
 /** The JSON body of the request. Throws a TypeError, which shows no value, on what a receiver could never verify. */
 export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbackHttp: boolean): string {
-  assertKnownMembers(subject, endpoint, members);
+  assertKnownOptions(subject, endpoint, members);
   const { url, authUsername, authPassword, signatureSecret } = endpoint;
   assertServiceUrl(url, { subject: `${subject}: option url`, allowLoopbackHttp });
   assertCredential("authUsername", authUsername);

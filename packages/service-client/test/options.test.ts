@@ -42,9 +42,9 @@ describe("createServiceClient", () => {
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["nothing", undefined, /expected an object/],
-    ["null", null, /expected an object/],
-    ["an array", [], /expected an object/],
+    ["nothing", undefined, /must be an object/],
+    ["null", null, /must be an object/],
+    ["an array", [], /must be an object/],
     ["an unknown option", { ...good, timeout: 1 }, /unknown option timeout/],
     ["no baseUrl", { apiKey }, /option baseUrl must be a string/],
     ["an empty baseUrl", { ...good, baseUrl: "" }, /option baseUrl must be https/],
@@ -133,7 +133,7 @@ describe("createWebhookEndpoint", () => {
   const local = createServiceClient({ ...good, fetch: fetchOnce, dangerouslyAllowHttp: true });
 
   test.each<[string, unknown, RegExp]>([
-    ["nothing", undefined, /expected an object/],
+    ["nothing", undefined, /must be an object/],
     ["an unknown member", { ...endpoint, secret: "test-secret" }, /unknown option secret/],
     ["no url", { ...endpoint, url: undefined }, /option url must be a string/],
     ["http", { ...endpoint, url: "http://127.0.0.1/w" }, /option url must be https; http is for a loopback/],
