@@ -104,17 +104,25 @@ describe("every path", () => {
 
   test("answers a fault of its own with 500, and tells the process alone", async () => {
     const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => {});
-    const list = jest.spyOn(bench.sandbox.deliveries, "list").mockImplementation(() => {
+    const fail = (): never => {
       throw new Error("the disk is gone");
-    });
-    const { status, body } = await bench.get("/sandbox/deliveries");
-    list.mockRestore();
-    expect({ status, body }).toEqual({
-      status: 500,
-      body: { type: "about:blank", title: "Internal Server Error", status: 500 },
-    });
-    expect(warned.mock.calls).toEqual([[expect.stringContaining("the disk is gone"), "CountersignWarning"]]);
-    warned.mockRestore();
+    };
+    const list = jest.spyOn(bench.sandbox.deliveries, "list").mockImplementation(fail);
+    const notify = jest.spyOn(bench.sandbox.deliveries, "notify").mockImplementation(fail);
+    const answers = [
+      await bench.get("/sandbox/deliveries"),
+      await bench.post("/sandbox/events", { type: "t", data: {} }),
+    ];
+    const warnings = warned.mock.calls;
+    for (const mock of [warned, list, notify]) mock.mockRestore();
+    for (const { status, body } of answers) {
+      expect({ status, body }).toEqual({
+        status: 500,
+        body: { type: "about:blank", title: "Internal Server Error", status: 500 },
+      });
+    }
+    const warning = ["the sandbox failed: the disk is gone (no code)", "CountersignWarning"];
+    expect(warnings).toEqual([warning, warning]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { SandboxOptions } from "../src/service/options.ts";
@@ -39,12 +39,15 @@ export class ServiceBench {
   }
 
   get receiverUrl(): string {
-    return `http://127.0.0.1:${(this.#receiver?.address() as AddressInfo).port}/hooks`;
+    const address = this.#receiver?.address() as AddressInfo;
+    return `http://127.0.0.1:${address.port}/hooks`;
   }
 
   /** All events received, in the order of their timestamps. */
   get events(): readonly ReceivedEvent[] {
-    return this.webhooks.flat().sort((one, other) => (one.timestamp < other.timestamp ? -1 : 1));
+    const events = this.webhooks.flat();
+    // oxlint-disable-next-line unicorn/no-array-sort -- toSorted is newer than the library that the compiler knows
+    return events.sort((one, other) => (one.timestamp < other.timestamp ? -1 : 1));
   }
 
   async open(options: Partial<SandboxOptions> = {}): Promise<void> {
@@ -91,13 +94,14 @@ export class ServiceBench {
   }
 
   async #startReceiver(): Promise<void> {
-    const receiver = createServer((req, res) => {
-      void text(req).then((body) => {
-        this.webhooks.push((JSON.parse(body) as { events: ReceivedEvent[] }).events);
-        res.end();
-      });
-    });
+    const receiver = createServer((req, res) => void this.#receive(req, res));
     this.#receiver = receiver;
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  }
+
+  async #receive(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const { events } = JSON.parse(await text(req)) as { events: ReceivedEvent[] };
+    this.webhooks.push(events);
+    res.end();
   }
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { ServiceBench, type ReceivedEvent } from "./service-bench.ts";
 
 const bench = new ServiceBench();

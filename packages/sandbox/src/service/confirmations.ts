@@ -1,4 +1,6 @@
 import type Database from "libsql";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { confirmationOf } from "./input.ts";
 
 /** A payout confirmation that a platform has sent. */
 export interface Confirmation {
@@ -24,12 +26,6 @@ const schema = `
   ) STRICT;
 `;
 
-interface ConfirmationRow {
-  readonly confirmation_id: number;
-  readonly received_at: string;
-  readonly body: string;
-}
-
 /** Creates the table when it is missing. `clock` gives milliseconds since 1970. */
 export function createConfirmations(database: Database.Database, clock: () => number): Confirmations {
   database.exec(schema);
@@ -44,11 +40,15 @@ export function createConfirmations(database: Database.Database, clock: () => nu
       return { confirmation_id: Number(lastInsertRowid), received_at: receivedAt, body };
     },
     list() {
-      return (select.all() as ConfirmationRow[]).map(({ confirmation_id, received_at, body }) => ({
-        confirmation_id,
-        received_at,
-        body: JSON.parse(body) as Confirmation["body"],
-      }));
+      return select.all().map((row) => readConfirmation(rowOf(row)));
     },
+  };
+}
+
+function readConfirmation(row: DatabaseRow): Confirmation {
+  return {
+    confirmation_id: numberOf(row, "confirmation_id"),
+    received_at: textOf(row, "received_at"),
+    body: confirmationOf(JSON.parse(textOf(row, "body"))),
   };
 }

@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
 import { deliveryStates } from "../delivery/delivery-state.ts";
 import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
+import { partyStatuses } from "./parties.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** What a payment request is made from. */
@@ -12,13 +14,18 @@ export interface NewPaymentRequest {
   readonly due_date: string;
 }
 
+/** An event that has its id. */
+export interface IdentifiedEvent extends ServiceEvent {
+  readonly event_id: string;
+}
+
 // Control characters and lone surrogates would not come out of the database, or through a URL, as they went in.
 const identifier = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,256}$/u, "must be 1 to 256 characters without control characters");
 
 const statusChange = z.strictObject({
-  status: z.enum(["PENDING", "ACTIVE", "INACTIVE", "REJECTED", "SUSPENDED"]),
+  status: z.enum(partyStatuses),
 });
 
 const newPaymentRequest = z.strictObject({
@@ -34,7 +41,7 @@ const registration = z.strictObject({
 });
 
 const rawEvent = z.strictObject({
-  event_id: identifier.optional(),
+  event_id: identifier.default(() => randomUUID()),
   type: identifier,
   data: z.record(z.string(), z.unknown()),
   timestamp: z.string().optional(),
@@ -75,7 +82,7 @@ export function registrationOf(body: unknown): EndpointRegistration {
 }
 
 /** Reads one event, `{ type, data, event_id?, timestamp? }`, or several as `{ events: [...] }`. */
-export function eventsOf(body: unknown): readonly ServiceEvent[] {
+export function eventsOf(body: unknown): readonly IdentifiedEvent[] {
   const several = typeof body === "object" && body !== null && "events" in body;
   return several
     ? parse(severalEvents, body).events.map(serviceEvent)
@@ -93,7 +100,7 @@ export function confirmationOf(body: unknown): Readonly<Record<string, unknown>>
   return parse(confirmation, body);
 }
 
-function serviceEvent({ timestamp, ...event }: z.infer<typeof rawEvent>): ServiceEvent {
+function serviceEvent({ timestamp, ...event }: z.infer<typeof rawEvent>): IdentifiedEvent {
   return timestamp === undefined ? event : { ...event, epochNanoseconds: epochNanosecondsOf(timestamp) };
 }
 

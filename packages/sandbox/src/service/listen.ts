@@ -1,5 +1,4 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 
 /** An HTTP server that listens. */
 export interface Listening {
@@ -17,11 +16,15 @@ export function listen(listener: RequestListener, host: string, port: number): P
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {
-      const { port: listeningPort } = server.address() as AddressInfo;
-      const authority = host.includes(":") ? `[${host}]` : host;
-      resolve({ url: `http://${authority}:${listeningPort}`, close: () => close(server) });
+      resolve({ url: urlOf(server, host), close: () => close(server) });
     });
   });
+}
+
+function urlOf(server: Server, host: string): string {
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 function close(server: Server): Promise<void> {

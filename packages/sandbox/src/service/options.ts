@@ -35,18 +35,24 @@ export interface ResolvedSandboxOptions {
   readonly clock: () => number;
 }
 
-const known: ReadonlySet<string> = new Set<keyof SandboxOptions>([
-  ...(["apiKey", "host", "port", "database", "allowHttp", "speed", "ca", "delivery", "clock"] as const),
-]);
+const known: readonly (keyof SandboxOptions)[] = [
+  "apiKey",
+  "host",
+  "port",
+  "database",
+  "allowHttp",
+  "speed",
+  "ca",
+  "delivery",
+  "clock",
+];
 
 /** Fills in the defaults. Throws a TypeError that names the option; `speed` and `delivery` are checked where they are used. */
 export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxOptions {
   if (!isObject(options)) throw new TypeError("startSandbox: options must be an object with an apiKey");
-  const unknown = Object.keys(options).find((key) => !known.has(key));
+  const unknown = Object.keys(options).find((key) => !known.some((name) => name === key));
   if (unknown !== undefined) {
-    throw new TypeError(
-      `startSandbox: unknown option ${unknown}; known options are ${[...known].join(", ")}`,
-    );
+    throw new TypeError(`startSandbox: unknown option ${unknown}; known options are ${known.join(", ")}`);
   }
   const { apiKey, host = "127.0.0.1", port = 0, database = ":memory:", allowHttp = false } = options;
   const { speed = 1, ca, delivery = {}, clock = Date.now } = options;

@@ -1,8 +1,18 @@
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
+import { rowOf, textOf } from "../database-row.ts";
 
 /** A buyer or a seller. */
 export type PartyKind = "buyer" | "seller";
+
+/** All statuses of the spec, in its order. */
+export const partyStatuses: readonly PartyStatus[] = [
+  "PENDING",
+  "ACTIVE",
+  "INACTIVE",
+  "REJECTED",
+  "SUSPENDED",
+];
 
 /** The status of every buyer and seller that the service knows. */
 export interface Parties {
@@ -28,11 +38,17 @@ export function createParties(database: Database.Database): Parties {
     ON CONFLICT (kind, id) DO UPDATE SET status = excluded.status`);
   return {
     status(kind, id) {
-      const row = select.get(kind, id) as { readonly status: PartyStatus } | undefined;
-      return row?.status;
+      const row = select.get(kind, id);
+      return row === undefined ? undefined : statusOf(textOf(rowOf(row), "status"));
     },
     setStatus(kind, id, status) {
       upsert.run(kind, id, status);
     },
   };
+}
+
+function statusOf(text: string): PartyStatus {
+  const status = partyStatuses.find((known) => known === text);
+  if (status === undefined) throw new Error("the database returned an unknown status");
+  return status;
 }

@@ -1,4 +1,5 @@
 import type Database from "libsql";
+import { rowOf, textOf, type DatabaseRow } from "../database-row.ts";
 
 /** A payment request as Get Payment Request shows it; the spec names these two states. */
 export interface PaymentRequest {
@@ -38,9 +39,8 @@ export function createPaymentRequests(database: Database.Database): PaymentReque
   );
   return {
     find(id) {
-      const row = select.get(id) as PaymentRequest | undefined;
-      // The driver adds a member of its own to the row.
-      return row && { payment_request_id: id, status: row.status, due_date: row.due_date };
+      const row = select.get(id);
+      return row === undefined ? undefined : paymentRequestOf(rowOf(row));
     },
     insert({ payment_request_id, status, due_date }) {
       return insert.run(payment_request_id, status, due_date).changes === 1;
@@ -48,5 +48,14 @@ export function createPaymentRequests(database: Database.Database): PaymentReque
     close(id) {
       close.run(id);
     },
+  };
+}
+
+function paymentRequestOf(row: DatabaseRow): PaymentRequest {
+  return {
+    payment_request_id: textOf(row, "payment_request_id"),
+    // The table has no third status.
+    status: textOf(row, "status") === "CLOSED" ? "CLOSED" : "PENDING_REPAYMENT",
+    due_date: textOf(row, "due_date"),
   };
 }

@@ -3,12 +3,8 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { codeOf, messageOf } from "../thrown.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Answers every error as problem details (RFC 9457). A fault of the service is a 500 and a warning of the process. */
-export const sendProblem: ErrorRequestHandler = (thrown: unknown, _req, res, next) => {
-  if (res.headersSent) {
-    next(thrown);
-    return;
-  }
+/** Answers every error as problem details (RFC 9457); an answer is always the last thing that a path does. A fault of the service is a 500 and a warning of the process. */
+export const sendProblem: ErrorRequestHandler = (thrown: unknown, _req, res, _next) => {
   const error = thrown instanceof SandboxError ? thrown : parserError(thrown);
   if (error === undefined) {
     process.emitWarning(`the sandbox failed: ${messageOf(thrown)} (${codeOf(thrown)})`, "CountersignWarning");

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { Router } from "express";
 import type { DeliveryService } from "../delivery/types.ts";
 import type { Confirmations } from "./confirmations.ts";
@@ -80,7 +79,7 @@ function addPaymentRequestPaths(router: Router, simulation: Simulation): void {
 function addEventPaths(router: Router, deliveries: DeliveryService): void {
   addPath(router, "/sandbox/events", {
     post(req, res) {
-      const events = input.eventsOf(req.body).map((event) => ({ event_id: randomUUID(), ...event }));
+      const events = input.eventsOf(req.body);
       refuseTypeErrors(() => deliveries.notify(events));
       res.status(202).json({ event_ids: events.map(({ event_id }) => event_id) });
     },
