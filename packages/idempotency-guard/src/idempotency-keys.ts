@@ -1,3 +1,4 @@
+import { assertKnownOptions } from "@countersign/guard";
 import { acquire, type KeyRefusal } from "./acquire.ts";
 import { callStore } from "./call-store.ts";
 import type { KeyAttempt, KeyState } from "./key-attempt.ts";
@@ -8,12 +9,24 @@ import type { OwnedKey } from "./owned-key.ts";
 import { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyRecord } from "./store.ts";
 
+const knownOptions: readonly (keyof IdempotencyKeysOptions)[] = [
+  "factory",
+  "store",
+  "leaseMs",
+  "storeTimeoutMs",
+  "recovery",
+  "handlerTimeoutMs",
+  "retryAfterSeconds",
+  "onSettled",
+];
+
 /**
  * Owns keys of an idempotency store on behalf of a receiver of anything: leases with heartbeats, claims whose answer was
  * lost, completion that is checked and repeated, release that is repeated. For authors of receivers: idempotencyGuard() is
  * one, for requests. Throws a TypeError on a bad option.
  */
 export function idempotencyKeys(options: IdempotencyKeysOptions): IdempotencyKeys {
+  assertKnownOptions(options.factory, options, knownOptions);
   return new IdempotencyKeys(resolveKeyOptions(options));
 }
 

@@ -160,6 +160,13 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     expect(version).toMatchObject({ version: sqliteSchemaVersion });
   });
 
+  test.each([
+    ["the default", undefined, 90 * dayMs],
+    ["its option", 3 * dayMs, 3 * dayMs],
+  ])("can be asked for the retention of a key: %s", (_case, retentionMs, expected) => {
+    expect(createStores(connect(":memory:", open), { retentionMs }).idempotency.retentionMs).toBe(expected);
+  });
+
   test("refuses every call after close, and leaves the connection open", () => {
     const database = connect(temporaryFile(), open);
     const stores = createStores(database);
