@@ -96,6 +96,14 @@ describe("an owned key", () => {
     notices.stop();
   });
 
+  test.each(["complete", "release"] as const)("is renewed no more after %s()", async (settle) => {
+    const store = faultyStore();
+    const owned = await own(create({ store, leaseMs: 1_000, storeTimeoutMs: 300 }));
+    await owned[settle]();
+    await sleep(450);
+    expect(store.calls.heartbeat).toBe(0);
+  });
+
   test.each([{ synchronous: true }, { synchronous: false }])(
     "completed in a transaction is done when that has committed (synchronous: $synchronous)",
     async ({ synchronous }) => {

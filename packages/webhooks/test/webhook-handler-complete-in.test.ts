@@ -44,20 +44,26 @@ describe("completeIn()", () => {
     expect(effects()).toBe(1);
   });
 
-  test("makes an event done whose handler fails behind the commit", async () => {
+  test.each([
+    ["with maxAttempts", 1],
+    ["without", undefined],
+  ])("makes an event done whose handler fails behind the commit, %s", async (_name, maxAttempts) => {
     const { store, apply, effects } = setUp();
     const onError = jest.fn();
-    const onDeadLetter = jest.fn();
-    const options = { store, onError, onDeadLetter, maxAttempts: 1 };
-    const handler = createHandler(options).on(buyer, async (event, context) => {
-      apply(event, context);
-      await Promise.resolve();
-      throw broken;
-    });
+    const letter = jest.fn();
+    const onDeadLetter = maxAttempts === undefined ? undefined : letter;
+    const handler = createHandler({ store, onError, onDeadLetter, maxAttempts }).on(
+      buyer,
+      async (event, context) => {
+        apply(event, context);
+        await Promise.resolve();
+        throw broken;
+      },
+    );
     expect(await handleAll(handler, "a")).toEqual(["done"]);
     expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
     expect(onError.mock.calls).toMatchObject([[{ outcome: "done", error: broken }]]);
-    expect(onDeadLetter).not.toHaveBeenCalled();
+    expect(letter).not.toHaveBeenCalled();
     expect(effects()).toBe(1);
   });
 

@@ -190,6 +190,22 @@ describe("handle()", () => {
     expect(outcomes(outcome)).toEqual(["done", "done", "done", "done", "done", "failed", "done"]);
   });
 
+  test("says nothing of a time-out to a handler that ended in time", async () => {
+    const failures: unknown[] = [];
+    let signal: AbortSignal | undefined;
+    const handler = createHandler({ timeoutMs: 20, onError: (failure) => failures.push(failure) }).on(
+      buyer,
+      async (_event, context) => {
+        ({ signal } = context);
+        await sleep(1);
+      },
+    );
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+    await sleep(60);
+    expect(signal?.aborted).toBe(false);
+    expect(failures).toEqual([]);
+  });
+
   test("takes an aborted signal from a lost lease, and lets its late success not stand", async () => {
     const notices = collectNotices();
     const store = faultyStore({ asynchronous: true });
