@@ -9,6 +9,13 @@ export interface ParsedJson {
 }
 
 const byteOrderMark = 0xfeff;
+const quote = 0x22;
+const colon = 0x3a;
+const openingBracket = 0x5b;
+const backslash = 0x5c;
+const closingBracket = 0x5d;
+const openingBrace = 0x7b;
+const closingBrace = 0x7d;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
@@ -17,23 +24,27 @@ const loneSurrogate = /\p{Surrogate}/u;
  */
 export function parseJsonBytes(bytes: Buffer, maxDepth: number): ParsedJson {
   if (bytes.length === 0) throw refusal("json-empty", "the body is empty, where JSON is expected");
-  if (!isUtf8(bytes)) throw invalid();
-  const text = withoutByteOrderMark(bytes.toString("utf8"));
-  const { depth, memberCount } = scanStructure(text);
+  const { isAscii, hasEscape, depth, memberCount } = scanStructure(bytes);
+  const text = isAscii ? bytes.toString("latin1") : decodeUtf8(bytes);
   if (depth > maxDepth) throw refusal("json-too-deep", `the JSON is nested deeper than ${maxDepth} levels`);
 
-  const value = parseWithoutPrototypes(text);
+  const value = parseWithoutPrototypes(text, hasEscape);
   // Only an escape can bring a lone surrogate into text that was UTF-8.
-  const parsedCount = countMembers(value, text.includes("\\u"));
+  const parsedCount = countMembers(value, hasEscape);
   // The parser keeps the last of two members with one name; another reader of the same bytes may keep the first.
   if (parsedCount !== memberCount)
     throw refusal("json-duplicate-key", "the JSON has one key twice in an object");
   return { text, value };
 }
 
-function parseWithoutPrototypes(text: string): unknown {
+function decodeUtf8(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid();
+  return withoutByteOrderMark(bytes.toString("utf8"));
+}
+
+function parseWithoutPrototypes(text: string, hasEscape: boolean): unknown {
   // Without an escape a forbidden key stands in the text as it is: most bodies need no second look.
-  if (!/\\|__proto__|constructor/.test(text)) return parsePlain(text);
+  if (!hasEscape && !text.includes("__proto__") && !text.includes("constructor")) return parsePlain(text);
   const value: unknown = safeParse(text);
   if (value === undefined) throw invalid();
   // safeParse says null for a forbidden key too.
@@ -59,41 +70,39 @@ function withoutByteOrderMark(text: string): string {
   return text.slice(1);
 }
 
+interface JsonStructure {
+  readonly isAscii: boolean;
+  /** Whether a string holds a backslash. */
+  readonly hasEscape: boolean;
+  readonly depth: number;
+  readonly memberCount: number;
+}
+
 /** Counts levels and members outside strings. The result is meaningful for valid JSON alone; the parser decides on that. */
-function scanStructure(text: string): { readonly depth: number; readonly memberCount: number } {
+function scanStructure(bytes: Buffer): JsonStructure {
   let level = 0;
   let depth = 0;
   let memberCount = 0;
-  for (let index = 0; index < text.length; index += 1) {
-    switch (text[index]) {
-      case '"':
-        index = closingQuote(text, index);
-        break;
-      case ":":
-        memberCount += 1;
-        break;
-      case "{":
-      case "[":
-        level += 1;
-        if (level > depth) depth = level;
-        break;
-      case "}":
-      case "]":
-        level -= 1;
-        break;
-      default:
-    }
+  let bits = 0;
+  let inString = false;
+  let hasEscape = false;
+  // On bytes: no byte of a longer UTF-8 sequence looks like one of these.
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
+    bits |= byte;
+    if (byte === quote) inString = !inString;
+    else if (inString) {
+      if (byte !== backslash) continue;
+      hasEscape = true;
+      index += 1;
+      bits |= bytes[index] ?? 0;
+    } else if (byte === colon) memberCount += 1;
+    else if (byte === openingBrace || byte === openingBracket) {
+      level += 1;
+      if (level > depth) depth = level;
+    } else if (byte === closingBrace || byte === closingBracket) level -= 1;
   }
-  return { depth, memberCount };
-}
-
-function closingQuote(text: string, openingQuote: number): number {
-  for (let quote = text.indexOf('"', openingQuote + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
-    let backslash = quote - 1;
-    while (text[backslash] === "\\") backslash -= 1;
-    if ((quote - backslash) % 2 === 1) return quote;
-  }
-  return text.length;
+  return { isAscii: bits < 0x80, hasEscape, depth, memberCount };
 }
 
 // Recursion is bounded by the depth that was checked before.
@@ -114,10 +123,8 @@ function countMembers(value: unknown, hasEscapes: boolean): number {
     for (const element of value) count += countMembers(element, hasEscapes);
     return count;
   }
-  for (const [name, member] of Object.entries(value)) {
-    if (hasEscapes && loneSurrogate.test(name)) throw invalid();
-    count += 1 + countMembers(member, hasEscapes);
-  }
+  if (hasEscapes && Object.keys(value).some((name) => loneSurrogate.test(name))) throw invalid();
+  for (const member of Object.values(value)) count += 1 + countMembers(member, hasEscapes);
   return count;
 }
 

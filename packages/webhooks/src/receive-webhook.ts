@@ -29,7 +29,7 @@ export function handleWebhook(factory: string, handler: WebhookHandler): readonl
 const acknowledge: Middleware = (_req, res) => {
   // A middleware of the app with a time-out of its own may have answered in the meantime.
   if (res.headersSent) return;
-  res.writeHead(200, { "Content-Length": 0 });
+  res.statusCode = 200;
   res.end();
 };
 
