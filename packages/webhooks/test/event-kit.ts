@@ -21,7 +21,7 @@ import Database from "libsql";
 
 export { sleep };
 
-export const days3 = 72 * 3_600_000;
+const days3 = 72 * 3_600_000;
 
 const cleanUps: (() => unknown)[] = [];
 

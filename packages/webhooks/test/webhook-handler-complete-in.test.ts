@@ -80,6 +80,30 @@ describe("completeIn()", () => {
     expect(effects()).toBe(0);
   });
 
+  test.each<[string, "claim" | "release", number, string]>([
+    ["cannot be given back", "release", 1, "busy"],
+    // The first claim is the event's, the second that of its failure.
+    ["cannot be claimed again", "claim", 3, "unavailable"],
+  ])("keeps no dead letter when what rolled back %s", async (_name, method, failingCall, outcome) => {
+    const { store, apply } = setUp();
+    const onDeadLetter = jest.fn();
+    const onError = jest.fn();
+    const original = store[method].bind(store) as (...call: unknown[]) => never;
+    let calls = 0;
+    jest.spyOn(store, method).mockImplementation((...call: unknown[]) => {
+      calls += 1;
+      if (calls === failingCall) throw new Error("engine down");
+      return original(...call);
+    });
+    const handler = createHandler({ store, onError, onDeadLetter, maxAttempts: 1 }).on(
+      buyer,
+      (event, context) => apply(event, context, broken),
+    );
+    expect(await handleAll(handler, "a")).toEqual([outcome]);
+    expect(onError.mock.calls).toMatchObject([[{ outcome, error: broken }]]);
+    expect(onDeadLetter).not.toHaveBeenCalled();
+  });
+
   test("believes no success without a commit: the event waits for the end of its lease", async () => {
     const notices = collectNotices();
     const { store, database } = setUp();

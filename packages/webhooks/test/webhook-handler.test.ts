@@ -190,6 +190,15 @@ describe("handle()", () => {
     expect(outcomes(outcome)).toEqual(["done", "done", "done", "done", "done", "failed", "done"]);
   });
 
+  test("gives each event its own time, whenever it began", async () => {
+    const handler = createHandler({ timeoutMs: 40 }).on(buyer, () => new Promise(() => {}));
+    const first = handleAll(handler, "a");
+    await sleep(25);
+    const second = handleAll(handler, "b");
+    expect(await first).toEqual(["timed-out"]);
+    expect(await second).toEqual(["timed-out"]);
+  });
+
   test("says nothing of a time-out to a handler that ended in time", async () => {
     const failures: unknown[] = [];
     let signal: AbortSignal | undefined;
