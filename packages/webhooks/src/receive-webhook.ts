@@ -29,7 +29,8 @@ export function handleWebhook(factory: string, handler: WebhookHandler): readonl
 const acknowledge: Middleware = (_req, res) => {
   // A middleware of the app with a time-out of its own may have answered in the meantime.
   if (res.headersSent) return;
-  res.statusCode = 200;
+  // 200 until somebody changed it: V8 pays for a property of its own that says the same.
+  if (res.statusCode !== 200) res.statusCode = 200;
   res.end();
 };
 

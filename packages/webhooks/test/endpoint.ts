@@ -25,7 +25,7 @@ export const secret = "test-secret";
 
 /** The only answer that an endpoint of its own gives: `exchange` blanks the date. */
 export const success =
-  "HTTP/1.1 200 OK\r\nX-Powered-By: Express\r\nContent-Length: 0\r\nDate: -\r\nConnection: close\r\n\r\n";
+  "HTTP/1.1 200 OK\r\nX-Powered-By: Express\r\nDate: -\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
 /** A webhook with one event for each id. */
 export function envelope(...eventIds: readonly string[]): string {
