@@ -15,6 +15,7 @@ export function chain(
   const composed: Middleware = (req, res, next) => {
     let position = 0;
     expectManyProperties(req);
+    expectManyProperties(res);
     const advance: NextFunction = (error) => {
       // As Express: next(null) is no error. Handed out, it would pass over the parts that are left.
       if (error) {

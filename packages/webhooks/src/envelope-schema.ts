@@ -9,11 +9,11 @@ export interface IdentifiedEvent {
   readonly [field: string]: unknown;
 }
 
-/** An envelope of which everything but the inside of its events was checked. */
-export interface EnvelopeOfIdentified {
+/** An envelope of which everything but its events was checked. */
+export interface EnvelopeOfUnchecked {
   readonly webhook_id: string;
   readonly timestamp: WebhookTimestamp;
-  readonly events: readonly IdentifiedEvent[];
+  readonly events: readonly unknown[];
   readonly [field: string]: unknown;
 }
 
@@ -55,32 +55,40 @@ const knownEvents: { readonly [Type in keyof WebhookEventMap]: z.ZodType<Webhook
 };
 const knownEventsByType = new Map(Object.entries(knownEvents));
 
-const unknownEvent = z.looseObject({
-  event_id: identifier,
-  timestamp,
-  type: z.custom<UnknownWebhookEvent["type"]>(),
-  // What a type without a schema carries is no reason to refuse it, and neither is what it leaves out.
-  data: z.unknown().default(undefined),
-});
+const unknownEvent = z.looseObject(
+  {
+    event_id: identifier,
+    timestamp,
+    type: asType<UnknownWebhookEvent["type"]>(identifier),
+    // What a type without a schema carries is no reason to refuse it, and neither is what it leaves out.
+    data: z.unknown().default(undefined),
+  },
+  "must be an object",
+);
 
 /** The schema of everything around the events. */
-export const envelopeSchema: z.ZodType<EnvelopeOfIdentified> = z.looseObject(
-  {
-    webhook_id: identifier,
-    timestamp,
-    events: z.array(
-      z.looseObject({ event_id: identifier, type: identifier }, "must be an object"),
-      "must be an array",
-    ),
-  },
+export const envelopeSchema: z.ZodType<EnvelopeOfUnchecked> = z.looseObject(
+  { webhook_id: identifier, timestamp, events: z.array(z.unknown(), "must be an array") },
+  "must be an object",
+);
+
+/** What an event needs to be one at all. It holds for everything that an event's own schema lets pass. */
+export const identifiedSchema: z.ZodType<IdentifiedEvent> = z.looseObject(
+  { event_id: identifier, type: identifier },
   "must be an object",
 );
 
 /** The schema of events of this type; another one for every type that the spec does not name. */
 export function schemaFor(
-  type: string,
+  event: unknown,
 ): z.ZodType<WebhookEventMap[keyof WebhookEventMap] | UnknownWebhookEvent> {
-  return knownEventsByType.get(type) ?? unknownEvent;
+  const type = typeof event === "object" && event !== null && "type" in event ? event.type : undefined;
+  return (typeof type === "string" ? knownEventsByType.get(type) : undefined) ?? unknownEvent;
+}
+
+function asType<Value extends string>(schema: z.ZodType<string>): z.ZodType<Value> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a mark for the compiler alone
+  return schema as z.ZodType<Value>;
 }
 
 function readDays(received: unknown): number | undefined {

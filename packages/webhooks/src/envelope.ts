@@ -1,6 +1,6 @@
 import { GuardError } from "@countersign/guard";
 import { parseJsonBytes } from "@countersign/raw-body";
-import { envelopeSchema, schemaFor, type IdentifiedEvent } from "./envelope-schema.ts";
+import { envelopeSchema, identifiedSchema, schemaFor, type IdentifiedEvent } from "./envelope-schema.ts";
 import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent } from "./events.ts";
 
 const maxDepth = 64;
@@ -16,11 +16,18 @@ export function parseWebhookEnvelope(bytes: Uint8Array): WebhookEnvelope {
   if (error !== undefined) throw envelopeInvalid(error.issues);
   const events: WebhookEvent[] = [];
   const invalid: InvalidWebhookEvent[] = [];
+  const unidentified: Issue[] = [];
   envelope.events.forEach((received, index) => {
-    const { data: event, error: fault } = schemaFor(received.type).safeParse(received);
-    if (fault === undefined) events.push(event);
-    else invalid.push(invalidEvent(received, index, fault.issues));
+    const { data: event, error: fault } = schemaFor(received).safeParse(received);
+    if (fault === undefined) {
+      events.push(event);
+      return;
+    }
+    const { data: identified, error: identityFault } = identifiedSchema.safeParse(received);
+    if (identityFault === undefined) invalid.push(invalidEvent(identified, index, fault.issues));
+    else unidentified.push(...identityFault.issues.map((issue) => inEvent(issue, index)));
   });
+  if (unidentified.length > 0) throw envelopeInvalid(unidentified);
   // V8 is slow at adding a member to a copy, so `invalid` stands before it; behind it, it wins over a field of that name.
   const copy = { invalid, ...envelope };
   return { ...copy, events, invalid };
@@ -29,6 +36,10 @@ export function parseWebhookEnvelope(bytes: Uint8Array): WebhookEnvelope {
 interface Issue {
   readonly path: readonly PropertyKey[];
   readonly message: string;
+}
+
+function inEvent({ path, message }: Issue, index: number): Issue {
+  return { path: ["events", index, ...path], message };
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
