@@ -40,6 +40,8 @@ export function webhookRoute(
 export function createPartyHandler({ store, parties, logger }: WebhookRouteParts): WebhookHandler {
   const handler = createWebhookHandler({
     store,
+    // Short: an event that a crash interrupts is handled when its lease has ended. The handlers below take milliseconds.
+    leaseMs: 5_000,
     fallback: (event, context) => {
       parties.record(event, completionOf(context));
       logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
