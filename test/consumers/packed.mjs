@@ -1,5 +1,5 @@
 // Installs the packed tarballs into real projects, as users will: ESM and CommonJS, Express 5 and 4, and a TypeScript project
-// that checks the published types. Each receives one signed payout over HTTP.
+// that checks the published types. Each receives one signed payout and one webhook over HTTP.
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

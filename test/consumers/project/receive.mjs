@@ -1,7 +1,9 @@
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "@countersign/payout";
+import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
-import { payOnce } from "./send.mjs";
+import { handleOnce, payOnce } from "./send.mjs";
 
 await payOnce({ express, memoryNonceStore, memoryIdempotencyStore, payoutEndpoint });
+await handleOnce({ express, memoryIdempotencyStore, createWebhookHandler, webhookEndpoint });

@@ -5,6 +5,10 @@ import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempoten
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { payoutEndpoint } from "@countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
+import { createServiceClient } from "@countersign/service-client";
+import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
+import { webhookHmac } from "@countersign/webhook-hmac";
+import { createWebhookHandler, httpsOnly, receiveWebhook, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 
 const app = express();
@@ -27,4 +31,30 @@ app.post("/whole", payoutEndpoint({ keys, nonces, store, allowIps: ["127.0.0.1"]
   const iban: string | undefined = req.payout?.beneficiary.iban;
   res.json({ iban });
 });
+const handler = createWebhookHandler({ store, fallback: "ignore" })
+  .on("buyer.status_changed", ({ data }) => {
+    const status: string = data.new_status;
+    return status;
+  })
+  .onAny((event, { attempt, signal }) => {
+    if (event.type === "payment_request.repayment.reminder") {
+      const days: number = event.data.days_from_due_date;
+      return days + attempt;
+    }
+    return signal.aborted;
+  });
+const credentials = [{ username: "service", password: "test-password" }];
+app.use("/hooks/whole", webhookEndpoint({ credentials, secrets: ["test-secret"], handler }));
+app.post(
+  "/hooks/parts",
+  httpsOnly(),
+  webhookBasicAuth({ credentials }),
+  webhookHmac({ secret: "test-secret" }),
+  (req, _res, next) => {
+    const indexes: (number | undefined)[] = [req.webhook?.credentialIndex, req.webhook?.secretIndex];
+    next(indexes.length === 2 ? undefined : new Error("never"));
+  },
+  receiveWebhook(handler),
+);
+void createServiceClient({ baseUrl: "https://service.example", apiKey: "test-key" });
 app.use(guardErrors());
