@@ -4,7 +4,10 @@ const { memoryIdempotencyStore } = require("@countersign/idempotency-guard");
 const { payoutEndpoint } = require("@countersign/payout");
 const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
 
-void import("./send.mjs").then(async ({ handleOnce, payOnce }) => {
+async function receive() {
+  const { handleOnce, payOnce } = await import("./send.mjs");
   await payOnce({ express, memoryNonceStore, memoryIdempotencyStore, payoutEndpoint });
   await handleOnce({ express, memoryIdempotencyStore, createWebhookHandler, webhookEndpoint });
-});
+}
+
+void receive();
