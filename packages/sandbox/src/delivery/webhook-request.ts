@@ -46,7 +46,7 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
 export function targetOf(url: string, allowHttp = false): string {
   const { scheme, target } = parsePayoutUrl(url);
   if (scheme !== "https" && !allowHttp)
-    throw new TypeError("the URL must be https, unless http is allowed explicitly");
+    throw new TypeError("the URL must be https, unless allowHttp (--allow-http) is set");
   return target;
 }
 
