@@ -7,29 +7,22 @@ import {
   type GuardRequest,
   type Middleware,
 } from "@countersign/guard";
-import express, { type Express } from "express";
-import express4 from "express4";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
+import type { Express } from "express";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import { recordRefusals } from "../../../test/support/refusals.ts";
 
 /** An app whose one route runs `chain`, the error responder behind it, and the refusals that reached it. */
 export function appWith(
-  framework: typeof express,
+  framework: ExpressFactory,
   ...chain: readonly Middleware[]
 ): { app: Express; refusals: GuardError[]; handled: (Buffer | undefined)[] } {
-  const refusals: GuardError[] = [];
+  const { refusals, onReject } = recordRefusals();
   const handled: (Buffer | undefined)[] = [];
   const app = framework();
   app.post("/payouts", ...chain, (req, res) => {
     handled.push(req.rawBody);
     res.sendStatus(204);
   });
-  const onReject = (error: unknown): void => {
-    if (isGuardError(error)) refusals.push(error);
-  };
   app.use(guardErrors({ onReject }));
   return { app, refusals, handled };
 }

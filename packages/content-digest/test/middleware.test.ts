@@ -5,7 +5,8 @@ import { describe, expect, test } from "@jest/globals";
 import { contentDigest, createContentDigest } from "@countersign/content-digest";
 import { captureRawBody, rawBody } from "@countersign/raw-body";
 import request from "supertest";
-import { appWith, expressVersions } from "./harness.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
+import { appWith } from "./harness.ts";
 
 describe.each(expressVersions)("contentDigest on %s", (_version, express) => {
   test.each([

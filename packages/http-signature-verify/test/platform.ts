@@ -7,15 +7,9 @@ import {
   type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 import express5 from "express";
-import express4 from "express4";
 import { samplePath } from "../../../test/support/independent-signer.ts";
 import { close, listen, send, type WireAnswer, type WireRequest } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
-
-export const expressVersions: [string, typeof express5][] = [
-  ["express 5", express5],
-  ["express 4", express4],
-];
 
 /** A listening app behind httpSignatureVerify that records what reached the handler and what the guards said. */
 export interface Platform {

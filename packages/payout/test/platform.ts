@@ -4,16 +4,11 @@ import type { GuardRequest } from "@countersign/guard";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
 import { payoutEndpoint, payoutOf, type Payout, type PayoutEndpointOptions } from "@countersign/payout";
-import express, { type Express, type NextFunction, type Request, type Response } from "express";
-import express4 from "express4";
+import type { Express, NextFunction, Request, Response } from "express";
 import request from "supertest";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
 import { payoutBody } from "./payout-body.ts";
 import { createHandSigner, signByHand, type HandSigned, type HandSigner } from "./sign-by-hand.ts";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
 
 export const path = "/api/v1/transaction";
 export const signer: HandSigner = createHandSigner("lender-1");
@@ -42,7 +37,7 @@ export interface Platform {
 
 /** An app whose payout route records what it pays. */
 export function platformOn(
-  framework: typeof express,
+  framework: ExpressFactory,
   overrides: Partial<PayoutEndpointOptions> = {},
   handler?: (req: Request) => unknown,
 ): Platform {

@@ -2,13 +2,8 @@ import { once } from "node:events";
 import { IncomingMessage, type Server } from "node:http";
 import { connect, Socket } from "node:net";
 import { guardErrors, isGuardError, type GuardRequest, type Middleware } from "@countersign/guard";
-import express, { type Express } from "express";
-import express4 from "express4";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
+import type { Express } from "express";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
 
 /** What the handler and the error responder saw. */
 export interface Seen {
@@ -19,7 +14,7 @@ export interface Seen {
 
 /** An app whose one route runs `chain`, with a record of what came out of it. */
 export function appWith(
-  framework: typeof express,
+  framework: ExpressFactory,
   ...chain: readonly Middleware[]
 ): { app: Express; seen: Seen } {
   const seen: Seen = { bodies: [], values: [], codes: [] };

@@ -1,21 +1,11 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import {
-  guardErrors,
-  isGuardError,
-  type GuardError,
-  type GuardRequest,
-  type Middleware,
-} from "@countersign/guard";
+import { guardErrors, type GuardError, type GuardRequest, type Middleware } from "@countersign/guard";
 import { verifiedCredential, type VerifiedCredential } from "@countersign/webhook-basic-auth";
-import express, { type Express } from "express";
-import express4 from "express4";
+import type { Express } from "express";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
 import { close, listen, send, type WireAnswer } from "../../../test/support/http-client.ts";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
+import { recordRefusals } from "../../../test/support/refusals.ts";
 
 /** What a handler behind the guards saw. */
 interface Passage {
@@ -30,8 +20,8 @@ export interface Site {
   readonly passages: Passage[];
 }
 
-export function siteWith(framework: typeof express, ...guards: readonly Middleware[]): Site {
-  const refusals: GuardError[] = [];
+export function siteWith(framework: ExpressFactory, ...guards: readonly Middleware[]): Site {
+  const { refusals, onReject } = recordRefusals();
   const passages: Passage[] = [];
   const app = framework();
   app.use("/hook", ...guards, (req, res) => {
@@ -42,9 +32,6 @@ export function siteWith(framework: typeof express, ...guards: readonly Middlewa
     });
     res.sendStatus(204);
   });
-  const onReject = (error: unknown): void => {
-    if (isGuardError(error)) refusals.push(error);
-  };
   app.use(guardErrors({ onReject }));
   return { app, refusals, passages };
 }

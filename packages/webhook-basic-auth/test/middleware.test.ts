@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { verifiedCredential, webhookBasicAuth } from "@countersign/webhook-basic-auth";
-import { basic, expressVersions, post, requestOf, run, siteWith } from "./harness.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
+import { basic, post, requestOf, run, siteWith } from "./harness.ts";
 
 const username = "lender";
 const password = "test-secret";

@@ -1,21 +1,11 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import {
-  guardErrors,
-  isGuardError,
-  type GuardError,
-  type GuardRequest,
-  type Middleware,
-} from "@countersign/guard";
+import { guardErrors, type GuardError, type GuardRequest, type Middleware } from "@countersign/guard";
 import { verifiedPayload, type VerifiedPayload } from "@countersign/webhook-hmac";
-import express, { type Express, type RequestHandler } from "express";
-import express4 from "express4";
+import type { Express, RequestHandler } from "express";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
 import { close, listen, send, type WireAnswer } from "../../../test/support/http-client.ts";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
+import { recordRefusals } from "../../../test/support/refusals.ts";
 
 /** What a handler behind the guards saw. */
 interface Passage {
@@ -31,19 +21,16 @@ export interface Site {
 }
 
 export function siteWith(
-  framework: typeof express,
+  framework: ExpressFactory,
   ...guards: readonly (Middleware | RequestHandler)[]
 ): Site {
-  const refusals: GuardError[] = [];
+  const { refusals, onReject } = recordRefusals();
   const passages: Passage[] = [];
   const app = framework();
   app.use("/hook", ...guards, (req, res) => {
     passages.push({ webhook: req.webhook, payload: verifiedPayload(req), rawBody: req.rawBody });
     res.sendStatus(204);
   });
-  const onReject = (error: unknown): void => {
-    if (isGuardError(error)) refusals.push(error);
-  };
   app.use(guardErrors({ onReject }));
   return { app, refusals, passages };
 }

@@ -9,13 +9,8 @@ import {
   type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";
-import express, { type ErrorRequestHandler, type Express, type RequestHandler } from "express";
-import express4 from "express4";
-
-export const expressVersions: readonly (readonly [string, typeof express])[] = [
-  ["express 5", express],
-  ["express 4", express4],
-];
+import type { ErrorRequestHandler, Express, RequestHandler } from "express";
+import type { ExpressFactory } from "../../../test/support/express-versions.ts";
 
 export const path = "/hooks/3f9c2a7be1d04c55a1b2c3d4e5f60718";
 export const credentials: readonly { readonly username: string; readonly password: string }[] = [
@@ -61,7 +56,7 @@ export function optionsWith(overrides: Partial<WebhookEndpointOptions> = {}): We
 }
 
 export interface Site {
-  readonly factory: typeof express;
+  readonly factory: ExpressFactory;
   readonly before?: RequestHandler | undefined;
   readonly notFound?: RequestHandler | undefined;
 }

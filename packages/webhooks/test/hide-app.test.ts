@@ -7,12 +7,12 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import { Router, type Express, type RequestHandler } from "express";
 import express4 from "express4";
 import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   appErrors,
   basic,
   delivery,
   envelope,
-  expressVersions,
   handlerOf,
   jsonNotFound,
   optionsWith,

@@ -4,11 +4,11 @@ import type { WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { close, listen } from "../../../test/support/http-client.ts";
 import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   basic,
   delivery,
   envelope,
-  expressVersions,
   handlerOf,
   jsonNotFound,
   optionsWith,

@@ -5,10 +5,10 @@ import { receiveWebhook, type WebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import type { Express } from "express";
 import { exchange, withServer } from "../../../test/support/wire.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   credentials,
   delivery,
-  expressVersions,
   handlerOf,
   path,
   rejections,

@@ -6,12 +6,12 @@ import { describe, expect, test } from "@jest/globals";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Express, Request, RequestHandler } from "express";
 import { exchange, withServer } from "../../../test/support/wire.ts";
+import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   appErrors,
   basic,
   delivery,
   envelope,
-  expressVersions,
   handlerOf,
   optionsWith,
   rejections,
