@@ -1,3 +1,4 @@
+// Over 200 lines: most steps exist with and without a promise, and all share the private state of one ownership.
 import { isPromiseLike } from "@countersign/guard";
 import { callStore } from "./call-store.ts";
 import { completeInTransaction } from "./complete-in.ts";

@@ -1,3 +1,4 @@
+// Over 200 lines: most steps exist with and without a promise, and all share the private state of one run.
 import { randomUUID } from "node:crypto";
 import { GuardError, isGuardError, isPromiseLike } from "@countersign/guard";
 import type { Awaitable, KeyInDoubt, OwnedKey } from "@countersign/idempotency-guard";
