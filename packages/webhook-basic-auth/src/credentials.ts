@@ -20,25 +20,29 @@ export function compileCredentials(
 ): CredentialMatcher {
   const tokens = credentials.map(({ username, password }) => serializeToken(username, password));
   const length = Math.max(leastLength, ...tokens.map((token) => token.length));
-  const candidates = credentials.map(({ username }, index) => ({
-    expected: writePadded(tokens[index] ?? "", Buffer.alloc(length)),
-    credential: Object.freeze({ username, index }),
-  }));
+  const candidates = credentials.map(({ username }, index) => {
+    const token = tokens[index] ?? "";
+    return {
+      expected: writePadded(token, Buffer.alloc(length)),
+      length: token.length,
+      credential: Object.freeze({ username, index }),
+    };
+  });
   const received = Buffer.alloc(length);
   return (token) => {
     writePadded(token, received);
-    let match: VerifiedCredential | undefined;
-    for (const { expected, credential } of candidates) {
-      if (timingSafeEqual(expected, received)) match = credential;
+    let match: (typeof candidates)[number] | undefined;
+    for (const candidate of candidates) {
+      if (timingSafeEqual(candidate.expected, received)) match = candidate;
     }
-    // A longer one was cut off.
-    return token.length > length ? undefined : match;
+    // A longer one was cut off, or ends in zeros of its own, which Node's insecureHTTPParser lets pass.
+    return match?.length === token.length ? match.credential : undefined;
   };
 }
 
 const leastLength = 128;
 
-// Padded with zeros, which no token holds.
+// Padded with zeros, which no credential's token holds.
 function writePadded(token: string, target: Buffer): Buffer {
   target.fill(0, target.write(token, "utf8"));
   return target;

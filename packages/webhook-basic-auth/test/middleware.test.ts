@@ -6,6 +6,7 @@ import { basic, post, requestOf, run, siteWith } from "./harness.ts";
 const username = "lender";
 const password = "test-secret";
 const right = basic(username, password);
+const longer = { username, password: "test-secret".repeat(20) };
 const challenge = 'Basic realm="webhook", charset="UTF-8"';
 
 describe.each(expressVersions)("webhookBasicAuth on %s", (_version, express) => {
@@ -124,6 +125,14 @@ describe("webhookBasicAuth", () => {
     const guard = webhookBasicAuth({ username: "lender", password: "\ufffd" });
     const field = `Basic ${Buffer.concat([Buffer.from("lender:"), Buffer.from([0xff])]).toString("base64")}`;
     expect(codeOf(await run(guard, requestOf([field])))).toBe("credentials-malformed");
+  });
+
+  test("takes no token with zeros behind it, as Node's insecureHTTPParser hands them over", async () => {
+    const guard = webhookBasicAuth({ credentials: [{ username, password }, longer] });
+    for (const field of [right, basic(longer.username, longer.password)]) {
+      expect(await run(guard, requestOf([field]))).toBeUndefined();
+      expect(await run(guard, requestOf([`${field}\0`]))).toMatchObject({ code: "credentials-malformed" });
+    }
   });
 
   test("does not take another Unicode form of a password for it", async () => {
