@@ -17,6 +17,8 @@ const measured = [
 /** @type {import("jest").Config} */
 export default {
   testEnvironment: "node",
+  // Many tests wait for a clock or a socket: a worker for each core, not one less.
+  maxWorkers: "100%",
   testMatch: [
     "<rootDir>/packages/*/test/**/*.test.ts",
     "<rootDir>/examples/*/test/**/*.test.ts",
