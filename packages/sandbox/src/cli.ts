@@ -1,8 +1,10 @@
 #!/usr/bin/env node
-import { wantsColours } from "./command-io.ts";
+import { exitCodes, wantsColours } from "./command-io.ts";
 import { runCli } from "./program.ts";
+import { codeOf } from "./thrown.ts";
 
 async function main(): Promise<void> {
+  process.stdout.on("error", endWithoutReader);
   // The exit code is set and the process ends by itself, so that a pipe gets all of the output.
   process.exitCode = await runCli(process.argv.slice(2), {
     writeOut: (text) => process.stdout.write(text),
@@ -10,6 +12,12 @@ async function main(): Promise<void> {
     colours: wantsColours(process.stdout.isTTY, process.env),
     clock: () => Math.floor(Date.now() / 1000),
   });
+}
+
+// Whoever reads the output, such as head, may have enough of it.
+function endWithoutReader(error: Error): void {
+  if (codeOf(error) !== "EPIPE") throw error;
+  process.exit(exitCodes.otherwise);
 }
 
 void main();

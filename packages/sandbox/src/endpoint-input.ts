@@ -2,7 +2,7 @@ import type { ServiceClientOptions, WebhookEndpoint } from "@countersign/service
 import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
 import { UsageError } from "./command-io.ts";
 import { parseInteger } from "./payout-input.ts";
-import { messageOf } from "./thrown.ts";
+import { usageErrorOf } from "./usage-error.ts";
 
 /** The flags of `countersign endpoint create`. */
 export interface EndpointFlags {
@@ -49,27 +49,6 @@ export function readClientOptions(flags: EndpointFlags): ServiceClientOptions {
     retries: parseInteger("--retries", flags.retries, { min: 0, max: 10 }),
     dangerouslyAllowHttp: allowHttp,
   };
-}
-
-/** A message of the client in the words of the command line. */
-export function usageErrorOf(error: unknown): UsageError {
-  const message = messageOf(error)
-    .replace(/^\w+: (?:option (\w+))?/, (_prefix, option: string | undefined) => flagOf(option))
-    .replace("dangerouslyAllowHttp: true", "--allow-http");
-  return new UsageError(message, { cause: error });
-}
-
-const flagsByOption: ReadonlyMap<string, string> = new Map([
-  ["baseUrl", "--base-url"],
-  ["apiKey", "--api-key"],
-  ["url", "--url"],
-  ["authUsername", "--username"],
-  ["authPassword", "--password"],
-  ["signatureSecret", "--secret"],
-]);
-
-function flagOf(option = ""): string {
-  return flagsByOption.get(option) ?? option;
 }
 
 function generate({ platformUrl, allowHttp }: EndpointFlags): EndpointInput {

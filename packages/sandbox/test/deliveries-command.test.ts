@@ -173,6 +173,15 @@ describe("countersign deliveries --follow", () => {
     expect(out.match(/last answer/g)).toHaveLength(1);
   });
 
+  test("ends without a stack when nobody reads its output any more", async () => {
+    const followed = follow();
+    await followed.lines(3);
+    followed.stopReading();
+    sandbox.createPaymentRequest({ payment_request_id: "unread", due_date: "2030-01-31" });
+    sandbox.remind("unread");
+    expect(await followed.ended).toMatchObject({ code: 1, err: "" });
+  });
+
   test("ends with 3 when the sandbox is gone", async () => {
     const other = await startSandbox({ apiKey });
     const followed = follow("--url", other.url);
@@ -189,6 +198,7 @@ interface Followed {
   readonly lines: (count: number) => Promise<void>;
   readonly until: (matches: (line: string) => boolean) => Promise<void>;
   readonly interrupt: () => Promise<Run>;
+  readonly stopReading: () => void;
 }
 
 /** Follows in a process of its own, which takes the API key from its environment. */
@@ -215,5 +225,6 @@ function follow(...args: readonly string[]): Followed {
       child.kill("SIGINT");
       return ended;
     },
+    stopReading: () => child.stdout.destroy(),
   };
 }

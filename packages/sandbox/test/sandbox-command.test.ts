@@ -165,9 +165,9 @@ describe("bad usage of countersign sandbox", () => {
   const text = join(folder, "text");
   writeFileSync(text, "x".repeat(500));
   test.each<[string, readonly string[], RegExp]>([
-    ["an empty API key", ["--api-key", ""], /apiKey must be 1 to 256 printable ASCII characters/],
-    ["an API key of two words", ["--api-key", "test key"], /apiKey must be/],
-    ["any address", ["--host", "0.0.0.0"], /host must be a loopback address/],
+    ["an empty API key", ["--api-key", ""], /^error: --api-key must be 1 to 256 printable ASCII characters/],
+    ["an API key of two words", ["--api-key", "test key"], /--api-key must be/],
+    ["any address", ["--host", "0.0.0.0"], /^error: --host must be a loopback address/],
     ["a port that is none", ["--port", "70000"], /--port: expected an integer from 0 to 65535/],
     ["a speed that is none", ["--speed", "fast"], /--speed: expected a number from 0.001 to 1000000/],
     ["a speed of zero", ["--speed", "0"], /--speed: expected/],
@@ -177,7 +177,7 @@ describe("bad usage of countersign sandbox", () => {
     ["webhooks without events", ["--max-events", "0"], /--max-events: expected an integer from 1/],
     ["a missing folder", ["--db", join(folder, "none", "s.db")], /--db: .*its folder does not exist/],
     ["a database that is none", ["--db", text], /--db: .*is no SQLite database/],
-    ["an empty file name", ["--db", ""], /database must be a file name/],
+    ["an empty file name", ["--db", ""], /^error: --db must be a file name/],
     ["a --ca that holds no certificate", ["--ca", text], /--ca .*holds no certificate/],
     ["an unknown flag", ["--tls"], /unknown option '--tls'/],
   ])("%s ends with 2 and one line", async (_name, args, line) => {
@@ -189,6 +189,6 @@ describe("bad usage of countersign sandbox", () => {
   });
 
   test("an empty COUNTERSIGN_API_KEY is no permission to go without", async () => {
-    await expect(start([], { COUNTERSIGN_API_KEY: "" })).rejects.toThrow(/apiKey must be/);
+    await expect(start([], { COUNTERSIGN_API_KEY: "" })).rejects.toThrow(/--api-key must be/);
   });
 });

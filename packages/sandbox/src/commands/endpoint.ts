@@ -5,8 +5,9 @@ import {
 } from "@countersign/service-client";
 import { Command, Option } from "commander";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { readClientOptions, readEndpoint, usageErrorOf, type EndpointFlags } from "../endpoint-input.ts";
+import { readClientOptions, readEndpoint, type EndpointFlags } from "../endpoint-input.ts";
 import { endpointReportToJson, formatEndpointReport, type EndpointReport } from "../endpoint-report.ts";
+import { usageErrorOf } from "../usage-error.ts";
 
 interface CreateFlags extends EndpointFlags {
   readonly json?: boolean | undefined;

@@ -8,6 +8,7 @@ import type { SandboxOptions } from "../service/options.ts";
 import { startSandbox, type Sandbox } from "../service/sandbox.ts";
 import { codeOf } from "../thrown.ts";
 import { untilSignalled } from "../until-signalled.ts";
+import { usageErrorOf } from "../usage-error.ts";
 
 interface SandboxFlags {
   readonly host: string;
@@ -84,7 +85,7 @@ async function start(flags: SandboxFlags, apiKey: string): Promise<Sandbox> {
 
 // Before anything runs, all that can be wrong is what the command line said.
 function startError(error: unknown, { host, port }: SandboxFlags): unknown {
-  if (error instanceof TypeError) return new UsageError(error.message, { cause: error });
+  if (error instanceof TypeError) return usageErrorOf(error);
   if (error instanceof SandboxDatabaseError) {
     return new UsageError(`--db: ${error.message}`, { cause: error });
   }
