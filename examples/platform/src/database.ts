@@ -91,6 +91,7 @@ function preparedFile(file: string): string {
 function open(file: string): OpenedStore {
   const database = new Database(file);
   try {
+    refuseOthers(database);
     // Sets and reads back what makes a commit durable.
     const stores = createSqliteStores({ database });
     database.exec("PRAGMA foreign_keys = ON");
@@ -101,4 +102,10 @@ function open(file: string): OpenedStore {
     database.close();
     throw error;
   }
+}
+
+// The file of a sandbox, say, has tables of the same names. What marks a file: https://www.sqlite.org/fileformat.html, offset 68.
+function refuseOthers(database: PlatformDatabase): void {
+  const [applicationId] = database.prepare("PRAGMA application_id").pluck().all();
+  if (applicationId !== 0) throw new Error("it belongs to another program");
 }

@@ -5,11 +5,11 @@ import type { Logger } from "pino";
 import { createApp } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./confirmation.ts";
-import { openStore } from "./database.ts";
+import { openStore, type PlatformDatabase } from "./database.ts";
 import { createInFlight } from "./in-flight.ts";
-import { createOutbox } from "./outbox.ts";
-import { createPartyLedger } from "./party-ledger.ts";
-import { createPayoutLedger } from "./payout-ledger.ts";
+import { createOutbox, type Outbox } from "./outbox.ts";
+import { createPartyLedger, type PartyLedger } from "./party-ledger.ts";
+import { createPayoutLedger, type PayoutLedger } from "./payout-ledger.ts";
 import { startWorkers } from "./payout-workers.ts";
 import { reasonOf, SettingError } from "./setting-error.ts";
 import type { Settings } from "./settings.ts";
@@ -38,9 +38,7 @@ export interface Platform {
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
   const { logger } = ports;
   const { database, stores } = openStore(settings.store);
-  const outbox = createOutbox(database);
-  const ledger = createPayoutLedger(database, outbox, Date.now);
-  const parties = createPartyLedger(database);
+  const { outbox, ledger, parties } = createLedgers(database);
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
   const inFlight = createInFlight();
@@ -78,6 +76,23 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       }
     },
   };
+}
+
+interface Ledgers {
+  readonly outbox: Outbox;
+  readonly ledger: PayoutLedger;
+  readonly parties: PartyLedger;
+}
+
+function createLedgers(database: PlatformDatabase): Ledgers {
+  try {
+    const outbox = createOutbox(database);
+    const ledger = createPayoutLedger(database, outbox, Date.now);
+    return { outbox, ledger, parties: createPartyLedger(database) };
+  } catch (error) {
+    database.close();
+    throw new SettingError("STORE_URL", `a database with the tables of the platform (${reasonOf(error)})`);
+  }
 }
 
 function defaultReporter({ confirmationUrl }: Settings, logger: Logger): ConfirmationReporter {

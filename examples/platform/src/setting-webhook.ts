@@ -81,6 +81,10 @@ function parseSecrets(variable: string, text: string): readonly string[] {
       "a comma list of secrets, none of them empty or with white space around it",
     );
   }
+  // A list with line ends for commas is one secret that nobody signs with.
+  if (unfit.test(text)) {
+    throw new SettingError(variable, "a comma list of secrets without control characters");
+  }
   if (new Set(secrets).size !== secrets.length) {
     throw new SettingError(variable, "a comma list of different secrets");
   }

@@ -1,9 +1,11 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
+import Database from "libsql";
 import { testAuthority } from "../../../test/support/certificates.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { sendHalf } from "./half-sent.ts";
@@ -37,6 +39,14 @@ afterAll(async () => {
 function file(name: string, content: string): string {
   const location = path.join(folder, name);
   writeFileSync(location, content);
+  return location;
+}
+
+function databaseWith(statement: string): string {
+  const location = path.join(folder, `${randomUUID()}.db`);
+  const database = new Database(location);
+  database.exec(statement);
+  database.close();
   return location;
 }
 
@@ -77,6 +87,16 @@ describe("a start with a bad value", () => {
       "a text for a database",
       () => ({ STORE_URL: `sqlite:${keys}` }),
       /^STORE_URL: expected a database .*\n$/,
+    ],
+    [
+      "a database of another program",
+      () => ({ STORE_URL: `sqlite:${databaseWith("PRAGMA application_id = 1")}` }),
+      /^STORE_URL: expected a database .* \(it belongs to another program\)\n$/,
+    ],
+    [
+      "a database with other tables of the same name",
+      () => ({ STORE_URL: `sqlite:${databaseWith("CREATE TABLE webhook_events (id)")}` }),
+      /^STORE_URL: expected a database with the tables of the platform .*\n$/,
     ],
     [
       "memory in production",

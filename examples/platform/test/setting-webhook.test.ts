@@ -82,6 +82,8 @@ describe("readWebhook", () => {
     ["an empty entry", "WEBHOOK_SECRETS", "test-one,,test-two", /none of them empty/],
     ["a comma at the end", "WEBHOOK_SECRETS", "test-one,", /none of them empty/],
     ["white space beside a comma", "WEBHOOK_SECRETS", "test-one, test-two", /white space around/],
+    ["line ends for commas", "WEBHOOK_SECRETS", "test-one\ntest-two", /control characters/],
+    ["a tab inside a secret", "WEBHOOK_SECRETS", "test\tone", /control characters/],
     ["a secret twice", "WEBHOOK_SECRETS", "test-one,test-one", /different secrets/],
     ["nothing", "WEBHOOK_ALLOW_HTTP", "", /expected 1 or 0/],
     ["a word", "WEBHOOK_ALLOW_HTTP", "yes", /expected 1 or 0/],
