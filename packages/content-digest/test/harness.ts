@@ -8,8 +8,11 @@ import {
   type Middleware,
 } from "@countersign/guard";
 import type { Express } from "express";
-import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
 import { recordRefusals } from "../../../test/support/refusals.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 /** An app whose one route runs `chain`, the error responder behind it, and the refusals that reached it. */
 export function appWith(

@@ -5,8 +5,7 @@ import { describe, expect, test } from "@jest/globals";
 import { contentDigest, createContentDigest } from "@countersign/content-digest";
 import { captureRawBody, rawBody } from "@countersign/raw-body";
 import request from "supertest";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { appWith } from "./harness.ts";
+import { appWith, expressVersions } from "./harness.ts";
 
 describe.each(expressVersions)("contentDigest on %s", (_version, express) => {
   test.each([

@@ -7,8 +7,7 @@ import {
 } from "../../../test/support/independent-signer.ts";
 import type { WireAnswer, WireRequest } from "../../../test/support/http-client.ts";
 import { strangerKey } from "../../../test/support/test-keys.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { startPlatform, type Platform } from "./platform.ts";
+import { startPlatform, type Platform, expressVersions } from "./platform.ts";
 
 const now = (): number => Math.floor(Date.now() / 1000);
 const digest = sha256Field(Buffer.from('{"amount":{"value":"10.00"}}'));

@@ -19,8 +19,7 @@ import {
   type SigningPlan,
 } from "../../../test/support/independent-signer.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { defaults, observe, startPlatform, type Platform } from "./platform.ts";
+import { defaults, observe, startPlatform, type Platform, expressVersions } from "./platform.ts";
 
 let platform: Platform;
 afterEach(() => platform.close());

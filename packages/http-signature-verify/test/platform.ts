@@ -7,9 +7,13 @@ import {
   type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 import express5 from "express";
+import express4 from "express4";
+import { expressVersionsWith } from "../../../test/support/express-versions.ts";
 import { samplePath } from "../../../test/support/independent-signer.ts";
 import { close, listen, send, type WireAnswer, type WireRequest } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 /** A listening app behind httpSignatureVerify that records what reached the handler and what the guards said. */
 export interface Platform {

@@ -1,8 +1,7 @@
 import type { FindBusiness } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import { payoutWith } from "./payout-body.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { platformOn, send } from "./platform.ts";
+import { platformOn, send, expressVersions } from "./platform.ts";
 
 declare global {
   namespace Express {

@@ -9,8 +9,16 @@ import { describe, expect, test } from "@jest/globals";
 import type { NextFunction, Request, Response } from "express";
 import request from "supertest";
 import { payoutBody, payoutWith } from "./payout-body.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { codeOf, listening, optionsWith, path, platformOn, send, signer } from "./platform.ts";
+import {
+  codeOf,
+  listening,
+  optionsWith,
+  path,
+  platformOn,
+  send,
+  signer,
+  expressVersions,
+} from "./platform.ts";
 import { createHandSigner, signByHand } from "./sign-by-hand.ts";
 
 const bodyText = JSON.stringify(payoutBody);

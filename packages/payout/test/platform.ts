@@ -5,10 +5,13 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
 import { payoutEndpoint, payoutOf, type Payout, type PayoutEndpointOptions } from "@countersign/payout";
 import type { Express, NextFunction, Request, Response } from "express";
+import express4 from "express4";
 import request from "supertest";
-import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
 import { payoutBody } from "./payout-body.ts";
 import { createHandSigner, signByHand, type HandSigned, type HandSigner } from "./sign-by-hand.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 export const path = "/api/v1/transaction";
 export const signer: HandSigner = createHandSigner("lender-1");

@@ -3,7 +3,10 @@ import { IncomingMessage, type Server } from "node:http";
 import { connect, Socket } from "node:net";
 import { guardErrors, isGuardError, type GuardRequest, type Middleware } from "@countersign/guard";
 import type { Express } from "express";
-import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 /** What the handler and the error responder saw. */
 export interface Seen {

@@ -2,8 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse } from "@countersign/guard";
 import request from "supertest";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { appWith, exchange, listening } from "./harness.ts";
+import { appWith, exchange, listening, expressVersions } from "./harness.ts";
 
 describe("jsonBody as built", () => {
   test.each([0, 513, 1.5, "64"])("throws on a maxDepth of %j", (maxDepth) => {

@@ -5,8 +5,7 @@ import { describe, expect, test } from "@jest/globals";
 import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse, Middleware } from "@countersign/guard";
 import request from "supertest";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { appWith, exchange, listening } from "./harness.ts";
+import { appWith, exchange, listening, expressVersions } from "./harness.ts";
 
 describe.each(expressVersions)("rawBody on %s", (_version, express) => {
   test.each<[string, Buffer]>([

@@ -3,9 +3,12 @@ import { Socket } from "node:net";
 import { guardErrors, type GuardError, type GuardRequest, type Middleware } from "@countersign/guard";
 import { verifiedCredential, type VerifiedCredential } from "@countersign/webhook-basic-auth";
 import type { Express } from "express";
-import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
 import { close, listen, send, type WireAnswer } from "../../../test/support/http-client.ts";
 import { recordRefusals } from "../../../test/support/refusals.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 /** What a handler behind the guards saw. */
 interface Passage {

@@ -1,7 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { verifiedCredential, webhookBasicAuth } from "@countersign/webhook-basic-auth";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { basic, post, requestOf, run, siteWith } from "./harness.ts";
+import { basic, post, requestOf, run, siteWith, expressVersions } from "./harness.ts";
 
 const username = "lender";
 const password = "test-secret";

@@ -4,8 +4,7 @@ import { describe, expect, jest, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
 import { signPayload, verifiedPayload, webhookHmac, type SecretsFunction } from "@countersign/webhook-hmac";
 import { close, listen } from "../../../test/support/http-client.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { post, requestOf, run, siteWith } from "./harness.ts";
+import { post, requestOf, run, siteWith, expressVersions } from "./harness.ts";
 
 const secret = "test-secret";
 const name = "X-Payload-Signature";

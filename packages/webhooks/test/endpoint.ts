@@ -10,7 +10,10 @@ import {
   type WebhookHandler,
 } from "@countersign/webhooks";
 import type { ErrorRequestHandler, Express, RequestHandler } from "express";
-import type { ExpressFactory } from "../../../test/support/express-versions.ts";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
+
+export const expressVersions = expressVersionsWith(express4);
 
 export const path = "/hooks/3f9c2a7be1d04c55a1b2c3d4e5f60718";
 export const credentials: readonly { readonly username: string; readonly password: string }[] = [

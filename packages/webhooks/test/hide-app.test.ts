@@ -7,7 +7,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import { Router, type Express, type RequestHandler } from "express";
 import express4 from "express4";
 import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   appErrors,
   basic,
@@ -23,6 +22,7 @@ import {
   success,
   type Site,
   type WebhookChanges,
+  expressVersions,
 } from "./endpoint.ts";
 
 const emitWarning = jest.spyOn(process, "emitWarning");

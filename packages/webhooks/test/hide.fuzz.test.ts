@@ -3,8 +3,16 @@ import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals
 import * as fc from "fast-check";
 import { close, listen } from "../../../test/support/http-client.ts";
 import { exchange, rawRequest } from "../../../test/support/wire.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
-import { delivery, envelope, handlerOf, optionsWith, path, siteOf, success } from "./endpoint.ts";
+import {
+  delivery,
+  envelope,
+  handlerOf,
+  optionsWith,
+  path,
+  siteOf,
+  success,
+  expressVersions,
+} from "./endpoint.ts";
 
 const genuine = Buffer.from(envelope("ev_1", "ev_2"));
 

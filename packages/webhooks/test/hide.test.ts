@@ -4,7 +4,6 @@ import type { WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { close, listen } from "../../../test/support/http-client.ts";
 import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   basic,
   delivery,
@@ -17,6 +16,7 @@ import {
   siteOf,
   success,
   type WebhookChanges,
+  expressVersions,
 } from "./endpoint.ts";
 
 const others = METHODS.filter((method) => method !== "CONNECT" && method !== "POST");

@@ -5,7 +5,6 @@ import { receiveWebhook, type WebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import type { Express } from "express";
 import { exchange, withServer } from "../../../test/support/wire.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   credentials,
   delivery,
@@ -15,6 +14,7 @@ import {
   secret,
   success,
   type WebhookChanges,
+  expressVersions,
 } from "./endpoint.ts";
 
 describe.each(expressVersions)("receiveWebhook on %s", (_version, factory) => {

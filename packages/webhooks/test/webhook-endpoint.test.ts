@@ -6,7 +6,6 @@ import { describe, expect, test } from "@jest/globals";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Express, Request, RequestHandler } from "express";
 import { exchange, withServer } from "../../../test/support/wire.ts";
-import { expressVersions } from "../../../test/support/express-versions.ts";
 import {
   appErrors,
   basic,
@@ -18,6 +17,7 @@ import {
   siteOf,
   success,
   type WebhookChanges,
+  expressVersions,
 } from "./endpoint.ts";
 
 async function answerOf(app: Express, changes: WebhookChanges = {}): Promise<string> {
