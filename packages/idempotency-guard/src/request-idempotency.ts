@@ -14,7 +14,8 @@ export interface RequestIdempotency {
   /**
    * Writes `done` inside the handler's own transaction; a promise when the store is asynchronous, to be awaited before COMMIT.
    * Throws a GuardError when another attempt owns the key (`idempotency-lost`) or the store fails
-   * (`idempotency-store-unavailable`), so that the transaction rolls back; a TypeError when the store knows none. Answer 2xx after the commit: a 2xx without a committed record becomes 503.
+   * (`idempotency-store-unavailable`), so that the transaction rolls back; a TypeError when the store knows none. Answer 2xx
+   * after the commit: a 2xx without a committed record becomes 503.
    */
   completeIn(tx: unknown): void | Promise<void>;
   /**
