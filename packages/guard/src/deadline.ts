@@ -10,7 +10,9 @@ export function withDeadline<T>(work: Promise<T>, timeoutMs: number, late: () =>
   });
 }
 
-/** Whether a store answered with a promise; synchronous stores cost no turn of the event loop. */
+/** Whether a store or a handler answered with a promise; synchronous ones cost no turn of the event loop. */
 export function isPromiseLike<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+  // `await` takes a function with a `then` for a promise too.
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return "then" in value && typeof value.then === "function";
 }

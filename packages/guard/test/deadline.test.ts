@@ -65,6 +65,9 @@ describe("isPromiseLike", () => {
     // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
     ["a thenable", { then: () => undefined }, true],
     // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
+    ["a function with a then", Object.assign(() => undefined, { then: () => undefined }), true],
+    ["a function", () => undefined, false],
+    // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
     ["an object whose then is data", { then: "later" }, false],
     ["a record", { value: 1 }, false],
     ["a string", "then", false],
