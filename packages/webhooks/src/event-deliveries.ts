@@ -1,24 +1,25 @@
 import { isAcknowledged } from "./event-outcomes.ts";
-import type { WebhookEnvelope } from "./events.ts";
+import type { InvalidWebhookEvent, WebhookEnvelope } from "./events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
 
 /** Every position of the array on the wire, valid or not, in its order. */
 export function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelope): EventDelivery[] {
   const deliveries: EventDelivery[] = [];
   let nextInvalid = 0;
-  const takeInvalid = (): void => {
-    for (let fault = invalid[nextInvalid]; fault?.index === deliveries.length; fault = invalid[nextInvalid]) {
-      nextInvalid += 1;
-      const { event_id, type } = fault;
-      deliveries.push({ webhookId, event_id, type, event: undefined, invalid: fault });
-    }
+  const takeInvalid = (fault: InvalidWebhookEvent): void => {
+    nextInvalid += 1;
+    const { event_id, type } = fault;
+    deliveries.push({ webhookId, event_id, type, event: undefined, invalid: fault });
   };
   for (const event of events) {
-    takeInvalid();
+    for (let fault = invalid[nextInvalid]; fault?.index === deliveries.length; fault = invalid[nextInvalid]) {
+      takeInvalid(fault);
+    }
     const { event_id, type } = event;
     deliveries.push({ webhookId, event_id, type, event, invalid: undefined });
   }
-  takeInvalid();
+  // All of them, wherever they stood: an app that hands over fewer events than it received has not dealt with these.
+  for (const fault of invalid.slice(nextInvalid)) takeInvalid(fault);
   return deliveries;
 }
 

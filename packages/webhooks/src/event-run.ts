@@ -98,15 +98,17 @@ export class EventRun implements EventContext, Expiring {
   #handle(from: number): Awaitable<EventOutcome> {
     const { event } = this.#attempt.delivery;
     for (let index = from; index < this.#handlers.length; index += 1) {
+      // Another attempt may run by now: nothing more is begun beside it.
+      if (this.#owned.lost) return this.#fail(this.signal.reason);
       this.#inLastHandler = index === this.#handlers.length - 1;
-      let returned: unknown;
       try {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- routed by its type: it gets what it was registered for
-        returned = this.#handlers[index]?.(event as never, this);
+        const returned = this.#handlers[index]?.(event as never, this);
+        // Inside, for a `then` that throws when it is asked for.
+        if (isPromiseLike(returned)) return this.#handleLater(returned, index + 1);
       } catch (error) {
         return this.#fail(error);
       }
-      if (isPromiseLike(returned)) return this.#handleLater(returned, index + 1);
     }
     return this.#complete("done");
   }

@@ -231,6 +231,21 @@ describe("handle()", () => {
     expect(notices.map(({ code }) => code)).toEqual(["lease-lost", "completion-lost"]);
   });
 
+  test("begins no second handler of an event whose lease was lost in the first", async () => {
+    collectNotices();
+    const store = faultyStore({ asynchronous: true });
+    const second = jest.fn();
+    const handler = createHandler({ store, leaseMs: 1_000, storeTimeoutMs: 300 })
+      .onAny(async (_event, { signal }) => {
+        store.inner.release("webhook-event:a", tokenOf(store));
+        store.inner.claim("webhook-event:a", claimOf("other"));
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      })
+      .on(buyer, second);
+    expect(await handleAll(handler, "a")).toEqual(["busy"]);
+    expect(second).not.toHaveBeenCalled();
+  });
+
   test("does not count as a failure what fails after its lease was lost", async () => {
     collectNotices();
     const store = faultyStore({ asynchronous: true });
@@ -303,6 +318,30 @@ describe("the handlers of an event", () => {
     expect(seen[0]?.[0]).toBe(received.events[0]);
     expect(seen[0]?.[1]).toMatchObject({ webhookId: "wh_1", attempt: 1 });
     expect(seen[0]?.[1].signal.aborted).toBe(false);
+  });
+
+  test("fail with what their promise does, also with one that is a function or throws at its then", async () => {
+    const failed = async (): Promise<never> => {
+      throw new Error("later");
+    };
+    const promise = failed();
+    const answers: readonly object[] = [
+      promise,
+      // oxlint-disable-next-line unicorn/no-thenable -- what the test is about
+      Object.assign(() => {}, { then: promise.then.bind(promise) }),
+      // oxlint-disable-next-line unicorn/no-thenable -- as above
+      Object.defineProperty({}, "then", {
+        get: () => {
+          throw new Error("at once");
+        },
+      }),
+    ];
+    for (const answer of answers) {
+      const handler = createHandler().on(buyer, () => answer);
+      // Given back each time: the second delivery runs it again.
+      expect(await handleAll(handler, "a")).toEqual(["failed"]);
+      expect(await handleAll(handler, "a")).toEqual(["failed"]);
+    }
   });
 
   test("are chosen by the type, with a fallback for the others", async () => {
@@ -413,6 +452,14 @@ describe("an invalid event", () => {
       outcome: "failed",
       error: { code: "data-invalid", message: received.invalid[0]?.detail },
     });
+  });
+
+  test("is not lost when the app hands over fewer of the valid events", async () => {
+    const received = envelope("a", "b", badEvent("x"), "c", badEvent("y"));
+    const handler = createHandler().on(buyer, () => {});
+    const outcome = await handler.handle({ ...received, events: received.events.slice(0, 1) });
+    expect(outcome.acknowledged).toBe(false);
+    expect(outcomes(outcome)).toEqual(["done", "failed", "failed"]);
   });
 
   test("never reaches a handler, and becomes a dead letter", async () => {
