@@ -1,5 +1,6 @@
-import { X509Certificate, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import { readFileSync } from "node:fs";
+import { holdsCertificate } from "./certificates.ts";
 import { UsageError } from "./command-io.ts";
 import { importPrivateKey } from "./key-pair.ts";
 import { createPayoutInstruction } from "./payout-instruction.ts";
@@ -42,11 +43,7 @@ export function readPrivateKey(file: string): KeyObject {
 /** The certificates in a PEM file. Throws a UsageError: node:tls would ignore text that holds none. */
 export function readCertificates(file: string): Buffer {
   const pem = readNamedFile("--ca", file);
-  try {
-    void new X509Certificate(pem);
-  } catch (error) {
-    throw new UsageError(`--ca ${file}: holds no certificate in PEM form`, { cause: error });
-  }
+  if (!holdsCertificate(pem)) throw new UsageError(`--ca ${file}: holds no certificate in PEM form`);
   return pem;
 }
 

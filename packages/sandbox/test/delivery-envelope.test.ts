@@ -76,6 +76,8 @@ describe("createEnvelope", () => {
     ["an event_id of 257 characters", { event_id: "x".repeat(257) }, /event_id must be/],
     ["an event_id with a NUL", { event_id: "a\u0000b" }, /event_id must be/],
     ["an event_id with a lone surrogate", { event_id: "a\uD800" }, /event_id must be/],
+    ["null as event_id", { event_id: null }, /event_id must be/],
+    ["no type", { type: undefined }, /type of an event/],
     ["an empty type", { type: "" }, /type of an event/],
     ["a type with a line break", { type: "a\nb" }, /type of an event/],
     ["a list as data", { data: [] }, /data of an event/],

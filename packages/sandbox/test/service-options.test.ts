@@ -20,6 +20,13 @@ describe("startSandbox", () => {
     ["a port as text", { apiKey: "k", port: "80" }, /option port/],
     ["an empty database", { apiKey: "k", database: "" }, /option database must be a file name or :memory:/],
     ["allowHttp as text", { apiKey: "k", allowHttp: "no" }, /option allowHttp/],
+    [
+      "an empty ca, which would be Node's list",
+      { apiKey: "k", ca: "" },
+      /option ca must be issuer certificates/,
+    ],
+    ["a ca that is no certificate", { apiKey: "k", ca: "authority.pem" }, /option ca/],
+    ["a ca of another type", { apiKey: "k", ca: true }, /option ca/],
     ["no delivery options", { apiKey: "k", delivery: null }, /option delivery/],
     ["a bad delivery option", { apiKey: "k", delivery: { duplicate: 2 } }, /option duplicate/],
     ["an unknown delivery option", { apiKey: "k", delivery: { batch: 2 } }, /unknown option batch/],
@@ -59,6 +66,18 @@ describe("startSandbox", () => {
     await Promise.all([sandbox.close(), sandbox.close()]);
     await sandbox.close();
     await expect(fetch(sandbox.url)).rejects.toThrow();
+  });
+
+  test("changes nothing any more once it is closed", async () => {
+    const sandbox = await startSandbox({ apiKey: "test-key" });
+    await sandbox.close();
+    const changes: (() => unknown)[] = [
+      () => sandbox.changeBuyerStatus("b", "ACTIVE"),
+      () => sandbox.createPaymentRequest({ payment_request_id: "late", due_date: "2030-01-31" }),
+      () => sandbox.deliveries.notify([{ type: "t", data: {} }]),
+    ];
+    for (const change of changes) expect(change).toThrow(/the database is closed/);
+    expect(() => sandbox.paymentRequest("late")).toThrow(/no payment request/);
   });
 
   test("refuses in the library what it refuses over HTTP", async () => {

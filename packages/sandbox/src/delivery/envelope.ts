@@ -38,14 +38,19 @@ const identifier = /^[^\p{Cc}\p{Cs}]{1,256}$/u;
 /** Fills in what an event leaves open. Throws a TypeError. */
 export function completeEvent(event: ServiceEvent, now: bigint): WireEvent {
   const { event_id = randomUUID(), type, data, epochNanoseconds = now } = event;
-  if (!identifier.test(event_id)) {
+  if (!isIdentifier(event_id)) {
     throw new TypeError("event_id must be 1 to 256 characters without control characters");
   }
-  if (!identifier.test(type)) {
+  if (!isIdentifier(type)) {
     throw new TypeError("type of an event must be 1 to 256 characters without control characters");
   }
   if (!isObject(data)) throw new TypeError("data of an event must be an object");
   return { event_id, timestamp: formatTimestamp(epochNanoseconds), type, data };
+}
+
+// A pattern alone would take undefined for a text.
+function isIdentifier(value: unknown): boolean {
+  return typeof value === "string" && identifier.test(value);
 }
 
 function isObject(value: unknown): boolean {

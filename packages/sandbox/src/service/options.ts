@@ -1,4 +1,5 @@
 import { isIPv4 } from "node:net";
+import { holdsCertificate } from "../certificates.ts";
 import type { DeliveryOptions } from "../delivery/types.ts";
 
 /** Options of `startSandbox`. */
@@ -61,6 +62,7 @@ export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxO
   demand("port", Number.isInteger(port) && port >= 0 && port <= 65_535, "an integer from 0 to 65535");
   demand("database", typeof database === "string" && database !== "", "a file name or :memory:");
   demand("allowHttp", typeof allowHttp === "boolean", "true or false");
+  demand("ca", ca === undefined || holdsCertificate(ca), "issuer certificates in PEM form");
   demand("delivery", isObject(delivery), "an object");
   demand("clock", typeof clock === "function", "a function that gives milliseconds since 1970");
   return { apiKey, host, port, database, allowHttp, speed, ca, delivery, clock };

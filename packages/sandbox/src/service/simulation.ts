@@ -82,10 +82,10 @@ export class Simulation {
 
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
     const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
-    if (!this.#paymentRequests.insert(request)) {
+    return atomically(this.#init.database, () => {
+      if (this.#paymentRequests.insert(request)) return request;
       throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-    }
-    return request;
+    });
   }
 
   /** The buyer repays in full. */
