@@ -93,6 +93,13 @@ describe("every path", () => {
     expect(JSON.stringify(answer.body)).not.toContain("sec");
   });
 
+  test("refuses a body in Latin-1, whose letters would become others", async () => {
+    const body = Buffer.from('{"reference":"séc"}', "latin1");
+    const answer = await bench.request("/sandbox/confirmations", { method: "POST", headers: json, body });
+    expect(answer).toMatchObject({ status: 400, body: { code: "invalid-request", status: 400 } });
+    expect(bench.sandbox.confirmations()).toEqual([]);
+  });
+
   test("refuses ids that are no text", async () => {
     for (const id of ["%ff", "%00", "a%0Ab", "x".repeat(257)]) {
       expect(await bench.get(`/sandbox/buyers/${id}`)).toMatchObject({

@@ -1,7 +1,15 @@
+import { isUtf8 } from "node:buffer";
 import { json, type RequestHandler } from "express";
 import { SandboxError } from "./sandbox-error.ts";
 
-const readJson = json({ limit: 1_048_576, inflate: false });
+// Decoded, the bytes of another encoding would be U+FFFD: a password that nobody has.
+const readJson = json({
+  limit: 1_048_576,
+  inflate: false,
+  verify(_req, _res, bytes) {
+    if (!isUtf8(bytes)) throw new SandboxError("invalid-request", "the JSON of the body is not in UTF-8");
+  },
+});
 
 /** Reads a JSON body of up to 1 MiB into `req.body`; any other media type is refused. */
 export const jsonBody: readonly RequestHandler[] = [
