@@ -11,7 +11,12 @@ export function reportFailure(
 ): void {
   const { key } = attempt.claim;
   if (onError === undefined) {
-    keys.alarm({ code: "event-failed", key, message: `has a failed attempt, its outcome: ${outcome}`, error });
+    keys.alarm({
+      code: "event-failed",
+      key,
+      message: `has a failed attempt, its outcome: ${outcome}`,
+      error,
+    });
     return;
   }
   const hookFailed = (hookError: unknown): void => {
