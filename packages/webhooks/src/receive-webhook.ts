@@ -26,12 +26,17 @@ export function handleWebhook(factory: string, handler: WebhookHandler): readonl
   return [events, acknowledge];
 }
 
-const acknowledge: Middleware = (_req, res) => {
+const acknowledge: Middleware = (_req, res, next) => {
   // A middleware of the app with a time-out of its own may have answered in the meantime.
   if (res.headersSent) return;
   // 200 until somebody changed it: V8 pays for a property of its own that says the same.
   if (res.statusCode !== 200) res.statusCode = 200;
-  res.end();
+  try {
+    res.end();
+  } catch (error) {
+    // What the app has hung on the response threw. Behind a promise Express would not see it, and the process would end.
+    next(error);
+  }
 };
 
 async function handled(outcome: PromiseLike<WebhookOutcome>): Promise<void> {

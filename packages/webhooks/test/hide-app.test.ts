@@ -314,6 +314,29 @@ describe.each(expressVersions)("webhookEndpoint hidden on %s", (_version, factor
     expect(emitWarning).not.toHaveBeenCalled();
   });
 
+  test.each([
+    ["at once", () => undefined],
+    ["later", async () => undefined],
+  ])(
+    "hides what the app's own hook on the answer throws, with a handler that ends %s",
+    async (_when, work) => {
+      const before: RequestHandler = (_req, res, next) => {
+        const { end } = res;
+        res.end = () => {
+          res.end = end;
+          throw new Error("no answer");
+        };
+        next();
+      };
+      const { codes, onReject } = rejections();
+      const app = siteOf({ factory, before }, optionsWith({ handler: handlerOf(work), onReject }));
+      await withServer(app, async (port) => {
+        expect(await exchange(port, delivery())).toMatch(/^HTTP\/1.1 404 /);
+      });
+      expect(codes).toHaveLength(1);
+    },
+  );
+
   test("gives the bytes that were signed, whatever they look like", async () => {
     const seen: string[] = [];
     const handler = handlerOf((event) => seen.push(event.event_id));
