@@ -8,6 +8,7 @@ export function runNode(args, { cwd }) {
   // A Ctrl-C at a terminal reaches the child without us; staying alive for its exit code is what is needed then.
   for (const signal of signals)
     process.on(signal, signal === "SIGINT" && process.stdin.isTTY ? () => {} : handOn);
+  if (process.env.npm_lifecycle_event !== undefined) watchParent(() => handOn("SIGTERM"));
   child.on("error", (error) => {
     console.error(`cannot run Node: ${error.message}`);
     process.exitCode = 1;
@@ -17,4 +18,15 @@ export function runNode(args, { cwd }) {
     if (signal === null) process.exitCode = code ?? 1;
     else process.kill(process.pid, signal);
   });
+}
+
+// npm starts a script through a shell, and a shell that is ended hands no signal on.
+function watchParent(onGone) {
+  const parent = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(timer);
+    onGone();
+  }, 250);
+  timer.unref();
 }
