@@ -18,6 +18,8 @@ export {
   type IdempotencyClaim,
   type IdempotencyClaimResult,
   type IdempotencyOwnership,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
   type IdempotencyRecord,
   type IdempotencyStore,
 } from "./store.ts";

@@ -48,6 +48,22 @@ export type IdempotencyRecord =
       readonly reason: string;
     };
 
+/** Which keys an operator wants to see. */
+export interface IdempotencyListQuery {
+  readonly state: IdempotencyRecord["state"];
+  /** The cursor of the page before; undefined for the first one. */
+  readonly cursor?: string | undefined;
+  /** 1 to 1,000: about how many keys a page has at most. */
+  readonly limit: number;
+}
+
+/** A page of keys. It may be empty although more follow. */
+export interface IdempotencyListing {
+  readonly entries: readonly { readonly key: string; readonly record: IdempotencyRecord }[];
+  /** For the next page; undefined after the last one. */
+  readonly cursor: string | undefined;
+}
+
 /** `lost`: the key is not this token's any more, and nothing was changed. */
 export type IdempotencyOwnership = "ok" | "lost";
 
@@ -86,6 +102,11 @@ export interface IdempotencyStore<Tx = never> {
   hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
   /** An operator's decision on a held key, or on a run whose lease has expired. `not-held`: nothing to decide. */
   resolve(key: string, outcome: "done" | "released"): Awaitable<"ok" | "not-held">;
+  /**
+   * The keys in a state, page by page, for an operator. Every key that is in the state from the first page to the last is
+   * listed, at least once; what changes in the meantime may be listed or not. Absent on stores that cannot list.
+   */
+  list?(query: IdempotencyListQuery): Awaitable<IdempotencyListing>;
   /** Removes done records past their retention, never a run or a held key. Returns how many. */
   prune(): Awaitable<number>;
   /** Frees timers and connections of the store itself. A later call throws. */

@@ -1,7 +1,7 @@
+import { decodeText } from "@countersign/store-core";
 import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
 import type { KeyRow, Sighting } from "./claim-decision.ts";
 import { engineClock, tableNames } from "./schema.ts";
-import { decodeText } from "./stored-text.ts";
 
 /** Statements belong to the connection that prepared them. */
 export interface IdempotencyStatements {

@@ -5,6 +5,14 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
+import {
+  assertDuration,
+  assertOpen,
+  assertOutcome,
+  assertText,
+  encodeText,
+  pruneBatchSize,
+} from "@countersign/store-core";
 import { type Sighting, decideClaim, leaseExpiredReason } from "./claim-decision.ts";
 import {
   type SqliteStatement,
@@ -23,9 +31,8 @@ import {
   takeWriteLock,
 } from "./idempotency-statements.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneBatchSize, startPruning } from "./pruning.ts";
-import { assertDuration, assertOpen, assertText, assertUsable } from "./store-gate.ts";
-import { encodeText } from "./stored-text.ts";
+import { pruneAll, pruneInBackground } from "./pruning.ts";
+import { assertUsable } from "./store-gate.ts";
 import { isInTransaction, withImmediateTransaction } from "./transaction.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
@@ -65,7 +72,11 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.#sql = prepareIdempotency(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.completion);
-    this.#stopPruning = startPruning({ database, intervalMs, removeBatch: () => this.#removeBatch().length });
+    this.#stopPruning = pruneInBackground({
+      database,
+      intervalMs,
+      removeBatch: () => this.#removeBatch().length,
+    });
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {
@@ -135,9 +146,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
 
   resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
     this.#assertUsable(key);
-    if (outcome !== "done" && outcome !== "released") {
-      throw new TypeError(`${name}: outcome must be "done" or "released"`);
-    }
+    assertOutcome(name, outcome);
     const state = outcome === "done" ? "done" : "free";
     const now = this.#options.now();
     const { retentionMs } = this.#options;

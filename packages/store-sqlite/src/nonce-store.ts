@@ -1,10 +1,10 @@
 import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
+import { assertDuration, assertText, encodeText, pruneBatchSize } from "@countersign/store-core";
 import type { SqliteStatement } from "./driver.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneBatchSize, startPruning } from "./pruning.ts";
+import { pruneAll, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
-import { assertDuration, assertText, assertUsable } from "./store-gate.ts";
-import { encodeText } from "./stored-text.ts";
+import { assertUsable } from "./store-gate.ts";
 import { withImmediateTransaction } from "./transaction.ts";
 
 /** The nonce store of the verifier on SQLite. */
@@ -40,7 +40,7 @@ export class NonceTable implements SqliteNonceStore {
       `DELETE FROM ${nonces} WHERE (scope, nonce) IN (
          SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
     );
-    this.#stopPruning = startPruning({ database, intervalMs, removeBatch: () => this.#removeBatch() });
+    this.#stopPruning = pruneInBackground({ database, intervalMs, removeBatch: () => this.#removeBatch() });
   }
 
   claim({ scope, nonce, token, retainMs }: NonceClaim): "fresh" | "seen" {

@@ -1,4 +1,4 @@
-// NUL: libsql cuts a text that it reads at the first one. A lone surrogate: every driver stores U+FFFD for it, so that two
+// NUL: some drivers cut a text at the first one, PostgreSQL refuses it. A lone surrogate: drivers send U+FFFD for it, so that two
 // different keys would become one and the second payment would be answered as already made.
 const unsafeToStore = /[\\\0\p{Surrogate}]/u;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { decodeText, encodeText } from "../src/stored-text.ts";
+import { decodeText, encodeText } from "@countersign/store-core";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }),

@@ -1,0 +1,3 @@
+export { assertDuration, assertOpen, assertOutcome, assertText } from "./arguments.ts";
+export { pruneBatchSize, startPruning, type Pruning } from "./pruning.ts";
+export { decodeText, encodeText } from "./stored-text.ts";

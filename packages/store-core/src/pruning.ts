@@ -1,0 +1,63 @@
+import { isPromiseLike, publishNotice } from "@countersign/guard";
+
+/** How many rows one step removes: locks are given back in between. */
+export const pruneBatchSize = 500;
+
+const nextBatchMs = 50;
+
+/** What {@link startPruning} needs. */
+export interface Pruning {
+  /** The factory whose store is pruned: the `guard` of a notice. */
+  readonly factory: string;
+  /** Milliseconds from one pruning to the next, give or take a quarter; 0 for none. */
+  readonly intervalMs: number;
+  /** Removes at most {@link pruneBatchSize} rows. Returns how many; undefined when it could not be tried now. */
+  readonly removeBatch: () => number | undefined | Promise<number | undefined>;
+}
+
+/**
+ * Prunes in the background, one batch at a time so that others get their turn in between. The timer keeps no process alive, and
+ * its jitter keeps processes that started together apart. A failure is published as `prune-failed` on `countersign:notice` and
+ * tried again. Returns the function that ends it.
+ */
+export function startPruning({ factory, intervalMs, removeBatch }: Pruning): () => void {
+  if (intervalMs === 0) return () => {};
+  let timer: NodeJS.Timeout | undefined;
+  let ended = false;
+
+  const schedule = (delayMs: number): void => {
+    if (ended) return;
+    timer = setTimeout(run, delayMs);
+    timer.unref();
+  };
+  const proceed = (removed: number | undefined): void => {
+    const full = removed !== undefined && removed >= pruneBatchSize;
+    schedule(full ? Math.min(nextBatchMs, intervalMs) : jittered(intervalMs));
+  };
+  const fail = (error: unknown): void => {
+    // Nothing is lost but space, and there is no request to answer: tell the operator.
+    const message = "expired rows could not be removed; the next attempt follows";
+    if (!ended) publishNotice({ guard: factory, code: "prune-failed", message, error });
+    schedule(jittered(intervalMs));
+  };
+  function run(): void {
+    try {
+      const removed = removeBatch();
+      // oxlint-disable-next-line promise/prefer-await-to-then -- a synchronous engine is pruned without a turn of the event loop
+      if (isPromiseLike(removed)) removed.then(proceed, fail);
+      else proceed(removed);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  schedule(jittered(intervalMs));
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+}
+
+function jittered(intervalMs: number): number {
+  return Math.ceil(intervalMs * (0.75 + Math.random() / 2));
+}
