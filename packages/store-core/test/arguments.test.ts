@@ -1,0 +1,55 @@
+import { assertDuration, assertOpen, assertOutcome, assertText } from "@countersign/store-core";
+import { describe, expect, test } from "@jest/globals";
+
+describe("assertText()", () => {
+  test.each([
+    ["one character", "k"],
+    ["512 characters", "k".repeat(512)],
+    ["a NUL", "\0"],
+  ])("takes %s", (_case, text) => {
+    expect(() => assertText("a store", "key", text)).not.toThrow();
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["513 characters", "k".repeat(513)],
+    ["undefined", undefined],
+    ["a number", 7],
+    ["an array", ["k"]],
+    ["an object with a length", { length: 3 }],
+    ["a String object", Object("k")],
+  ])("refuses %s and names store and argument", (_case, text) => {
+    expect(() => assertText("a store", "key", text)).toThrow(TypeError);
+    expect(() => assertText("a store", "key", text)).toThrow(/^a store: key must be/);
+  });
+});
+
+describe("assertDuration()", () => {
+  test.each([1, 60_000, Number.MAX_SAFE_INTEGER])("takes %d", (durationMs) => {
+    expect(() => assertDuration("a store", "leaseMs", durationMs)).not.toThrow();
+  });
+
+  test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "1000", 5n, undefined])(
+    "refuses %p",
+    (durationMs) => {
+      expect(() => assertDuration("a store", "leaseMs", durationMs)).toThrow(/^a store: leaseMs must be/);
+    },
+  );
+});
+
+describe("assertOutcome()", () => {
+  test.each(["done", "released"])("takes %s", (outcome) => {
+    expect(() => assertOutcome("a store", outcome)).not.toThrow();
+  });
+
+  test.each(["", "Done", "paid", "__proto__", undefined, ["done"]])("refuses %p", (outcome) => {
+    expect(() => assertOutcome("a store", outcome)).toThrow(/^a store: outcome must be/);
+  });
+});
+
+describe("assertOpen()", () => {
+  test("throws after close alone", () => {
+    expect(() => assertOpen("a store", false)).not.toThrow();
+    expect(() => assertOpen("a store", true)).toThrow("a store: the store is closed");
+  });
+});

@@ -1,0 +1,121 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { pruneBatchSize, startPruning } from "@countersign/store-core";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+
+const intervalMs = 10_000;
+// A quarter of jitter either way.
+const earliestMs = 7_500;
+const latestMs = 12_500;
+
+describe("startPruning()", () => {
+  let notices: unknown[];
+  const listener = (notice: unknown): void => void notices.push(notice);
+
+  beforeEach(() => {
+    notices = [];
+    subscribe("countersign:notice", listener);
+    jest.useFakeTimers();
+  });
+
+  afterEach(() => {
+    unsubscribe("countersign:notice", listener);
+    jest.useRealTimers();
+  });
+
+  function prune(removeBatch: () => number | undefined | Promise<number | undefined>) {
+    const counted = jest.fn(removeBatch);
+    return { counted, end: startPruning({ factory: "createAStore", intervalMs, removeBatch: counted }) };
+  }
+
+  const kinds = [
+    ["a synchronous engine", <T>(value: T): T => value],
+    ["an asynchronous engine", <T>(value: T): Promise<T> => Promise.resolve(value)],
+  ] as const;
+
+  describe.each(kinds)("with %s", (_kind, answer) => {
+    test("removes one batch about every interval, never before three quarters of it", async () => {
+      const { counted, end } = prune(() => answer(3));
+      await jest.advanceTimersByTimeAsync(earliestMs - 1);
+      expect(counted).toHaveBeenCalledTimes(0);
+      await jest.advanceTimersByTimeAsync(latestMs - earliestMs + 1);
+      expect(counted).toHaveBeenCalledTimes(1);
+      await jest.advanceTimersByTimeAsync(latestMs);
+      expect(counted).toHaveBeenCalledTimes(2);
+      end();
+    });
+
+    test("goes on at once after a full batch, until one is not full", async () => {
+      const sizes = [pruneBatchSize, pruneBatchSize, pruneBatchSize - 1];
+      const { counted, end } = prune(() => answer(sizes.shift() ?? 0));
+      await jest.advanceTimersByTimeAsync(latestMs + 100);
+      expect(counted).toHaveBeenCalledTimes(3);
+      end();
+    });
+
+    test("waits a whole interval when it could not try", async () => {
+      const { counted, end } = prune(() => answer(undefined));
+      await jest.advanceTimersByTimeAsync(latestMs);
+      expect(counted).toHaveBeenCalledTimes(1);
+      await jest.advanceTimersByTimeAsync(earliestMs - 1);
+      expect(counted.mock.calls.length).toBeLessThanOrEqual(2);
+      end();
+    });
+
+    test("ends, also from within a batch, and leaves no timer", async () => {
+      const pruning = prune(() => {
+        pruning.end();
+        return answer(pruneBatchSize);
+      });
+      await jest.advanceTimersByTimeAsync(10 * latestMs);
+      expect(pruning.counted).toHaveBeenCalledTimes(1);
+      expect(jest.getTimerCount()).toBe(0);
+    });
+  });
+
+  test.each([
+    [
+      "throws",
+      () => {
+        throw new Error("disk full");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("disk full"))],
+  ])("says on the notice channel when the engine %s, and tries again", async (_how, removeBatch) => {
+    const { counted, end } = prune(removeBatch);
+    await jest.advanceTimersByTimeAsync(latestMs);
+    expect(notices).toEqual([
+      {
+        guard: "createAStore",
+        code: "prune-failed",
+        message: expect.any(String),
+        error: expect.objectContaining({ message: "disk full" }),
+      },
+    ]);
+    await jest.advanceTimersByTimeAsync(latestMs);
+    expect(counted).toHaveBeenCalledTimes(2);
+    end();
+  });
+
+  test("says nothing of a failure after its end", async () => {
+    const pruning = prune(() => {
+      pruning.end();
+      return Promise.reject(new Error("the pool is closed"));
+    });
+    await jest.advanceTimersByTimeAsync(latestMs);
+    expect(pruning.counted).toHaveBeenCalledTimes(1);
+    expect(notices).toEqual([]);
+  });
+
+  test("has no timer when the interval is 0", () => {
+    startPruning({ factory: "createAStore", intervalMs: 0, removeBatch: () => 0 });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test("keeps no process alive", () => {
+    jest.useRealTimers();
+    const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
+    const end = startPruning({ factory: "createAStore", intervalMs, removeBatch: () => 0 });
+    expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")).toHaveLength(before);
+    end();
+  });
+});
