@@ -1,0 +1,43 @@
+import { expect } from "@jest/globals";
+import type { Step } from "./reference-store.ts";
+
+/** Who paid which key, by the accounts of the owners themselves: what the invariants are about. */
+export class PaymentRecord {
+  /** Every committed transaction that pays, ever. */
+  readonly everPaidInTransaction: string[] = [];
+  readonly #payers = new Map<string, Set<string>>();
+  /** Keys that an operator declared as paid, whoever paid them. */
+  readonly #declared = new Set<string>();
+
+  payersOf(key: string): ReadonlySet<string> {
+    return this.#payers.get(key) ?? new Set();
+  }
+
+  /** Writes down what the answer means for the money, and checks I1 and I2 on it. */
+  note(step: Step, answer: unknown): void {
+    const { key } = step;
+    const isPaid = this.payersOf(key).size > 0 || this.#declared.has(key);
+    if (step.op === "claim") {
+      const { status } = answer as { readonly status: string };
+      // I1: a key that was paid is never given away. I2: `done` is said of nothing else.
+      if (status === "acquired") expect({ key, isPaid }).toEqual({ key, isPaid: false });
+      if (status === "done") expect({ key, isPaid }).toEqual({ key, isPaid: true });
+    }
+    if (answer !== "ok") return;
+    const pays = step.op === "pay" && step.ending === "commit";
+    if (pays) this.everPaidInTransaction.push(key);
+    if (step.op === "resolve" && step.outcome === "done") this.#declared.add(key);
+    if (pays || step.op === "complete") {
+      this.#payers.set(key, new Set([...this.payersOf(key), step.token]));
+      expect({ key, payers: this.payersOf(key).size }).toEqual({ key, payers: 1 });
+    }
+  }
+
+  /** The retention of these keys has ended: a payment of one of them from now on is another payment. */
+  forget(keys: readonly string[]): void {
+    for (const key of keys) {
+      this.#payers.delete(key);
+      this.#declared.delete(key);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, describe, test } from "@jest/globals";
+import * as fc from "fast-check";
+import { drivers } from "../../packages/store-sqlite/test/connections.ts";
+import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";
+import type { Engine } from "./engine.ts";
+import { followsReference } from "./follows-reference.ts";
+
+describe("memoryIdempotencyStore", () => followsIt(async () => memoryEngine()));
+
+describe.each(drivers)("createSqliteStores on %s", (_driver, connect) => {
+  followsIt(async () => sqliteEngine(connect));
+});
+
+function followsIt(start: () => Promise<Engine>): void {
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = await start();
+  });
+  afterAll(() => engine.close());
+
+  test("answers as the state machine does under any order of steps, and keeps I1 to I3", async () => {
+    await fc.assert(followsReference(engine), { numRuns: engine.numRuns });
+  }, 30_000);
+}

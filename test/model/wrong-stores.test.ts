@@ -1,0 +1,185 @@
+// The model is only worth something if it notices a store that breaks a rule: each of these breaks one.
+import { describe, expect, test } from "@jest/globals";
+import {
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+  memoryIdempotencyStore,
+} from "@countersign/idempotency-guard";
+import * as fc from "fast-check";
+import type { Engine } from "./engine.ts";
+import { followsReference } from "./follows-reference.ts";
+import { retentionMs } from "./reference-store.ts";
+
+type Wrong = (store: MemoryIdempotencyStore) => Partial<IdempotencyStore>;
+
+const ownerOf = (store: MemoryIdempotencyStore, key: string, token: string): string =>
+  store.read(key)?.token ?? token;
+
+const wrongs: readonly (readonly [string, Wrong])[] = [
+  [
+    "release by a stranger",
+    (store) => ({ release: (key, token) => store.release(key, ownerOf(store, key, token)) }),
+  ],
+  [
+    "complete by a stranger",
+    (store) => ({ complete: (key, token) => store.complete(key, ownerOf(store, key, token)) }),
+  ],
+  [
+    "heartbeat by a stranger",
+    (store) => ({ heartbeat: (key, token, ms) => store.heartbeat(key, ownerOf(store, key, token), ms) }),
+  ],
+  [
+    "hold by a stranger",
+    (store) => ({ hold: (key, token, why) => store.hold(key, ownerOf(store, key, token), why) }),
+  ],
+  [
+    "heartbeat without effect",
+    (store) => ({
+      heartbeat: (key, token) => {
+        const found = store.read(key);
+        return found?.state === "run" && found.token === token ? "ok" : "lost";
+      },
+    }),
+  ],
+  [
+    "complete that is lost when it is repeated",
+    (store) => ({
+      complete: (key, token) => (store.read(key)?.state === "done" ? "lost" : store.complete(key, token)),
+    }),
+  ],
+  [
+    "claim that does not know its own token",
+    (store) => ({
+      claim: (key, claim) => {
+        const found = store.read(key);
+        return found?.state === "run" && found.remainingMs > 0
+          ? { ...found, status: "in-flight" }
+          : store.claim(key, claim);
+      },
+    }),
+  ],
+  [
+    "claim of the owner that leaves the lease as it is",
+    (store) => ({
+      claim: (key, claim) => {
+        const found = store.read(key);
+        return found?.state === "run" && found.token === claim.token
+          ? { status: "acquired", fence: found.fence }
+          : store.claim(key, claim);
+      },
+    }),
+  ],
+  [
+    "claim that always holds",
+    (store) => ({ claim: (key, claim) => store.claim(key, { ...claim, recovery: "hold" }) }),
+  ],
+  [
+    "claim that always reruns",
+    (store) => ({ claim: (key, claim) => store.claim(key, { ...claim, recovery: "rerun" }) }),
+  ],
+  [
+    "claim that keeps the fingerprint of the first attempt",
+    (store) => ({
+      claim: (key, claim) =>
+        store.claim(key, { ...claim, fingerprint: store.read(key)?.fingerprint ?? claim.fingerprint }),
+    }),
+  ],
+  [
+    "fence that does not grow",
+    (store) => ({
+      claim: (key, claim) => {
+        const result = store.claim(key, claim);
+        return result.status === "acquired" ? { ...result, fence: 1 } : result;
+      },
+    }),
+  ],
+  [
+    "lease that ends late",
+    (store) => ({ claim: (key, claim) => store.claim(key, { ...claim, leaseMs: claim.leaseMs + 1 }) }),
+  ],
+  [
+    "lease that ends early",
+    (store) => ({ heartbeat: (key, token, ms) => store.heartbeat(key, token, ms - 1) }),
+  ],
+  [
+    "release of a held key",
+    (store) => ({
+      release: (key, token) => {
+        const found = store.read(key);
+        const isHeld = found?.state === "held" && found.token === token;
+        return isHeld && store.resolve(key, "released") === "ok" ? "ok" : store.release(key, token);
+      },
+    }),
+  ],
+  [
+    "resolve of a live run",
+    (store) => ({
+      resolve: (key, outcome) => {
+        const found = store.read(key);
+        return found?.state === "run" ? store.release(key, found.token) && "ok" : store.resolve(key, outcome);
+      },
+    }),
+  ],
+  ["resolve that mistakes released for done", (store) => ({ resolve: (key) => store.resolve(key, "done") })],
+  [
+    "complete of a held key that is refused",
+    (store) => ({
+      complete: (key, token) => (store.read(key)?.state === "held" ? "lost" : store.complete(key, token)),
+    }),
+  ],
+  [
+    "read that hides an expired run",
+    (store) => ({
+      read: (key) => {
+        const found = store.read(key);
+        return found?.state === "run" && found.remainingMs <= 0 ? undefined : found;
+      },
+    }),
+  ],
+  ["prune that counts wrongly", (store) => ({ prune: () => store.prune() + 1 })],
+  [
+    "done that is forgotten early",
+    (store) => ({
+      claim: (key, claim) => {
+        const answer = store.claim(key, claim);
+        return answer.status === "done" ? { status: "acquired", fence: 1_000_000 } : answer;
+      },
+    }),
+  ],
+];
+
+describe("followsReference", () => {
+  test.each(wrongs)("notices a %s", async (_name, wrong) => {
+    const property = followsReference(memoryWith(wrong));
+    const { failed } = await fc.check(property, { numRuns: 500, endOnFailure: true });
+    expect(failed).toBe(true);
+  });
+
+  test("passes the same store without a fault", async () => {
+    const { failed } = await fc.check(followsReference(memoryWith(() => ({}))), { numRuns: 50 });
+    expect(failed).toBe(false);
+  });
+});
+
+function memoryWith(wrong: Wrong): Engine {
+  return {
+    pays: false,
+    numRuns: 1,
+    prunes: true,
+    open: async (clock) => {
+      const right = memoryIdempotencyStore({ retentionMs: retentionMs - 1, now: () => clock.nowMs });
+      const faults = wrong(right);
+      // Methods of a class are not spread: the faults stand before them.
+      const store = new Proxy(right, {
+        get: (target, name) => Reflect.get(faults, name) ?? bound(target, name),
+      });
+      return { store: () => store, restart() {}, close() {} };
+    },
+    close: async () => {},
+  };
+}
+
+function bound(target: object, name: string | symbol): unknown {
+  const member: unknown = Reflect.get(target, name);
+  return typeof member === "function" ? member.bind(target) : member;
+}
