@@ -1,5 +1,5 @@
 import { decodeText } from "@countersign/store-core";
-import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
+import { type SqliteDatabase, type SqliteRow, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
 import type { KeyRow, Sighting } from "./claim-decision.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
@@ -91,7 +91,8 @@ export function lookAt(look: SqliteStatement, key: string, now: number | null): 
   };
 }
 
-function keyRow(row: Readonly<Record<string, unknown>>): KeyRow {
+/** The columns of a key, decoded. */
+export function keyRow(row: SqliteRow): KeyRow {
   return {
     state: stateOf(row["state"]),
     token: decodeText(String(row["token"])),

@@ -1,6 +1,8 @@
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyListing,
+  IdempotencyListQuery,
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
@@ -30,6 +32,7 @@ import {
   prepareIdempotency,
   takeWriteLock,
 } from "./idempotency-statements.ts";
+import { type ReadPage, assertListQuery, preparePages, recordOf } from "./listing.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pruneAll, pruneInBackground } from "./pruning.ts";
 import { assertUsable } from "./store-gate.ts";
@@ -45,6 +48,8 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
   release(key: string, token: string): IdempotencyOwnership;
   hold(key: string, token: string, reason: string): IdempotencyOwnership;
   resolve(key: string, outcome: "done" | "released"): "ok" | "not-held";
+  /** Pages in the order of the keys' bytes. Throws a TypeError on a cursor that is none. */
+  list(query: IdempotencyListQuery): IdempotencyListing;
   prune(): number;
   close(): void;
   /**
@@ -60,6 +65,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly retentionMs: number;
   readonly #options: ResolvedOptions;
   readonly #sql: IdempotencyStatements;
+  readonly #readPage: ReadPage;
   readonly #lockSql: string;
   readonly #completions = new WeakMap<SqliteTransaction, CompletionStatements>();
   readonly #stopPruning: () => void;
@@ -70,6 +76,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.retentionMs = options.retentionMs;
     this.#options = options;
     this.#sql = prepareIdempotency(database, table);
+    this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.completion);
     this.#stopPruning = pruneInBackground({
@@ -93,11 +100,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   read(key: string): IdempotencyRecord | undefined {
     this.#assertUsable(key);
     const { row, nowMs } = this.#look(encodeText(key));
-    if (row === undefined) return undefined;
-    const { state, token, fence, fingerprint, reason, untilMs } = row;
-    if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - nowMs };
-    if (state === "held") return { state, token, fence, fingerprint, reason };
-    return state === "done" && untilMs > nowMs ? { state, token, fence, fingerprint } : undefined;
+    return row === undefined ? undefined : recordOf(row, nowMs);
   }
 
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership {
@@ -152,6 +155,12 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     const { retentionMs } = this.#options;
     const changed = this.#change(this.#sql.resolve, state, now, retentionMs, encodeText(key), now);
     return changed === "ok" ? "ok" : "not-held";
+  }
+
+  list(query: IdempotencyListQuery): IdempotencyListing {
+    assertUsable(name, this.#options.database, this.#closed);
+    assertListQuery(query);
+    return this.#readPage(query, this.#options.now());
   }
 
   prune(): number {

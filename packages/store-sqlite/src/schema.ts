@@ -51,6 +51,9 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
   WHERE state IN ('done', 'free');
+-- for operators: the few keys that are not settled, among all that are
+CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_unsettled" ON "${table}_idempotency" (state, key)
+  WHERE state IN ('run', 'held');
 
 CREATE TABLE IF NOT EXISTS ${names.nonces} (
   scope TEXT NOT NULL,
