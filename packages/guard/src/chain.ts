@@ -14,8 +14,8 @@ export function chain(
   const parts = [...middlewares];
   const composed: Middleware = (req, res, next) => {
     let position = 0;
-    expectManyProperties(req);
-    expectManyProperties(res);
+    expectManyProperties(req, "statusMessage");
+    expectManyProperties(res, "sendDate");
     const advance: NextFunction = (error) => {
       // As Express: next(null) is no error. Handed out, it would pass over the parts that are left.
       if (error) {

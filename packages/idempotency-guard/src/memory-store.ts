@@ -10,6 +10,8 @@ import {
   leaseExpired,
   type IdempotencyClaim,
   type IdempotencyClaimResult,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
   type IdempotencyOwnership,
   type IdempotencyRecord,
   type IdempotencyStore,
@@ -51,19 +53,14 @@ export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = 
   });
 }
 
-interface LiveEntry {
-  state: "run" | "held";
+interface Entry {
+  state: "run" | "held" | "done";
   token: string;
   fence: number;
   fingerprint: string;
+  /** End of the lease of a run. */
   expiresAtMs: number;
   reason: string;
-}
-
-interface DoneEntry {
-  readonly token: string;
-  readonly fence: number;
-  readonly fingerprint: string;
 }
 
 /** The store that {@link memoryIdempotencyStore} makes: every answer is there at once. */
@@ -71,10 +68,10 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;
-  /** Runs and held keys: never evicted. */
-  readonly #live = new Map<string, LiveEntry>();
-  /** Bounded by `max`, which #makeRoom never lets it reach: lru-cache only keeps the time. */
-  readonly #done: LRUCache<string, DoneEntry>;
+  /** #makeRoom never lets it grow to where it would evict: lru-cache only keeps the time of what is done. */
+  readonly #entries: LRUCache<string, Entry>;
+  /** What lru-cache is told of a key that is done. */
+  readonly #retained: { readonly ttl: number };
   #fence = 0;
   #purgedAtMs = -Infinity;
   #closed = false;
@@ -83,29 +80,29 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
+    this.#retained = { ttl: retentionMs };
     // lru-cache takes a start of 0 for "no time to live", and without a resolution of 0 it would cache the time in a timer.
     const perf = { now: () => now() + 1 };
-    this.#done = new LRUCache({ max, ttl: retentionMs, ttlResolution: 0, noDeleteOnStaleGet: true, perf });
+    this.#entries = new LRUCache({ max, ttlResolution: 0, noDeleteOnStaleGet: true, perf });
   }
 
   claim(key: string, { token, fingerprint, leaseMs, recovery }: IdempotencyClaim): IdempotencyClaimResult {
-    const done = this.#doneEntry(key);
-    if (done !== undefined) return { status: "done", fingerprint: done.fingerprint };
-    const entry = this.#live.get(key);
-    const expiresAtMs = this.#now() + leaseMs;
+    const entry = this.#entry(key);
     if (entry === undefined) {
-      this.#done.delete(key);
-      this.#makeRoom();
+      this.#makeRoom(key);
       const fence = this.#nextFence();
-      this.#live.set(key, { state: "run", token, fence, fingerprint, expiresAtMs, reason: "" });
+      const expiresAtMs = this.#now() + leaseMs;
+      this.#entries.set(key, { state: "run", token, fence, fingerprint, expiresAtMs, reason: "" }, lasting);
       return { status: "acquired", fence };
     }
-    if (entry.state === "run" && entry.token === token) {
-      entry.expiresAtMs = expiresAtMs;
-      return { status: "acquired", fence: entry.fence };
-    }
+    if (entry.state === "done") return { status: "done", fingerprint: entry.fingerprint };
     if (entry.state === "run") {
       const remainingMs = entry.expiresAtMs - this.#now();
+      const expiresAtMs = this.#now() + leaseMs;
+      if (entry.token === token) {
+        entry.expiresAtMs = expiresAtMs;
+        return { status: "acquired", fence: entry.fence };
+      }
       if (remainingMs > 0) return { status: "in-flight", fingerprint: entry.fingerprint, remainingMs };
       if (recovery === "rerun") {
         const fence = this.#nextFence();
@@ -119,14 +116,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   read(key: string): IdempotencyRecord | undefined {
-    const done = this.#doneEntry(key);
-    if (done !== undefined) return { state: "done", ...done };
-    const entry = this.#live.get(key);
-    if (entry === undefined) return undefined;
-    const { state, token, fence, fingerprint, expiresAtMs, reason } = entry;
-    return state === "run"
-      ? { state, token, fence, fingerprint, remainingMs: expiresAtMs - this.#now() }
-      : { state, token, fence, fingerprint, reason };
+    const entry = this.#entry(key);
+    return entry === undefined ? undefined : this.#record(entry);
   }
 
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership {
@@ -137,16 +128,15 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   complete(key: string, token: string): IdempotencyOwnership {
-    if (this.#doneEntry(key)?.token === token) return "ok";
-    const entry = this.#live.get(key);
+    const entry = this.#entry(key);
     if (entry?.token !== token) return "lost";
-    this.#finish(key, entry);
+    if (entry.state !== "done") this.#finish(key, entry);
     return "ok";
   }
 
   release(key: string, token: string): IdempotencyOwnership {
     if (this.#run(key, token) === undefined) return "lost";
-    this.#live.delete(key);
+    this.#entries.delete(key);
     return "ok";
   }
 
@@ -159,45 +149,63 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
-    this.#assertOpen();
-    const entry = this.#live.get(key);
-    if (entry === undefined || (entry.state === "run" && entry.expiresAtMs > this.#now())) return "not-held";
+    const entry = this.#entry(key);
+    if (entry === undefined || entry.state === "done") return "not-held";
+    if (entry.state === "run" && entry.expiresAtMs > this.#now()) return "not-held";
     if (outcome === "done") this.#finish(key, entry);
-    else this.#live.delete(key);
+    else this.#entries.delete(key);
     return "ok";
+  }
+
+  list({ state, cursor = "", limit }: IdempotencyListQuery): IdempotencyListing {
+    this.#assertOpen();
+    const matching: [string, Entry][] = [];
+    for (const [key, entry] of this.#entries.entries()) {
+      if (entry.state === state && key > cursor) matching.push([key, entry]);
+    }
+    matching.sort(([a], [b]) => (a < b ? -1 : 1));
+    const page = matching.slice(0, limit);
+    return {
+      entries: page.map(([key, entry]) => ({ key, record: this.#record(entry) })),
+      cursor: page.length < matching.length ? page.at(-1)?.[0] : undefined,
+    };
   }
 
   prune(): number {
     this.#assertOpen();
-    const before = this.#done.size;
-    this.#done.purgeStale();
-    return before - this.#done.size;
+    const before = this.#entries.size;
+    this.#entries.purgeStale();
+    return before - this.#entries.size;
   }
 
   close(): void {
     this.#closed = true;
-    this.#live.clear();
-    this.#done.clear();
+    this.#entries.clear();
   }
 
   #assertOpen(): void {
     if (this.#closed) throw new Error("the memory idempotency store has been closed");
   }
 
-  #doneEntry(key: string): DoneEntry | undefined {
+  #entry(key: string): Entry | undefined {
     this.#assertOpen();
-    return this.#done.get(key);
+    return this.#entries.get(key);
   }
 
-  #run(key: string, token: string): LiveEntry | undefined {
-    this.#assertOpen();
-    const entry = this.#live.get(key);
+  #run(key: string, token: string): Entry | undefined {
+    const entry = this.#entry(key);
     return entry?.state === "run" && entry.token === token ? entry : undefined;
   }
 
-  #finish(key: string, { token, fence, fingerprint }: LiveEntry): void {
-    this.#live.delete(key);
-    this.#done.set(key, { token, fence, fingerprint });
+  #record({ state, token, fence, fingerprint, expiresAtMs, reason }: Entry): IdempotencyRecord {
+    if (state === "done") return { state, token, fence, fingerprint };
+    if (state === "held") return { state, token, fence, fingerprint, reason };
+    return { state, token, fence, fingerprint, remainingMs: expiresAtMs - this.#now() };
+  }
+
+  #finish(key: string, entry: Entry): void {
+    entry.state = "done";
+    this.#entries.set(key, entry, this.#retained);
   }
 
   // One counter for all keys: a fence stays higher than each earlier one of its key, also after a release.
@@ -206,14 +214,19 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return this.#fence;
   }
 
-  #makeRoom(): void {
-    if (this.#live.size + this.#done.size < this.#max) return;
+  #makeRoom(key: string): void {
+    if (this.#entries.size < this.#max) return;
+    // What is left of the key itself has ended.
+    if (this.#entries.delete(key)) return;
     const nowMs = this.#now();
     if (nowMs - this.#purgedAtMs >= purgePauseMs) {
       this.#purgedAtMs = nowMs;
-      this.#done.purgeStale();
-      if (this.#live.size + this.#done.size < this.#max) return;
+      this.#entries.purgeStale();
+      if (this.#entries.size < this.#max) return;
     }
     throw new Error(`the memory idempotency store is full (${this.#max} keys)`);
   }
 }
+
+// What lru-cache is told of runs and held keys: they never go by themselves.
+const lasting = { ttl: 0 };

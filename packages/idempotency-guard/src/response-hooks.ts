@@ -26,7 +26,7 @@ export function hookResponse(res: GuardResponse, hooks: ResponseHooks): Original
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
   const { write, end, writeHead, flushHeaders } = res;
   hooksOf.set(res, hooks);
-  expectManyProperties(res);
+  expectManyProperties(res, "sendDate");
   res.write = hookedWrite;
   res.end = hookedEnd;
   res.writeHead = hookedWriteHead;

@@ -240,3 +240,41 @@ describe("memoryIdempotencyStore", () => {
     expect(real.read("k")).toMatchObject({ state: "done" });
   });
 });
+
+describe("list()", () => {
+  test("gives the keys of one state page by page, as read() gives them", () => {
+    const wide = memoryIdempotencyStore({ now: () => 0 });
+    for (const key of ["d", "b", "a", "c", "held", "run"]) wide.claim(key, by("a"));
+    for (const key of ["d", "b", "a", "c"]) wide.complete(key, "a");
+    wide.hold("held", "a", "why");
+    const first = wide.list({ state: "done", limit: 3 });
+    expect(first.entries.map(({ key }) => key)).toEqual(["a", "b", "c"]);
+    expect(first.entries[0]?.record).toEqual(wide.read("a"));
+    const second = wide.list({ state: "done", cursor: first.cursor, limit: 3 });
+    expect(second).toEqual({ entries: [{ key: "d", record: wide.read("d") }], cursor: undefined });
+    expect(wide.list({ state: "held", limit: 1 })).toEqual({
+      entries: [{ key: "held", record: wide.read("held") }],
+      cursor: undefined,
+    });
+    expect(wide.list({ state: "run", limit: 10 }).entries).toHaveLength(1);
+  });
+
+  test("leaves out what has ended, and throws after close", () => {
+    store.claim("k", by("a"));
+    store.complete("k", "a");
+    expect(store.list({ state: "done", limit: 10 }).entries).toHaveLength(1);
+    nowMs += 10_001;
+    expect(store.list({ state: "done", limit: 10 })).toEqual({ entries: [], cursor: undefined });
+    store.close();
+    expect(() => store.list({ state: "done", limit: 10 })).toThrow("closed");
+  });
+
+  test("fault 16: a key whose retention has ended finds its own place in a full store", () => {
+    for (const key of ["x", "y", "z"]) store.claim(key, by("a"));
+    store.complete("x", "a");
+    nowMs += 10_001;
+    expect(store.claim("x", by("b")).status).toBe("acquired");
+    expect(() => store.claim("new", by("c"))).toThrow("full");
+    expect(store.read("y")).toMatchObject({ state: "run", token: "a" });
+  });
+});

@@ -37,15 +37,10 @@ export class EventRun implements EventContext, Expiring {
     return this.#owned.signal;
   }
 
-  // A function of its own, so that a handler can take it out of the object.
-  readonly completeIn = (tx: unknown): Awaitable<void> => {
-    if (!this.#inLastHandler) {
-      throw new TypeError(
-        `${factory}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
-      );
-    }
-    return this.#owned.completeIn(tx);
-  };
+  // A function of its own, so that a handler can take it out of the object. Made when somebody asks for it.
+  get completeIn(): (tx: unknown) => Awaitable<void> {
+    return (tx) => this.#completeIn(tx);
+  }
 
   /** Runs and settles the event; `timed-out` while it still runs after its time. Neither throws nor rejects. */
   start(): Awaitable<EventOutcome> {
@@ -66,6 +61,15 @@ export class EventRun implements EventContext, Expiring {
     this.#owned.abort(error);
     this.#report("timed-out", error);
     this.#answer?.("timed-out");
+  }
+
+  #completeIn(tx: unknown): Awaitable<void> {
+    if (!this.#inLastHandler) {
+      throw new TypeError(
+        `${factory}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
+      );
+    }
+    return this.#owned.completeIn(tx);
   }
 
   #inTime(pending: Promise<EventOutcome>): Promise<EventOutcome> {
