@@ -11,7 +11,7 @@ export function memoryEngine(): Engine {
     const store = memoryIdempotencyStore({ max: 8, retentionMs: retentionMs - 1, now: () => clock.nowMs });
     return { store: () => store, restart() {}, close: () => store.close() };
   };
-  return { pays: false, numRuns: 500, prunes: true, open, close: async () => {} };
+  return { pays: false, numRuns: 250, prunes: true, open, close: async () => {} };
 }
 
 /** SQLite: each process has a connection of its own to one file. */

@@ -1,0 +1,82 @@
+import * as fc from "fast-check";
+import type { Platform, ProcessIndex } from "./engine.ts";
+import type { Call } from "./linearizability.ts";
+import { performStep } from "./perform-step.ts";
+import { type Step, leaseMs } from "./reference-store.ts";
+
+export const contested = "a.b.c";
+
+/** Steps of one client, taken one after the other by one process, at the same time as those of the others. */
+export interface Program {
+  readonly by: ProcessIndex;
+  readonly steps: readonly Step[];
+}
+
+/** What happened before, and what three clients do at once. */
+export interface Contest {
+  readonly before: readonly Step[];
+  readonly passedMs: number;
+  readonly programs: readonly Program[];
+}
+
+/** Contests over one key. Tokens are shared: a driver may send a step again while others are under way. */
+export function contests({ pays }: { readonly pays: boolean }): fc.Arbitrary<Contest> {
+  const key = fc.constant(contested);
+  const token = fc.constantFrom("t1", "t2", "t3");
+  const recovery = fc.constantFrom("hold" as const, "rerun");
+  const claim = fc.record({ op: fc.constant("claim" as const), key, token, recovery });
+  const op = fc.constantFrom("heartbeat" as const, "complete", "release", "hold");
+  const outcome = fc.constantFrom("done" as const, "released");
+  const ending = fc.constantFrom("commit" as const, "commit", "rollback", "crash");
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 4, arbitrary: claim },
+    { weight: 3, arbitrary: fc.record({ op, key, token }) },
+    fc.record({ op: fc.constant("resolve" as const), key, outcome }),
+    fc.record({ op: fc.constant("read" as const), key }),
+    ...(pays
+      ? [{ weight: 3, arbitrary: fc.record({ op: fc.constant("pay" as const), key, token, ending }) }]
+      : []),
+  );
+  const program = fc.record({
+    by: fc.constantFrom<ProcessIndex>(0, 1),
+    steps: fc.array(step, { minLength: 1, maxLength: 3 }),
+  });
+  return fc
+    .record({
+      before: fc.array(step, { maxLength: 3 }),
+      passedMs: fc.constantFrom(1, leaseMs),
+      programs: fc.array(program, { minLength: 3, maxLength: 3 }),
+    })
+    .map(payingOnce);
+}
+
+// An attempt runs its handler once: of the transactions of a token, all but the first only read.
+function payingOnce({ before, programs, ...contest }: Contest): Contest {
+  const payers = new Set<string>();
+  const once = (step: Step): Step => {
+    if (step.op !== "pay") return step;
+    if (payers.has(step.token)) return { op: "read", key: step.key };
+    payers.add(step.token);
+    return step;
+  };
+  return {
+    ...contest,
+    before: before.map(once),
+    programs: programs.map(({ by, steps }) => ({ by, steps: steps.map(once) })),
+  };
+}
+
+/** Runs all programs at once. Returns what their clients saw. */
+export async function record(platform: Platform, programs: readonly Program[]): Promise<Call[]> {
+  const calls: Call[] = [];
+  let time = 0;
+  const run = async ({ by, steps }: Program): Promise<void> => {
+    for (const step of steps) {
+      const sentAt = ++time;
+      const answer = await performStep(platform, by, step);
+      calls.push({ step, answer, sentAt, answeredAt: ++time });
+    }
+  };
+  await Promise.all(programs.map(run));
+  return calls;
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import * as fc from "fast-check";
+import { memoryEngine } from "./embedded-engines.ts";
+import type { Engine, Platform } from "./engine.ts";
+import { type Contest, contested, contests, record } from "./history.ts";
+import { type Call, isLinearizable } from "./linearizability.ts";
+import { ReferenceStore, fenceIn } from "./reference-store.ts";
+
+const startMs = 1_800_000_000_000;
+
+describe("memoryIdempotencyStore", () => agreesOnAnOrder(async () => memoryEngine()));
+
+function agreesOnAnOrder(start: () => Promise<Engine>): void {
+  let engine: Engine;
+  beforeAll(async () => {
+    engine = await start();
+  });
+  afterAll(() => engine.close());
+
+  test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
+    const property = fc.asyncProperty(contests(engine), (contest) => expectOneOrder(engine, contest));
+    await fc.assert(property, { numRuns: 2 * engine.numRuns });
+  }, 30_000);
+}
+
+async function expectOneOrder(engine: Engine, { before, passedMs, programs }: Contest): Promise<void> {
+  const clock = { nowMs: startMs };
+  const platform = await engine.open(clock);
+  try {
+    const reference = new ReferenceStore(startMs);
+    const earlier = await record(platform, [{ by: 0, steps: before }]);
+    for (const { step, answer } of earlier) expect(answer).toEqual(reference.apply(step, fenceIn(answer)));
+    clock.nowMs += passedMs;
+    reference.nowMs += passedMs;
+    const calls = await record(platform, [...programs]);
+    // After all of them: whatever was answered has to agree with what remained.
+    const [last] = await record(platform, [{ by: 1, steps: [{ op: "read", key: contested }] }]);
+    const read = { step: last!.step, answer: last!.answer, sentAt: Infinity, answeredAt: Infinity };
+    expect({ calls, read, isLinearizable: isLinearizable([...calls, read], reference) }).toMatchObject({
+      isLinearizable: true,
+    });
+    await expectOnePayment(platform, [...earlier, ...calls]);
+  } finally {
+    await platform.close();
+  }
+}
+
+/** I1, by the accounts of the owners and by the payments on record. */
+async function expectOnePayment(platform: Platform, calls: readonly Call[]): Promise<void> {
+  const payers = new Set<string>();
+  let transactions = 0;
+  for (const { step, answer } of calls) {
+    const pays = step.op === "pay" && step.ending === "commit";
+    if (answer !== "ok" || (!pays && step.op !== "complete")) continue;
+    payers.add(step.token);
+    if (pays) transactions += 1;
+  }
+  expect(payers.size).toBeLessThanOrEqual(1);
+  expect(transactions).toBeLessThanOrEqual(1);
+  if (platform.payments !== undefined) expect(await platform.payments.paidKeys()).toHaveLength(transactions);
+}

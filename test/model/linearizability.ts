@@ -1,0 +1,28 @@
+import { isDeepStrictEqual } from "node:util";
+import { type ReferenceStore, type Step, fenceIn } from "./reference-store.ts";
+
+/** A step as its sender saw it: when it was sent, when its answer came, on a counter that all senders share. */
+export interface Call {
+  readonly step: Step;
+  readonly answer: unknown;
+  readonly sentAt: number;
+  readonly answeredAt: number;
+}
+
+/**
+ * Whether there is an order of the calls in which the reference gives every one of these answers, and in which no call comes
+ * before one that was answered before it was sent. The search of Wing and Gong: histories must be short.
+ */
+export function isLinearizable(calls: readonly Call[], before: ReferenceStore): boolean {
+  if (calls.length === 0) return true;
+  const firstAnswer = Math.min(...calls.map(({ answeredAt }) => answeredAt));
+  return calls.some((call) => {
+    if (call.sentAt > firstAnswer) return false;
+    const after = before.clone();
+    if (!isDeepStrictEqual(after.apply(call.step, fenceIn(call.answer)), call.answer)) return false;
+    return isLinearizable(
+      calls.filter((other) => other !== call),
+      after,
+    );
+  });
+}
