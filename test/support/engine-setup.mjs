@@ -1,0 +1,136 @@
+// Before the first test: finds PostgreSQL and Redis, or starts private ones, and tells test/support/engines.ts by DATABASE_URL and
+// REDIS_URL where they are ("" where there is none). A URL that was given is used or is an error, never replaced.
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+import { postgresAnswers, startPostgresServer } from "./postgres-server.mjs";
+import { redisAnswers, startRedisServer } from "./redis-server.mjs";
+import { reportMissing } from "./server-binaries.mjs";
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+
+const engines = [
+  {
+    name: "PostgreSQL",
+    variable: "DATABASE_URL",
+    usual: "postgres://postgres@127.0.0.1:5432/test",
+    usualAnswers: () =>
+      postgresAnswers({ host: "127.0.0.1", port: 5432, user: "postgres", database: "test", timeoutMs: 500 }),
+    check: checkPostgres,
+    start: startPostgresServer,
+  },
+  {
+    name: "Redis",
+    variable: "REDIS_URL",
+    usual: "redis://127.0.0.1:6379",
+    usualAnswers: () => redisAnswers({ host: "127.0.0.1", port: 6379, timeoutMs: 500 }),
+    check: checkRedis,
+    start: startRedisServer,
+  },
+];
+
+const started = [];
+
+// oxlint-disable-next-line import/no-default-export -- jest calls it
+export default async function setUpEngines(globalConfig) {
+  try {
+    await Promise.all(engines.map((engine) => setUp(engine, globalConfig)));
+  } catch (error) {
+    await stopStartedServers();
+    throw error;
+  }
+}
+
+/** Ends the servers that the set-up has started. */
+export async function stopStartedServers() {
+  await Promise.all(started.splice(0).map((server) => server.close()));
+}
+
+async function setUp(engine, globalConfig) {
+  const given = process.env[engine.variable];
+  if (given !== undefined && given !== "") return checkGiven(engine, given);
+  if (given !== "" && (await engine.usualAnswers())) {
+    process.env[engine.variable] = engine.usual;
+    return;
+  }
+  process.env[engine.variable] = "";
+  if (!isNeeded(globalConfig)) return;
+  const server = given === "" ? undefined : await engine.start();
+  if (server !== undefined) {
+    started.push(server);
+    process.env[engine.variable] = server.url;
+    return;
+  }
+  reportMissing(
+    engine.name,
+    `every test of the stores on ${engine.name} is skipped. ` +
+      `Install it, or set ${engine.variable} to the URL of a server for tests.`,
+  );
+}
+
+async function checkGiven({ name, variable, check }, url) {
+  try {
+    await check(url);
+  } catch (error) {
+    // The URL may hold a password, and so may a driver's message about it.
+    // oxlint-disable-next-line preserve-caught-error -- for the same reason
+    throw new Error(`${variable} is set, but no ${name} answers there (${error?.code ?? error?.name})`);
+  }
+}
+
+async function checkPostgres(url) {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+  } finally {
+    await client.end();
+  }
+}
+
+async function checkRedis(url) {
+  const { createClient } = await import("redis");
+  const socket = { connectTimeout: 5_000, reconnectStrategy: false };
+  const client = createClient({ url, socket }).on("error", () => {});
+  await client.connect();
+  try {
+    await client.ping();
+  } finally {
+    client.destroy();
+  }
+}
+
+// Starting a server takes seconds: not for a run whose tests use none.
+function isNeeded({ testPathPatterns }) {
+  return engineTests().some((file) => isSelected(testPathPatterns, file));
+}
+
+function isSelected(testPathPatterns, file) {
+  const { patterns = [] } = testPathPatterns ?? {};
+  return patterns.length === 0 || patterns.some((pattern) => new RegExp(pattern, "i").test(file));
+}
+
+/** The test files of every folder in which some file uses the engines. */
+function engineTests() {
+  const folders = ["packages", "examples"].flatMap((group) =>
+    readdirSync(path.join(root, group)).map((name) => path.join(root, group, name, "test")),
+  );
+  const top = readdirSync(path.join(root, "test")).map((name) => path.join(root, "test", name));
+  return [...folders, ...top].map(sourcesOf).filter(usesEngines).flat();
+}
+
+function sourcesOf(folder) {
+  try {
+    return readdirSync(folder, { recursive: true })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => path.join(folder, name));
+  } catch {
+    return [];
+  }
+}
+
+function usesEngines(files) {
+  return files.some((file) => /support\/(?:engines|private-|pgbouncer)/.test(readFileSync(file, "utf8")));
+}

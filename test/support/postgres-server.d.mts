@@ -1,0 +1,27 @@
+/** A PostgreSQL that belongs to the test alone. */
+export interface PostgresServer {
+  /** Of its superuser, who needs no password. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number | undefined;
+  /** `fast`: rolls back and disconnects everybody. `immediate`: as a crash; the next start recovers. */
+  stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** Starts it again on the same data and port. */
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
+  close(): Promise<void>;
+}
+
+export interface PostgresAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  readonly timeoutMs?: number;
+}
+
+/** `settings` of postgresql.conf. */
+export function startPostgresServer(options?: {
+  readonly settings?: Readonly<Record<string, string | number>>;
+}): Promise<PostgresServer | undefined>;
+export function postgresAnswers(address: PostgresAddress): Promise<boolean>;

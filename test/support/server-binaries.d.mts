@@ -1,0 +1,8 @@
+import type { Owner } from "./private-process.mjs";
+
+export function postgresFolder(): string | undefined;
+export function redisServer(): string | undefined;
+export function pgbouncer(): string | undefined;
+export function unprivilegedOwner(): Owner | undefined;
+export function reportMissing(server: string, consequence: string): void;
+export function isContinuousIntegration(): boolean;

@@ -1,0 +1,81 @@
+// Where this machine has the servers that tests start for themselves.
+import { accessSync, constants, readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import process from "node:process";
+
+/** The folder with `postgres` and `initdb`, undefined when there is none. */
+export function postgresFolder() {
+  const packaged = listFolder("/usr/lib/postgresql")
+    .toSorted((a, b) => Number(b) - Number(a))
+    .map((version) => path.join("/usr/lib/postgresql", version, "bin"));
+  return [...pathFolders(), ...packaged].find(
+    (folder) => isExecutable(folder, "postgres") && isExecutable(folder, "initdb"),
+  );
+}
+
+/** The path of redis-server or its successor. */
+export function redisServer() {
+  return inPath("redis-server") ?? inPath("valkey-server");
+}
+
+/** The path of pgbouncer. */
+export function pgbouncer() {
+  return inPath("pgbouncer");
+}
+
+/**
+ * PostgreSQL and PgBouncer refuse to run as root: there they get the user `postgres`, or `nobody`. Empty for anybody else,
+ * undefined when root has no such user.
+ */
+export function unprivilegedOwner() {
+  if (process.getuid?.() !== 0) return {};
+  const users = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => line.split(":"));
+  const user =
+    users.find(([name]) => name === "postgres") ?? users.find(([name]) => name === "nobody") ?? undefined;
+  return user && { uid: Number(user[2]), gid: Number(user[3]) };
+}
+
+/** Says unmissably what is not tested for want of a server; throws where everything has to run, with CI set. */
+export function reportMissing(server, consequence) {
+  const text = `${server} is missing on this machine: ${consequence}`;
+  if (isContinuousIntegration()) throw new Error(`${text} CI is set, so this is an error.`);
+  const line = "=".repeat(100);
+  process.stderr.write(`\n${line}\nNOT TESTED: ${text}\n${line}\n\n`);
+}
+
+/** Whether a missing server is an error. */
+export function isContinuousIntegration() {
+  return ["true", "1"].includes(process.env["CI"] ?? "");
+}
+
+function inPath(name) {
+  const folder = pathFolders().find((candidate) => isExecutable(candidate, name));
+  return folder && path.join(folder, name);
+}
+
+// Debian keeps servers in sbin, which is not in the PATH of everybody.
+function pathFolders() {
+  const folders = (process.env["PATH"] ?? "")
+    .split(path.delimiter)
+    .filter((folder) => path.isAbsolute(folder));
+  return [...folders, "/usr/local/sbin", "/usr/sbin"];
+}
+
+function listFolder(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isExecutable(folder, name) {
+  try {
+    accessSync(path.join(folder, name), constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
