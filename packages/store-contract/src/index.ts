@@ -1,1 +1,13 @@
-export {};
+export { defineCases, type TestFunction, type TestRunner } from "./define-cases.ts";
+export { idempotencyStoreContract } from "./idempotency-contract.ts";
+export { nonceStoreContract } from "./nonce-contract.ts";
+export type {
+  ContractCase,
+  ContractFacility,
+  ContractNonceStore,
+  ContractOptions,
+  EngineHarness,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+  StoreHarness,
+} from "./harness.ts";

@@ -1,0 +1,93 @@
+import type { Awaitable } from "@countersign/idempotency-guard";
+import type { ContractCase, ContractFacility, ContractOptions, StoreHarness } from "./harness.ts";
+import { within } from "./waiting.ts";
+
+/** A case before it knows how stores are made. */
+export interface CaseDefinition<Harness> {
+  readonly name: string;
+  readonly needs: readonly ContractFacility[];
+  readonly check: (harness: Harness) => Promise<void>;
+}
+
+/** Which of the facilities a harness has. */
+export type Facilities = Readonly<Record<ContractFacility, boolean>>;
+
+/** What is asked of a harness to run a case with it. */
+export interface Contract<Harness> {
+  readonly factory: string;
+  readonly definitions: readonly CaseDefinition<Harness>[];
+  readonly facilitiesOf: (harness: Harness) => Facilities;
+}
+
+/** What both kinds of stores have in common. */
+export function commonFacilities(harness: StoreHarness<unknown>): CommonFacilities {
+  return {
+    clock: harness.advance !== undefined,
+    another: harness.another !== undefined,
+    fill: harness.fill !== undefined,
+    engine: harness.engine !== undefined,
+    durability: harness.engine?.durable === true,
+  };
+}
+
+type CommonFacilities = Pick<Facilities, "clock" | "another" | "fill" | "engine" | "durability">;
+
+type Closable = { close(): Awaitable<void> };
+
+const caseTimeoutMs = 30_000;
+const known: readonly string[] = [
+  "clock",
+  "another",
+  "fill",
+  "engine",
+  "durability",
+  "transaction",
+  "retention",
+  "list",
+  "prune",
+  "close",
+] satisfies readonly ContractFacility[];
+
+/** Binds the definitions to `makeStore`. Throws a TypeError on arguments of another kind. */
+export function bindContract<Harness extends Closable>(
+  contract: Contract<Harness>,
+  makeStore: () => Awaitable<Harness>,
+  { without = [] }: ContractOptions,
+): readonly ContractCase[] {
+  const { factory, definitions } = contract;
+  if (typeof makeStore !== "function") {
+    throw new TypeError(`${factory}: makeStore must be a function that returns a harness`);
+  }
+  const unknown = without.find((facility) => !known.includes(facility));
+  if (unknown !== undefined) {
+    throw new TypeError(`${factory}: option without knows ${known.join(", ")}; got ${unknown}`);
+  }
+  return definitions.map((definition) => {
+    const missing = definition.needs.filter((facility) => without.includes(facility));
+    return {
+      name: definition.name,
+      run: () => runCase(contract, definition, makeStore),
+      skipped: missing.length === 0 ? undefined : `without ${missing.join(", ")}`,
+    };
+  });
+}
+
+async function runCase<Harness extends Closable>(
+  { facilitiesOf }: Contract<Harness>,
+  { name, needs, check }: CaseDefinition<Harness>,
+  makeStore: () => Awaitable<Harness>,
+): Promise<void> {
+  const harness = await makeStore();
+  try {
+    const facilities = facilitiesOf(harness);
+    const missing = needs.filter((facility) => !facilities[facility]);
+    if (missing.length > 0) {
+      throw new Error(
+        `the harness lacks ${missing.join(", ")}; add it, or declare without: ${JSON.stringify(missing)}`,
+      );
+    }
+    await within(caseTimeoutMs, check(harness), `the case did not end: ${name}`);
+  } finally {
+    await harness.close();
+  }
+}

@@ -1,0 +1,90 @@
+import type { NonceStore } from "@countersign/http-signature-verify";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
+
+/** One rule of the contract. It holds when `run` resolves. */
+export interface ContractCase {
+  /** The rule, as a sentence. Unique within a contract. */
+  readonly name: string;
+  /** Makes a store of its own, checks the rule and closes it. Rejects with what was broken; ends within 30 seconds. */
+  readonly run: () => Promise<void>;
+  /** Why the rule cannot be checked here: what {@link ContractOptions.without} declares as missing. */
+  readonly skipped?: string | undefined;
+}
+
+/** What a rule may need beyond the store itself; a member of the harness or an optional method of the store. */
+export type ContractFacility =
+  /** `advance`: cases at exact instants. */
+  | "clock"
+  /** `another`: cases across processes. */
+  | "another"
+  /** `fill`: the full store. */
+  | "fill"
+  /** `engine`: the engine stopped and started again. */
+  | "engine"
+  /** `engine.durable`: what was answered is there after the engine was stopped. */
+  | "durability"
+  /** `transaction` and the store's `completeIn`. */
+  | "transaction"
+  /** The store's `retentionMs`. */
+  | "retention"
+  /** The store's `list`. */
+  | "list"
+  /** The store's `prune`; every idempotency store has it. */
+  | "prune"
+  /** The store's `close`; every idempotency store has it. */
+  | "close";
+
+/** Options of the contracts. */
+export interface ContractOptions {
+  /**
+   * What neither harness nor store has: the cases that need it are skipped. Default nothing, so that a case whose needs are not
+   * met fails rather than hides.
+   */
+  readonly without?: readonly ContractFacility[] | undefined;
+}
+
+/** The server behind a store. */
+export interface EngineHarness {
+  /** Ends the server; resolves when it serves nobody any more. */
+  stop(): Awaitable<void>;
+  /** Starts it again on the same address and data; resolves when it accepts connections. */
+  start(): Awaitable<void>;
+  /** Whether it has everything again that it had answered before `stop`. */
+  readonly durable: boolean;
+  /** Within how many milliseconds each call must be rejected while the engine is stopped. Default 5,000. */
+  readonly rejectsWithinMs?: number | undefined;
+}
+
+/** An empty store that nobody else uses, and what a case may do around it. Made anew for each case. */
+export interface StoreHarness<Store> {
+  readonly store: Store;
+  /** Moves the store's injected clock by exactly so many milliseconds. Absent: on the engine's clock, and the cases wait. */
+  advance?(ms: number): Awaitable<void>;
+  /** One more store on the same data, with a connection of its own, as another process has it. `close` closes it too. */
+  another?(): Awaitable<Store>;
+  /** Leaves the engine no room for one more key or nonce, and keeps what is there. */
+  fill?(): Awaitable<void>;
+  readonly engine?: EngineHarness | undefined;
+  /** Closes the store, also one that a case has closed, and removes its data. */
+  close(): Awaitable<void>;
+}
+
+/** What `makeStore` of the idempotency contract resolves to. */
+export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
+  /**
+   * Begins a transaction on a connection that is not the store's where the engine has several, awaits `work`, and commits; when
+   * `work` throws, rolls back and throws the same. `work` may await, and calls the store meanwhile.
+   */
+  transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
+}
+
+/** A nonce store, with what a store on an engine usually has besides. */
+export interface ContractNonceStore extends NonceStore {
+  /** Removes nonces whose retention has ended. Returns how many. */
+  prune?(): Awaitable<number>;
+  /** A later call throws. */
+  close?(): Awaitable<void>;
+}
+
+/** What `makeStore` of the nonce contract resolves to. */
+export type NonceStoreHarness = StoreHarness<ContractNonceStore>;

@@ -1,0 +1,31 @@
+import type { Awaitable } from "@countersign/idempotency-guard";
+import { nonceClaimCases } from "./cases/nonce-claim-cases.ts";
+import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
+import type { ContractCase, ContractOptions, NonceStoreHarness } from "./harness.ts";
+
+/** A case of the nonce contract. */
+export type NonceCase = CaseDefinition<NonceStoreHarness>;
+
+const definitions: readonly NonceCase[] = [...nonceClaimCases];
+
+/**
+ * The rules of a nonce store, each as a case for a test runner. `makeStore` is called for each case and returns an empty store
+ * with its harness. Throws a TypeError on arguments of another kind.
+ */
+export function nonceStoreContract(
+  makeStore: () => Awaitable<NonceStoreHarness>,
+  options: ContractOptions = {},
+): readonly ContractCase[] {
+  return bindContract({ factory: "nonceStoreContract", definitions, facilitiesOf }, makeStore, options);
+}
+
+function facilitiesOf(harness: NonceStoreHarness): Facilities {
+  return {
+    ...commonFacilities(harness),
+    transaction: false,
+    retention: false,
+    list: false,
+    prune: harness.store.prune !== undefined,
+    close: harness.store.close !== undefined,
+  };
+}

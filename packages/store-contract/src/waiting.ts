@@ -1,0 +1,54 @@
+import { AssertionError } from "node:assert/strict";
+import type { Awaitable } from "@countersign/idempotency-guard";
+import type { StoreHarness } from "./harness.ts";
+
+// How much later than needed a case looks: clocks of engines are rounded to milliseconds, and timers may run early by one.
+const marginMs = 25;
+
+/** Resolves after so many milliseconds of real time. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** Lets `ms` pass on the store's clock, and a little more. */
+export async function pass(harness: StoreHarness<unknown>, ms: number): Promise<void> {
+  if (harness.advance === undefined) await pause(ms + marginMs);
+  else await harness.advance(ms + marginMs);
+}
+
+/** Moves the store's clock by exactly `ms`. */
+export async function advance(harness: StoreHarness<unknown>, ms: number): Promise<void> {
+  if (harness.advance === undefined) throw new Error("only cases that need the clock move it exactly");
+  await harness.advance(ms);
+}
+
+/** What `promise` resolves to, or an AssertionError when that takes longer than `ms`. */
+export async function within<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new AssertionError({ message: `${message} (within ${ms} ms)` }));
+    }, ms);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** How a call ended, also one that throws before it returns a promise. */
+export type Outcome<T> =
+  | { readonly value: T; readonly error?: undefined }
+  | { readonly error: { readonly thrown: unknown } };
+
+/** Calls and waits; never throws. */
+export async function outcomeOf<T>(call: () => Awaitable<T>): Promise<Outcome<T>> {
+  try {
+    return { value: await call() };
+  } catch (thrown) {
+    return { error: { thrown } };
+  }
+}
