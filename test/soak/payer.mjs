@@ -1,0 +1,56 @@
+// One process of the platform: told where its store is by SOAK_PAYER, answers with its port, ends with its parent.
+import { appendFileSync } from "node:fs";
+import process from "node:process";
+import { setTimeout as delay } from "node:timers/promises";
+import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import express from "express";
+import { engines } from "./engines.mjs";
+import { payoutPath } from "./wire.mjs";
+
+const longestHandlingMs = 60;
+
+const { engine, location, keyid, publicKeyPem, log } = JSON.parse(process.env.SOAK_PAYER);
+process.once("disconnect", () => process.exit(0));
+
+const { idempotency, nonces, pay } = await engines[engine].open(location);
+
+// One write() of a short line: a process that is killed has written it, or has not.
+const note = (...words) => appendFileSync(log, `${words.join(" ")}\n`);
+
+const app = express().disable("x-powered-by");
+const guard = payoutEndpoint({
+  keys: { [keyid]: publicKeyPem },
+  allowIps: ["127.0.0.1"],
+  store: idempotency,
+  nonces: {
+    async claim(claim) {
+      const answer = await nonces.claim(claim);
+      if (answer === "fresh") note("fresh", claim.nonce, claim.token);
+      return answer;
+    },
+  },
+  recovery: "rerun",
+  // As short as the guard takes them: a fault is over soon.
+  leaseMs: 1_000,
+  storeTimeoutMs: 900,
+  waitMs: 300,
+  pollMs: 50,
+});
+// oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 takes the promise
+app.post(payoutPath, guard, async (req, res) => {
+  const payout = payoutOf(req);
+  note("run", req.signature.nonce, payout.idempotencyKey, req.idempotency.fence);
+  // A handler that owns its key for a while: this is where most kills and stops find it.
+  await delay(Math.random() * longestHandlingMs);
+  await pay(req, payout);
+  res.json({ status: "accepted" });
+});
+// The stack of every 503 of the soak would bury its report.
+app.use((error, _req, res, _next) => {
+  const status = error.status ?? 500;
+  if (status === 500) note("fault", JSON.stringify(String(error)));
+  if (res.headersSent) res.destroy();
+  else res.status(status).end();
+});
+
+const server = app.listen(0, "127.0.0.1", () => process.send({ port: server.address().port }));

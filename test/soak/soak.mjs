@@ -1,0 +1,106 @@
+// node test/soak/soak.mjs [--seconds 20] [--seed n] [--engines sqlite,redis,postgres]
+// Two processes on one store are killed and stopped under payouts, duplicates and replays; at the end everything has to add up.
+import { generateKeyPairSync, randomInt } from "node:crypto";
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { unleash } from "./chaos.mjs";
+import { createClient } from "./client.mjs";
+import { engines } from "./engines.mjs";
+import { load, settle } from "./load.mjs";
+import { startPlatform } from "./platform.mjs";
+import { seededRandom } from "./random.mjs";
+import { serverUrl } from "./servers.mjs";
+import { judge } from "./verdict.mjs";
+
+// What two processes need to start and to settle.
+const overheadSeconds = 2;
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: process.env.SOAK_SECONDS ?? "20" },
+    seed: { type: "string", default: process.env.SOAK_SEED ?? String(randomInt(2 ** 32 - 1)) },
+    engines: { type: "string", default: Object.keys(engines).join(",") },
+  },
+});
+const seconds = numberOf("seconds", values.seconds);
+const seed = numberOf("seed", values.seed);
+
+console.log(`soak: ${seconds} s, seed ${seed}`);
+const places = [];
+for (const name of values.engines.split(",")) {
+  if (engines[name] === undefined)
+    throw new Error(`--engines: ${name} is none of ${Object.keys(engines).join(", ")}`);
+  const { needs } = engines[name];
+  const url = needs === undefined ? undefined : await serverUrl(needs);
+  if (needs !== undefined && url === undefined) console.log(`${name}: NOT RUN, no server (${needs})`);
+  else places.push({ name, url });
+}
+const loadSeconds = Math.max(2, seconds / places.length - overheadSeconds);
+for (const { name, url } of places) {
+  const { faults, summary } = await soak(name, url);
+  console.log(`${name}: ${summary}`);
+  for (const fault of faults.slice(0, 20)) console.log(`${name}: VIOLATED: ${fault}`);
+  if (faults.length > 20) console.log(`${name}: and ${faults.length - 20} more`);
+  if (faults.length > 0) process.exitCode = 1;
+}
+
+async function soak(name, url) {
+  const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
+  const random = seededRandom(seed);
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const keyid = "soak-key";
+  const location = await engines[name].prepare({ folder, url });
+  const inspection = engines[name].inspect(location);
+  const publicKeyPem = publicKey.export({ type: "spki", format: "pem" });
+  let platform;
+  try {
+    platform = await startPlatform({ engine: name, location, keyid, publicKeyPem }, folder);
+    const client = createClient({ platform, privateKey, keyid, random, inspection });
+    const deadline = Date.now() + loadSeconds * 1_000;
+    // Streams of their own: how fast the one is does not change what the other does.
+    const chaos = unleash(platform, seededRandom(seed + 1), deadline);
+    await load(client, random, deadline);
+    const counts = await chaos;
+    const startedAt = Date.now();
+    const wedged = await settle(client);
+    const settleMs = Date.now() - startedAt;
+    const paidKeys = await inspection.paidKeys();
+    const keys = client.allKeys();
+    const faults = judge({ keys, paidKeys, wedged, answers: client.answers, passes: readPasses(folder) });
+    return { faults, summary: summarize({ keys, paidKeys, client, counts, settleMs }) };
+  } finally {
+    await platform?.end();
+    await inspection.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function readPasses(folder) {
+  return readdirSync(folder)
+    .filter((file) => file.startsWith("passes-"))
+    .flatMap((file) => readFileSync(path.join(folder, file), "utf8").split("\n"))
+    .filter((line) => line !== "");
+}
+
+function summarize({ keys, paidKeys, client, counts, settleMs }) {
+  const { answers } = client;
+  const statuses = [0, 200, 401, 409, 503].map((status) => {
+    const count = answers.filter((answer) => answer.status === status).length;
+    return `${count} ${status === 0 ? "unanswered" : `x ${status}`}`;
+  });
+  const replays = answers.filter(({ kind }) => kind === "replay").length;
+  return (
+    `${keys.length} keys, ${paidKeys.length} payouts, ${answers.length} requests (${statuses.join(", ")}), ` +
+    `${replays} replays, ${counts.kills} kills, ${counts.stops} stops, settled in ${settleMs} ms`
+  );
+}
+
+function numberOf(name, text) {
+  const number = Number(text);
+  if (!Number.isSafeInteger(number) || number < 0)
+    throw new Error(`--${name}: expected a whole number, got ${text}`);
+  return number;
+}

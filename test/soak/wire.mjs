@@ -1,0 +1,2 @@
+// What both sides of the wire agree on.
+export const payoutPath = "/api/v1/transaction";
