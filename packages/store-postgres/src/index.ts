@@ -1,1 +1,8 @@
-export {};
+export type { PostgresIdempotencyStore } from "./idempotency-store.ts";
+export { migratePostgres, postgresMigration, postgresSchemaVersion } from "./migration.ts";
+export type { PostgresNonceStore } from "./nonce-store.ts";
+export type { PostgresStoresOptions } from "./options.ts";
+export type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
+export { createPostgresStores, type PostgresStores } from "./stores.ts";
+export type { PostgresTables } from "./table-names.ts";
+export { withPostgresTransaction, type PostgresPool, type PostgresPoolClient } from "./transaction.ts";

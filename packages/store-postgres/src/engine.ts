@@ -1,0 +1,77 @@
+import { explained, isSerializationFailure } from "./errors.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { factory } from "./options.ts";
+import { type PostgresQueryable, type Row, rowsOf, singleRow } from "./queryable.ts";
+import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
+
+const maxAttempts = 5;
+
+/** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
+export class Engine {
+  readonly #options: ResolvedOptions;
+  #isReady = false;
+  #checking: Promise<void> | undefined;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+  }
+
+  /** Checks server and tables, once; a check that failed is done anew by the next call. */
+  async ready(): Promise<void> {
+    if (this.#isReady) return;
+    this.#checking ??= this.#check();
+    try {
+      await this.#checking;
+      this.#isReady = true;
+    } finally {
+      this.#checking = undefined;
+    }
+  }
+
+  /** Runs a statement on the pool. */
+  async run(store: string, text: string, values: unknown[]): Promise<readonly Row[]> {
+    if (!this.#isReady) await this.ready();
+    for (let attempt = 1; ; attempt++) {
+      try {
+        // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+        return await this.#runOnce(text, values);
+      } catch (error) {
+        // Only where the default isolation of the pool is stricter than READ COMMITTED. Nothing of the statement happened.
+        if (isSerializationFailure(error) && attempt < maxAttempts) continue;
+        throw explained(store, this.#options.place, error);
+      }
+    }
+  }
+
+  /** Runs a statement in the caller's transaction. Errors of the server that ask for its repetition come as they are. */
+  async runIn(
+    tx: PostgresQueryable,
+    store: string,
+    text: string,
+    values: unknown[],
+  ): Promise<readonly Row[]> {
+    try {
+      return rowsOf(await tx.query(text, values));
+    } catch (error) {
+      throw explained(store, this.#options.place, error);
+    }
+  }
+
+  async #runOnce(text: string, values: unknown[]): Promise<readonly Row[]> {
+    return rowsOf(await this.#options.pool.query(text, values));
+  }
+
+  async #check(): Promise<void> {
+    const { names, place } = this.#options;
+    try {
+      assertServer(
+        singleRow(await this.#runOnce(readServer, [names.idempotency, names.nonces])),
+        this.#options,
+      );
+      const [version] = await this.#runOnce(readVersion(this.#options), []);
+      assertVersion(version, this.#options);
+    } catch (error) {
+      throw explained(factory, place, error);
+    }
+  }
+}

@@ -1,0 +1,34 @@
+const grants =
+  "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and USAGE on the sequence to the role of the pool";
+
+// By SQLSTATE: what an operator can do about it. Everything else says enough itself.
+const remedies: Readonly<Record<string, (place: string) => string>> = {
+  "42P01": (place) => `the tables ${place} are missing; create them with: countersign migrate`,
+  "42703": (place) =>
+    `the tables ${place} are of another release; bring them up to date with: countersign migrate`,
+  "42501": (place) => `the role may not use the tables ${place}; ${grants}`,
+  "25006": (place) => `the tables ${place} cannot be written here; connect the pool to the primary server`,
+  "55P03": (place) =>
+    `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
+};
+
+/** The SQLSTATE of a command that only a transaction can have. */
+export const noActiveTransaction = "25P01";
+
+/** The error with its remedy, and the original as cause; the original itself where there is none. */
+export function explained(caller: string, place: string, error: unknown): unknown {
+  const code = sqlStateOf(error);
+  const remedy = code === undefined ? undefined : remedies[code];
+  return remedy === undefined ? error : new Error(`${caller}: ${remedy(place)}`, { cause: error });
+}
+
+/** Whether a statement in a transaction of its own may simply be sent again: nothing of it happened. */
+export function isSerializationFailure(error: unknown): boolean {
+  return sqlStateOf(error) === "40001";
+}
+
+/** The five letters of the server's error; undefined when it is none of the server's. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}

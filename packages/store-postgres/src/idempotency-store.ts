@@ -1,0 +1,229 @@
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  IdempotencyStore,
+} from "@countersign/idempotency-guard";
+import {
+  assertDuration,
+  assertOpen,
+  assertOutcome,
+  assertText,
+  encodeText,
+  startPruning,
+} from "@countersign/store-core";
+import type { Engine } from "./engine.ts";
+import { noActiveTransaction, sqlStateOf } from "./errors.ts";
+import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
+import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
+import { assertListQuery, pageOf, pageParameters, pageStatement } from "./listing.ts";
+import { type ResolvedOptions, dayMs, factory } from "./options.ts";
+import { pruneAll } from "./prune-all.ts";
+import { type PostgresTransaction, type Row, assertQueryable, singleRow } from "./queryable.ts";
+import { longestMs } from "./statement-parts.ts";
+import { encodeKey } from "./stored-key.ts";
+
+/** The idempotency store of the guard on PostgreSQL. */
+export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTransaction> {
+  readonly retentionMs: number;
+  list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
+  /** Removes all done keys past their retention. Returns how many. */
+  prune(): Promise<number>;
+  /** Ends the pruning timer; the pool stays open. A later call throws. */
+  close(): void;
+  /**
+   * `complete` inside the transaction that the caller has begun on `tx`, a client of the same database. Rejects when no
+   * transaction is open there. Makes the commit durable where synchronous_commit is off.
+   */
+  completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
+}
+
+const name = "postgres idempotency store";
+const maxClaimAttempts = 5;
+
+// A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
+const fenceMemoryMs = dayMs;
+
+export class IdempotencyTable implements PostgresIdempotencyStore {
+  readonly retentionMs: number;
+  readonly #engine: Engine;
+  readonly #options: ResolvedOptions;
+  readonly #sql: IdempotencyStatements;
+  readonly #stopPruning: () => void;
+  #closed = false;
+
+  constructor(engine: Engine, options: ResolvedOptions) {
+    this.retentionMs = options.retentionMs;
+    this.#engine = engine;
+    this.#options = options;
+    this.#sql = idempotencyStatements(options);
+    this.#stopPruning = startPruning({
+      factory,
+      intervalMs: options.pruneIntervalMs,
+      removeBatch: async () => (await this.#removeBatch()).length,
+    });
+  }
+
+  async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
+    this.#assertCall(key, claim.token);
+    assertText(name, "fingerprint", claim.fingerprint);
+    assertDuration(name, "leaseMs", claim.leaseMs);
+    const storedKey = encodeKey(key);
+    for (let attempt = 1; attempt <= maxClaimAttempts; attempt++) {
+      // Most claims of a busy key are duplicates of a paid one: they read, and neither lock nor write.
+      // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
+      const answer = answerTo(await this.#look(storedKey), claim);
+      if (answer !== undefined) return answer;
+      // oxlint-disable-next-line no-await-in-loop
+      const [written] = await this.#take(storedKey, claim);
+      if (written !== undefined) return claimedOf(written);
+      // Somebody else was faster. A second statement sees what they committed, this one's snapshot does not.
+    }
+    throw new Error(`${name}: the key changed hands ${maxClaimAttempts} times during one claim`);
+  }
+
+  async read(key: string): Promise<IdempotencyRecord | undefined> {
+    this.#assertCall(key);
+    return recordOf(await this.#look(encodeKey(key)));
+  }
+
+  async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    assertDuration(name, "leaseMs", leaseMs);
+    return this.#change(this.#sql.heartbeat, key, [encodeText(token), this.#now(), longest(leaseMs)]);
+  }
+
+  async complete(key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    const completed = await this.#change(this.#sql.complete, key, this.#completion(token));
+    return completed === "ok" || isDoneBy(await this.#look(encodeKey(key)), token) ? "ok" : "lost";
+  }
+
+  async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    await this.#assertTransaction(tx);
+    const storedKey = encodeKey(key);
+    const values = [storedKey, ...this.#completion(token)];
+    const completed = await this.#engine.runIn(tx, name, this.#sql.completeIn, values);
+    if (completed.length > 0) return "ok";
+    const seen = await this.#engine.runIn(tx, name, this.#sql.look, [storedKey, this.#now()]);
+    return isDoneBy(keyRow(singleRow(seen)), token) ? "ok" : "lost";
+  }
+
+  async release(key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    return this.#change(this.#sql.release, key, [encodeText(token), this.#now(), fenceMemoryMs]);
+  }
+
+  async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    assertText(name, "reason", reason);
+    return this.#change(this.#sql.hold, key, [encodeText(token), encodeText(reason)]);
+  }
+
+  async resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held"> {
+    this.#assertCall(key);
+    assertOutcome(name, outcome);
+    const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
+    const changed = await this.#change(this.#sql.resolve, key, [state, this.#now(), rememberedMs]);
+    return changed === "ok" ? "ok" : "not-held";
+  }
+
+  async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
+    assertOpen(name, this.#closed);
+    assertListQuery(name, query);
+    const statement = pageStatement(this.#options, query.state);
+    const rows = await this.#engine.run(name, statement, pageParameters(query, this.#now()));
+    return pageOf(rows, query.limit);
+  }
+
+  async prune(): Promise<number> {
+    assertOpen(name, this.#closed);
+    let done = 0;
+    await pruneAll(async () => {
+      const removed = await this.#removeBatch();
+      done += removed.filter((row) => row["state"] === "done").length;
+      return removed.length;
+    });
+    return done;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopPruning();
+  }
+
+  /** Throws unless what follows on `tx` takes effect with the caller's COMMIT, and only then. */
+  async #assertTransaction(tx: PostgresTransaction): Promise<void> {
+    const expected = `${name}: completeIn needs a client on which a transaction is open`;
+    assertQueryable(tx, expected);
+    // The server's word on the last statement, which costs no round trip; the server is asked only where the driver keeps none.
+    if (tx.getTransactionStatus?.() === "T") return;
+    try {
+      await this.#engine.runIn(tx, name, this.#sql.requireTransaction, []);
+    } catch (error) {
+      if (sqlStateOf(error) !== noActiveTransaction) throw error;
+      throw new Error(`${expected}: BEGIN, and pass the client that began it, not the pool`, {
+        cause: error,
+      });
+    }
+  }
+
+  async #look(storedKey: string): Promise<KeyRow | undefined> {
+    const row = singleRow(await this.#engine.run(name, this.#sql.look, [storedKey, this.#now()]));
+    // What was read may never be committed: to answer `done` by it could lose a payment.
+    if (row["is_alone"] !== true) {
+      throw new Error(
+        `${name}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client`,
+      );
+    }
+    return keyRow(row);
+  }
+
+  #take(storedKey: string, claim: IdempotencyClaim): Promise<readonly Row[]> {
+    const { token, fingerprint, leaseMs, recovery } = claim;
+    return this.#engine.run(name, this.#sql.claim, [
+      storedKey,
+      encodeText(token),
+      encodeText(fingerprint),
+      this.#now(),
+      longest(leaseMs),
+      // Whatever is not clearly `rerun` leaves an expired run to an operator.
+      recovery !== "rerun",
+    ]);
+  }
+
+  async #change(statement: string, key: string, values: unknown[]): Promise<IdempotencyOwnership> {
+    const changed = await this.#engine.run(name, statement, [encodeKey(key), ...values]);
+    return changed.length > 0 ? "ok" : "lost";
+  }
+
+  #completion(token: string): unknown[] {
+    return [encodeText(token), this.#now(), this.retentionMs];
+  }
+
+  #removeBatch(): Promise<readonly Row[]> {
+    return this.#engine.run(name, this.#sql.removeExpired, [this.#now()]);
+  }
+
+  #now(): string | null {
+    return this.#options.now();
+  }
+
+  #assertCall(key: string, token?: string): void {
+    assertOpen(name, this.#closed);
+    assertText(name, "key", key);
+    if (token !== undefined) assertText(name, "token", token);
+  }
+}
+
+function isDoneBy(row: KeyRow | undefined, token: string): boolean {
+  return row?.state === "done" && row.token === token && row.remainingMs > 0;
+}
+
+function longest(durationMs: number): number {
+  return Math.min(durationMs, longestMs);
+}

@@ -1,0 +1,66 @@
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyRecord,
+} from "@countersign/idempotency-guard";
+import { decodeText } from "@countersign/store-core";
+import { type Row, integerOf } from "./queryable.ts";
+
+/** The row of a key. `free` is absent to every reader: only its fence is remembered. */
+export interface KeyRow {
+  readonly state: "run" | "held" | "done" | "free";
+  readonly token: string;
+  readonly fence: number;
+  readonly fingerprint: string;
+  readonly reason: string;
+  /** Of the lease, or of what is remembered. At 0 it is over. */
+  readonly remainingMs: number;
+}
+
+/** The row as the database gives it; undefined where an outer join found none. */
+export function keyRow(row: Row): KeyRow | undefined {
+  if (row["state"] === null) return undefined;
+  return {
+    state: stateOf(row["state"]),
+    token: decodeText(String(row["token"])),
+    fence: integerOf(row["fence"]),
+    fingerprint: decodeText(String(row["fingerprint"])),
+    reason: decodeText(String(row["reason"])),
+    remainingMs: integerOf(row["remaining_ms"]),
+  };
+}
+
+/** The row as its readers see it. */
+export function recordOf(row: KeyRow | undefined): IdempotencyRecord | undefined {
+  if (row === undefined) return undefined;
+  const { state, token, fence, fingerprint, reason, remainingMs } = row;
+  if (state === "run") return { state, token, fence, fingerprint, remainingMs };
+  if (state === "held") return { state, token, fence, fingerprint, reason };
+  return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint } : undefined;
+}
+
+/** What a claim is answered that changes nothing; undefined when it has to write. */
+export function answerTo(
+  row: KeyRow | undefined,
+  { token }: IdempotencyClaim,
+): IdempotencyClaimResult | undefined {
+  if (row === undefined) return undefined;
+  const { state, fingerprint, reason, remainingMs } = row;
+  if (state === "held") return { status: "held", fingerprint, reason };
+  if (state === "free" || remainingMs <= 0) return undefined;
+  if (state === "done") return { status: "done", fingerprint };
+  // The same attempt again, after a lost reply: it must never see itself as somebody else.
+  return row.token === token ? undefined : { status: "in-flight", fingerprint, remainingMs };
+}
+
+/** What a claim is answered by the row that it wrote: it has the key, or it found an expired lease and held the key. */
+export function claimedOf(row: Row): IdempotencyClaimResult {
+  if (row["state"] === "run") return { status: "acquired", fence: integerOf(row["fence"]) };
+  const fingerprint = decodeText(String(row["fingerprint"]));
+  return { status: "held", fingerprint, reason: decodeText(String(row["reason"])) };
+}
+
+function stateOf(state: unknown): KeyRow["state"] {
+  if (state === "run" || state === "held" || state === "done" || state === "free") return state;
+  throw new Error("the idempotency table holds an unknown state");
+}

@@ -1,0 +1,98 @@
+import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
+import {
+  assertDuration,
+  assertOpen,
+  assertText,
+  encodeText,
+  pruneBatchSize,
+  startPruning,
+} from "@countersign/store-core";
+import type { Engine } from "./engine.ts";
+import { type ResolvedOptions, factory } from "./options.ts";
+import { pruneAll } from "./prune-all.ts";
+import { singleRow } from "./queryable.ts";
+import { clock, longestMs, milliseconds, settings } from "./statement-parts.ts";
+import { digestNonce } from "./stored-key.ts";
+
+/** The nonce store of the verifier on PostgreSQL. */
+export interface PostgresNonceStore extends NonceStore {
+  claim(claim: NonceClaim): Promise<"fresh" | "seen">;
+  /** Removes the nonces whose retention has ended. Returns how many. */
+  prune(): Promise<number>;
+  /** Ends the pruning timer; the pool stays open. A later call throws. */
+  close(): void;
+}
+
+const name = "postgres nonce store";
+
+export class NonceTable implements PostgresNonceStore {
+  readonly #engine: Engine;
+  readonly #options: ResolvedOptions;
+  readonly #claimSql: string;
+  readonly #removeExpiredSql: string;
+  readonly #stopPruning: () => void;
+  #closed = false;
+
+  constructor(engine: Engine, options: ResolvedOptions) {
+    this.#engine = engine;
+    this.#options = options;
+    this.#claimSql = claimStatement(options);
+    this.#removeExpiredSql = removeExpiredStatement(options);
+    const intervalMs = options.pruneIntervalMs;
+    this.#stopPruning = startPruning({ factory, intervalMs, removeBatch: () => this.#removeBatch() });
+  }
+
+  async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
+    assertOpen(name, this.#closed);
+    assertText(name, "scope", scope);
+    assertText(name, "nonce", nonce);
+    assertText(name, "token", token);
+    assertDuration(name, "retainMs", retainMs);
+    const values = [
+      digestNonce(scope, nonce),
+      encodeText(token),
+      this.#options.now(),
+      Math.min(retainMs, longestMs),
+    ];
+    const row = singleRow(await this.#engine.run(name, this.#claimSql, values));
+    if (row["is_alone"] !== true) {
+      throw new Error(
+        `${name}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client`,
+      );
+    }
+    return row["is_fresh"] === true ? "fresh" : "seen";
+  }
+
+  async prune(): Promise<number> {
+    assertOpen(name, this.#closed);
+    return pruneAll(() => this.#removeBatch());
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopPruning();
+  }
+
+  async #removeBatch(): Promise<number> {
+    return (await this.#engine.run(name, this.#removeExpiredSql, [this.#options.now()])).length;
+  }
+}
+
+// $1 digest, $2 token, $3 clock, $4 retention. A nonce is live up to and including its last millisecond, so that it outlives the
+// signature even by the coarsest clock.
+function claimStatement({ names, lockTimeoutMs }: ResolvedOptions): string {
+  return `WITH ${settings(lockTimeoutMs)}, claimed AS (
+  INSERT INTO ${names.nonces} AS kept (digest, token, until_at)
+  SELECT $1, $2, ${clock("$3")} + ${milliseconds("$4")} FROM settings
+  ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(kept.until_at, excluded.until_at)
+  WHERE kept.token = excluded.token OR kept.until_at < ${clock("$3")}
+  RETURNING 1)
+SELECT EXISTS (SELECT FROM claimed) AS is_fresh, EXISTS (SELECT FROM settings) AS is_alone`;
+}
+
+// $1 clock. By row address, as in the idempotency store.
+function removeExpiredStatement({ names }: ResolvedOptions): string {
+  return `DELETE FROM ${names.nonces} WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM ${names.nonces} WHERE until_at < (SELECT ${clock("$1")})
+  ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
+}

@@ -1,0 +1,60 @@
+/** What a query resolves to, as far as the stores read it: rows as objects by column name. */
+export interface PostgresResult {
+  readonly rows: readonly unknown[];
+  /** The command tag without its counts, where the driver tells it: COMMIT of a failed transaction answers `ROLLBACK`. */
+  readonly command?: string | undefined;
+}
+
+/**
+ * Runs one statement with its parameters `$1`, `$2`, …: a Pool, Client or PoolClient of `pg`, or anything alike. Parameters are
+ * strings, numbers, booleans, Buffers and null.
+ */
+export interface PostgresQueryable {
+  query(text: string, values?: unknown[]): Promise<PostgresResult>;
+}
+
+/** A connection on which the caller has begun a transaction. */
+export interface PostgresTransaction extends PostgresQueryable {
+  /** The last state of the connection that the server told the driver: `T` in a transaction. `pg` from 8.17 on has it. */
+  getTransactionStatus?(): string | null;
+}
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Throws a TypeError unless `value` can run queries. `expected` names it and says what it must be. */
+export function assertQueryable(value: unknown, expected: string): asserts value is PostgresQueryable {
+  const query = typeof value === "object" && value !== null && "query" in value ? value.query : undefined;
+  if (typeof query !== "function") {
+    throw new TypeError(`${expected} with a function query(text, values)`);
+  }
+}
+
+/** The rows of a result. Throws when the driver answers something else. */
+export function rowsOf(result: unknown): readonly Row[] {
+  if (typeof result !== "object" || result === null || !("rows" in result) || !isRows(result.rows)) {
+    throw new Error("the PostgreSQL driver returned no rows as objects");
+  }
+  return result.rows;
+}
+
+/** The row of a statement that always has one. */
+export function singleRow(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error("the PostgreSQL driver returned no row where there is always one");
+  return row;
+}
+
+/** Drivers give an int8 as a string, and by their settings as a number or a bigint. */
+export function integerOf(value: unknown): number {
+  const isNumeric = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
+  const integer = isNumeric && value !== "" ? Number(value) : Number.NaN;
+  if (!Number.isSafeInteger(integer)) {
+    throw new Error("the PostgreSQL driver returned no integer where there is always one");
+  }
+  return integer;
+}
+
+function isRows(rows: unknown): rows is readonly Row[] {
+  return Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null);
+}

@@ -1,0 +1,66 @@
+import { publishNotice } from "@countersign/guard";
+import { postgresSchemaVersion } from "./migration.ts";
+import { type ResolvedOptions, factory } from "./options.ts";
+import { type Row, integerOf } from "./queryable.ts";
+
+/** The server and its settings, for {@link assertServer}. $1, $2: the names of the tables that must survive a crash. */
+export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
+  current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS standby,
+  (SELECT count(*)::text FROM pg_class WHERE oid IN (to_regclass($1), to_regclass($2)) AND relpersistence <> 'p') AS unlogged`;
+
+const oldestVersion = 130_000;
+
+/** The version of the tables, for {@link assertVersion}. */
+export function readVersion({ names }: ResolvedOptions): string {
+  return `SELECT version::text AS version FROM ${names.version} WHERE id = 1`;
+}
+
+/**
+ * Throws unless the server can keep a promise: PostgreSQL 13 or newer, in UTF-8, no standby, tables that survive a crash. Without
+ * fsync it throws in production and publishes `postgres-not-durable` elsewhere, as it does without full_page_writes, which
+ * some file systems can do without.
+ */
+export function assertServer(row: Row, { place }: ResolvedOptions): void {
+  const version = integerOf(row["version"]);
+  if (version < oldestVersion) {
+    throw new Error(
+      `${factory}: PostgreSQL ${Math.floor(version / 10_000)} is too old, 13 or newer is needed`,
+    );
+  }
+  if (row["encoding"] !== "UTF8") {
+    throw new Error(
+      `${factory}: the database has the encoding ${String(row["encoding"])}, in which different keys can become one; ` +
+        "use a database with ENCODING 'UTF8'",
+    );
+  }
+  if (row["standby"] !== false) {
+    throw new Error(`${factory}: the server is a standby; connect the pool to the primary server`);
+  }
+  if (integerOf(row["unlogged"]) > 0) {
+    throw new Error(
+      `${factory}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
+    );
+  }
+  assertDurable(row);
+}
+
+/** Throws unless the tables are of this release. */
+export function assertVersion(row: Row | undefined, { place }: ResolvedOptions): void {
+  const version = row === undefined ? 0 : integerOf(row["version"]);
+  if (version === postgresSchemaVersion) return;
+  const remedy =
+    version < postgresSchemaVersion ? "run: countersign migrate" : "upgrade @countersign/store-postgres";
+  throw new Error(
+    `${factory}: the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}; ${remedy}`,
+  );
+}
+
+function assertDurable(row: Row): void {
+  const off = ["fsync", "full_page_writes"].filter((setting) => row[setting] !== "on");
+  if (off.length === 0) return;
+  const message = `${off.join(" and ")} off: after a crash of the server's machine, paid keys can be forgotten`;
+  if (off.includes("fsync") && process.env["NODE_ENV"] === "production") {
+    throw new Error(`${factory}: ${message}; run the server with fsync = on`);
+  }
+  publishNotice({ guard: factory, code: "postgres-not-durable", message });
+}

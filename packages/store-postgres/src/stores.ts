@@ -1,0 +1,37 @@
+import { Engine } from "./engine.ts";
+import { IdempotencyTable, type PostgresIdempotencyStore } from "./idempotency-store.ts";
+import { NonceTable, type PostgresNonceStore } from "./nonce-store.ts";
+import { type PostgresStoresOptions, resolveOptions } from "./options.ts";
+
+/** Both stores on one pool. */
+export interface PostgresStores {
+  readonly idempotency: PostgresIdempotencyStore;
+  readonly nonces: PostgresNonceStore;
+  /**
+   * Resolves when the server and the tables are as the stores need them, and rejects with what to do. Otherwise the first step of a
+   * store finds out, and throws.
+   */
+  ready(): Promise<void>;
+  /** Closes both stores; the pool stays open, it is the caller's. */
+  close(): void;
+}
+
+/**
+ * Creates the two stores on tables that `countersign migrate` or migratePostgres() has made. Sends nothing to the server before
+ * the first step or ready(). Throws a TypeError that names the option when one is wrong.
+ */
+export function createPostgresStores(options: PostgresStoresOptions): PostgresStores {
+  const resolved = resolveOptions(options);
+  const engine = new Engine(resolved);
+  const idempotency = new IdempotencyTable(engine, resolved);
+  const nonces = new NonceTable(engine, resolved);
+  return {
+    idempotency,
+    nonces,
+    ready: () => engine.ready(),
+    close() {
+      idempotency.close();
+      nonces.close();
+    },
+  };
+}

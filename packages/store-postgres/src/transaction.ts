@@ -1,0 +1,70 @@
+import { withDeadline } from "@countersign/guard";
+import type { PostgresTransaction } from "./queryable.ts";
+
+/** A connection taken out of a pool, as `pg` has it. */
+export interface PostgresPoolClient extends PostgresTransaction {
+  /** Gives the connection back; `true` or an error ends it instead. */
+  release(destroy?: boolean | Error): void;
+}
+
+/** A pool whose connections are clients of the type `Client`. The second form is that of `pg`, and not used. */
+export interface PostgresPool<Client extends PostgresPoolClient> {
+  connect(): Promise<Client>;
+  connect(callback: (error: Error | undefined, client: Client | undefined, done: () => void) => void): void;
+}
+
+const rollbackTimeoutMs = 5_000;
+
+/**
+ * Runs `work` between BEGIN and COMMIT on a client of its own, and gives its result when the commit is durable. Rolls back when
+ * `work` rejects, and rejects with the same; the client goes back to the pool, or is destroyed when its transaction may still be
+ * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it.
+ */
+export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
+  pool: PostgresPool<Client>,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  let result: T;
+  try {
+    await client.query("BEGIN");
+    result = await work(client);
+  } catch (error) {
+    await rollBack(client);
+    throw error;
+  }
+  await commit(client);
+  return result;
+}
+
+async function commit(client: PostgresPoolClient): Promise<void> {
+  let command: string | undefined;
+  try {
+    ({ command } = await client.query("COMMIT"));
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+  client.release();
+  // The server answers so, and without an error, when a statement had failed and `work` went on: nothing was written.
+  if (command === "ROLLBACK") {
+    throw new Error(
+      "withPostgresTransaction: the transaction was rolled back, because a statement in it had failed; let its error through",
+    );
+  }
+}
+
+async function rollBack(client: PostgresPoolClient): Promise<void> {
+  try {
+    await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
+  } catch {
+    // The server rolls back by itself when the connection ends. The error of `work` is the one to be told.
+    client.release(true);
+    return;
+  }
+  client.release();
+}
+
+function rollbackLate(): Error {
+  return new Error("ROLLBACK was not answered in time");
+}
