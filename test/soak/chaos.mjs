@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-// Twice the lease of the payers: a process that sleeps longest has lost every key that it owned.
-const longestSleepMs = 2_000;
+// Most sleeps outlast the lease of the payers: what such a process owned has another owner when it wakes up.
+const sleepMs = { least: 700, most: 2_400 };
 
 /** Kills and stops the processes in turn until `deadline`. Resolves to how often, when both run again. */
 export async function unleash(platform, random, deadline) {
@@ -13,7 +13,7 @@ export async function unleash(platform, random, deadline) {
       await platform.kill(index);
       counts.kills += 1;
     } else {
-      await platform.stop(index, 100 + random.integer(longestSleepMs - 100));
+      await platform.stop(index, sleepMs.least + random.integer(sleepMs.most - sleepMs.least));
       counts.stops += 1;
     }
   }

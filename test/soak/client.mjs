@@ -2,7 +2,8 @@
 import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
 import { payoutPath } from "./wire.mjs";
 
-const patienceMs = 8_000;
+// Longer than the lease, shorter than most sleeps: the retry finds the other process while the first owner still sleeps.
+const patienceMs = 1_500;
 // Leaves while the handler runs.
 const impatienceMs = 20;
 // Requests that can be sent again; older ones would be refused for their age, not for their nonce.

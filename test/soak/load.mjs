@@ -27,7 +27,10 @@ async function payout(client, random) {
   const key = client.newKey();
   const copies = random.chance(0.3) ? 2 + random.integer(4) : 1;
   await Promise.all(Array.from({ length: copies }, () => client.attempt(key, "payout")));
-  if (!client.accepted.has(key) && random.chance(0.7)) await client.attempt(key, "retry");
+  for (let tries = random.integer(10); tries > 0 && !client.accepted.has(key); tries -= 1) {
+    await delay(100 + random.integer(300));
+    await client.attempt(key, "retry");
+  }
 }
 
 /** Repeats what is not accepted yet, as the service does, until all is. Returns the keys for which that never came true. */

@@ -7,7 +7,7 @@ import express from "express";
 import { engines } from "./engines.mjs";
 import { payoutPath } from "./wire.mjs";
 
-const longestHandlingMs = 60;
+const longestHandlingMs = 40;
 
 const { engine, location, keyid, publicKeyPem, log } = JSON.parse(process.env.SOAK_PAYER);
 process.once("disconnect", () => process.exit(0));
@@ -40,9 +40,10 @@ const guard = payoutEndpoint({
 app.post(payoutPath, guard, async (req, res) => {
   const payout = payoutOf(req);
   note("run", req.signature.nonce, payout.idempotencyKey, req.idempotency.fence);
-  // A handler that owns its key for a while: this is where most kills and stops find it.
+  // A slow handler, before and after its payment: this is where most kills and stops find it.
   await delay(Math.random() * longestHandlingMs);
   await pay(req, payout);
+  await delay(Math.random() * longestHandlingMs);
   res.json({ status: "accepted" });
 });
 // The stack of every 503 of the soak would bury its report.

@@ -53,6 +53,8 @@ async function startProcess(config, log) {
 
 async function launch(config, log) {
   const child = fork(program, {
+    // Lost leases are what the soak is about.
+    execArgv: ["--disable-warning=CountersignWarning"],
     env: { ...process.env, NODE_ENV: "test", SOAK_PAYER: JSON.stringify({ ...config, log }) },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
