@@ -21,6 +21,9 @@ const measured = [
 /** @type {import("jest").Config} */
 export default {
   testEnvironment: "node",
+  // PostgreSQL and Redis, where they are not running already.
+  globalSetup: "<rootDir>/test/support/engine-setup.mjs",
+  globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
   // Many tests wait for a clock or a socket: a worker for each core, not one less.
   maxWorkers: "100%",
   testMatch: [
