@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { askAtTerminal } from "./ask-terminal.ts";
 import { exitCodes, wantsColours } from "./command-io.ts";
 import { runCli } from "./program.ts";
 import { codeOf } from "./thrown.ts";
@@ -9,6 +10,7 @@ async function main(): Promise<void> {
   process.exitCode = await runCli(process.argv.slice(2), {
     writeOut: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
+    ask: askAtTerminal(process.stdin, process.stderr),
     colours: wantsColours(process.stdout.isTTY, process.env),
     clock: () => Math.floor(Date.now() / 1000),
   });

@@ -1,8 +1,12 @@
+import type { Ask } from "./ask-terminal.ts";
+
 /** What a command knows of the world; tests hand in their own. */
 export interface CommandIo {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly colours: boolean;
+  /** Undefined when nobody sits at a terminal. */
+  readonly ask?: Ask | undefined;
   /** Unix seconds. */
   readonly clock: () => number;
 }

@@ -4,10 +4,14 @@ import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-
 import { deliveriesCommand } from "./commands/deliveries.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { keygenCommand } from "./commands/keygen.ts";
+import { keysCommand } from "./commands/keys.ts";
+import { migrateCommand } from "./commands/migrate.ts";
 import { payoutCommand } from "./commands/payout.ts";
+import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { webhookCommand } from "./commands/webhook.ts";
 import { KeyFileError } from "./key-files.ts";
+import { StoreFailure } from "./operator/store-failure.ts";
 import { messageOf } from "./thrown.ts";
 
 const commands = [
@@ -17,6 +21,9 @@ const commands = [
   sandboxCommand,
   endpointCommand,
   deliveriesCommand,
+  migrateCommand,
+  keysCommand,
+  pruneCommand,
 ];
 
 /** Runs the `countersign` command line and returns its exit code. Never throws. */
@@ -61,6 +68,10 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
   if (error instanceof UsageError || error instanceof KeyFileError) {
     io.writeError(`error: ${error.message}\n`);
     return exitCodes.usage;
+  }
+  if (error instanceof StoreFailure) {
+    io.writeError(`error: ${error.message}\n`);
+    return error.exitCode;
   }
   io.writeError(`countersign failed: ${error instanceof Error ? error.stack : messageOf(error)}
 `);

@@ -18,6 +18,9 @@ const flagsByOption: ReadonlyMap<string, string> = new Map([
   ["authUsername", "--username"],
   ["authPassword", "--password"],
   ["signatureSecret", "--secret"],
+  ["schema", "--schema"],
+  ["table", "--table"],
+  ["prefix", "--prefix"],
 ]);
 
 function flagOf(option = ""): string {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Ask } from "../src/ask-terminal.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
@@ -14,12 +15,16 @@ export interface Run {
 }
 
 /** Runs the command line in this process. */
-export async function run(args: readonly string[], { colours = false } = {}): Promise<Run> {
+export async function run(
+  args: readonly string[],
+  { colours = false, ask }: { colours?: boolean; ask?: Ask } = {},
+): Promise<Run> {
   let [out, err] = ["", ""];
   const code = await runCli(args, {
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,
+    ask,
     clock: () => Math.floor(Date.now() / 1000),
   });
   return { code, out, err };

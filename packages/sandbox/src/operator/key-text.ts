@@ -1,0 +1,50 @@
+import { UsageError } from "../command-io.ts";
+
+// ASCII that stays as it is on a terminal and between the single quotes of a shell, and is no flag. Everything else is escaped:
+// what looks alike, is invisible or is normalised by a clipboard must not lead to the key of another payment.
+const plain = /^(?![-" ])[!-&(-[\]-~]+(?: [!-&(-[\]-~]+)*$/;
+const maxKeyLength = 512;
+
+/**
+ * A key as people see it: as it is, or as a JSON string in ASCII, which `--key-json` takes. Different keys look different; what
+ * begins with a double quote is JSON.
+ */
+export function shownKey(key: string): string {
+  return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
+}
+
+/** One line of JSON in ASCII: no text in it steers a terminal or ends the line. */
+export function jsonLine(value: unknown): string {
+  return `${asciiJson(value)}\n`;
+}
+
+/** The key that the command line gives, as it is or as JSON. Throws a UsageError. */
+export function readKey(key: string | undefined, keyJson: string | undefined): string {
+  if (key !== undefined && keyJson !== undefined) throw new UsageError("--key-json: give the key only once");
+  const given = keyJson === undefined ? key : parseKeyJson(keyJson);
+  if (given === undefined) throw new UsageError("a key is missing: give <key>, or --key-json");
+  if (given === "" || given.length > maxKeyLength) {
+    throw new UsageError(`the key: expected 1 to ${maxKeyLength} characters`);
+  }
+  return given;
+}
+
+function parseKeyJson(text: string): string {
+  const message = "--key-json: expected a JSON string with its double quotes, as keys list prints it";
+  let key: unknown;
+  try {
+    key = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(message, { cause: error });
+  }
+  if (typeof key !== "string") throw new UsageError(message);
+  return key;
+}
+
+// In JSON, these characters stand inside strings alone.
+function asciiJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[^ -~]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

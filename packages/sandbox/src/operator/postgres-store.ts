@@ -1,0 +1,86 @@
+import {
+  createPostgresStores,
+  migratePostgres,
+  postgresMigration,
+  postgresSchemaVersion,
+} from "@countersign/store-postgres";
+import type { Client, ClientConfig } from "pg";
+import { UsageError } from "../command-io.ts";
+import { printable } from "../printable.ts";
+import { messageOf } from "../thrown.ts";
+import { usageErrorOf } from "../usage-error.ts";
+import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { loadDriver } from "./load-driver.ts";
+import type { OpenOptions, OperatorStore } from "./operator-store.ts";
+import type { ServerLocation } from "./store-location.ts";
+import type { StoreTarget } from "./store-options.ts";
+
+// Of the client: a pooler between it and the server refuses settings of a session.
+const queryTimeoutMs = 60_000;
+
+type TableNames = Pick<StoreTarget, "schema" | "table">;
+
+/** Connects, and checks that the tables are there in the version of this release. */
+export async function openPostgresStore(
+  location: ServerLocation,
+  { schema, table }: TableNames,
+  { retentionMs }: OpenOptions,
+): Promise<OperatorStore> {
+  postgresTables({ schema, table });
+  const client = await connect(location, { query_timeout: queryTimeoutMs });
+  try {
+    const options = { pool: client, schema, table, retentionMs, pruneIntervalMs: 0 };
+    const stores = createPostgresStores(options);
+    await withinTime(location.shown, openTimeoutMs, stores.ready());
+    return {
+      ...stores,
+      async close() {
+        stores.close();
+        await client.end();
+      },
+    };
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
+}
+
+/** The SQL of the tables. Throws a UsageError. */
+export function postgresTables({ schema, table }: TableNames): string {
+  try {
+    return postgresMigration({ schema, table });
+  } catch (error) {
+    throw usageErrorOf(error);
+  }
+}
+
+/** Creates the tables or brings them up to date, as long as it takes. Returns the version that they have then. */
+export async function migrateTables(location: ServerLocation, names: TableNames): Promise<number> {
+  postgresTables(names);
+  const client = await connect(location, { query_timeout: 0 });
+  try {
+    await migratePostgres(client, names);
+    return postgresSchemaVersion;
+  } finally {
+    await client.end();
+  }
+}
+
+async function connect({ url, shown, hide }: ServerLocation, config: ClientConfig): Promise<Client> {
+  const { default: pg } = await loadDriver("pg", () => import("pg"));
+  let client: Client;
+  try {
+    client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: openTimeoutMs,
+      application_name: "countersign",
+      ...config,
+    });
+  } catch (error) {
+    throw new UsageError(`--store-url: ${printable(hide(messageOf(error)))}`, { cause: error });
+  }
+  // A connection that breaks fails the query that runs or comes next; without a listener it would end the process.
+  client.on("error", () => {});
+  await withinTime(shown, openTimeoutMs, client.connect());
+  return client;
+}

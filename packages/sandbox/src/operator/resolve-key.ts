@@ -1,0 +1,99 @@
+import type { IdempotencyRecord } from "@countersign/idempotency-guard";
+import type { Ask } from "../ask-terminal.ts";
+import { exitCodes } from "../command-io.ts";
+import { shownKey } from "./key-text.ts";
+import { explainRecord, isUndecided, shortened } from "./keys-report.ts";
+import type { OperatorStore } from "./operator-store.ts";
+import { StoreFailure } from "./store-failure.ts";
+
+/** What an operator decides about a key. */
+export type Outcome = "done" | "released";
+
+/** A decision about a key. */
+export interface Resolution {
+  readonly key: string;
+  readonly outcome: Outcome;
+  readonly retentionDays: number;
+  /** The store as it is named in messages. */
+  readonly store: string;
+  /** Shows what is about to happen. */
+  readonly show: (text: string) => void;
+  /** Asks before anything is changed; undefined when that was given on the command line. */
+  readonly ask: Ask | undefined;
+}
+
+type Store = Pick<OperatorStore["idempotency"], "read" | "resolve">;
+
+/**
+ * Resolves a key that waits for an operator, and returns its record as it was. Throws a StoreFailure, and changes nothing, when
+ * there is nothing to decide, when the answer is no, or when the record changed while the operator decided.
+ */
+export async function resolveKey(store: Store, resolution: Resolution): Promise<IdempotencyRecord> {
+  const { key, outcome, show, ask } = resolution;
+  const record = await store.read(key);
+  if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
+  show(describe(resolution, record));
+  if (ask !== undefined) {
+    const answer = await ask(`Type ${outcome} to confirm: `);
+    if (answer?.trim() !== outcome)
+      throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
+    // The question may have stood for hours; what was decided holds for the attempt that was shown, and for no later one.
+    const now = await store.read(key);
+    if (now === undefined || !isUndecided(now)) throw nothingToDecide(resolution, now);
+    if (!isSameAttempt(record, now)) {
+      const changed = `${shownKey(key)} has changed since it was shown; nothing was resolved, look at it again`;
+      throw new StoreFailure(changed, exitCodes.otherwise);
+    }
+  }
+  if ((await store.resolve(key, outcome)) === "ok") return record;
+  throw nothingToDecide(resolution, await store.read(key));
+}
+
+function isSameAttempt(shown: IdempotencyRecord, now: IdempotencyRecord): boolean {
+  return shown.token === now.token && shown.fence === now.fence && shown.fingerprint === now.fingerprint;
+}
+
+function nothingToDecide({ key, store }: Resolution, record: IdempotencyRecord | undefined): StoreFailure {
+  return new StoreFailure(`${shownKey(key)}: ${whyNot(key, store, record)}`, exitCodes.otherwise);
+}
+
+function whyNot(key: string, store: string, record: IdempotencyRecord | undefined): string {
+  if (record === undefined) {
+    const hint = key.startsWith('"') ? "; a key that is printed in double quotes is given by --key-json" : "";
+    return `unknown in ${store}: never seen there, released, or forgotten after its retention${hint}`;
+  }
+  if (record.state === "done") return "already done; there is nothing to decide";
+  if (record.state === "held") return "held again by another attempt; look at it again";
+  return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
+}
+
+function describe(resolution: Resolution, record: IdempotencyRecord): string {
+  const { key, store } = resolution;
+  return [
+    `store        ${store}`,
+    `key          ${shownKey(key)}`,
+    `state        ${record.state}: ${explainRecord(record)}`,
+    `fence        ${record.fence}`,
+    `fingerprint  ${shortened(record.fingerprint)}`,
+    "",
+    ...meaning(resolution, record),
+    "",
+  ].join("\n");
+}
+
+function meaning({ outcome, retentionDays }: Resolution, { state }: IdempotencyRecord): string[] {
+  if (outcome === "done") {
+    return [
+      `done: the payment was made. For ${retentionDays} days every retry is answered 409, already processed, and pays nothing.`,
+      "This cannot be undone.",
+    ];
+  }
+  const owner =
+    state === "run"
+      ? ["The process that began it may only be slow: make sure that it is gone, or both may pay."]
+      : [];
+  return [
+    "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice.",
+    ...owner,
+  ];
+}
