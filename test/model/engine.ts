@@ -25,6 +25,8 @@ export interface Platform {
   /** The process dies and comes back; nothing where the store lives in it. */
   restart(process: ProcessIndex): void | Promise<void>;
   readonly payments?: Payments | undefined;
+  /** Whether a step failed because it met a lock for too long, as it may under concurrency. */
+  gaveUpWaiting?(error: unknown): boolean;
   close(): void | Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import type { Platform, ProcessIndex } from "./engine.ts";
-import type { Call } from "./linearizability.ts";
+import { type Call, failed } from "./linearizability.ts";
 import { performStep } from "./perform-step.ts";
 import { type Step, leaseMs } from "./reference-store.ts";
 
@@ -66,14 +66,17 @@ function payingOnce({ before, programs, ...contest }: Contest): Contest {
   };
 }
 
-/** Runs all programs at once. Returns what their clients saw. */
+/** Runs all programs at once. Returns what their clients saw; rejects with an error that the engine does not allow itself. */
 export async function record(platform: Platform, programs: readonly Program[]): Promise<Call[]> {
   const calls: Call[] = [];
   let time = 0;
   const run = async ({ by, steps }: Program): Promise<void> => {
     for (const step of steps) {
       const sentAt = ++time;
-      const answer = await performStep(platform, by, step);
+      const answer = await performStep(platform, by, step).catch((error: unknown) => {
+        if (platform.gaveUpWaiting?.(error) !== true) throw error;
+        return failed;
+      });
       calls.push({ step, answer, sentAt, answeredAt: ++time });
     }
   };

@@ -1,14 +1,55 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { IdempotencyStore } from "@countersign/idempotency-guard";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
+import { describeOnPostgres, postgresUrl } from "../support/engines.ts";
 import { memoryEngine } from "./embedded-engines.ts";
-import type { Engine, Platform } from "./engine.ts";
+import type { Clock, Engine, Platform } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
+import { postgresEngine } from "./postgres-engine.ts";
 import { ReferenceStore, fenceIn } from "./reference-store.ts";
 
 const startMs = 1_800_000_000_000;
 
 describe("memoryIdempotencyStore", () => agreesOnAnOrder(async () => memoryEngine()));
+
+describeOnPostgres("createPostgresStores", () => agreesOnAnOrder(() => postgresEngine(postgresUrl ?? "")));
+
+describe("contests", () => {
+  test("notice a claim that reads and writes in two steps", async () => {
+    const engine = memoryEngine();
+    const open = async (clock: Clock): Promise<Platform> => {
+      const platform = await engine.open(clock);
+      return { ...platform, store: (index) => inTwoSteps(platform.store(index)) };
+    };
+    const property = fc.asyncProperty(contests(engine), (contest) =>
+      expectOneOrder({ ...engine, open }, contest),
+    );
+    const { failed } = await fc.check(property, { numRuns: 500, endOnFailure: true });
+    expect(failed).toBe(true);
+  });
+});
+
+function inTwoSteps(store: IdempotencyStore): IdempotencyStore {
+  return {
+    claim: async (key, claim) => {
+      const found = await store.read(key);
+      await nextTurn();
+      const taken = await store.read(key);
+      if (found === undefined && taken?.state === "run") await store.release(key, taken.token);
+      return store.claim(key, claim);
+    },
+    read: (key) => store.read(key),
+    heartbeat: (key, token, ms) => store.heartbeat(key, token, ms),
+    complete: (key, token) => store.complete(key, token),
+    release: (key, token) => store.release(key, token),
+    hold: (key, token, reason) => store.hold(key, token, reason),
+    resolve: (key, outcome) => store.resolve(key, outcome),
+    prune: () => store.prune(),
+    close: () => store.close(),
+  };
+}
 
 function agreesOnAnOrder(start: () => Promise<Engine>): void {
   let engine: Engine;
@@ -19,7 +60,7 @@ function agreesOnAnOrder(start: () => Promise<Engine>): void {
 
   test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
     const property = fc.asyncProperty(contests(engine), (contest) => expectOneOrder(engine, contest));
-    await fc.assert(property, { numRuns: 2 * engine.numRuns });
+    await fc.assert(property, { numRuns: 3 * engine.numRuns });
   }, 30_000);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { type Call, isLinearizable } from "./linearizability.ts";
+import { type Call, failed, isLinearizable } from "./linearizability.ts";
 import { ReferenceStore, type Step, leaseMs } from "./reference-store.ts";
 
 const key = "k";
@@ -41,6 +41,22 @@ describe("isLinearizable", () => {
         at(0, 1, claim("a"), acquired(1)),
         at(2, 5, step("release", "a"), "ok"),
         at(3, 4, claim("b"), acquired(7)),
+      ],
+    ],
+    [
+      "a failed step that took effect",
+      [
+        at(0, 1, claim("a"), acquired(1)),
+        at(2, 3, step("complete", "a"), failed),
+        at(4, 5, claim("b"), done("a")),
+      ],
+    ],
+    [
+      "a failed step that did not",
+      [
+        at(0, 1, claim("a"), acquired(1)),
+        at(2, 3, step("complete", "a"), failed),
+        at(4, 5, claim("b"), inFlight("a")),
       ],
     ],
   ])("accepts %s", (_name, calls) => {

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { type ReferenceStore, type Step, fenceIn } from "./reference-store.ts";
 
+/** The answer of a step that failed: it took effect, or it did not. */
+export const failed: unique symbol = Symbol("failed");
+
 /** A step as its sender saw it: when it was sent, when its answer came, on a counter that all senders share. */
 export interface Call {
   readonly step: Step;
@@ -18,11 +21,10 @@ export function isLinearizable(calls: readonly Call[], before: ReferenceStore): 
   const firstAnswer = Math.min(...calls.map(({ answeredAt }) => answeredAt));
   return calls.some((call) => {
     if (call.sentAt > firstAnswer) return false;
+    const others = calls.filter((other) => other !== call);
     const after = before.clone();
-    if (!isDeepStrictEqual(after.apply(call.step, fenceIn(call.answer)), call.answer)) return false;
-    return isLinearizable(
-      calls.filter((other) => other !== call),
-      after,
-    );
+    const answer = after.apply(call.step, fenceIn(call.answer));
+    if (call.answer === failed) return isLinearizable(others, after) || isLinearizable(others, before);
+    return isDeepStrictEqual(answer, call.answer) && isLinearizable(others, after);
   });
 }
