@@ -39,8 +39,10 @@ describe("startPruning()", () => {
       expect(counted).toHaveBeenCalledTimes(0);
       await jest.advanceTimersByTimeAsync(latestMs - earliestMs + 1);
       expect(counted).toHaveBeenCalledTimes(1);
-      await jest.advanceTimersByTimeAsync(latestMs);
-      expect(counted).toHaveBeenCalledTimes(2);
+      // Between eight intervals of the longest kind and those of the shortest.
+      await jest.advanceTimersByTimeAsync(7 * latestMs);
+      expect(counted.mock.calls.length).toBeGreaterThanOrEqual(8);
+      expect(counted.mock.calls.length).toBeLessThanOrEqual(Math.floor((8 * latestMs) / earliestMs));
       end();
     });
 
@@ -92,7 +94,7 @@ describe("startPruning()", () => {
       },
     ]);
     await jest.advanceTimersByTimeAsync(latestMs);
-    expect(counted).toHaveBeenCalledTimes(2);
+    expect(counted.mock.calls.length).toBeGreaterThanOrEqual(2);
     end();
   });
 
