@@ -1,10 +1,11 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
+import { postgresUrl } from "../support/engines.ts";
 
 const program = fileURLToPath(new URL("soak.mjs", import.meta.url));
 const seconds = Number(process.env["SOAK_SECONDS"] ?? "20");
-const engines = ["sqlite"];
+const engines = ["sqlite", ...(postgresUrl === undefined ? [] : ["postgres"])];
 
 afterEach(killAll);
 
@@ -13,7 +14,8 @@ describe("soak.mjs", () => {
     "ends with one payout for each key on every engine, under kills and stops",
     async () => {
       const args = [program, "--seconds", String(seconds), "--engines", engines.join(",")];
-      const soak = capture(process.execPath, args);
+      const env = { DATABASE_URL: postgresUrl ?? "" };
+      const soak = capture(process.execPath, args, { env });
       const code = await soak.ended;
       // The seed for another run of the same plan stands in the first line.
       expect({ code, report: soak.stdout(), errors: soak.stderr() }).toMatchObject({ code: 0 });
