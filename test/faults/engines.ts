@@ -1,0 +1,152 @@
+// The engines on which the fault table is shown.
+import { randomUUID } from "node:crypto";
+import { rmSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, afterEach, beforeAll, describe, jest } from "@jest/globals";
+import Database from "libsql";
+import { isolatedName, postgresUrl, redisUrl } from "../support/engines.ts";
+import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import type { EngineConfig, EngineKind } from "./payer-app.mjs";
+
+// Leases have to run out, processes to start.
+jest.setTimeout(30_000);
+
+/** A place on one engine that no other test file uses. */
+export interface Ground {
+  readonly kind: EngineKind;
+  /** For payers: all of one ground share keys, nonces and payouts, except that each memory store is its own. */
+  readonly engine: EngineConfig;
+  /** How often the key was paid. */
+  payments(key: string): Promise<number>;
+  close(): Promise<void>;
+}
+
+const names: Record<EngineKind, string> = {
+  memory: "memory",
+  sqlite: "SQLite",
+  redis: "Redis",
+  postgres: "PostgreSQL",
+};
+
+/** The rows of `define` on each of the engines; without a server its engine is skipped, as the set-up has said. */
+export function describeEngines(
+  kinds: readonly EngineKind[],
+  define: (ground: () => Ground, kind: EngineKind) => void,
+): void {
+  for (const kind of kinds) {
+    const describeHere = isMissing(kind) ? describe.skip : describe;
+    describeHere(`on ${names[kind]}`, () => {
+      let ground: Ground;
+      beforeAll(async () => {
+        ground = await openGround(kind);
+      });
+      afterAll(() => ground.close());
+      define(() => ground, kind);
+    });
+  }
+}
+
+/** A key that no other test uses. */
+export function newKey(): string {
+  return `payout-${randomUUID()}.acc-1.acc-2`;
+}
+
+/** Opens a ground, on the server of the machine unless another one is named. */
+export async function openGround(kind: EngineKind, url?: string): Promise<Ground> {
+  if (kind === "redis") return openRedis(url ?? String(redisUrl));
+  if (kind === "postgres") return openPostgres(url ?? String(postgresUrl));
+  return openFiles(kind);
+}
+
+const proxies: TcpProxy[] = [];
+
+afterEach(() => Promise.all(proxies.splice(0).map((proxy) => proxy.close())));
+
+/** The same ground through a line of its own, which is closed with the test. */
+export async function behindProxy({ engine }: Ground): Promise<{ engine: EngineConfig; proxy: TcpProxy }> {
+  if (!("url" in engine)) throw new Error(`${engine.kind} has no server`);
+  const url = new URL(engine.url);
+  const proxy = await startTcpProxy(Number(url.port || (engine.kind === "redis" ? 6379 : 5432)));
+  proxies.push(proxy);
+  url.port = String(proxy.port);
+  return { engine: { ...engine, url: url.href }, proxy };
+}
+
+function isMissing(kind: EngineKind): boolean {
+  return (kind === "redis" && redisUrl === undefined) || (kind === "postgres" && postgresUrl === undefined);
+}
+
+function openFiles(kind: "memory" | "sqlite"): Ground {
+  const { file, payments, remove } = temporaryLedger();
+  return {
+    kind,
+    engine: kind === "memory" ? { kind, payouts: file } : { kind, file },
+    payments,
+    async close() {
+      remove();
+    },
+  };
+}
+
+async function openRedis(url: string): Promise<Ground> {
+  const { createClient } = await import("redis");
+  const { file, payments, remove } = temporaryLedger();
+  const prefix = isolatedName("faults");
+  return {
+    kind: "redis",
+    engine: { kind: "redis", url, prefix, payouts: file },
+    payments,
+    async close() {
+      remove();
+      const client = createClient({ url }).on("error", () => {});
+      await client.connect();
+      for await (const keys of client.scanIterator({ MATCH: `*${prefix}*`, COUNT: 1_000 })) {
+        if (keys.length > 0) await client.unlink(keys);
+      }
+      client.destroy();
+    },
+  };
+}
+
+async function openPostgres(url: string): Promise<Ground> {
+  const { Pool } = (await import("pg")).default;
+  const { migratePostgres } = await import("@countersign/store-postgres");
+  const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
+  const schema = isolatedName("faults");
+  await pool.query(`CREATE SCHEMA ${schema}`);
+  await migratePostgres(pool, { schema });
+  await pool.query(
+    `CREATE TABLE ${schema}.payouts (key text NOT NULL, token text NOT NULL, fence bigint NOT NULL, amount int NOT NULL)`,
+  );
+  return {
+    kind: "postgres",
+    engine: { kind: "postgres", url, schema },
+    async payments(key) {
+      const { rowCount } = await pool.query(`SELECT 1 FROM ${schema}.payouts WHERE key = $1`, [key]);
+      return rowCount ?? 0;
+    },
+    async close() {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await pool.end();
+    },
+  };
+}
+
+function temporaryLedger() {
+  const folder = mkdtempSync(path.join(tmpdir(), "countersign-faults-"));
+  const file = path.join(folder, "platform.db");
+  return {
+    file,
+    async payments(key: string): Promise<number> {
+      const database = new Database(file);
+      try {
+        database.exec("PRAGMA busy_timeout = 5000");
+        return database.prepare("SELECT 1 FROM payouts WHERE key = ?").all(key).length;
+      } finally {
+        database.close();
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,59 @@
+// Rows 1 to 3: a process dies by SIGKILL, another one gets the retries.
+import { expect, test } from "@jest/globals";
+import { describeEngines, newKey } from "./engines.ts";
+import type { PayerConfig, Point } from "./payer-app.mjs";
+import { pay, spawnPayer, startPayer } from "./payers.ts";
+import { expectOnePaymentAfterLease, payUntilDecided } from "./timing.ts";
+
+/** Begins a payout in a process that is killed at the point, and returns another process. */
+async function killedAt(point: Point, config: PayerConfig, key: string) {
+  const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
+  const answer = pay(first, key);
+  answer.catch(() => {});
+  await first.reached(point);
+  const since = performance.now();
+  await first.kill();
+  await expect(answer).rejects.toMatchObject({ code: "ECONNRESET" });
+  return { second, since };
+}
+
+describeEngines(["sqlite", "redis", "postgres"], (ground, kind) => {
+  test("row 1, SIGKILL between claim and handler: 0 pay, 503 until the lease ends, then one 2xx", async () => {
+    const key = newKey();
+    const { second, since } = await killedAt("handler", { engine: ground().engine }, key);
+    expect(await ground().payments(key)).toBe(0);
+    await expectOnePaymentAfterLease(second, key, since);
+    expect(await ground().payments(key)).toBe(1);
+  });
+
+  test("row 2, SIGKILL in the handler before commit: rollback; rerun gives 1 pay", async () => {
+    const key = newKey();
+    const { second, since } = await killedAt("before commit", { engine: ground().engine }, key);
+    expect(await ground().payments(key)).toBe(0);
+    await expectOnePaymentAfterLease(second, key, since);
+    expect(await ground().payments(key)).toBe(1);
+  });
+
+  test("row 3, SIGKILL after commit, before the answer: retry gets 409; 1 pay", async () => {
+    const key = newKey();
+    const point = kind === "redis" ? "recorded" : "after commit";
+    const { second } = await killedAt(point, { engine: ground().engine }, key);
+    expect(await pay(second, key)).toMatchObject({ status: 409, code: "already-processed" });
+    expect(await ground().payments(key)).toBe(1);
+  });
+});
+
+describeEngines(["redis"], (ground) => {
+  test("row 3, SIGKILL between the payment and its record: held for an operator, never a second run", async () => {
+    const key = newKey();
+    const config = { engine: ground().engine, recovery: "hold" } as const;
+    const { second } = await killedAt("after commit", config, key);
+    let refused = await pay(second, key);
+    for (; refused.code !== "held"; refused = await pay(second, key)) expect(refused.code).toBe("in-flight");
+    expect(await ground().payments(key)).toBe(1);
+    const operator = await startPayer(config);
+    expect(await operator.store.resolve(key, "done")).toBe("ok");
+    expect(await payUntilDecided(second, key)).toMatchObject([{ status: 409 }]);
+    expect(await ground().payments(key)).toBe(1);
+  });
+});

@@ -1,0 +1,87 @@
+// Rows 7 and 8: handlers beyond their lease, processes that stand still.
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "@jest/globals";
+import { describeEngines, newKey, type Ground } from "./engines.ts";
+import type { PayerConfig, Point } from "./payer-app.mjs";
+import { pay, spawnPayer } from "./payers.ts";
+import { expectOnePaymentAfterLease, expectRefusedFor, leaseMs } from "./timing.ts";
+
+describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
+  test("row 7, slow handler beyond the lease, heartbeat alive: 1 pay; duplicates 503 or 409", async () => {
+    const key = newKey();
+    const config = { engine: ground().engine };
+    const owner = await spawnPayer(config, { armed: ["handler"] });
+    // What memory knows is known in one process only.
+    const others = kind === "memory" ? [owner] : [owner, await spawnPayer(config)];
+    const answer = pay(owner, key);
+    await owner.reached("handler");
+    await expectRefusedFor(others, key, leaseMs * 2.5);
+    expect(await ground().payments(key)).toBe(0);
+    owner.go("handler");
+    expect(await answer).toMatchObject({ status: 200 });
+    for (const payer of others) expect(await pay(payer, key)).toMatchObject({ status: 409 });
+    expect(await ground().payments(key)).toBe(1);
+  });
+});
+
+/** Stops the first process at the point for twice the lease; meanwhile the second one gets the retries. */
+async function stopForTwiceTheLease(config: PayerConfig, point: Point, key: string) {
+  const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
+  const answer = pay(first, key);
+  await first.reached(point);
+  first.signal("SIGSTOP");
+  const stoppedAt = performance.now();
+  return {
+    first,
+    second,
+    stoppedAt,
+    async resume() {
+      await sleep(2 * leaseMs - (performance.now() - stoppedAt));
+      first.go(point);
+      first.signal("SIGCONT");
+      return answer;
+    },
+  };
+}
+
+const rowEight =
+  "row 8, SIGSTOP for twice the lease, a second process takes over, the first resumes: loser rolls back; 1 pay";
+
+async function expectLoserToRollBack(ground: Ground, point: Point, loserStatus: number): Promise<void> {
+  const key = newKey();
+  const { first, second, stoppedAt, resume } = await stopForTwiceTheLease(
+    { engine: ground.engine },
+    point,
+    key,
+  );
+  await expectOnePaymentAfterLease(second, key, stoppedAt);
+  expect(await ground.payments(key)).toBe(1);
+  expect(await resume()).toMatchObject({ status: loserStatus });
+  expect(await ground.payments(key)).toBe(1);
+  for (const payer of [first, second]) expect(await pay(payer, key)).toMatchObject({ status: 409 });
+}
+
+describeEngines(["sqlite", "postgres"], (ground) => {
+  test(rowEight, () => expectLoserToRollBack(ground(), "handler", 503));
+});
+
+describeEngines(["postgres"], (ground) => {
+  test(`${rowEight}, also with its payout inserted already`, () =>
+    expectLoserToRollBack(ground(), "in the transaction", 503));
+});
+
+describeEngines(["redis"], (ground) => {
+  test(`${rowEight}, because the rail knows the fence of the second`, () =>
+    expectLoserToRollBack(ground(), "handler", 500));
+
+  test("row 8, SIGSTOP for twice the lease with recovery hold: nobody takes over, the first resumes; 1 pay", async () => {
+    const key = newKey();
+    const config = { engine: ground().engine, recovery: "hold" } as const;
+    const { first, second, resume } = await stopForTwiceTheLease(config, "handler", key);
+    let refused = await pay(second, key);
+    for (; refused.code !== "held"; refused = await pay(second, key)) expect(refused.status).toBe(503);
+    expect(await resume()).toMatchObject({ status: 200 });
+    for (const payer of [first, second]) expect(await pay(payer, key)).toMatchObject({ status: 409 });
+    expect(await ground().payments(key)).toBe(1);
+  });
+});

@@ -1,0 +1,122 @@
+// Rows 4 to 6: the store has done it, or has not, and its answer is lost.
+import { expect, test } from "@jest/globals";
+import { setTimeout as sleep } from "node:timers/promises";
+import { behindProxy, describeEngines, newKey } from "./engines.ts";
+import type { PayerConfig } from "./payer-app.mjs";
+import { pay, spawnPayer, startPayer } from "./payers.ts";
+import { StoreFaults } from "./store-faults.ts";
+import { payUntilDecided } from "./timing.ts";
+
+const times = { storeTimeoutMs: 250 };
+
+async function payerWithFaults(config: PayerConfig) {
+  const faults = new StoreFaults();
+  const payer = await startPayer({ times, ...config }, { wrapStore: faults.wrap });
+  return { faults, payer };
+}
+
+const statuses = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status);
+
+describeEngines(["memory", "sqlite", "redis", "postgres"], (ground) => {
+  test.each(["hangs after", "throws after"] as const)(
+    "row 4, claim timed out, store had executed it (%s): 503, then 2xx",
+    async (fault) => {
+      const key = newKey();
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine });
+      faults.fail("claim", fault);
+      expect(await pay(payer, key)).toMatchObject({ status: 503, retryAfter: "1" });
+      // Long before the lease would have ended: the guard has given the key back.
+      const startedAt = performance.now();
+      expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
+      expect(performance.now() - startedAt).toBeLessThan(1_000);
+      expect(await ground().payments(key)).toBe(1);
+    },
+  );
+
+  test("row 4, claim sent again after a lost reply: its own token is never seen as foreign", async () => {
+    const key = newKey();
+    const { faults, payer } = await payerWithFaults({ engine: ground().engine });
+    faults.fail("claim", "twice");
+    expect(await pay(payer, key)).toMatchObject({ status: 200 });
+    expect(await pay(payer, key)).toMatchObject({ status: 409 });
+    expect(await ground().payments(key)).toBe(1);
+  });
+
+  test.each(["hangs after", "throws after"] as const)(
+    "row 5, complete timed out, store had executed it (%s): 2xx; retry 409",
+    async (fault) => {
+      const key = newKey();
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine, record: "afterwards" });
+      faults.fail("complete", fault);
+      expect(await pay(payer, key)).toMatchObject({ status: 200 });
+      expect(await pay(payer, key)).toMatchObject({ status: 409, code: "already-processed" });
+      expect(await ground().payments(key)).toBe(1);
+    },
+  );
+
+  test.each(["hangs before", "throws before"] as const)(
+    "row 6, complete timed out, not executed (%s), without a transaction: background retry, never a second run",
+    async (fault) => {
+      const key = newKey();
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine, record: "afterwards" });
+      faults.fail("complete", fault, fault, fault);
+      expect(await pay(payer, key)).toMatchObject({ status: 503 });
+      expect(await ground().payments(key)).toBe(1);
+      const retries = statuses(await payUntilDecided(payer, key));
+      expect(retries.at(-1)).toBe(409);
+      expect(faults.calls.complete).toBe(4);
+      expect(await ground().payments(key)).toBe(1);
+    },
+  );
+});
+
+describeEngines(["sqlite", "postgres"], (ground, kind) => {
+  // A synchronous transaction cannot wait for an answer: it has none to lose, but can fail.
+  const faults =
+    kind === "sqlite" ? (["throws before"] as const) : (["hangs before", "throws before"] as const);
+
+  test.each(faults)(
+    "row 6, complete timed out, not executed (%s), in one transaction: rollback, 503, rerun 1 pay",
+    async (fault) => {
+      const key = newKey();
+      const { faults: store, payer } = await payerWithFaults({ engine: ground().engine });
+      store.fail("completeIn", fault);
+      expect(await pay(payer, key)).toMatchObject({ status: 503 });
+      expect(await ground().payments(key)).toBe(0);
+      expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
+      expect(await ground().payments(key)).toBe(1);
+    },
+  );
+});
+
+describeEngines(["postgres"], (ground) => {
+  test("row 6, complete timed out, executed (hangs after), in one transaction: rollback, 503, rerun 1 pay", async () => {
+    const key = newKey();
+    const { faults, payer } = await payerWithFaults({ engine: ground().engine });
+    faults.fail("completeIn", "hangs after");
+    expect(await pay(payer, key)).toMatchObject({ status: 503 });
+    expect(await ground().payments(key)).toBe(0);
+    expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
+    expect(await ground().payments(key)).toBe(1);
+  });
+});
+
+describeEngines(["redis", "postgres"], (ground, kind) => {
+  const lost = kind === "postgres" ? "COMMIT" : "complete";
+
+  test(`row 5, the line loses the answer to ${lost}: 2xx or 503, as it is in doubt; retry 409; 1 pay`, async () => {
+    const key = newKey();
+    const { engine, proxy } = await behindProxy(ground());
+    const point = kind === "postgres" ? "before commit" : "after commit";
+    const payer = await spawnPayer({ engine, times }, { armed: [point] });
+    const answer = pay(payer, key);
+    await payer.reached(point);
+    proxy.dropReplies(true);
+    payer.go(point);
+    await sleep(2 * times.storeTimeoutMs);
+    proxy.restore();
+    expect((await answer).status).not.toBe(409);
+    expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(409);
+    expect(await ground().payments(key)).toBe(1);
+  });
+});

@@ -1,0 +1,71 @@
+import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { NonceStore } from "@countersign/http-signature-verify";
+import type { Express } from "express";
+
+/** Where a payer keeps its keys, nonces and payouts. */
+export type EngineConfig =
+  | { readonly kind: "memory"; readonly payouts: string; readonly max?: number }
+  | {
+      readonly kind: "sqlite";
+      readonly file: string;
+      readonly maxPages?: number;
+      readonly retentionMs?: number;
+    }
+  | { readonly kind: "redis"; readonly url: string; readonly prefix: string; readonly payouts: string }
+  | {
+      readonly kind: "postgres";
+      readonly url: string;
+      readonly schema: string;
+      readonly retentionMs?: number;
+    };
+
+export type EngineKind = EngineConfig["kind"];
+
+/**
+ * `handler`: the key is claimed, nothing is begun. `in the transaction`: the payout is inserted (PostgreSQL). `before commit`:
+ * the key is recorded there too. `after commit`: the payout is made. `recorded`: the key is done in the store, the answer is
+ * not sent yet.
+ */
+export type Point = "handler" | "in the transaction" | "before commit" | "after commit" | "recorded";
+
+/** Where a payer can be stopped. */
+export interface Points {
+  /** Waits when the point is armed. */
+  reach(point: Point): Promise<void>;
+  /** For synchronous code: blocks the process for good when the point is armed. */
+  block(point: Point): void;
+}
+
+/** Everything about a payer that a process of its own can be told. */
+export interface PayerConfig {
+  readonly engine: EngineConfig;
+  readonly times?: Readonly<Partial<typeof usualTimes>> | undefined;
+  /** Default `rerun`. */
+  readonly recovery?: "hold" | "rerun" | undefined;
+  /** Default: in the transaction where the engine has some; otherwise by the guard, afterwards. */
+  readonly record?: "in the transaction" | "afterwards" | undefined;
+}
+
+export interface Payer {
+  readonly app: Express;
+  readonly engine: {
+    readonly stores: { readonly idempotency: IdempotencyStore; readonly nonces: NonceStore };
+  };
+  close(): void | Promise<void>;
+}
+
+export const usualTimes: {
+  readonly leaseMs: number;
+  readonly waitMs: number;
+  readonly pollMs: number;
+  readonly storeTimeoutMs: number;
+};
+
+export function createPayer(
+  config: PayerConfig,
+  parts: {
+    readonly points: Points;
+    readonly wrapStore?: ((store: IdempotencyStore) => IdempotencyStore) | undefined;
+    readonly now?: (() => number) | undefined;
+  },
+): Promise<Payer>;

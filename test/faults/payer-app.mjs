@@ -1,0 +1,54 @@
+// A platform cut down to one payout route, on the stores of any engine, with named points at which a test can stop it. Plain
+// JavaScript, because it runs in processes of its own too.
+import { subscribe } from "node:diagnostics_channel";
+import { guardErrors } from "@countersign/guard";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { jsonBody, rawBody } from "@countersign/raw-body";
+import express from "express";
+import { openEngine } from "./payer-engines.mjs";
+
+// Alarms are what the faults are expected to raise; without a subscriber they would be warnings of the process.
+subscribe("countersign:notice", () => {});
+
+/** How long the guards wait; short, so that the tests are. */
+export const usualTimes = { leaseMs: 1_200, waitMs: 100, pollMs: 20, storeTimeoutMs: 1_000 };
+
+/** Opens the stores and builds the app. `points` stop the handler, `wrapStore` stands between the guard and its store. */
+export async function createPayer(config, { points, wrapStore = (store) => store, now } = {}) {
+  const engine = await openEngine(config.engine, now);
+  const store = wrapStore(engine.stores.idempotency);
+  const { recovery = "rerun", record = engine.hasTransactions ? "in the transaction" : "afterwards" } =
+    config;
+  const guard = idempotencyGuard({
+    ...usualTimes,
+    ...config.times,
+    store,
+    recovery,
+    retryAfterSeconds: 1,
+    key: ({ body }) => Object(body).idempotency_key,
+  });
+  const payment = { engine, record, points };
+  const app = express();
+  app.post("/payouts", rawBody(), jsonBody(), guard, (req, res) => handlePayout(payment, req, res));
+  app.post("/nonces/:nonce", (req, res) => useNonce(engine.stores.nonces, req, res));
+  app.get("/clock", (_req, res) => res.json({ nowMs: Date.now() }));
+  app.use(guardErrors());
+  return { app, engine, close: () => engine.close() };
+}
+
+async function handlePayout({ engine, record, points }, req, res) {
+  const { idempotency: attempt } = req;
+  await points.reach("handler");
+  const fault = req.get("fault");
+  if (fault === "refuse") return res.status(422).json({ error: "refused" });
+  if (fault === "fail") throw new Error("the handler fails as it was told");
+  const completeIn = record === "in the transaction" ? (tx) => attempt.completeIn(tx) : () => {};
+  await engine.pay({ attempt, amount: req.body.amount, completeIn, points });
+  await points.reach("after commit");
+  return res.json({ paid: attempt.key });
+}
+
+async function useNonce(nonces, req, res) {
+  const claim = { scope: "service-1", nonce: req.params.nonce, token: req.get("token"), retainMs: 60_000 };
+  res.json({ use: await nonces.claim(claim) });
+}

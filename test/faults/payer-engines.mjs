@@ -1,0 +1,122 @@
+// The stores of each engine, and the payouts beside them. The table of payouts has no UNIQUE constraint: a second payment has to
+// be seen, not prevented.
+import { withImmediateTransaction } from "@countersign/store-sqlite";
+import Database from "libsql";
+
+/** Opens the stores and the payouts that `config` describes. */
+export function openEngine(config, now) {
+  return openers[config.kind](config, now);
+}
+
+const openers = { memory: openMemory, sqlite: openSqlite, redis: openRedis, postgres: openPostgres };
+
+const payoutsTable =
+  "CREATE TABLE IF NOT EXISTS payouts (key TEXT NOT NULL, token TEXT NOT NULL, fence INTEGER NOT NULL, amount INTEGER NOT NULL)";
+
+async function openMemory({ payouts, max }, now) {
+  const { memoryIdempotencyStore } = await import("@countersign/idempotency-guard");
+  const { memoryNonceStore } = await import("@countersign/http-signature-verify");
+  const idempotency = memoryIdempotencyStore({ max, now });
+  const ledger = openLedger(payouts);
+  return {
+    hasTransactions: false,
+    stores: { idempotency, nonces: memoryNonceStore() },
+    pay: (payment) => ledger.pay(payment),
+    close: () => ledger.close(),
+  };
+}
+
+async function openSqlite({ file, maxPages, retentionMs }, now) {
+  const { createSqliteStores } = await import("@countersign/store-sqlite");
+  const database = new Database(file);
+  const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
+  database.exec(payoutsTable);
+  if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
+  const insert = prepareInsert(database);
+  return {
+    hasTransactions: true,
+    stores,
+    pay({ attempt, amount, completeIn, points }) {
+      withImmediateTransaction(database, (tx) => {
+        insert(attempt, amount);
+        completeIn(tx);
+        points.block("before commit");
+      });
+    },
+    close() {
+      stores.close();
+      database.close();
+    },
+  };
+}
+
+async function openRedis({ url, prefix, payouts }, now) {
+  const { createRedisStores } = await import("@countersign/store-redis");
+  const { createClient } = await import("redis");
+  const client = createClient({ url }).on("error", () => {});
+  await client.connect();
+  const stores = createRedisStores({ sendCommand: (args) => client.sendCommand([...args]), prefix, now });
+  const ledger = openLedger(payouts);
+  return {
+    hasTransactions: false,
+    stores,
+    pay: (payment) => ledger.pay(payment),
+    close() {
+      stores.close();
+      ledger.close();
+      client.destroy();
+    },
+  };
+}
+
+async function openPostgres({ url, schema, retentionMs }, now) {
+  const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
+  const { default: pg } = await import("pg");
+  const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
+  pool.on("error", () => {});
+  const stores = createPostgresStores({ pool, schema, pruneIntervalMs: 0, retentionMs, now });
+  return {
+    hasTransactions: true,
+    stores,
+    pay: ({ attempt, amount, completeIn, points }) =>
+      withPostgresTransaction(pool, async (client) => {
+        const values = [attempt.key, attempt.token, attempt.fence, amount];
+        await client.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, values);
+        await points.reach("in the transaction");
+        await completeIn(client);
+        await points.reach("before commit");
+      }),
+    async close() {
+      stores.close();
+      await pool.end();
+    },
+  };
+}
+
+/**
+ * Payouts in a SQLite file, beside a store that has no transactions. As a rail that remembers the highest fence of a key, it
+ * refuses an attempt that a newer one has overtaken.
+ */
+function openLedger(file) {
+  const database = new Database(file);
+  database.exec("PRAGMA journal_mode = WAL");
+  database.exec("PRAGMA busy_timeout = 5000");
+  database.exec(payoutsTable);
+  const insert = prepareInsert(database);
+  const highest = database.prepare("SELECT coalesce(max(fence), 0) AS fence FROM payouts WHERE key = ?");
+  return {
+    pay({ attempt, amount, points }) {
+      withImmediateTransaction(database, () => {
+        if (highest.get(attempt.key).fence > attempt.fence) throw new Error("a newer attempt has paid");
+        insert(attempt, amount);
+        points.block("before commit");
+      });
+    },
+    close: () => database.close(),
+  };
+}
+
+function prepareInsert(database) {
+  const insert = database.prepare("INSERT INTO payouts VALUES (?, ?, ?, ?)");
+  return ({ key, token, fence }, amount) => insert.run(key, token, fence, amount);
+}

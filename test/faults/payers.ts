@@ -1,0 +1,147 @@
+// Payers as the tests see them: in this process, or in a process of their own that can be killed and stopped. All end with their test.
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import { afterEach } from "@jest/globals";
+import { close, listen, send, type WireAnswer } from "../support/http-client.ts";
+import { endProcess, spawnPrivate } from "../support/private-process.mjs";
+import { Gates } from "./gates.ts";
+import { Lines } from "./lines.ts";
+import { createPayer, type PayerConfig, type Point } from "./payer-app.mjs";
+
+/** An answer to a payout. `code` where the problem details have one. */
+export interface PayoutAnswer {
+  readonly status: number;
+  readonly code: string | undefined;
+  readonly retryAfter: string | undefined;
+}
+
+/** What a test does with any payer. */
+export interface RunningPayer {
+  readonly port: number;
+  /** Stops the next request that comes to this point. */
+  arm(point: Point): void;
+  /** Resolves when a request has stopped there. */
+  reached(point: Point): Promise<void>;
+  /** Lets it go on. */
+  go(point: Point): void;
+  close(): Promise<void>;
+}
+
+export interface PayerProcess extends RunningPayer {
+  /** SIGKILL, and waits until it is gone. */
+  kill(): Promise<void>;
+  signal(signal: "SIGSTOP" | "SIGCONT" | "SIGTERM"): void;
+  /** Resolves when it has said that it is draining. */
+  draining(): Promise<void>;
+  readonly exitCode: Promise<number | null>;
+}
+
+const running: RunningPayer[] = [];
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((payer) => payer.close()));
+});
+
+/** A payer in this process. */
+export async function startPayer(
+  config: PayerConfig,
+  parts: {
+    readonly wrapStore?: ((store: IdempotencyStore) => IdempotencyStore) | undefined;
+    readonly now?: (() => number) | undefined;
+    readonly armed?: readonly Point[];
+  } = {},
+): Promise<RunningPayer & { readonly store: IdempotencyStore }> {
+  const { armed = [], ...rest } = parts;
+  const gates = new Gates(armed);
+  const payer = await createPayer(config, { points: gates, ...rest });
+  const { server, port } = await listen(payer.app);
+  const started = {
+    port,
+    store: payer.engine.stores.idempotency,
+    arm: (point: Point) => gates.arm(point),
+    reached: (point: Point) => gates.reached(point),
+    go: (point: Point) => gates.go(point),
+    async close() {
+      await close(server);
+      await payer.close();
+    },
+  };
+  running.push(started);
+  return started;
+}
+
+/** A payer in a process of its own, whose wall clock may go ahead. */
+export async function spawnPayer(
+  config: PayerConfig,
+  {
+    armed = [],
+    clockShiftMs = 0,
+  }: { readonly armed?: readonly Point[]; readonly clockShiftMs?: number } = {},
+): Promise<PayerProcess> {
+  const flags = clockShiftMs === 0 ? [] : ["--import", script("shift-clock.mjs").href];
+  const args = [
+    ...flags,
+    fileURLToPath(script("payer-process.mjs")),
+    JSON.stringify(config),
+    JSON.stringify(armed),
+  ];
+  const child = spawnPrivate(process.execPath, args, {
+    stdio: ["pipe", "pipe", "inherit"],
+    env: { ...process.env, CLOCK_SHIFT_MS: String(clockShiftMs) },
+  });
+  const lines = new Lines(child);
+  const started: PayerProcess = {
+    port: Number((await lines.next("listening ")).slice("listening ".length)),
+    arm: (point) => order(child, "arm", point),
+    async reached(point) {
+      await lines.next(`reached ${point}`);
+    },
+    go: (point) => order(child, "go", point),
+    close: () => endProcess(child, "SIGKILL"),
+    kill: () => endProcess(child, "SIGKILL"),
+    signal: (signal) => void child.kill(signal),
+    async draining() {
+      await lines.next("draining");
+    },
+    exitCode: once(child, "exit").then(([code]) => code as number | null),
+  };
+  running.push(started);
+  return started;
+}
+
+/** Sends a payout. `fault` tells the handler to `fail` or to `refuse`. */
+export async function pay(
+  { port }: { readonly port: number },
+  key: string,
+  {
+    amount = 100,
+    fault = "none",
+  }: { readonly amount?: number; readonly fault?: "none" | "fail" | "refuse" } = {},
+): Promise<PayoutAnswer> {
+  return payoutAnswer(await send(port, payoutRequest(key, amount, fault)));
+}
+
+export function payoutRequest(key: string, amount = 100, fault = "none") {
+  return {
+    method: "POST",
+    path: "/payouts",
+    headers: ["Content-Type", "application/json", "Fault", fault],
+    body: Buffer.from(JSON.stringify({ idempotency_key: key, amount })),
+  };
+}
+
+function payoutAnswer({ status, headers, body }: WireAnswer): PayoutAnswer {
+  const isProblem = headers["content-type"]?.startsWith("application/problem+json") === true;
+  const { code } = (isProblem ? JSON.parse(body) : {}) as { code?: string };
+  return { status, code, retryAfter: headers["retry-after"] };
+}
+
+function script(name: string): URL {
+  return new URL(name, import.meta.url);
+}
+
+function order(child: ChildProcess, kind: "arm" | "go", point: Point): void {
+  child.stdin?.write(`${JSON.stringify([kind, point])}\n`);
+}

@@ -1,0 +1,129 @@
+// Row 17: servers that are restarted and connections that are reset while payouts come in.
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import { startPrivatePostgres } from "../support/private-postgres.ts";
+import { startPrivateRedis } from "../support/private-redis.ts";
+import type { TcpProxy } from "../support/tcp-proxy.ts";
+import { behindProxy, newKey, openGround, type Ground } from "./engines.ts";
+import type { PayerConfig } from "./payer-app.mjs";
+import { pay, spawnPayer, type RunningPayer } from "./payers.ts";
+
+const [postgres, redis] = await Promise.all([startPrivatePostgres(), startPrivateRedis({ persist: true })]);
+
+afterAll(() => Promise.all([postgres?.close(), redis?.close()]));
+
+const finalStatuses: ReadonlySet<number> = new Set([200, 409]);
+
+/** One payer of the service: a new payout after the other, each repeated until its answer is final. */
+async function payOneAfterTheOther(payers: readonly RunningPayer[], isOver: () => boolean, paid: string[]) {
+  while (!isOver()) {
+    const key = newKey();
+    paid.push(key);
+    for (let attempt = 0; ; attempt++) {
+      const payer = payers[attempt % payers.length] ?? payers[0];
+      if (payer === undefined) throw new Error("no payer");
+      // Each attempt comes twice, as from a service whose time-out is too short.
+      const answers = await Promise.all([pay(payer, key), pay(payer, key)]);
+      const statuses = answers.map(({ status }) => status);
+      if (statuses.some((status) => finalStatuses.has(status))) break;
+      if (attempt > 300) throw new Error(`no final answer: ${JSON.stringify(answers)}`);
+      await sleep(30);
+    }
+  }
+}
+
+/** Breaks something while two processes are under load; in the end each key must have been paid once. */
+async function underLoad(ground: Ground, config: PayerConfig, breakIt: () => Promise<void>): Promise<void> {
+  const payers = await Promise.all([spawnPayer(config), spawnPayer(config)]);
+  const paid: string[] = [];
+  let isOver = false;
+  const load = Promise.all(Array.from({ length: 6 }, () => payOneAfterTheOther(payers, () => isOver, paid)));
+  const faults = (async () => {
+    await sleep(300);
+    const before = paid.length;
+    expect(before).toBeGreaterThan(6);
+    await breakIt();
+    const broken = paid.length;
+    await sleep(700);
+    // It recovers by itself: new payouts go through, in the processes that lived through it.
+    expect(paid.length).toBeGreaterThan(broken);
+  })().finally(() => {
+    isOver = true;
+  });
+  const ended = await Promise.allSettled([load, faults]);
+  for (const end of ended) if (end.status === "rejected") throw end.reason;
+  for (const key of paid) {
+    expect({ key, payments: await ground.payments(key) }).toEqual({ key, payments: 1 });
+    for (const payer of payers) expect(await pay(payer, key)).toMatchObject({ status: 409 });
+  }
+}
+
+async function resetOften(proxy: TcpProxy): Promise<void> {
+  for (let reset = 0; reset < 10; reset++) {
+    proxy.cut();
+    await sleep(60);
+  }
+}
+
+(postgres === undefined ? describe.skip : describe)("on PostgreSQL", () => {
+  const url = postgres?.url ?? "";
+  const times = { storeTimeoutMs: 800 };
+
+  test.each(["fast", "immediate"] as const)(
+    "row 17, Postgres restart (%s) under load: recovers by itself; 1 pay",
+    async (mode) => {
+      const ground = await openGround("postgres", url);
+      try {
+        await underLoad(ground, { engine: ground.engine, times }, async () => {
+          await postgres?.stop(mode);
+          await sleep(300);
+          await postgres?.start();
+        });
+      } finally {
+        await ground.close();
+      }
+    },
+  );
+
+  test("row 17, connection reset under load: recovers by itself; 1 pay", async () => {
+    const ground = await openGround("postgres", url);
+    const { engine, proxy } = await behindProxy(ground);
+    try {
+      await underLoad(ground, { engine, times }, () => resetOften(proxy));
+    } finally {
+      await ground.close();
+    }
+  });
+});
+
+// Without a transaction a second run could pay again: whoever outlives a lease is held for an operator, or finishes itself.
+(redis === undefined ? describe.skip : describe)("on Redis", () => {
+  const url = redis?.url ?? "";
+  const settings = { recovery: "hold", times: { storeTimeoutMs: 800, leaseMs: 5_000 } } as const;
+
+  test.each(["stop", "kill"] as const)(
+    "row 17, Redis restart (%s) under load: recovers by itself; 1 pay",
+    async (mode) => {
+      const ground = await openGround("redis", url);
+      try {
+        await underLoad(ground, { engine: ground.engine, ...settings }, async () => {
+          await redis?.[mode]();
+          await sleep(300);
+          await redis?.start();
+        });
+      } finally {
+        await ground.close();
+      }
+    },
+  );
+
+  test("row 17, connection reset under load: recovers by itself; 1 pay", async () => {
+    const ground = await openGround("redis", url);
+    const { engine, proxy } = await behindProxy(ground);
+    try {
+      await underLoad(ground, { engine, ...settings }, () => resetOften(proxy));
+    } finally {
+      await ground.close();
+    }
+  });
+});
