@@ -3,7 +3,10 @@ import { randomBytes } from "node:crypto";
 import { describe } from "@jest/globals";
 
 /** Undefined: this machine has no PostgreSQL. */
-export const postgresUrl: string | undefined = urlOf("DATABASE_URL", "postgres://postgres@127.0.0.1:5432/test");
+export const postgresUrl: string | undefined = urlOf(
+  "DATABASE_URL",
+  "postgres://postgres@127.0.0.1:5432/test",
+);
 
 /** Undefined: this machine has no Redis. */
 export const redisUrl: string | undefined = urlOf("REDIS_URL", "redis://127.0.0.1:6379");
