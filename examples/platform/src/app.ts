@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors, withDeadline } from "@countersign/guard";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
@@ -6,6 +6,8 @@ import type { InFlight } from "./in-flight.ts";
 import type { PartyLedger } from "./party-ledger.ts";
 import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
 import { webhookRoute } from "./webhook-route.ts";
+
+const readinessTimeoutMs = 2_000;
 
 /** What the app serves from. */
 export interface AppParts extends PayoutRouteParts {
@@ -30,7 +32,7 @@ export function createApp(parts: AppParts): Express {
   }
   app.get("/healthz", (_req, res) => void res.json({ status: "ok" }));
   app.get("/readyz", async (_req, res) => {
-    const ready = !inFlight.draining && (await isStoreReady(parts));
+    const ready = !inFlight.draining && (await isStorageReady(parts));
     res.status(ready ? 200 : 503).json({ status: ready ? "ready" : "unavailable" });
   });
   if (settings.inspect) addInspection(app, parts);
@@ -41,14 +43,17 @@ export function createApp(parts: AppParts): Express {
 }
 
 function addInspection(app: Express, { ledger, parties }: AppParts): void {
-  app.get("/inspect/payouts", (_req, res) => void res.json(ledger.inspect()));
-  app.get("/inspect/events", (_req, res) => void res.json(parties.inspectEvents()));
-  app.get("/inspect/state", (_req, res) => void res.json(parties.inspectState()));
+  app.get("/inspect/payouts", async (_req, res) => void res.json(await ledger.inspect()));
+  app.get("/inspect/events", async (_req, res) => void res.json(await parties.inspectEvents()));
+  app.get("/inspect/state", async (_req, res) => void res.json(await parties.inspectState()));
 }
 
-async function isStoreReady({ stores, logger }: AppParts): Promise<boolean> {
+async function isStorageReady({ stores, ledger, logger }: AppParts): Promise<boolean> {
+  const look = async (): Promise<void> => {
+    await Promise.all([stores.idempotency.read("readyz"), ledger.check()]);
+  };
   try {
-    await stores.idempotency.read("readyz");
+    await withDeadline(look(), readinessTimeoutMs, () => new Error(`no answer in ${readinessTimeoutMs} ms`));
     return true;
   } catch (error) {
     logger.error({ err: error }, "the store does not answer");

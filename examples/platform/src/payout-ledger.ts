@@ -1,9 +1,9 @@
-import { withImmediateTransaction } from "@countersign/store-sqlite";
+import type { Awaitable } from "@countersign/idempotency-guard";
 import { z } from "zod";
 import type { TransferOrder, TransferOutcome } from "./bank-rail.ts";
+import type { Completion } from "./completion.ts";
 import type { PayoutConfirmation } from "./confirmation.ts";
-import type { PlatformDatabase } from "./database.ts";
-import type { Outbox, Task } from "./outbox.ts";
+import type { Task } from "./outbox.ts";
 
 /** A payout instruction that passed every check. */
 export interface AcceptedPayout extends TransferOrder {
@@ -15,70 +15,46 @@ export interface AcceptedPayout extends TransferOrder {
 /** A row as shown by GET /inspect/payouts. */
 type InspectedPayout = Readonly<z.infer<typeof inspectedRow>>;
 
+/**
+ * `known`: an earlier attempt has written the payout, and its answer was lost. `known-otherwise`: the same, but the earlier
+ * instruction was another text.
+ */
+export type Acceptance = "accepted" | "known" | "known-otherwise";
+
 /** The platform's own record of payouts. Each method is one transaction. */
 export interface PayoutLedger {
   /**
-   * Writes the payout, the task to execute it and, through `completeKey`, the end of its idempotency key.
-   * When `completeKey` throws, nothing of it has happened.
+   * Writes the payout, the task to execute it and, through `completeKey`, the end of its idempotency key: then a key that the
+   * ledger knows is an error. Without `completeKey`, for a store that shares no transaction with the ledger, the UNIQUE key of
+   * the payouts alone decides, and a known key changes nothing.
    */
-  accept(payout: AcceptedPayout, completeKey: (transaction: PlatformDatabase) => unknown): void;
+  accept(payout: AcceptedPayout, completeKey: Completion | undefined): Awaitable<Acceptance>;
   /** What a claimed transfer task has to execute; undefined when the payout is already settled. */
-  order(idempotencyKey: string): TransferOrder | undefined;
+  order(idempotencyKey: string): Awaitable<TransferOrder | undefined>;
   /** Writes how the transfer ended, ends its task and adds the one that reports it. */
-  settle(task: Task, outcome: TransferOutcome): void;
+  settle(task: Task, outcome: TransferOutcome): Awaitable<void>;
   /** What a claimed confirmation task has to report. Throws when the payout is not settled. */
-  confirmation(idempotencyKey: string): PayoutConfirmation;
-  inspect(): readonly InspectedPayout[];
+  confirmation(idempotencyKey: string): Awaitable<PayoutConfirmation>;
+  inspect(): Awaitable<readonly InspectedPayout[]>;
+  /** Throws when the database does not answer. */
+  check(): Awaitable<void>;
 }
 
-/** `now` gives milliseconds since 1970. */
-export function createPayoutLedger(
-  database: PlatformDatabase,
-  outbox: Outbox,
-  now: () => number,
-): PayoutLedger {
-  const insert = database.prepare(`
-    INSERT INTO payouts (idempotency_key, business_id, iban, bic, beneficiary_name, reference, instruction, status, created_at)
-    VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted', ?)`);
-  const selectOrder = database.prepare(`
-    SELECT idempotency_key AS idempotencyKey, iban, bic, beneficiary_name AS name, reference, instruction
-    FROM payouts WHERE idempotency_key = ? AND status = 'accepted'`);
-  const update = database.prepare(`
-    UPDATE payouts SET status = ?, status_reason = ?, settled_at = ?
-    WHERE idempotency_key = ? AND status = 'accepted'`);
-  const selectSettled = database.prepare(`
-    SELECT idempotency_key AS idempotencyKey, business_id AS businessId, status, status_reason AS reason, settled_at AS settledAt
-    FROM payouts WHERE idempotency_key = ? AND status <> 'accepted'`);
-  const selectAll = database.prepare(`
-    SELECT idempotency_key, business_id, status, status_reason, created_at, settled_at
-    FROM payouts ORDER BY created_at, rowid`);
-  return {
-    accept(payout, completeKey) {
-      withImmediateTransaction(database, (transaction) => {
-        const { idempotencyKey, businessId, beneficiary, reference, instruction } = payout;
-        const { iban, bic, name } = beneficiary;
-        const createdAt = now();
-        insert.run(idempotencyKey, businessId, iban, bic, name, reference ?? null, instruction, createdAt);
-        outbox.add("transfer", idempotencyKey, createdAt);
-        // Returned, so that a promise is refused: COMMIT would not wait for it.
-        return completeKey(transaction);
-      });
-    },
-    order: (idempotencyKey) => orderRow.optional().parse(selectOrder.all(idempotencyKey)[0]),
-    settle(task, outcome) {
-      withImmediateTransaction(database, () => {
-        const settledAt = now();
-        update.run(outcome.status, outcome.reason ?? null, settledAt, task.idempotencyKey);
-        outbox.finish(task.id);
-        outbox.add("confirmation", task.idempotencyKey, settledAt);
-      });
-    },
-    confirmation: (idempotencyKey) => settledRow.parse(selectSettled.all(idempotencyKey)[0]),
-    inspect: () => selectAll.all().map((row) => inspectedRow.parse(row)),
-  };
+/** The values of a payout, in the order of its statement, without the time. */
+export function payoutValues(payout: AcceptedPayout): readonly (string | null)[] {
+  const { idempotencyKey, businessId, beneficiary, reference, instruction } = payout;
+  const { iban, bic, name } = beneficiary;
+  return [idempotencyKey, businessId, iban, bic, name, reference ?? null, instruction];
 }
 
-const orderRow = z
+/** What it means that the key of `payout` is in the ledger, by the row that is there. */
+export function knownAs(row: unknown, payout: AcceptedPayout): Acceptance {
+  return instructionRow.parse(row).instruction === payout.instruction ? "known" : "known-otherwise";
+}
+
+const instructionRow = z.object({ instruction: z.string() });
+
+export const orderRow = z
   .object({
     idempotencyKey: z.string(),
     iban: z.string(),
@@ -91,21 +67,24 @@ const orderRow = z
     return { ...rest, beneficiary: { iban, bic, name }, reference: reference ?? undefined };
   });
 
-const settledRow = z
+// PostgreSQL gives 64-bit integers as texts.
+const time = z.coerce.number();
+
+export const settledRow = z
   .object({
     idempotencyKey: z.string(),
     businessId: z.string(),
     status: z.enum(["executed", "failed"]),
     reason: z.string().nullable(),
-    settledAt: z.number(),
+    settledAt: time,
   })
   .transform(({ reason, settledAt, ...rest }): PayoutConfirmation => {
     return { ...rest, reason: reason ?? undefined, settledAt: new Date(settledAt) };
   });
 
-const isoTime = z.number().transform((time) => new Date(time).toISOString());
+const isoTime = time.transform((milliseconds) => new Date(milliseconds).toISOString());
 
-const inspectedRow = z.object({
+export const inspectedRow = z.object({
   idempotency_key: z.string(),
   business_id: z.string(),
   status: z.string(),

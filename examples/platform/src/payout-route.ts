@@ -1,24 +1,17 @@
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
-import type { NonceStore } from "@countersign/http-signature-verify";
 import { payoutEndpoint, payoutOf, type BusinessQuery } from "@countersign/payout";
 import { capturedRawBody } from "@countersign/raw-body";
-import type { SqliteTransaction } from "@countersign/store-sqlite";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { PayoutLedger } from "./payout-ledger.ts";
+import type { Completion } from "./completion.ts";
+import type { Acceptance, PayoutLedger } from "./payout-ledger.ts";
 import type { Business } from "./setting-files.ts";
 import type { Settings } from "./settings.ts";
-
-/** What the guards of the payout route remember in. */
-interface PayoutStores {
-  readonly idempotency: IdempotencyStore<SqliteTransaction>;
-  readonly nonces: NonceStore;
-}
+import type { GuardStores } from "./storage.ts";
 
 /** What the payout route works with. */
 export interface PayoutRouteParts {
   readonly settings: Settings;
-  readonly stores: PayoutStores;
+  readonly stores: GuardStores;
   readonly ledger: PayoutLedger;
   readonly logger: Logger;
   /** Called after a payout has committed. */
@@ -35,7 +28,8 @@ export function payoutGuards({ settings, stores }: PayoutRouteParts): ReturnType
     pathPrefix: settings.pathPrefix,
     referenceField: settings.referenceField,
     findBusiness: settings.businesses === undefined ? undefined : businessFinder(settings.businesses),
-    // An attempt that died has left nothing behind: the handler completes the key in its own transaction.
+    // An attempt that died has left nothing behind, where the handler completes the key in its own transaction. Where it
+    // cannot, a payout that was written is found by its UNIQUE key, and is not written a second time.
     recovery: "rerun",
     // Accepting takes milliseconds; this is how long a key is in doubt after a crash.
     leaseMs: 10_000,
@@ -48,9 +42,12 @@ function businessFinder(businesses: readonly Business[]): (query: BusinessQuery)
   return ({ businessId, iban }) => known.has(`${iban} ${businessId}`);
 }
 
-/** The handler: the payout and the end of its key in one transaction, then 200; a worker does the rest. */
-export function acceptPayout({ ledger, logger, onAccepted }: PayoutRouteParts): RequestHandler {
-  return (req: Request, res: Response) => {
+/**
+ * The handler: the payout and, where the store can, the end of its key in one transaction, then 200; a worker does the rest.
+ * Otherwise the guard ends the key after the answer, and a payout whose key was not ended comes again: it is acknowledged.
+ */
+export function acceptPayout({ stores, ledger, logger, onAccepted }: PayoutRouteParts): RequestHandler {
+  return async (req: Request, res: Response) => {
     const payout = payoutOf(req);
     const { idempotencyKey, businessId, beneficiary, reference } = payout;
     const { idempotency } = req;
@@ -58,12 +55,25 @@ export function acceptPayout({ ledger, logger, onAccepted }: PayoutRouteParts): 
     if (idempotency === undefined || instruction === undefined) {
       throw new Error("the payout route runs behind payoutEndpoint");
     }
-    ledger.accept({ idempotencyKey, businessId, beneficiary, reference, instruction }, (transaction) =>
-      idempotency.completeIn(transaction),
+    const complete: Completion = (transaction) => idempotency.completeIn(transaction);
+    const acceptance = await ledger.accept(
+      { idempotencyKey, businessId, beneficiary, reference, instruction },
+      stores.idempotency.completeIn === undefined ? undefined : complete,
     );
-    logger.info({ idempotencyKey, businessId }, "payout accepted");
-    onAccepted();
+    logAcceptance(logger, acceptance, { idempotencyKey, businessId });
+    if (acceptance === "accepted") onAccepted();
     // The interface does not show the body of a 200.
     res.json({ status: "accepted", idempotency_key: idempotencyKey });
   };
+}
+
+function logAcceptance(
+  logger: Logger,
+  acceptance: Acceptance,
+  payout: { readonly idempotencyKey: string; readonly businessId: string },
+): void {
+  if (acceptance === "accepted") logger.info(payout, "payout accepted");
+  else if (acceptance === "known") logger.warn(payout, "payout accepted by an earlier attempt");
+  // As a paid key that comes with another payload: it is not paid again, and somebody has to look at it.
+  else logger.error(payout, "payout accepted by an earlier attempt with another instruction");
 }

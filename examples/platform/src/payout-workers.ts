@@ -14,7 +14,7 @@ export interface PayoutWorkerParts {
   readonly logger: Logger;
 }
 
-const shared = { timeoutMs: 10_000, pollMs: 500, now: Date.now, random: Math.random };
+const shared = { timeoutMs: 10_000, pollMs: 500, random: Math.random };
 
 /** Starts the worker that executes transfers and the one that reports how they ended. */
 export function startWorkers({ outbox, ledger, rail, reporter, logger }: PayoutWorkerParts): Worker {
@@ -27,8 +27,8 @@ export function startWorkers({ outbox, ledger, rail, reporter, logger }: PayoutW
     backoff: { baseMs: 1_000, maxMs: 3_600_000 },
     maxAttempts: 40,
     async run(task, signal) {
-      await reporter.report(ledger.confirmation(task.idempotencyKey), signal);
-      outbox.finish(task.id);
+      await reporter.report(await ledger.confirmation(task.idempotencyKey), signal);
+      await outbox.finish(task.id);
     },
   });
   const transfers = startWorker({
@@ -40,10 +40,10 @@ export function startWorkers({ outbox, ledger, rail, reporter, logger }: PayoutW
     // An acknowledged payout is never given up: only the bank's answer ends it.
     maxAttempts: Number.POSITIVE_INFINITY,
     async run(task, signal) {
-      const order = ledger.order(task.idempotencyKey);
+      const order = await ledger.order(task.idempotencyKey);
       // Settled by an attempt that was believed dead.
-      if (order === undefined) outbox.finish(task.id);
-      else ledger.settle(task, await rail.execute(order, signal));
+      if (order === undefined) await outbox.finish(task.id);
+      else await ledger.settle(task, await rail.execute(order, signal));
       confirmations.wake();
     },
   });

@@ -5,11 +5,8 @@ import type { Logger } from "pino";
 import { createApp } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./confirmation.ts";
-import { openStore, type PlatformDatabase } from "./database.ts";
 import { createInFlight } from "./in-flight.ts";
-import { createOutbox, type Outbox } from "./outbox.ts";
-import { createPartyLedger, type PartyLedger } from "./party-ledger.ts";
-import { createPayoutLedger, type PayoutLedger } from "./payout-ledger.ts";
+import { openStorage } from "./open-storage.ts";
 import { startWorkers } from "./payout-workers.ts";
 import { reasonOf, SettingError } from "./setting-error.ts";
 import type { Settings } from "./settings.ts";
@@ -28,28 +25,25 @@ export interface Platform {
   /** `http://HOST:PORT` with the real port; `https:` with TLS_CERT. */
   readonly url: string;
   /**
-   * Stops accepting, waits for the requests and tasks that run, closes the database. Rejects when that takes longer than
+   * Stops accepting, waits for the requests and tasks that run, closes the databases. Rejects when that takes longer than
    * `timeoutMs`; connections are cut then, and what had not committed never happened.
    */
   close(timeoutMs: number): Promise<void>;
 }
 
-/** Starts everything. Throws a SettingError when the database or the address cannot be used. */
+/** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
   const { logger } = ports;
-  const { database, stores } = openStore(settings.store);
-  const { outbox, ledger, parties } = createLedgers(database);
+  const storage = await openStorage(settings.store, logger);
+  const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
   const inFlight = createInFlight();
   const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
 
-  async function closeDatabase(): Promise<void> {
+  async function closeStorage(): Promise<void> {
     await workers.stop();
-    stores.close();
-    // So that the database file alone is complete, for whoever copies it.
-    database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    database.close();
+    await storage.close();
   }
 
   let server: Server;
@@ -58,7 +52,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     const app = createApp({ settings, stores, ledger, parties, inFlight, logger, onAccepted });
     server = await listen(createAppServer(app, settings), settings);
   } catch (error) {
-    await closeDatabase();
+    await closeStorage();
     throw error;
   }
   return {
@@ -70,29 +64,12 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       const drained = inFlight.drain().then(() => server.closeIdleConnections());
       const late = (): Error => new Error(`requests or tasks still ran after ${timeoutMs} ms`);
       try {
-        await withDeadline(Promise.all([drained, closed]).then(closeDatabase), timeoutMs, late);
+        await withDeadline(Promise.all([drained, closed]).then(closeStorage), timeoutMs, late);
       } finally {
         server.closeAllConnections();
       }
     },
   };
-}
-
-interface Ledgers {
-  readonly outbox: Outbox;
-  readonly ledger: PayoutLedger;
-  readonly parties: PartyLedger;
-}
-
-function createLedgers(database: PlatformDatabase): Ledgers {
-  try {
-    const outbox = createOutbox(database);
-    const ledger = createPayoutLedger(database, outbox, Date.now);
-    return { outbox, ledger, parties: createPartyLedger(database) };
-  } catch (error) {
-    database.close();
-    throw new SettingError("STORE_URL", `a database with the tables of the platform (${reasonOf(error)})`);
-  }
 }
 
 function defaultReporter({ confirmationUrl }: Settings, logger: Logger): ConfirmationReporter {

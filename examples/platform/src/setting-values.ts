@@ -1,9 +1,6 @@
 import { compileAllowlist } from "@countersign/ip-allowlist";
 import { reasonOf, SettingError } from "./setting-error.ts";
 
-/** Where the payouts, keys and nonces are kept. */
-export type StoreLocation = { readonly kind: "sqlite"; readonly file: string } | { readonly kind: "memory" };
-
 const logLevels = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -31,18 +28,6 @@ export function parseHost(variable: string, text: string): string {
     throw new SettingError(variable, "a host name or an IP address without port or brackets", text);
   }
   return text;
-}
-
-export function parseStoreUrl(variable: string, text: string): StoreLocation {
-  if (text === "memory:") return { kind: "memory" };
-  const file = /^sqlite:(?<file>.+)$/.exec(text)?.groups?.["file"];
-  if (file !== undefined && !file.startsWith(":") && !file.includes("\0")) return { kind: "sqlite", file };
-  const scheme = /^(?:redis|rediss|postgres|postgresql):/.exec(text)?.[0];
-  if (scheme !== undefined) {
-    // Such a URL may hold a password.
-    throw new SettingError(variable, `sqlite:<path> or memory: (this build does not support ${scheme})`);
-  }
-  throw new SettingError(variable, "sqlite:<path> or memory:", text);
 }
 
 // Nothing that a router or a proxy could read in two ways: no parameters, empty or dot segments, escapes, query.

@@ -2,6 +2,7 @@ import type { VerificationKey } from "@countersign/http-message-signatures";
 import { optional, type Environment } from "./environment.ts";
 import { SettingError } from "./setting-error.ts";
 import { readBusinesses, readKeys, type Business } from "./setting-files.ts";
+import { readStore, type StoreLocation } from "./setting-store.ts";
 import { readTls, type TlsSettings } from "./setting-tls.ts";
 import {
   parseAddresses,
@@ -12,10 +13,8 @@ import {
   parsePathPrefix,
   parsePort,
   parseReferenceField,
-  parseStoreUrl,
   parseUrl,
   type LogLevel,
-  type StoreLocation,
 } from "./setting-values.ts";
 import { readWebhook, type WebhookSettings } from "./setting-webhook.ts";
 
@@ -52,7 +51,7 @@ export function readSettings(env: Environment): Settings {
   return {
     port: parsePort("PORT", env["PORT"] ?? "3000"),
     host: parseHost("HOST", env["HOST"] ?? "127.0.0.1"),
-    store: parseStoreUrl("STORE_URL", env["STORE_URL"] ?? "sqlite:./data/platform.db"),
+    store: readStore(env),
     payoutPath,
     allowedIps: parseAddresses("PAYOUT_ALLOWED_IPS", env["PAYOUT_ALLOWED_IPS"] ?? "127.0.0.1,::1"),
     trustProxy: optional("TRUST_PROXY", env, parseAddresses) ?? [],

@@ -1,6 +1,5 @@
 import { isGuardError } from "@countersign/guard";
 import type { IdempotencyStore } from "@countersign/idempotency-guard";
-import type { SqliteTransaction } from "@countersign/store-sqlite";
 import {
   createWebhookHandler,
   webhookEndpoint,
@@ -8,12 +7,13 @@ import {
   type WebhookHandler,
 } from "@countersign/webhooks";
 import type { Logger } from "pino";
+import type { Completion } from "./completion.ts";
 import type { PartyLedger } from "./party-ledger.ts";
 import type { WebhookSettings } from "./setting-webhook.ts";
 
 /** What the webhook route works with. */
 export interface WebhookRouteParts {
-  readonly store: IdempotencyStore<SqliteTransaction>;
+  readonly store: IdempotencyStore;
   readonly parties: PartyLedger;
   readonly logger: Logger;
 }
@@ -38,12 +38,15 @@ export function webhookRoute(
 
 /** Applies each event once. One of a type that nobody knows yet is acknowledged and recorded. */
 export function createPartyHandler({ store, parties, logger }: WebhookRouteParts): WebhookHandler {
+  /** The end of the event, to be written by the transaction of its effect where the store can. */
+  const completionOf = (context: EventContext): Completion | undefined =>
+    store.completeIn === undefined ? undefined : (transaction) => context.completeIn(transaction);
   const handler = createWebhookHandler({
     store,
     // Short: an event that a crash interrupts is handled when its lease has ended. The handlers below take milliseconds.
     leaseMs: 5_000,
-    fallback: (event, context) => {
-      parties.record(event, completionOf(context));
+    fallback: async (event, context) => {
+      await parties.record(event, completionOf(context));
       logger.info({ eventId: event.event_id, type: event.type }, "an event of an unknown type");
     },
     onError: ({ event_id: eventId, type, outcome, error }) => {
@@ -59,9 +62,4 @@ export function createPartyHandler({ store, parties, logger }: WebhookRouteParts
     .on("payment_request.repayment.reminder", (event, context) =>
       parties.countReminder(event, completionOf(context)),
     );
-}
-
-/** The end of the event, to be written by the transaction of its effect. */
-function completionOf(context: EventContext): (transaction: SqliteTransaction) => unknown {
-  return (transaction) => context.completeIn(transaction);
 }

@@ -8,7 +8,7 @@ import type { Outbox, Task, TaskKind } from "./outbox.ts";
 export interface Worker {
   /** Looks for work now instead of at the next poll. */
   wake(): void;
-  /** Waits for the task that is running; the others stay in the outbox. */
+  /** Waits for the task that is claimed or running; the others stay in the outbox. */
   stop(): Promise<void>;
 }
 
@@ -25,12 +25,11 @@ export interface WorkerOptions {
   readonly timeoutMs: number;
   readonly pollMs: number;
   readonly logger: Logger;
-  readonly now: () => number;
   readonly random: () => number;
 }
 
 export function startWorker(options: WorkerOptions): Worker {
-  const { kind, outbox, logger, now } = options;
+  const { kind, outbox, logger } = options;
   const leaseMs = 3 * options.timeoutMs;
   const stopping = new AbortController();
   let woken = false;
@@ -39,7 +38,8 @@ export function startWorker(options: WorkerOptions): Worker {
   async function work(): Promise<void> {
     while (!stopping.signal.aborted) {
       woken = false;
-      const task = claim();
+      // oxlint-disable-next-line no-await-in-loop -- as below
+      const task = await claim();
       // oxlint-disable-next-line no-await-in-loop -- one after the other is what a worker is for
       await (task === undefined ? pause() : runTask(options, task));
       // A backlog of tasks must not keep requests waiting.
@@ -48,9 +48,9 @@ export function startWorker(options: WorkerOptions): Worker {
     }
   }
 
-  function claim(): Task | undefined {
+  async function claim(): Promise<Task | undefined> {
     try {
-      return outbox.claim(kind, now(), leaseMs);
+      return await outbox.claim(kind, leaseMs);
     } catch (error) {
       logger.error({ err: error, kind }, "the outbox cannot be read");
       return undefined;
@@ -58,7 +58,8 @@ export function startWorker(options: WorkerOptions): Worker {
   }
 
   function pause(): Promise<void> {
-    if (woken) return Promise.resolve();
+    // Also while the outbox was being asked.
+    if (woken || stopping.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, options.pollMs);
       interruptPause = () => {
@@ -94,11 +95,11 @@ async function runTask(options: WorkerOptions, task: Task): Promise<void> {
     const reason = error instanceof Error ? error.message : "unknown error";
     try {
       if (task.attempts >= options.maxAttempts) {
-        outbox.bury(task.id, reason);
+        await outbox.bury(task.id, reason);
         logger.error({ ...described, err: error }, "task given up: an operator has to look at it");
       } else {
         const waitMs = backoffMs(options.backoff, task.attempts, options.random());
-        outbox.retry(task.id, options.now() + waitMs, reason);
+        await outbox.retry(task.id, waitMs, reason);
         logger.warn({ ...described, err: error, waitMs }, "task failed, it will be tried again");
       }
     } catch (unwritten) {

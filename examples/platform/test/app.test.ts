@@ -5,7 +5,8 @@ import { createApp, type AppParts } from "../src/app.ts";
 import { createInFlight } from "../src/in-flight.ts";
 import type { Settings } from "../src/settings.ts";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { memoryLedger, type MemoryLedger } from "./memory-ledger.ts";
+import type { SqliteStorage } from "../src/sqlite/storage.ts";
+import { memoryStorage } from "./test-storage.ts";
 import { makeTestKey, payoutBody, signPayout } from "./signer.ts";
 
 const path = "/api/v1/transaction";
@@ -28,11 +29,11 @@ const settings: Settings = {
   logLevel: "silent",
 };
 
-let opened: MemoryLedger;
+let opened: SqliteStorage;
 let lines: string[];
 
 beforeEach(() => {
-  opened = memoryLedger();
+  opened = memoryStorage();
   lines = [];
 });
 
@@ -67,7 +68,7 @@ function storesWith(changes: Partial<AppParts["stores"]["idempotency"]>): AppPar
       resolve: (...args) => idempotency.resolve(...args),
       prune: () => idempotency.prune(),
       close: () => idempotency.close(),
-      completeIn: (...args) => idempotency.completeIn(...args),
+      completeIn: (...args) => idempotency.completeIn!(...args),
       ...changes,
     },
   };
@@ -105,12 +106,14 @@ describe("the payout route", () => {
     expect(answer.status).toBe(503);
     expect(lines.join("")).toContain('"code":"idempotency-lost"');
     expect(lines.join("")).not.toContain("a request failed");
-    expect(ledger.inspect()).toEqual([]);
+    expect(await ledger.inspect()).toEqual([]);
   });
 
   test("tells the worker after the commit", async () => {
     const rows: number[] = [];
-    const onAccepted = (): void => void rows.push(opened.ledger.inspect().length);
+    const onAccepted = (): void => {
+      rows.push(opened.database.prepare("SELECT idempotency_key FROM payouts").all().length);
+    };
     expect((await send(app({ onAccepted }), payoutBody("op.from.to"))).status).toBe(200);
     expect(rows).toEqual([1]);
   });

@@ -75,8 +75,13 @@ describe("a start with a bad value", () => {
     ["no address", () => ({ PAYOUT_ALLOWED_IPS: "" }), /^PAYOUT_ALLOWED_IPS: expected .*\n$/],
     [
       "an unsupported store",
-      () => ({ STORE_URL: "redis://db" }),
+      () => ({ STORE_URL: "mysql://db" }),
       /^STORE_URL: expected sqlite:<path> or memory:.*\n$/,
+    ],
+    [
+      "Redis without a database for the payouts",
+      () => ({ STORE_URL: "redis://db", DATABASE_URL: undefined }),
+      /^DATABASE_URL: expected the postgres:\/\/ URL of a database for the payouts.*\n$/,
     ],
     [
       "a folder for a database",

@@ -6,17 +6,10 @@ import {
   type SellerStatusChanged,
 } from "@countersign/webhooks";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { memoryLedger, type MemoryLedger } from "./memory-ledger.ts";
+import { memoryStorage, testEngines, type TestStorage } from "./test-storage.ts";
 
-let opened: MemoryLedger;
-let eventCount: number;
-
-beforeEach(() => {
-  opened = memoryLedger();
-  eventCount = 0;
-});
-
-afterEach(() => opened.close());
+let opened: TestStorage;
+let eventCount = 0;
 
 function fields(time: string) {
   eventCount += 1;
@@ -48,120 +41,176 @@ function reminder(time: string): PaymentRequestReminder {
 
 const done = (): void => {};
 
-describe("the status of a party", () => {
-  test("follows its events", () => {
-    const { parties } = opened;
-    parties.changeBuyer(buyer("ACTIVE", "05"), done);
-    parties.changeBuyer(buyer("SUSPENDED", "06"), done);
-    parties.changeBuyer(buyer("REJECTED", "05", "b-2"), done);
-    parties.changeSeller(seller("INACTIVE", "05"), done);
-    expect(parties.inspectState()).toEqual({
-      buyers: { "b-1": "SUSPENDED", "b-2": "REJECTED" },
-      sellers: { "s-1": "INACTIVE" },
-      payment_requests: {},
+for (const engine of testEngines) {
+  engine.describe(`the party ledger on ${engine.name}`, () => {
+    beforeEach(async () => {
+      opened = await engine.open();
     });
-  });
 
-  test.each([
-    ["by a second", "05", "06"],
-    ["by a nanosecond", "05.123456788", "05.123456789"],
-    ["written with fewer digits", "05.09", "05.1"],
-    ["against none", "05", "05.000000001"],
-    ["with more digits than the newer one", "05.123456789", "05.2"],
-  ])("is not changed by an older event, %s", (_name, older, newer) => {
-    const { parties } = opened;
-    parties.changeBuyer(buyer("ACTIVE", newer), done);
-    parties.changeBuyer(buyer("PENDING", older), done);
-    parties.changeSeller(seller("PENDING", older), done);
-    parties.changeSeller(seller("ACTIVE", newer), done);
-    expect(parties.inspectState()).toMatchObject({
-      buyers: { "b-1": "ACTIVE" },
-      sellers: { "s-1": "ACTIVE" },
+    afterEach(() => opened.close());
+
+    describe("the status of a party", () => {
+      test("follows its events", async () => {
+        const { parties } = opened;
+        await parties.changeBuyer(buyer("ACTIVE", "05"), done);
+        await parties.changeBuyer(buyer("SUSPENDED", "06"), done);
+        await parties.changeBuyer(buyer("REJECTED", "05", "b-2"), done);
+        await parties.changeSeller(seller("INACTIVE", "05"), done);
+        expect(await parties.inspectState()).toEqual({
+          buyers: { "b-1": "SUSPENDED", "b-2": "REJECTED" },
+          sellers: { "s-1": "INACTIVE" },
+          payment_requests: {},
+        });
+      });
+
+      test.each([
+        ["by a second", "05", "06"],
+        ["by a nanosecond", "05.123456788", "05.123456789"],
+        ["written with fewer digits", "05.09", "05.1"],
+        ["against none", "05", "05.000000001"],
+        ["with more digits than the newer one", "05.123456789", "05.2"],
+      ])("is not changed by an older event, %s", async (_name, older, newer) => {
+        const { parties } = opened;
+        await parties.changeBuyer(buyer("ACTIVE", newer), done);
+        await parties.changeBuyer(buyer("PENDING", older), done);
+        await parties.changeSeller(seller("PENDING", older), done);
+        await parties.changeSeller(seller("ACTIVE", newer), done);
+        expect(await parties.inspectState()).toMatchObject({
+          buyers: { "b-1": "ACTIVE" },
+          sellers: { "s-1": "ACTIVE" },
+        });
+        expect((await parties.inspectEvents()).map(({ applied }) => applied)).toEqual([1, 1, 1, 1]);
+      });
+
+      test("follows the order of arrival where two events have one time", async () => {
+        const { parties } = opened;
+        await parties.changeBuyer(buyer("ACTIVE", "05.1"), done);
+        await parties.changeBuyer(buyer("SUSPENDED", "05.100000000"), done);
+        expect((await parties.inspectState()).buyers).toEqual({ "b-1": "SUSPENDED" });
+      });
+
+      test.each(["0000-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "9999-12-31T23:59:59.999999999Z"])(
+        "may be of %s, which 64 bits of nanoseconds cannot all tell",
+        async (raw) => {
+          const { parties } = opened;
+          await parties.changeBuyer({ ...buyer("ACTIVE", "05"), timestamp: parseTimestamp(raw) }, done);
+          expect((await parties.inspectState()).buyers).toEqual({ "b-1": "ACTIVE" });
+        },
+      );
+
+      test("may be one that nobody knows yet, of a party with any id", async () => {
+        const { parties } = opened;
+        await parties.changeBuyer(buyer("ON_HOLD", "05", "__proto__"), done);
+        expect(JSON.stringify((await parties.inspectState()).buyers)).toBe('{"__proto__":"ON_HOLD"}');
+      });
     });
-    expect(parties.inspectEvents().map(({ applied }) => applied)).toEqual([1, 1, 1, 1]);
-  });
 
-  test("follows the order of arrival where two events have one time", () => {
-    const { parties } = opened;
-    parties.changeBuyer(buyer("ACTIVE", "05.1"), done);
-    parties.changeBuyer(buyer("SUSPENDED", "05.100000000"), done);
-    expect(parties.inspectState().buyers).toEqual({ "b-1": "SUSPENDED" });
-  });
+    describe("a payment request", () => {
+      test("counts its reminders", async () => {
+        const { parties } = opened;
+        await parties.countReminder(reminder("05"), done);
+        await parties.countReminder(reminder("06"), done);
+        expect((await parties.inspectState()).payment_requests).toEqual({
+          "r-1": { status: "PENDING_REPAYMENT", reminders: 2 },
+        });
+      });
 
-  test.each(["0000-01-01T00:00:00Z", "1969-12-31T23:59:59.9Z", "9999-12-31T23:59:59.999999999Z"])(
-    "may be of %s, which 64 bits of nanoseconds cannot all tell",
-    (raw) => {
+      test.each([
+        ["after the reminders", ["reminder", "reminder", "repaid"]],
+        ["between them", ["reminder", "repaid", "reminder"]],
+        ["before them", ["repaid", "reminder", "reminder"]],
+      ])("stays CLOSED when it is repaid %s", async (_name, order) => {
+        const { parties } = opened;
+        for (const [index, kind] of order.entries()) {
+          if (kind === "repaid") await parties.closePaymentRequest(repaid(`1${index}`), done);
+          else await parties.countReminder(reminder(`1${index}`), done);
+        }
+        expect((await parties.inspectState()).payment_requests).toEqual({
+          "r-1": { status: "CLOSED", reminders: 2 },
+        });
+      });
+
+      test("counts a reminder once, also when its completion was forgotten, and the record says so", async () => {
+        const { parties } = opened;
+        const event = reminder("05");
+        await parties.countReminder(event, done);
+        await parties.countReminder(event, done);
+        expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
+        expect(await parties.inspectEvents()).toEqual([
+          { event_id: event.event_id, type: event.type, applied: 2 },
+        ]);
+      });
+    });
+
+    describe("the transaction of an event", () => {
+      test("leaves nothing behind when the event cannot be completed", async () => {
+        const { parties } = opened;
+        const lost = (): never => {
+          throw new Error("lost");
+        };
+        await expect((async () => parties.changeBuyer(buyer("ACTIVE", "05"), lost))()).rejects.toThrow(
+          "lost",
+        );
+        await expect((async () => parties.countReminder(reminder("05"), lost))()).rejects.toThrow("lost");
+        await expect((async () => parties.closePaymentRequest(repaid("05"), lost))()).rejects.toThrow("lost");
+        expect(await parties.inspectEvents()).toEqual([]);
+        expect(await parties.inspectState()).toEqual({ buyers: {}, sellers: {}, payment_requests: {} });
+      });
+    });
+
+    describe("an event without a common transaction", () => {
+      test("changes nothing when it comes again, and is on record once", async () => {
+        const { parties } = opened;
+        const event = reminder("05");
+        await parties.countReminder(event, undefined);
+        await parties.countReminder(event, undefined);
+        expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
+        expect(await parties.inspectEvents()).toEqual([
+          { event_id: event.event_id, type: event.type, applied: 1 },
+        ]);
+      });
+
+      test("is applied by one of many attempts at once", async () => {
+        const { parties } = opened;
+        const event = reminder("05");
+        await Promise.all(Array.from({ length: 20 }, async () => parties.countReminder(event, undefined)));
+        expect((await parties.inspectState()).payment_requests["r-1"]?.reminders).toBe(1);
+        expect(await parties.inspectEvents()).toMatchObject([{ applied: 1 }]);
+      });
+    });
+
+    test("an event that is on record does not undo a later one of the same time", async () => {
       const { parties } = opened;
-      parties.changeBuyer({ ...buyer("ACTIVE", "05"), timestamp: parseTimestamp(raw) }, done);
-      expect(parties.inspectState().buyers).toEqual({ "b-1": "ACTIVE" });
-    },
-  );
+      const first = buyer("ACTIVE", "05.1");
+      await parties.changeBuyer(first, done);
+      await parties.changeBuyer(buyer("SUSPENDED", "05.1"), done);
+      await parties.changeBuyer(first, done);
+      expect((await parties.inspectState()).buyers).toEqual({ "b-1": "SUSPENDED" });
+    });
 
-  test("may be one that nobody knows yet, of a party with any id", () => {
-    const { parties } = opened;
-    parties.changeBuyer(buyer("ON_HOLD", "05", "__proto__"), done);
-    expect(JSON.stringify(parties.inspectState().buyers)).toBe('{"__proto__":"ON_HOLD"}');
-  });
-});
-
-describe("a payment request", () => {
-  test("counts its reminders", () => {
-    const { parties } = opened;
-    parties.countReminder(reminder("05"), done);
-    parties.countReminder(reminder("06"), done);
-    expect(parties.inspectState().payment_requests).toEqual({
-      "r-1": { status: "PENDING_REPAYMENT", reminders: 2 },
+    test("the events are shown in the order in which they were applied", async () => {
+      const { parties } = opened;
+      for (const id of ["z", "a", "m"]) await parties.record({ ...reminder("05"), event_id: id }, done);
+      expect((await parties.inspectEvents()).map(({ event_id }) => event_id)).toEqual(["z", "a", "m"]);
     });
   });
+}
 
-  test.each([
-    ["after the reminders", ["reminder", "reminder", "repaid"]],
-    ["between them", ["reminder", "repaid", "reminder"]],
-    ["before them", ["repaid", "reminder", "reminder"]],
-  ])("stays CLOSED when it is repaid %s", (_name, order) => {
-    const { parties } = opened;
-    for (const [index, kind] of order.entries()) {
-      if (kind === "repaid") parties.closePaymentRequest(repaid(`1${index}`), done);
-      else parties.countReminder(reminder(`1${index}`), done);
-    }
-    expect(parties.inspectState().payment_requests).toEqual({ "r-1": { status: "CLOSED", reminders: 2 } });
-  });
-
-  test("counts a reminder once, also when its completion was forgotten, and the record says so", () => {
-    const { parties } = opened;
-    const event = reminder("05");
-    parties.countReminder(event, done);
-    parties.countReminder(event, done);
-    expect(parties.inspectState().payment_requests["r-1"]?.reminders).toBe(1);
-    expect(parties.inspectEvents()).toEqual([{ event_id: event.event_id, type: event.type, applied: 2 }]);
-  });
-});
-
-describe("the transaction of an event", () => {
-  test("leaves nothing behind when the event cannot be completed", () => {
-    const { parties } = opened;
-    const lost = (): never => {
-      throw new Error("lost");
-    };
-    expect(() => parties.changeBuyer(buyer("ACTIVE", "05"), lost)).toThrow("lost");
-    expect(() => parties.countReminder(reminder("05"), lost)).toThrow("lost");
-    expect(() => parties.closePaymentRequest(repaid("05"), lost)).toThrow("lost");
-    expect(parties.inspectEvents()).toEqual([]);
-    expect(parties.inspectState()).toEqual({ buyers: {}, sellers: {}, payment_requests: {} });
-  });
-
-  test("refuses a completion that COMMIT would not wait for", () => {
-    const { parties } = opened;
+describe("the transaction of an event on SQLite", () => {
+  test("refuses a completion that COMMIT would not wait for", async () => {
+    const { parties, close } = memoryStorage();
     expect(() => parties.changeBuyer(buyer("ACTIVE", "05"), () => Promise.resolve())).toThrow(/synchronous/);
     expect(parties.inspectEvents()).toEqual([]);
+    await close();
   });
 
-  test("hands the open transaction to the completion", () => {
-    const { parties, database } = opened;
+  test("is handed to the completion while it is open", async () => {
+    const { parties, database, close } = memoryStorage();
     let seen: unknown;
-    parties.changeBuyer(buyer("ACTIVE", "05"), (transaction) => {
-      seen = transaction.inTransaction && transaction;
+    await parties.changeBuyer(buyer("ACTIVE", "05"), (transaction) => {
+      seen = database.inTransaction && transaction;
     });
     expect(seen).toBe(database);
+    await close();
   });
 });

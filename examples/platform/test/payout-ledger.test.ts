@@ -1,106 +1,162 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { memoryLedger, payout, type MemoryLedger } from "./memory-ledger.ts";
+import { memoryStorage, payout, testEngines, type TestStorage } from "./test-storage.ts";
 
-let opened: MemoryLedger;
+const complete = (): void => {};
+const lost = (): never => {
+  throw new Error("lost");
+};
 
-beforeEach(() => {
-  opened = memoryLedger();
-});
+for (const engine of testEngines) {
+  engine.describe(`the payout ledger on ${engine.name}`, () => {
+    let opened: TestStorage;
 
-afterEach(() => opened.close());
+    beforeEach(async () => {
+      opened = await engine.open();
+    });
 
-describe("accept", () => {
-  test("writes the payout and the task to execute it", () => {
-    const { ledger, outbox } = opened;
-    ledger.accept(payout("a.b.c"), () => {});
-    expect(ledger.inspect()).toEqual([
-      {
-        idempotency_key: "a.b.c",
-        business_id: "b-1",
-        status: "accepted",
-        status_reason: null,
-        created_at: "1970-01-01T00:00:01.000Z",
-        settled_at: null,
-      },
-    ]);
-    expect(outbox.claim("transfer", 1_000, 100)).toMatchObject({ idempotencyKey: "a.b.c", attempts: 1 });
-    expect(outbox.claim("confirmation", 1_000, 100)).toBeUndefined();
+    afterEach(() => opened.close());
+
+    describe("accept", () => {
+      test("writes the payout and the task to execute it", async () => {
+        const { ledger, outbox } = opened;
+        expect(await ledger.accept(payout("a.b.c"), complete)).toBe("accepted");
+        expect(await ledger.inspect()).toEqual([
+          {
+            idempotency_key: "a.b.c",
+            business_id: "b-1",
+            status: "accepted",
+            status_reason: null,
+            created_at: "1970-01-01T00:00:01.000Z",
+            settled_at: null,
+          },
+        ]);
+        expect(await outbox.claim("transfer", 100)).toMatchObject({ idempotencyKey: "a.b.c", attempts: 1 });
+        expect(await outbox.claim("confirmation", 100)).toBeUndefined();
+      });
+
+      test("writes nothing when the key cannot be completed", async () => {
+        const { ledger, outbox } = opened;
+        await expect((async () => ledger.accept(payout("a.b.c"), lost))()).rejects.toThrow("lost");
+        expect(await ledger.inspect()).toEqual([]);
+        expect(await outbox.claim("transfer", 100)).toBeUndefined();
+      });
+
+      test("refuses a second payout under the same key, and completes nothing", async () => {
+        const { ledger } = opened;
+        await ledger.accept(payout("a.b.c"), complete);
+        let completed = false;
+        const again = async (): Promise<unknown> =>
+          ledger.accept(payout("a.b.c"), () => {
+            completed = true;
+          });
+        await expect(again()).rejects.toThrow(/unique/i);
+        expect(completed).toBe(false);
+        expect(await ledger.inspect()).toHaveLength(1);
+      });
+
+      test("keeps the digits of the instruction", async () => {
+        await opened.ledger.accept(payout("a.b.c"), complete);
+        expect(await opened.ledger.order("a.b.c")).toEqual({
+          idempotencyKey: "a.b.c",
+          beneficiary: { iban: "DE89370400440532013000", bic: "COBADEFFXXX", name: "Example Trading GmbH" },
+          reference: "invoice 7",
+          instruction: '{"amount":{"value":10.10}}',
+        });
+      });
+
+      test("shows the payouts in the order of their times, and of their arrival within one", async () => {
+        const { ledger } = opened;
+        opened.now = 2_000;
+        for (const key of ["z.b.c", "a.b.c", "m.b.c"]) await ledger.accept(payout(key), complete);
+        opened.now = 1_000;
+        await ledger.accept(payout("y.b.c"), complete);
+        const shown = (await ledger.inspect()).map(({ idempotency_key }) => idempotency_key);
+        expect(shown).toEqual(["y.b.c", "z.b.c", "a.b.c", "m.b.c"]);
+      });
+    });
+
+    describe("accept without a common transaction", () => {
+      test("knows a payout that was written before, and neither writes nor executes it again", async () => {
+        const { ledger, outbox } = opened;
+        expect(await ledger.accept(payout("a.b.c"), undefined)).toBe("accepted");
+        expect(await ledger.accept(payout("a.b.c"), undefined)).toBe("known");
+        expect(await ledger.inspect()).toHaveLength(1);
+        expect(await outbox.claim("transfer", 100)).toBeDefined();
+        expect(await outbox.claim("transfer", 100)).toBeUndefined();
+      });
+
+      test("tells when the instruction was another one, and keeps the first", async () => {
+        const { ledger } = opened;
+        await ledger.accept(payout("a.b.c"), undefined);
+        const other = { ...payout("a.b.c"), instruction: '{"amount":{"value":99.99}}' };
+        expect(await ledger.accept(other, undefined)).toBe("known-otherwise");
+        expect(await ledger.order("a.b.c")).toMatchObject({ instruction: '{"amount":{"value":10.10}}' });
+      });
+
+      test("accepts one of many at once", async () => {
+        const { ledger } = opened;
+        const attempts = Array.from({ length: 20 }, async () => ledger.accept(payout("a.b.c"), undefined));
+        const acceptances = await Promise.all(attempts);
+        expect(acceptances.filter((acceptance) => acceptance === "accepted")).toHaveLength(1);
+        expect(acceptances.filter((acceptance) => acceptance === "known")).toHaveLength(19);
+        expect(await ledger.inspect()).toHaveLength(1);
+      });
+    });
+
+    describe("settle", () => {
+      test.each([
+        ["executed", { status: "executed" } as const, undefined],
+        ["failed", { status: "failed", reason: "closed" } as const, "closed"],
+      ])("writes that a transfer was %s, and the task to report it", async (status, outcome, reason) => {
+        const { ledger, outbox } = opened;
+        await ledger.accept(payout("a.b.c"), complete);
+        const task = (await outbox.claim("transfer", 100))!;
+        opened.now = 2_000;
+        await ledger.settle(task, outcome);
+        expect((await ledger.inspect())[0]).toMatchObject({ status, settled_at: "1970-01-01T00:00:02.000Z" });
+        expect(await ledger.order("a.b.c")).toBeUndefined();
+        opened.now = 99_000;
+        expect(await outbox.claim("transfer", 100)).toBeUndefined();
+        opened.now = 2_000;
+        expect(await outbox.claim("confirmation", 100)).toMatchObject({ idempotencyKey: "a.b.c" });
+        expect(await ledger.confirmation("a.b.c")).toEqual({
+          idempotencyKey: "a.b.c",
+          businessId: "b-1",
+          status,
+          reason,
+          settledAt: new Date(2_000),
+        });
+      });
+
+      test("keeps the first outcome when a late attempt ends as well", async () => {
+        const { ledger, outbox } = opened;
+        await ledger.accept(payout("a.b.c"), complete);
+        const task = (await outbox.claim("transfer", 100))!;
+        await ledger.settle(task, { status: "executed" });
+        await ledger.settle(task, { status: "failed", reason: "late" });
+        expect(await ledger.confirmation("a.b.c")).toMatchObject({ status: "executed", reason: undefined });
+        opened.now = 9_000;
+        expect(await outbox.claim("confirmation", 100)).toBeDefined();
+        expect(await outbox.claim("confirmation", 100)).toBeUndefined();
+      });
+    });
+
+    test("a payout that is not settled has no confirmation", async () => {
+      await opened.ledger.accept(payout("a.b.c"), complete);
+      await expect((async () => opened.ledger.confirmation("a.b.c"))()).rejects.toThrow();
+    });
+
+    test("check answers", async () => {
+      expect(await opened.ledger.check()).toBeUndefined();
+    });
   });
+}
 
-  test("writes nothing when the key cannot be completed", () => {
-    const { ledger, outbox } = opened;
-    const lost = (): never => {
-      throw new Error("lost");
-    };
-    expect(() => ledger.accept(payout("a.b.c"), lost)).toThrow("lost");
+describe("accept on SQLite", () => {
+  test("writes nothing when the key would be completed later", async () => {
+    const { ledger, close } = memoryStorage();
+    expect(() => ledger.accept(payout("a.b.c"), () => Promise.resolve())).toThrow(/synchronous/);
     expect(ledger.inspect()).toEqual([]);
-    expect(outbox.claim("transfer", 1_000, 100)).toBeUndefined();
+    await close();
   });
-
-  test("writes nothing when the key would be completed later", () => {
-    expect(() => opened.ledger.accept(payout("a.b.c"), () => Promise.resolve())).toThrow(/synchronous/);
-    expect(opened.ledger.inspect()).toEqual([]);
-  });
-
-  test("refuses a second payout under the same key, and completes nothing", () => {
-    const { ledger } = opened;
-    ledger.accept(payout("a.b.c"), () => {});
-    let completed = false;
-    const complete = (): void => {
-      completed = true;
-    };
-    expect(() => ledger.accept(payout("a.b.c"), complete)).toThrow(/UNIQUE/);
-    expect(completed).toBe(false);
-    expect(ledger.inspect()).toHaveLength(1);
-  });
-
-  test("keeps the digits of the instruction", () => {
-    opened.ledger.accept(payout("a.b.c"), () => {});
-    expect(opened.ledger.order("a.b.c")).toEqual({
-      idempotencyKey: "a.b.c",
-      beneficiary: { iban: "DE89370400440532013000", bic: "COBADEFFXXX", name: "Example Trading GmbH" },
-      reference: "invoice 7",
-      instruction: '{"amount":{"value":10.10}}',
-    });
-  });
-});
-
-describe("settle", () => {
-  test.each([
-    ["executed", { status: "executed" } as const, undefined],
-    ["failed", { status: "failed", reason: "closed" } as const, "closed"],
-  ])("writes that a transfer was %s, and the task to report it", (status, outcome, reason) => {
-    const { ledger, outbox } = opened;
-    ledger.accept(payout("a.b.c"), () => {});
-    const task = outbox.claim("transfer", 1_000, 100)!;
-    opened.now = 2_000;
-    ledger.settle(task, outcome);
-    expect(ledger.inspect()[0]).toMatchObject({ status, settled_at: "1970-01-01T00:00:02.000Z" });
-    expect(ledger.order("a.b.c")).toBeUndefined();
-    expect(outbox.claim("transfer", 99_000, 100)).toBeUndefined();
-    expect(outbox.claim("confirmation", 2_000, 100)).toMatchObject({ idempotencyKey: "a.b.c" });
-    expect(ledger.confirmation("a.b.c")).toEqual({
-      idempotencyKey: "a.b.c",
-      businessId: "b-1",
-      status,
-      reason,
-      settledAt: new Date(2_000),
-    });
-  });
-
-  test("keeps the first outcome when a late attempt ends as well", () => {
-    const { ledger, outbox } = opened;
-    ledger.accept(payout("a.b.c"), () => {});
-    const task = outbox.claim("transfer", 1_000, 100)!;
-    ledger.settle(task, { status: "executed" });
-    ledger.settle(task, { status: "failed", reason: "late" });
-    expect(ledger.confirmation("a.b.c")).toMatchObject({ status: "executed", reason: undefined });
-    expect(outbox.claim("confirmation", 9_000, 100)).toBeDefined();
-    expect(outbox.claim("confirmation", 9_000, 100)).toBeUndefined();
-  });
-});
-
-test("a payout that is not settled has no confirmation", () => {
-  opened.ledger.accept(payout("a.b.c"), () => {});
-  expect(() => opened.ledger.confirmation("a.b.c")).toThrow();
 });

@@ -98,13 +98,19 @@ describe("readSettings", () => {
     ["nothing", "PORT", "", /integer from 0 to 65535, got ""$/],
     ["nothing", "HOST", "", /host name or an IP address/],
     ["a URL", "HOST", "http://localhost", /host name or an IP address/],
+    ["postgres without slashes", "STORE_URL", "postgres:db", /^STORE_URL: expected a postgres:\/\/ URL/],
+    ["a # in a password", "STORE_URL", "postgres://u:1#2@db/x", /percent-encoded$/],
+    ["a slash in a password", "STORE_URL", "postgres://u:a/b@db/x", /percent-encoded$/],
     [
-      "redis",
+      "redis without a host",
       "STORE_URL",
-      "redis://user:secret@db",
-      /sqlite:<path> or memory: \(this build does not support redis:\)$/,
+      "redis:///",
+      /^STORE_URL: expected a redis:\/\/ or rediss:\/\/ URL/,
     ],
-    ["postgres", "STORE_URL", "postgres://db", /does not support postgres:/],
+    ["redis without slashes", "STORE_URL", "redis:6379", /a redis:\/\/ or rediss:\/\/ URL/],
+    ["a # in a password", "STORE_URL", "rediss://:1#2@db", /percent-encoded$/],
+    ["a schema of SQLite", "STORE_SCHEMA", "public", /no value, because STORE_URL is sqlite:$/],
+    ["a key prefix of SQLite", "KEY_PREFIX", "x", /no value, because STORE_URL is sqlite:$/],
     ["an unknown scheme", "STORE_URL", "mysql://db", /sqlite:<path> or memory:/],
     ["a path alone", "STORE_URL", "./data/platform.db", /sqlite:<path> or memory:/],
     ["no path", "STORE_URL", "sqlite:", /sqlite:<path>/],
@@ -161,6 +167,101 @@ describe("readSettings", () => {
     expect(error.message).toMatch(message);
     expect(error.variable).toBe(variable);
     expect(error.message).not.toContain("\n");
+  });
+
+  const redis = "redis://user:hunter2@db";
+  const postgres = "postgres://user:hunter2@db/platform";
+  test.each<[string, Environment, object]>([
+    [
+      "PostgreSQL for everything",
+      { STORE_URL: postgres },
+      { kind: "postgres", url: postgres, schema: "public", variable: "STORE_URL" },
+    ],
+    [
+      "its longer name, and a schema",
+      { STORE_URL: "postgresql:///db?host=/run/postgresql", STORE_SCHEMA: "pay_1" },
+      {
+        kind: "postgres",
+        url: "postgresql:///db?host=/run/postgresql",
+        schema: "pay_1",
+        variable: "STORE_URL",
+      },
+    ],
+    [
+      "Redis, with PostgreSQL for the payouts",
+      { STORE_URL: redis, DATABASE_URL: postgres },
+      {
+        kind: "redis",
+        url: redis,
+        keyPrefix: "countersign",
+        payouts: { kind: "postgres", url: postgres, schema: "public", variable: "DATABASE_URL" },
+      },
+    ],
+    [
+      "Redis over TLS, with prefix and schema",
+      { STORE_URL: "rediss://db:6380/1", DATABASE_URL: postgres, KEY_PREFIX: "pay:1", STORE_SCHEMA: "s" },
+      { url: "rediss://db:6380/1", keyPrefix: "pay:1", payouts: { schema: "s" } },
+    ],
+    [
+      "a DATABASE_URL of somebody else beside SQLite",
+      { DATABASE_URL: "mysql://db" },
+      { kind: "sqlite", file: "./data/platform.db" },
+    ],
+  ])("takes %s", (_name, env, store) => {
+    expect(readSettings({ ...good, ...env }).store).toMatchObject(store);
+  });
+
+  test.each<[string, Environment, string, RegExp]>([
+    [
+      "Redis alone",
+      { STORE_URL: redis },
+      "DATABASE_URL",
+      /the payouts, because Redis keeps only keys and nonces$/,
+    ],
+    ["an empty DATABASE_URL", { STORE_URL: redis, DATABASE_URL: "" }, "DATABASE_URL", /a postgres:\/\/ URL/],
+    [
+      "payouts in Redis",
+      { STORE_URL: redis, DATABASE_URL: "redis://user:hunter2@db" },
+      "DATABASE_URL",
+      /a postgres:\/\/ URL/,
+    ],
+    [
+      "payouts in SQLite beside Redis",
+      { STORE_URL: redis, DATABASE_URL: "sqlite:./x.db" },
+      "DATABASE_URL",
+      /a postgres:\/\/ URL/,
+    ],
+    ["a store of MySQL", { STORE_URL: "mysql://user:hunter2@db" }, "STORE_URL", /sqlite:<path> or memory:/],
+    [
+      "a key prefix of PostgreSQL",
+      { STORE_URL: postgres, KEY_PREFIX: "x" },
+      "KEY_PREFIX",
+      /no value, because STORE_URL is no redis/,
+    ],
+    [
+      "a schema with a quote",
+      { STORE_URL: postgres, STORE_SCHEMA: 'a"b' },
+      "STORE_SCHEMA",
+      /name of a schema/,
+    ],
+    [
+      "a schema of the system",
+      { STORE_URL: postgres, STORE_SCHEMA: "pg_x" },
+      "STORE_SCHEMA",
+      /begin with pg_/,
+    ],
+    ["an empty schema", { STORE_URL: postgres, STORE_SCHEMA: "" }, "STORE_SCHEMA", /name of a schema/],
+    [
+      "a key prefix with a brace",
+      { STORE_URL: redis, DATABASE_URL: postgres, KEY_PREFIX: "{x}" },
+      "KEY_PREFIX",
+      /letters, digits/,
+    ],
+  ])("refuses %s", (_name, env, variable, message) => {
+    const error = errorOf(env);
+    expect(error.variable).toBe(variable);
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toMatch(/\n|hunter2/);
   });
 
   test("has one route under one path", () => {

@@ -3,19 +3,10 @@ import { pino } from "pino";
 import { backoffMs } from "../src/backoff.ts";
 import type { Task } from "../src/outbox.ts";
 import { startWorker, type Worker, type WorkerOptions } from "../src/worker.ts";
-import { memoryLedger, payout, type MemoryLedger } from "./memory-ledger.ts";
+import { payout, testEngines, type TestStorage } from "./test-storage.ts";
 
-let opened: MemoryLedger;
+let opened: TestStorage;
 const workers: Worker[] = [];
-
-beforeEach(() => {
-  opened = memoryLedger();
-});
-
-afterEach(async () => {
-  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
-  opened.close();
-});
 
 function start(run: WorkerOptions["run"], options: Partial<WorkerOptions> = {}): Worker {
   const worker = startWorker({
@@ -27,7 +18,6 @@ function start(run: WorkerOptions["run"], options: Partial<WorkerOptions> = {}):
     timeoutMs: 1_000,
     pollMs: 5,
     logger: pino({ level: "silent" }),
-    now: () => opened.now,
     random: () => 0,
     ...options,
   });
@@ -35,163 +25,180 @@ function start(run: WorkerOptions["run"], options: Partial<WorkerOptions> = {}):
   return worker;
 }
 
-function accept(...keys: string[]): void {
-  for (const key of keys) opened.ledger.accept(payout(key), () => {});
+async function accept(...keys: string[]): Promise<void> {
+  for (const key of keys) await opened.ledger.accept(payout(key), () => {});
 }
 
-async function until(condition: () => boolean): Promise<void> {
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + 5_000;
-  while (!condition()) {
+  while (!(await condition())) {
     if (Date.now() > end) throw new Error("the condition was not met in time");
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
 
-function stateOf(key: string): unknown {
-  const row = opened.database
-    .prepare(
-      "SELECT state, attempts, due_at, last_error FROM outbox WHERE idempotency_key = ? AND task = 'transfer'",
-    )
-    .all(key)[0];
-  return row;
+interface StoredTask {
+  readonly state: string;
+  readonly attempts: number;
+  readonly dueAt: number;
+  readonly lastError: string | null;
 }
 
-describe("startWorker", () => {
-  test("runs what is due, one after the other, oldest first", async () => {
-    accept("a.b.1");
-    opened.now = 2_000;
-    accept("a.b.2");
-    const seen: string[] = [];
-    let running = 0;
-    start(async (task) => {
-      running += 1;
-      expect(running).toBe(1);
-      await Promise.resolve();
-      seen.push(task.idempotencyKey);
-      opened.outbox.finish(task.id);
-      running -= 1;
+async function stateOf(key: string): Promise<StoredTask> {
+  const [row] = (await opened.rows(
+    `SELECT state, attempts, due_at, last_error FROM {}outbox WHERE idempotency_key = '${key}' AND task = 'transfer'`,
+  )) as { state: string; attempts: number; due_at: number | string; last_error: string | null }[];
+  if (row === undefined) throw new Error("there is no such task");
+  const { due_at: dueAt, last_error: lastError, ...rest } = row;
+  return { ...rest, dueAt: Number(dueAt), lastError };
+}
+
+for (const engine of testEngines)
+  engine.describe(`startWorker on ${engine.name}`, () => {
+    beforeEach(async () => {
+      opened = await engine.open();
     });
-    await until(() => seen.length === 2);
-    expect(seen).toEqual(["a.b.1", "a.b.2"]);
-  });
 
-  test("is woken before its poll", async () => {
-    const seen: Task[] = [];
-    const worker = start(
-      async (task) => {
-        seen.push(task);
-        opened.outbox.finish(task.id);
-      },
-      { pollMs: 60_000 },
-    );
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    accept("a.b.c");
-    worker.wake();
-    await until(() => seen.length === 1);
-  });
-
-  test("tries again after a growing pause, then gives up and keeps the row", async () => {
-    accept("a.b.c");
-    const attempts: number[] = [];
-    start(async (task) => {
-      attempts.push(task.attempts);
-      throw new Error("the bank is closed");
+    afterEach(async () => {
+      await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+      await opened.close();
     });
-    await until(() => attempts.length === 1);
-    await until(() => (stateOf("a.b.c") as { due_at: number }).due_at === 1_100);
-    opened.now = 1_099;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    expect(attempts).toEqual([1]);
-    opened.now = 1_100;
-    await until(() => (stateOf("a.b.c") as { due_at: number }).due_at === 1_300);
-    opened.now = 1_300;
-    await until(() => (stateOf("a.b.c") as { state: string }).state === "dead");
-    expect(attempts).toEqual([1, 2, 3]);
-    expect(stateOf("a.b.c")).toMatchObject({ attempts: 3, last_error: "the bank is closed" });
-    opened.now = 1_000_000;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    expect(attempts).toHaveLength(3);
-  });
 
-  test("goes on after a run that never answers", async () => {
-    accept("a.b.1", "a.b.2");
-    const seen: string[] = [];
-    const aborted: boolean[] = [];
-    start(
-      async (task, signal) => {
+    test("runs what is due, one after the other, oldest first", async () => {
+      await accept("a.b.1");
+      opened.now = 2_000;
+      await accept("a.b.2");
+      const seen: string[] = [];
+      let running = 0;
+      start(async (task) => {
+        running += 1;
+        expect(running).toBe(1);
+        await Promise.resolve();
         seen.push(task.idempotencyKey);
-        if (task.idempotencyKey === "a.b.2") return opened.outbox.finish(task.id);
-        signal.addEventListener("abort", () => aborted.push(true));
-        return new Promise<void>(() => {});
-      },
-      { timeoutMs: 30 },
-    );
-    await until(() => seen.length === 2);
-    expect(seen).toEqual(["a.b.1", "a.b.2"]);
-    await until(() => aborted.length === 1);
-    expect(stateOf("a.b.1")).toMatchObject({ state: "due", attempts: 1, due_at: 1_100 });
-  });
-
-  test("takes up a task whose worker died, once its lease has passed", async () => {
-    accept("a.b.c");
-    expect(opened.outbox.claim("transfer", opened.now, 3_000)).toBeDefined();
-    const seen: Task[] = [];
-    start(async (task) => {
-      seen.push(task);
-      opened.outbox.finish(task.id);
-    });
-    opened.now = 3_999;
-    await new Promise((resolve) => setTimeout(resolve, 30));
-    expect(seen).toEqual([]);
-    opened.now = 4_000;
-    await until(() => seen.length === 1);
-    expect(seen[0]).toMatchObject({ idempotencyKey: "a.b.c", attempts: 2 });
-  });
-
-  test("stop() waits for the task that runs and starts no other", async () => {
-    accept("a.b.1", "a.b.2");
-    const seen: string[] = [];
-    let end = (): void => {};
-    const worker = start(async (task) => {
-      seen.push(task.idempotencyKey);
-      await new Promise<void>((resolve) => {
-        end = resolve;
+        await opened.outbox.finish(task.id);
+        running -= 1;
       });
-      opened.outbox.finish(task.id);
+      await until(() => seen.length === 2);
+      expect(seen).toEqual(["a.b.1", "a.b.2"]);
     });
-    await until(() => seen.length === 1);
-    const stopping = worker.stop();
-    const pause = new Promise((resolve) => setTimeout(resolve, 20, "still waiting"));
-    expect(await Promise.race([stopping, pause])).toBe("still waiting");
-    end();
-    await stopping;
-    expect(seen).toEqual(["a.b.1"]);
-    expect(stateOf("a.b.1")).toMatchObject({ state: "done" });
-    expect(stateOf("a.b.2")).toMatchObject({ state: "due", attempts: 0 });
-  });
 
-  test("survives a database that fails for a while", async () => {
-    accept("a.b.c");
-    let failures = 2;
-    const seen: Task[] = [];
-    const outbox: WorkerOptions["outbox"] = {
-      ...opened.outbox,
-      claim(...claim) {
-        failures -= 1;
-        if (failures >= 0) throw new Error("database is locked");
-        return opened.outbox.claim(...claim);
-      },
-    };
-    start(
-      async (task) => {
+    test("is woken before its poll", async () => {
+      const seen: Task[] = [];
+      const worker = start(
+        async (task) => {
+          seen.push(task);
+          await opened.outbox.finish(task.id);
+        },
+        { pollMs: 60_000 },
+      );
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await accept("a.b.c");
+      worker.wake();
+      await until(() => seen.length === 1);
+    });
+
+    test("tries again after a growing pause, then gives up and keeps the row", async () => {
+      await accept("a.b.c");
+      const attempts: number[] = [];
+      start(async (task) => {
+        attempts.push(task.attempts);
+        throw new Error("the bank is closed");
+      });
+      await until(() => attempts.length === 1);
+      await until(async () => (await stateOf("a.b.c")).dueAt === 1_100);
+      opened.now = 1_099;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect(attempts).toEqual([1]);
+      opened.now = 1_100;
+      await until(async () => (await stateOf("a.b.c")).dueAt === 1_300);
+      opened.now = 1_300;
+      await until(async () => (await stateOf("a.b.c")).state === "dead");
+      expect(attempts).toEqual([1, 2, 3]);
+      expect(await stateOf("a.b.c")).toMatchObject({ attempts: 3, lastError: "the bank is closed" });
+      opened.now = 1_000_000;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect(attempts).toHaveLength(3);
+    });
+
+    test("goes on after a run that never answers", async () => {
+      await accept("a.b.1", "a.b.2");
+      const seen: string[] = [];
+      const aborted: boolean[] = [];
+      start(
+        async (task, signal) => {
+          seen.push(task.idempotencyKey);
+          if (task.idempotencyKey === "a.b.2") return opened.outbox.finish(task.id);
+          signal.addEventListener("abort", () => aborted.push(true));
+          return new Promise<void>(() => {});
+        },
+        { timeoutMs: 30 },
+      );
+      await until(() => seen.length === 2);
+      expect(seen).toEqual(["a.b.1", "a.b.2"]);
+      await until(() => aborted.length === 1);
+      expect(await stateOf("a.b.1")).toMatchObject({ state: "due", attempts: 1, dueAt: 1_100 });
+    });
+
+    test("takes up a task whose worker died, once its lease has passed", async () => {
+      await accept("a.b.c");
+      expect(await opened.outbox.claim("transfer", 3_000)).toBeDefined();
+      const seen: Task[] = [];
+      start(async (task) => {
         seen.push(task);
-        opened.outbox.finish(task.id);
-      },
-      { outbox },
-    );
-    await until(() => seen.length === 1);
+        await opened.outbox.finish(task.id);
+      });
+      opened.now = 3_999;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect(seen).toEqual([]);
+      opened.now = 4_000;
+      await until(() => seen.length === 1);
+      expect(seen[0]).toMatchObject({ idempotencyKey: "a.b.c", attempts: 2 });
+    });
+
+    test("stop() waits for the task that runs and starts no other", async () => {
+      await accept("a.b.1", "a.b.2");
+      const seen: string[] = [];
+      let end = (): void => {};
+      const worker = start(async (task) => {
+        seen.push(task.idempotencyKey);
+        await new Promise<void>((resolve) => {
+          end = resolve;
+        });
+        await opened.outbox.finish(task.id);
+      });
+      await until(() => seen.length === 1);
+      const stopping = worker.stop();
+      const pause = new Promise((resolve) => setTimeout(resolve, 20, "still waiting"));
+      expect(await Promise.race([stopping, pause])).toBe("still waiting");
+      end();
+      await stopping;
+      expect(seen).toEqual(["a.b.1"]);
+      expect(await stateOf("a.b.1")).toMatchObject({ state: "done" });
+      expect(await stateOf("a.b.2")).toMatchObject({ state: "due", attempts: 0 });
+    });
+
+    test("survives a database that fails for a while", async () => {
+      await accept("a.b.c");
+      let failures = 2;
+      const seen: Task[] = [];
+      const outbox: WorkerOptions["outbox"] = {
+        ...opened.outbox,
+        claim(...claim) {
+          failures -= 1;
+          if (failures >= 0) throw new Error("database is locked");
+          return opened.outbox.claim(...claim);
+        },
+      };
+      start(
+        async (task) => {
+          seen.push(task);
+          await opened.outbox.finish(task.id);
+        },
+        { outbox },
+      );
+      await until(() => seen.length === 1);
+    });
   });
-});
 
 describe("backoffMs", () => {
   test.each([

@@ -1,0 +1,35 @@
+// By the codes of Node, of PostgreSQL (SQLSTATE), and the first word of an error of Redis.
+const failures: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "nobody listens there",
+  ECONNRESET: "the connection was reset",
+  ENOTFOUND: "its host has no address",
+  EAI_AGAIN: "its host has no address",
+  ETIMEDOUT: "no answer",
+  EHOSTUNREACH: "its host cannot be reached",
+  ENETUNREACH: "its host cannot be reached",
+  "28P01": "user name or password are wrong",
+  "28000": "the server refuses this user from here",
+  "3D000": "there is no such database",
+  "42501": "the user lacks a privilege",
+  "53300": "the server has no connection left",
+  "57P03": "the server is starting or stopping",
+  WRONGPASS: "user name or password are wrong",
+  NOAUTH: "a password is needed",
+  NOPERM: "the user lacks a privilege",
+};
+
+/**
+ * Why a server cannot be used, in words that hold nothing of its URL: a driver's message may quote what it took for the host
+ * out of a password.
+ */
+export function failureOf(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown error";
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  const [word = ""] = error.message.split(" ", 1);
+  const known = failures[code ?? word] ?? failures[word];
+  if (known !== undefined) return known;
+  if (/time-?d? ?out|timeout/i.test(error.message)) return "no answer";
+  if (/password/i.test(error.message)) return "a password is needed";
+  if (/certificate|SSL|TLS/i.test(error.message)) return `TLS fails${code === undefined ? "" : `: ${code}`}`;
+  return code ?? error.name;
+}

@@ -1,0 +1,34 @@
+import type { Logger } from "pino";
+import { Pool } from "pg";
+import { failureOf } from "../engine-failure.ts";
+import { SettingError } from "../setting-error.ts";
+import type { PostgresLocation } from "../setting-store.ts";
+
+/** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
+export async function connectPool({ url, variable }: PostgresLocation, logger: Logger): Promise<Pool> {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: "countersign platform",
+    // Two workers, and requests that each hold one connection while another looks after their key.
+    max: 10,
+    keepAlive: true,
+    connectionTimeoutMillis: 3_000,
+    statement_timeout: 5_000,
+    // The lock of a process that was stopped within a transaction: others wait for it.
+    idle_in_transaction_session_timeout: 10_000,
+    // For a server that is silent altogether.
+    query_timeout: 8_000,
+  });
+  const onError = (error: Error): void => logger.warn({ err: error }, "a connection to PostgreSQL was lost");
+  // Without a listener the loss of an idle connection would end the process.
+  pool.on("error", onError);
+  // The pool does not listen to a connection that is in use.
+  pool.on("connect", (client) => client.on("error", onError));
+  try {
+    await pool.query("SELECT 1");
+  } catch (error) {
+    await pool.end();
+    throw new SettingError(variable, `a PostgreSQL that lets the platform in (${failureOf(error)})`);
+  }
+  return pool;
+}

@@ -1,0 +1,97 @@
+import { describe } from "@jest/globals";
+import { Pool } from "pg";
+import { pino } from "pino";
+import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import type { AcceptedPayout } from "../src/payout-ledger.ts";
+import { openPostgresStorage } from "../src/postgres/storage.ts";
+import type { PostgresLocation } from "../src/setting-store.ts";
+import { openSqliteStorage, type SqliteStorage } from "../src/sqlite/storage.ts";
+import type { PlatformStorage } from "../src/storage.ts";
+
+/** A storage on a clock that stands still until a test moves it, with nothing in it. */
+export interface TestStorage extends PlatformStorage {
+  now: number;
+  /** The rows of a statement in which `{}` stands before the names of tables. */
+  rows(statement: string): Promise<readonly unknown[]>;
+  /** Removes all rows of the ledgers and the keys. */
+  empty(): Promise<void>;
+}
+
+export interface TestEngine {
+  readonly name: string;
+  readonly describe: typeof describe.skip;
+  open(): Promise<TestStorage>;
+}
+
+/** Every database that has ledgers. */
+export const testEngines: readonly TestEngine[] = [
+  { name: "SQLite", describe, open: async () => memoryStorage() },
+  { name: "PostgreSQL", describe: describeOnPostgres, open: postgresStorage },
+];
+
+const tables = [
+  "outbox",
+  "payouts",
+  "webhook_events",
+  "buyers",
+  "sellers",
+  "payment_requests",
+  "countersign_idempotency",
+];
+
+export function memoryStorage(): TestStorage & SqliteStorage {
+  const storage = openSqliteStorage({ kind: "memory" }, () => opened.now);
+  const { database } = storage;
+  const opened = {
+    ...storage,
+    now: 1_000,
+    rows: async (statement: string) => database.prepare(statement.replaceAll("{}", "")).all(),
+    async empty() {
+      for (const table of tables) database.exec(`DELETE FROM ${table}`);
+    },
+  };
+  return opened;
+}
+
+async function postgresStorage(): Promise<TestStorage> {
+  const location = isolatedPostgres();
+  const logger = pino({ level: "silent" });
+  const storage = await openPostgresStorage(location, logger, () => opened.now);
+  const { pool } = storage;
+  const opened = {
+    ...storage,
+    now: 1_000,
+    rows: async (statement: string) =>
+      (await pool.query(statement.replaceAll("{}", `"${location.schema}".`))).rows,
+    async empty() {
+      await pool.query(`TRUNCATE ${tables.map((table) => `"${location.schema}".${table}`).join(", ")}`);
+    },
+    async close() {
+      await storage.close();
+      await dropSchema(location.schema);
+    },
+  };
+  return opened;
+}
+
+/** A schema of its own in the database for tests. */
+export function isolatedPostgres(): PostgresLocation {
+  if (postgresUrl === undefined) throw new Error("there is no PostgreSQL for this test");
+  return { kind: "postgres", url: postgresUrl, schema: isolatedName("platform"), variable: "STORE_URL" };
+}
+
+export async function dropSchema(schema: string): Promise<void> {
+  const pool = new Pool({ connectionString: postgresUrl, max: 1 });
+  await pool.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`);
+  await pool.end();
+}
+
+export function payout(idempotencyKey: string, name = "Example Trading GmbH"): AcceptedPayout {
+  return {
+    idempotencyKey,
+    businessId: "b-1",
+    beneficiary: { iban: "DE89370400440532013000", bic: "COBADEFFXXX", name },
+    reference: "invoice 7",
+    instruction: '{"amount":{"value":10.10}}',
+  };
+}
