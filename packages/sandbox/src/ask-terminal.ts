@@ -15,10 +15,14 @@ export function askAtTerminal(
   return (question) =>
     new Promise((resolve) => {
       const lines = createInterface({ input, output });
-      // Ctrl-C and Ctrl-D close it. A promise that is settled stays as it is.
-      lines.once("close", () => resolve(undefined));
+      let answered: string | undefined;
+      // Ctrl-C and Ctrl-D close it without an answer, and leave the cursor behind the question.
+      lines.once("close", () => {
+        if (answered === undefined) output.write("\n");
+        resolve(answered);
+      });
       lines.question(question, (answer) => {
-        resolve(answer);
+        answered = answer;
         lines.close();
       });
     });

@@ -43,7 +43,8 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command("countersign")
     .description(
-      "plays the lending service towards a platform: signs and sends payout instructions and webhooks, serves its API",
+      "plays the lending service towards a platform: signs and sends payout instructions and webhooks, serves its API; " +
+        "and operates the stores of a platform: keys, prune, migrate",
     )
     .version(packageVersion())
     .addHelpText("after", "\nExample:\n  countersign keygen --keyid test && countersign payout --help\n");

@@ -44,8 +44,8 @@ function serverLocation(text: string): ServerLocation {
   const engine = engines.get(url.protocol);
   if (engine === undefined) throw new UsageError(`${flag}: expected ${expected}`);
   // A password with one of / ? # in it ends the host early, and its rest would be shown as path or port.
-  if (url.hash !== "" || /@|%40/i.test(url.pathname + url.search)) {
-    throw new UsageError(`${flag}: percent-encode the characters @ : / ? # of a user name or password`);
+  if (url.hash !== "" || /@|%40/i.test(url.pathname + url.search) || !isEncoded(url)) {
+    throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
   }
   const secrets = secretsOf(url);
   return {
@@ -67,10 +67,16 @@ function secretsOf(url: URL): string[] {
   return given.flatMap((secret) => [secret, decoded(secret)]).filter((secret) => secret !== "");
 }
 
+// Drivers differ in what they make of an escape that is none.
+function isEncoded({ username, password, search }: URL): boolean {
+  return !/%(?![0-9a-f]{2})/i.test(username + password + search);
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
+    // Bytes that are no UTF-8.
     return text;
   }
 }

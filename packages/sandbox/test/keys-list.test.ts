@@ -1,0 +1,166 @@
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import {
+  begin,
+  complete,
+  engines,
+  fingerprint,
+  hold,
+  runJson,
+  runOn,
+  type OperatorBench,
+} from "./operator-bench.ts";
+
+const hostileKeys = [
+  "a\0b",
+  "\u001B[2J",
+  "it's",
+  '"quoted"',
+  "back\\slash",
+  "-x",
+  " blank",
+  "é",
+  "\ud800",
+  "\u202E",
+];
+
+for (const engine of engines) {
+  engine.describe(`countersign keys list and held on ${engine.name}`, () => {
+    let bench: OperatorBench;
+    beforeEach(async () => {
+      bench = await engine.open();
+    });
+    afterEach(() => bench.close());
+
+    test("list prints the keys in the state, and nothing of the others", async () => {
+      await begin(bench, "running");
+      await hold(bench, "held");
+      await complete(bench, "done");
+      const lines = async (state: string) => {
+        const { code, out, err } = await runOn(bench, ["keys", "list", "--state", state]);
+        expect({ code, err }).toEqual({ code: 0, err: "" });
+        return out.split("\n").map((line) => line.split(/ {2,}/));
+      };
+      const head = ["key", "state", "fence", "fingerprint", "what is known"];
+      const fence = expect.stringMatching(/^\d+$/);
+      const short = fingerprint.slice(0, 12);
+      const lease = expect.stringMatching(/^lease ends in \d+ s$/);
+      expect(await lines("run")).toEqual([head, ["running", "run", fence, short, lease], [""]]);
+      expect(await lines("held")).toEqual([head, ["held", "held", fence, short, "the bank timed out"], [""]]);
+      expect(await lines("done")).toEqual([head, ["done", "done", fence, short, "processed"], [""]]);
+    });
+
+    test("--json prints one document a line, without the token", async () => {
+      await hold(bench, "key", "reason");
+      expect(await runJson(bench, "keys", "list", "--state", "held")).toEqual([
+        { key: "key", state: "held", fence: expect.any(Number), fingerprint, reason: "reason" },
+      ]);
+      expect(JSON.stringify(await runJson(bench, "keys", "held"))).not.toContain("token");
+    });
+
+    test("--limit and --cursor give every key over the pages", async () => {
+      const keys = Array.from({ length: 7 }, (_none, at) => `key-${at}`);
+      for (const key of keys) await hold(bench, key);
+      const listed: unknown[] = [];
+      let cursor: unknown;
+      do {
+        const more = typeof cursor === "string" ? ["--cursor", cursor] : [];
+        const lines = await runJson(bench, "keys", "list", "--state", "held", "--limit", "3", ...more);
+        const last = lines.at(-1) as { cursor?: unknown; key?: unknown };
+        cursor = last.cursor;
+        if (cursor !== undefined) lines.pop();
+        listed.push(...lines.map((line) => (line as { key: unknown }).key));
+      } while (cursor !== undefined);
+      expect(new Set(listed)).toEqual(new Set(keys));
+    });
+
+    test("tells people how to go on", async () => {
+      for (const key of ["a", "b"]) await hold(bench, key);
+      const { out } = await runOn(bench, ["keys", "list", "--state", "held", "--limit", "1"]);
+      const cursor = /^more follow: --cursor (\S+)$/m.exec(out)?.[1] ?? "none";
+      const next = await runOn(bench, ["keys", "list", "--state", "held", "--cursor", cursor]);
+      expect(next.code).toBe(0);
+      expect(next.out).toMatch(/^[ab] /m);
+    });
+
+    test("held prints held keys and abandoned runs, and no run that goes on", async () => {
+      await begin(bench, "running");
+      await begin(bench, "abandoned", { expired: true });
+      await hold(bench, "held");
+      await complete(bench, "done");
+      const { code, out } = await runOn(bench, ["keys", "held"]);
+      expect(code).toBe(0);
+      expect(out).toMatch(/^abandoned +run +\d+ +\w{12} +lease expired \d+ \w+ ago$/m);
+      expect(out).toMatch(/^held +held +/m);
+      expect(out).not.toMatch(/^(?:running|done) /m);
+    });
+
+    test("held prints everything, however many pages it takes", async () => {
+      const keys = Array.from({ length: 1100 }, (_none, at) => `key-${at}`);
+      for (let at = 0; at < keys.length; at += 100) {
+        await Promise.all(keys.slice(at, at + 100).map((key) => hold(bench, key)));
+      }
+      const listed = (await runJson(bench, "keys", "held")).map((line) => (line as { key: unknown }).key);
+      expect(listed).toHaveLength(keys.length);
+      expect(new Set(listed)).toEqual(new Set(keys));
+    });
+
+    test("says where it has found nothing", async () => {
+      const place = /in \S+ \((?:tables|prefix) \S+\)\n$/;
+      const held = await runOn(bench, ["keys", "held"]);
+      expect(held).toMatchObject({ code: 0, out: expect.stringMatching(/^no key waits for a decision/) });
+      expect(held.out).toMatch(place);
+      const done = await runOn(bench, ["keys", "list", "--state", "done"]);
+      expect(done).toMatchObject({ code: 0, out: expect.stringMatching(/^no key is in state done/) });
+      expect(done.out).toMatch(place);
+      expect(await runJson(bench, "keys", "held")).toEqual([]);
+    });
+
+    test.each(hostileKeys)("prints the key %j so that resolve takes it", async (key) => {
+      await hold(bench, key);
+      await hold(bench, "another");
+      const { out } = await runOn(bench, ["keys", "held"]);
+      expect(out).toMatch(/^[ -~\n]*$/);
+      const printed = out
+        .split("\n")
+        .map((line) => line.split(/ {2,}held/)[0] ?? "")
+        .find((cell) => cell.startsWith('"'));
+      if (printed === undefined) throw new Error("the key is not printed as JSON");
+      const resolved = await runOn(bench, [
+        "keys",
+        "resolve",
+        "--key-json",
+        printed,
+        "--as",
+        "done",
+        "--yes",
+      ]);
+      expect(resolved).toMatchObject({ code: 0, err: "" });
+      expect(await bench.idempotency.read(key)).toMatchObject({ state: "done" });
+      expect(await bench.idempotency.read("another")).toMatchObject({ state: "held" });
+    });
+
+    test("shows a reason in one line, and without what steers a terminal", async () => {
+      await hold(bench, "key", "first\nsecond\t\u001B[2Jthird");
+      const { out } = await runOn(bench, ["keys", "held"]);
+      expect(out).toMatch(/first second \\u\{1b\}\[2Jthird\n$/);
+      expect(out.split("\n")).toHaveLength(3);
+    });
+
+    test("colours in a terminal alone", async () => {
+      await hold(bench, "key");
+      expect((await runOn(bench, ["keys", "held"], { colours: true })).out).toContain("\u001B[31mkey");
+      expect((await runOn(bench, ["keys", "held"])).out).not.toContain("\u001B");
+    });
+
+    test.each([
+      ["a cursor that is none", ["--cursor", "&&&"], /--cursor: expected what the page before printed/],
+      ["a limit of 0", ["--limit", "0"], /--limit: expected an integer from 1 to 1000/],
+      ["an unknown state", ["--state", "free"], /Allowed choices are run, held, done/],
+    ])("%s ends with 2 and one line", async (_name, args, line) => {
+      const { code, out, err } = await runOn(bench, ["keys", "list", "--state", "held", ...args]);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toMatch(line);
+      expect(err).toMatch(/^error: [^\n]*\n$/);
+    });
+  });
+}

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
+import type { NonceStore } from "@countersign/http-signature-verify";
+import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import { describe } from "@jest/globals";
+import Database from "libsql";
+import { Pool } from "pg";
+import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import { run, type Run } from "./cli-bench.ts";
+
+/** The stores of a platform, and the flags that lead a command to them. */
+export interface OperatorBench {
+  readonly flags: readonly string[];
+  readonly url: string;
+  readonly idempotency: Pick<IdempotencyStore, "claim" | "hold" | "complete" | "read">;
+  readonly nonces: NonceStore;
+  /** The same stores with a clock that is so many milliseconds behind. */
+  behind(ms: number): Pick<OperatorBench, "idempotency" | "nonces">;
+  close(): Awaitable<void>;
+}
+
+export interface Engine {
+  readonly name: string;
+  readonly describe: typeof describe.skip;
+  readonly open: () => Awaitable<OperatorBench>;
+}
+
+/** A clock that is behind; undefined for the engine's own. */
+function clockBehind(ms: number): { now: () => number } | object {
+  return ms === 0 ? {} : { now: () => Date.now() - ms };
+}
+
+function openSqlite(): OperatorBench {
+  const directory = mkdtempSync(join(tmpdir(), "countersign-operator-"));
+  const file = join(directory, "platform.db");
+  const database = new Database(file);
+  const behind = (ms: number) => createSqliteStores({ database, pruneIntervalMs: 0, ...clockBehind(ms) });
+  return {
+    url: `sqlite:${file}`,
+    flags: ["--store-url", `sqlite:${file}`],
+    ...behind(0),
+    behind,
+    close() {
+      database.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+async function openPostgres(): Promise<OperatorBench> {
+  const url = postgresUrl ?? "";
+  const schema = isolatedName("operator");
+  const pool = new Pool({ connectionString: url, max: 3 });
+  await migratePostgres(pool, { schema });
+  const behind = (ms: number) =>
+    createPostgresStores({ pool, schema, pruneIntervalMs: 0, ...clockBehind(ms) });
+  return {
+    url,
+    flags: ["--store-url", url, "--schema", schema],
+    ...behind(0),
+    behind,
+    async close() {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await pool.end();
+    },
+  };
+}
+
+/** Every durable engine. */
+export const engines: readonly Engine[] = [
+  { name: "SQLite", describe, open: openSqlite },
+  { name: "PostgreSQL", describe: describeOnPostgres, open: openPostgres },
+];
+
+/** Takes a key, for a minute or until its lease has expired. */
+export async function begin(bench: OperatorBench, key: string, { expired = false } = {}): Promise<void> {
+  const leaseMs = expired ? 1 : 60_000;
+  const claim = {
+    token: `token-${key}`.slice(0, 512),
+    fingerprint: fingerprint,
+    leaseMs,
+    recovery: "rerun",
+  } as const;
+  await bench.idempotency.claim(key, claim);
+  if (!expired) return;
+  for (;;) {
+    const record = await bench.idempotency.read(key);
+    if (record?.state === "run" && record.remainingMs <= 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** TEST VALUE. */
+export const fingerprint = "0123456789abcdef0123456789abcdef";
+
+/** Takes a key and holds it. */
+export async function hold(bench: OperatorBench, key: string, reason = "the bank timed out"): Promise<void> {
+  await begin(bench, key);
+  await bench.idempotency.hold(key, `token-${key}`.slice(0, 512), reason);
+}
+
+/** Takes a key and completes it. */
+export async function complete(bench: OperatorBench, key: string): Promise<void> {
+  await begin(bench, key);
+  await bench.idempotency.complete(key, `token-${key}`.slice(0, 512));
+}
+
+/** What a claim by somebody else is told. */
+export async function statusOf({ idempotency }: OperatorBench, key: string): Promise<string> {
+  const claim = { token: "another", fingerprint, leaseMs: 60_000, recovery: "rerun" } as const;
+  return (await idempotency.claim(key, claim)).status;
+}
+
+/** Runs `countersign …` on the bench, and reads what it printed as one JSON document a line. */
+export async function runJson(bench: OperatorBench, ...args: readonly string[]): Promise<unknown[]> {
+  const { code, out, err } = await run([...args, ...bench.flags, "--json"]);
+  if (code !== 0) throw new Error(`ended with ${code}: ${err}`);
+  return out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+/** Runs `countersign …` on the bench. */
+export function runOn(
+  bench: OperatorBench,
+  args: readonly string[],
+  io: Parameters<typeof run>[1] = {},
+): Promise<Run> {
+  return run([...args, ...bench.flags], io);
+}
