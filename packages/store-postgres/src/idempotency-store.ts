@@ -29,6 +29,13 @@ import { encodeKey } from "./stored-key.ts";
 /** The idempotency store of the guard on PostgreSQL. */
 export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTransaction> {
   readonly retentionMs: number;
+  claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
+  read(key: string): Promise<IdempotencyRecord | undefined>;
+  heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership>;
+  complete(key: string, token: string): Promise<IdempotencyOwnership>;
+  release(key: string, token: string): Promise<IdempotencyOwnership>;
+  hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
+  resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held">;
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   /** Removes all done keys past their retention. Returns how many. */
   prune(): Promise<number>;
@@ -42,7 +49,8 @@ export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTrans
 }
 
 const name = "postgres idempotency store";
-const maxClaimAttempts = 5;
+// An attempt comes to nothing only when another claim got the key and gave it back meanwhile.
+const maxClaimAttempts = 20;
 
 // A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
 const fenceMemoryMs = dayMs;

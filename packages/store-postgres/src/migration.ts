@@ -17,10 +17,12 @@ export const postgresSchemaVersion = 1;
  * fails on tables of a later release. Run it in one transaction. Throws a TypeError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
-  assertKnownOptions("postgresMigration", tables, ["schema", "table"]);
-  const resolved = resolveTables("postgresMigration", tables);
-  const { schema, table } = resolved;
-  const names = tableNames(resolved);
+  return migration(checkedTables("postgresMigration", tables));
+}
+
+function migration(tables: Tables): string {
+  const { schema, table } = tables;
+  const names = tableNames(tables);
   const index = (suffix: string): string => quoteIdentifier(`${table}_${suffix}`);
   const newer = quoteLiteral(
     `the tables have schema version %, newer than ${postgresSchemaVersion}: upgrade @countersign/store-postgres`,
@@ -98,13 +100,20 @@ export async function migratePostgres(
     queryable,
     "migratePostgres: the first argument must be a Pool or Client of pg, or an object",
   );
-  const { schema, table } = resolveTables("migratePostgres", tables);
+  const resolved = checkedTables("migratePostgres", tables);
   // Without parameters, so that it travels as one message: the server runs it as one transaction, and an error leaves none open.
   // What others created while it waited for the lock must be visible, whatever the default isolation is.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${postgresMigration(tables)}`;
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
   try {
     await queryable.query(text);
   } catch (error) {
-    throw explained("migratePostgres", `${schema}.${table}_*`, error);
+    throw explained("migratePostgres", `${resolved.schema}.${resolved.table}_*`, error);
   }
+}
+
+type Tables = ReturnType<typeof resolveTables>;
+
+function checkedTables(factory: string, tables: PostgresTables): Tables {
+  assertKnownOptions(factory, tables, ["schema", "table"]);
+  return resolveTables(factory, tables);
 }

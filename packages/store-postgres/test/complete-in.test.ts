@@ -1,0 +1,287 @@
+import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import {
+  type PostgresIdempotencyStore,
+  type PostgresTransaction,
+  withPostgresTransaction,
+} from "@countersign/store-postgres";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import type { Pool } from "pg";
+import { describeOnPostgres } from "../../../test/support/engines.ts";
+import {
+  connectClient,
+  connectPool,
+  createStores,
+  newStores,
+  pause,
+  testClock,
+  untilBlocked,
+} from "./connections.ts";
+
+const key = "payout-7.acc-1.acc-2";
+
+function claim(token: string): IdempotencyClaim {
+  return { token, fingerprint: "f", leaseMs: 1000, recovery: "rerun" };
+}
+
+describeOnPostgres("completeIn()", () => {
+  let clock: ReturnType<typeof testClock>;
+  let store: PostgresIdempotencyStore;
+  let pool: Pool;
+  let schema: string;
+
+  beforeEach(async () => {
+    clock = testClock();
+    ({ idempotency: store, pool, schema } = await newStores({ now: clock.now, lockTimeoutMs: 150 }));
+    await pool.query(`CREATE TABLE ${schema}.payouts (idempotency_key text PRIMARY KEY)`);
+    await store.claim(key, claim("a"));
+  });
+
+  const insertPayout = (tx: PostgresTransaction) =>
+    tx.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [key]);
+  const payouts = async () => (await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount;
+
+  /** A driver that keeps no account of transactions. */
+  const withoutStatus = (tx: PostgresTransaction): PostgresTransaction => ({
+    query: (text, values) => tx.query(text, values),
+  });
+
+  describe.each([
+    ["a client of pg", (tx: PostgresTransaction) => tx],
+    ["a driver that does not tell whether a transaction is open", withoutStatus],
+  ])("on %s", (_name, as) => {
+    test("makes the payout and done visible together at the commit", async () => {
+      await withPostgresTransaction(pool, async (client) => {
+        await insertPayout(client);
+        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
+        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
+        expect(await store.read(key)).toMatchObject({ state: "run" });
+      });
+      expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "f" });
+      expect(await payouts()).toBe(1);
+    });
+
+    test("works as the first statement of the transaction", async () => {
+      await withPostgresTransaction(pool, async (client) => {
+        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
+        await insertPayout(client);
+      });
+      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
+    });
+
+    test("leaves the run and no payout when the transaction rolls back", async () => {
+      const attempt = withPostgresTransaction(pool, async (client) => {
+        await insertPayout(client);
+        await store.completeIn(as(client), key, "a");
+        throw new Error("no such account");
+      });
+      await expect(attempt).rejects.toThrow("no such account");
+      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+      expect(await payouts()).toBe(0);
+      expect(await store.complete(key, "a")).toBe("ok");
+    });
+
+    test("says lost to an owner whose key was taken over, and changes nothing", async () => {
+      clock.advance(1000);
+      await store.claim(key, claim("b"));
+      await withPostgresTransaction(pool, async (client) => {
+        expect(await store.completeIn(as(client), key, "a")).toBe("lost");
+      });
+      expect(await store.read(key)).toMatchObject({ state: "run", token: "b" });
+    });
+
+    test.each([
+      ["an absent key", async () => void (await store.release(key, "a")), "lost"],
+      ["a held key of its own", async () => void (await store.hold(key, "a", "why")), "ok"],
+      ["a done key of its own", async () => void (await store.complete(key, "a")), "ok"],
+      [
+        "a done key of its own past the retention",
+        async () => {
+          await store.complete(key, "a");
+          clock.advance(90 * 86_400_000);
+        },
+        "lost",
+      ],
+      [
+        "a done key of another",
+        async () => {
+          await store.release(key, "a");
+          await store.claim(key, claim("b"));
+          await store.complete(key, "b");
+        },
+        "lost",
+      ],
+    ])("meets %s", async (_case, prepare, answer) => {
+      await prepare();
+      await withPostgresTransaction(pool, async (client) => {
+        expect(await store.completeIn(as(client), key, "a")).toBe(answer);
+      });
+    });
+
+    test("refuses a client without an open transaction and changes nothing", async () => {
+      const client = await connectClient(pool);
+      await expect(store.completeIn(as(client), key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+      await client.query("BEGIN");
+      await client.query("COMMIT");
+      await expect(store.completeIn(as(client), key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+      expect(await store.read(key)).toMatchObject({ state: "run" });
+    });
+
+    test("rejects in a transaction that has failed, which commits nothing", async () => {
+      const client = await connectClient(pool);
+      await client.query("BEGIN");
+      await insertPayout(client);
+      await expect(client.query("SELECT 1 / 0")).rejects.toThrow(/division/);
+      await expect(store.completeIn(as(client), key, "a")).rejects.toMatchObject({ code: "25P02" });
+      await client.query("COMMIT");
+      expect(await store.read(key)).toMatchObject({ state: "run" });
+      expect(await payouts()).toBe(0);
+    });
+  });
+
+  test("believes no status of the driver that is older than the transaction's end", async () => {
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    const queued = client.query("ROLLBACK");
+    const stale = { query: withoutStatus(client).query, getTransactionStatus: () => "I" };
+    await expect(store.completeIn(stale, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+    await queued;
+  });
+
+  test("refuses the pool in place of the client that began the transaction", async () => {
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await expect(store.completeIn(pool, key, "a")).rejects.toThrow(
+      /pass the client that began it, not the pool/,
+    );
+    await client.query("COMMIT");
+    expect(await store.read(key)).toMatchObject({ state: "run" });
+  });
+
+  test.each([
+    ["nothing", undefined],
+    ["text", "tx"],
+    ["an object without query", {}],
+  ])("refuses %s in place of a client", async (_case, tx) => {
+    await expect(store.completeIn(tx as unknown as PostgresTransaction, key, "a")).rejects.toThrow(TypeError);
+  });
+
+  test("is undone by a savepoint, with the payout", async () => {
+    await withPostgresTransaction(pool, async (client) => {
+      await client.query("SAVEPOINT payout");
+      await insertPayout(client);
+      expect(await store.completeIn(client, key, "a")).toBe("ok");
+      await client.query("ROLLBACK TO SAVEPOINT payout");
+    });
+    expect(await store.read(key)).toMatchObject({ state: "run" });
+    expect(await payouts()).toBe(0);
+  });
+
+  test.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])(
+    "works in a transaction that is %s",
+    async (level) => {
+      await withPostgresTransaction(pool, async (client) => {
+        await client.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
+        await insertPayout(client);
+        expect(await store.completeIn(client, key, "a")).toBe("ok");
+      });
+      expect(await store.read(key)).toMatchObject({ state: "done" });
+    },
+  );
+
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])(
+    "rejects with the server's own error when the key changed since the snapshot of a %s transaction",
+    async (level) => {
+      const attempt = withPostgresTransaction(pool, async (client) => {
+        await client.query(`SET TRANSACTION ISOLATION LEVEL ${level}`);
+        await insertPayout(client);
+        await store.heartbeat(key, "a", 5000);
+        await store.completeIn(client, key, "a");
+      });
+      await expect(attempt).rejects.toMatchObject({ code: "40001" });
+      expect(await store.read(key)).toMatchObject({ state: "run" });
+      expect(await payouts()).toBe(0);
+    },
+  );
+
+  test("keeps everybody else out while the transaction is open: they fail within the lock timeout", async () => {
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await store.completeIn(client, key, "a");
+    clock.advance(1000);
+    const others: (() => Promise<unknown>)[] = [
+      () => store.claim(key, claim("b")),
+      () => store.claim(key, { ...claim("b"), recovery: "hold" }),
+      () => store.release(key, "a"),
+      () => store.hold(key, "a", "why"),
+      () => store.resolve(key, "released"),
+      () => store.complete(key, "a"),
+    ];
+    for (const other of others) {
+      const begin = performance.now();
+      await expect(other()).rejects.toThrow(/stayed locked by another transaction/);
+      const waitedMs = performance.now() - begin;
+      expect(waitedMs).toBeGreaterThan(100);
+      expect(waitedMs).toBeLessThan(1500);
+    }
+    await client.query("COMMIT");
+    expect((await store.claim(key, claim("b"))).status).toBe("done");
+  });
+
+  test.each([
+    ["commits", "COMMIT", "done"],
+    ["rolls back", "ROLLBACK", "acquired"],
+  ])(
+    "lets a claim that waits go on by what became of it when the transaction %s",
+    async (_case, end, status) => {
+      const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+      const client = await connectClient(pool);
+      await client.query("BEGIN");
+      await store.completeIn(client, key, "a");
+      clock.advance(1000);
+      const waiting = patient.claim(key, claim("b"));
+      await untilBlocked(pool, schema);
+      await client.query(end);
+      expect((await waiting).status).toBe(status);
+    },
+  );
+
+  test("fails the owner's heartbeat at once while its own transaction has the row, and lets it go on after a rollback", async () => {
+    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await store.completeIn(client, key, "a");
+    const begin = performance.now();
+    await expect(patient.heartbeat(key, "a", 5000)).rejects.toThrow(/stayed locked/);
+    expect(performance.now() - begin).toBeLessThan(1500);
+    await client.query("ROLLBACK");
+    expect(await patient.heartbeat(key, "a", 5000)).toBe("ok");
+  });
+
+  test("leaves the patience of the caller's transaction as it was, and its commit durable", async () => {
+    const client = await connectClient(pool);
+    await client.query("SET lock_timeout = '7s'");
+    await client.query("SET synchronous_commit = off");
+    await client.query("BEGIN");
+    await store.completeIn(client, key, "a");
+    const show = async (setting: string) => (await client.query(`SHOW ${setting}`)).rows[0];
+    expect(await show("lock_timeout")).toEqual({ lock_timeout: "7s" });
+    expect(await show("synchronous_commit")).toEqual({ synchronous_commit: "on" });
+    await client.query("COMMIT");
+    expect(await show("synchronous_commit")).toEqual({ synchronous_commit: "off" });
+  });
+
+  test("works on a pool of one connection, whose other steps wait for it", async () => {
+    const single = connectPool({ max: 1 });
+    const { idempotency } = createStores(single, { schema, now: clock.now });
+    await idempotency.claim("single", claim("a"));
+    let beat: Promise<string> | undefined;
+    await withPostgresTransaction(single, async (client) => {
+      beat = idempotency.heartbeat("single", "a", 1000);
+      const first = await Promise.race([beat, pause(200).then(() => "waits")]);
+      expect(first).toBe("waits");
+      expect(await idempotency.completeIn(client, "single", "a")).toBe("ok");
+    });
+    expect(await beat).toBe("lost");
+    expect(await idempotency.read("single")).toMatchObject({ state: "done" });
+  });
+});

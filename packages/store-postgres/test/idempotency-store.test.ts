@@ -1,0 +1,442 @@
+import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
+import { beforeEach, expect, test } from "@jest/globals";
+import type { Pool } from "pg";
+import { describeOnPostgres } from "../../../test/support/engines.ts";
+import { createStores, dayMs, hostileTexts, newStores, pause, testClock } from "./connections.ts";
+
+const key = "payout-7.acc-1.acc-2";
+const leaseMs = 3000;
+
+function claim(token: string, over: Partial<IdempotencyClaim> = {}): IdempotencyClaim {
+  return { token, fingerprint: `fingerprint-${token}`, leaseMs, recovery: "rerun", ...over };
+}
+
+async function fenceOf(
+  store: PostgresIdempotencyStore,
+  token: string,
+  over?: Partial<IdempotencyClaim>,
+): Promise<number> {
+  const result = await store.claim(key, claim(token, over));
+  if (result.status !== "acquired") throw new Error(`${token} did not acquire: ${result.status}`);
+  return result.fence;
+}
+
+describeOnPostgres("idempotency store with a clock that the test moves", () => {
+  let clock: ReturnType<typeof testClock>;
+  let store: PostgresIdempotencyStore;
+  let pool: Pool;
+  let schema: string;
+
+  beforeEach(async () => {
+    clock = testClock();
+    ({ idempotency: store, pool, schema } = await newStores({ now: clock.now }));
+  });
+
+  test("gives an absent key to the first claim, and says in flight to the second", async () => {
+    expect(await store.read(key)).toBeUndefined();
+    const fence = await fenceOf(store, "a");
+    clock.advance(1000);
+    const inFlight = { status: "in-flight", fingerprint: "fingerprint-a", remainingMs: 2000 };
+    expect(await store.claim(key, claim("b"))).toEqual(inFlight);
+    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(inFlight);
+    expect(await store.read(key)).toEqual({
+      state: "run",
+      token: "a",
+      fence,
+      fingerprint: "fingerprint-a",
+      remainingMs: 2000,
+    });
+  });
+
+  test.each([
+    ["live", 1000],
+    ["expired", 9000],
+  ])(
+    "recognises its own token in a run that is %s: same fence, same fingerprint, new lease",
+    async (_case, ms) => {
+      const fence = await fenceOf(store, "a");
+      clock.advance(ms);
+      for (const recovery of ["rerun", "hold"] as const) {
+        expect(await fenceOf(store, "a", { recovery, fingerprint: "other" })).toBe(fence);
+        expect(await store.read(key)).toMatchObject({
+          fence,
+          fingerprint: "fingerprint-a",
+          remainingMs: leaseMs,
+        });
+      }
+    },
+  );
+
+  test("lets another attempt in at the very end of the lease, with a higher fence and its own fingerprint", async () => {
+    const fence = await fenceOf(store, "a");
+    clock.advance(leaseMs - 1);
+    expect(await store.claim(key, claim("b"))).toMatchObject({ status: "in-flight", remainingMs: 1 });
+    clock.advance(1);
+    expect(await store.read(key)).toMatchObject({ remainingMs: 0 });
+    expect(await fenceOf(store, "b")).toBeGreaterThan(fence);
+    expect(await store.read(key)).toMatchObject({
+      token: "b",
+      fingerprint: "fingerprint-b",
+      remainingMs: leaseMs,
+    });
+    expect(await store.complete(key, "a")).toBe("lost");
+    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
+    expect(await store.release(key, "a")).toBe("lost");
+    expect(await store.hold(key, "a", "why")).toBe("lost");
+  });
+
+  test("holds an expired run of another attempt under recovery hold, and keeps whose it was", async () => {
+    const fence = await fenceOf(store, "a");
+    clock.advance(leaseMs);
+    const held = { status: "held", fingerprint: "fingerprint-a", reason: "lease-expired" };
+    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(held);
+    expect(await store.claim(key, claim("b", { recovery: "rerun" }))).toEqual(held);
+    expect(await store.claim(key, claim("a"))).toEqual(held);
+    expect(await store.read(key)).toEqual({
+      state: "held",
+      token: "a",
+      fence,
+      fingerprint: "fingerprint-a",
+      reason: "lease-expired",
+    });
+    expect(await store.complete(key, "b")).toBe("lost");
+    expect(await store.release(key, "a")).toBe("lost");
+    expect(await store.complete(key, "a")).toBe("ok");
+    expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "fingerprint-a" });
+  });
+
+  test("begins the lease anew at a heartbeat, also after it expired, and only for the owner", async () => {
+    await store.claim(key, claim("a"));
+    clock.advance(leaseMs + 500);
+    expect(await store.heartbeat(key, "a", 500)).toBe("ok");
+    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: 500 });
+    expect(await store.heartbeat(key, "other", 500)).toBe("lost");
+    expect(await store.heartbeat("absent", "a", 500)).toBe("lost");
+  });
+
+  test("completes once, repeats for the same token, and is lost to others", async () => {
+    const fence = await fenceOf(store, "a");
+    expect(await store.complete(key, "b")).toBe("lost");
+    expect(await store.complete(key, "a")).toBe("ok");
+    expect(await store.complete(key, "a")).toBe("ok");
+    expect(await store.complete(key, "b")).toBe("lost");
+    expect(await store.complete("absent", "a")).toBe("lost");
+    expect(await store.read(key)).toEqual({ state: "done", token: "a", fence, fingerprint: "fingerprint-a" });
+  });
+
+  test("answers done to every claim, the owner's included, and no step undoes it", async () => {
+    await store.claim(key, claim("a"));
+    await store.complete(key, "a");
+    clock.advance(dayMs);
+    const done = { status: "done", fingerprint: "fingerprint-a" };
+    expect(await store.claim(key, claim("a"))).toEqual(done);
+    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(done);
+    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
+    expect(await store.release(key, "a")).toBe("lost");
+    expect(await store.hold(key, "a", "why")).toBe("lost");
+    expect(await store.resolve(key, "released")).toBe("not-held");
+    expect(await store.claim(key, claim("c"))).toEqual(done);
+  });
+
+  test("does not begin the retention anew when done is written again", async () => {
+    await store.claim(key, claim("a"));
+    await store.complete(key, "a");
+    clock.advance(90 * dayMs - 1);
+    expect(await store.complete(key, "a")).toBe("ok");
+    clock.advance(1);
+    expect(await store.read(key)).toBeUndefined();
+  });
+
+  test("releases only to the owner, once, and gives the next one a higher fence", async () => {
+    const fence = await fenceOf(store, "a");
+    expect(await store.release(key, "b")).toBe("lost");
+    expect(await store.release(key, "a")).toBe("ok");
+    expect(await store.release(key, "a")).toBe("lost");
+    expect(await store.read(key)).toBeUndefined();
+    expect(await store.complete(key, "a")).toBe("lost");
+    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
+    expect(await store.hold(key, "a", "why")).toBe("lost");
+    expect(await store.resolve(key, "done")).toBe("not-held");
+    expect(await fenceOf(store, "a", { recovery: "hold" })).toBeGreaterThan(fence);
+    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: leaseMs });
+  });
+
+  test("holds with the owner's reason, once", async () => {
+    await store.claim(key, claim("a"));
+    expect(await store.hold(key, "b", "why")).toBe("lost");
+    expect(await store.hold(key, "a", "bank timed out")).toBe("ok");
+    expect(await store.hold(key, "a", "another reason")).toBe("lost");
+    clock.advance(1000 * dayMs);
+    expect(await store.prune()).toBe(0);
+    expect(await store.claim(key, claim("b"))).toEqual({
+      status: "held",
+      fingerprint: "fingerprint-a",
+      reason: "bank timed out",
+    });
+  });
+
+  test.each(["done", "released"] as const)("ends a held key by resolve %s", async (outcome) => {
+    const fence = await fenceOf(store, "a");
+    expect(await store.resolve(key, outcome)).toBe("not-held");
+    await store.hold(key, "a", "why");
+    expect(await store.resolve(key, outcome)).toBe("ok");
+    expect(await store.resolve(key, outcome)).toBe("not-held");
+    if (outcome === "released") expect(await fenceOf(store, "b")).toBeGreaterThan(fence);
+    else expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "fingerprint-a" });
+  });
+
+  test("remembers what was resolved as done for the whole retention", async () => {
+    await store.claim(key, claim("a"));
+    clock.advance(leaseMs - 1);
+    expect(await store.resolve(key, "done")).toBe("not-held");
+    clock.advance(1);
+    expect(await store.resolve(key, "done")).toBe("ok");
+    clock.advance(90 * dayMs - 1);
+    expect(await store.read(key)).toMatchObject({ state: "done" });
+    clock.advance(1);
+    expect(await store.read(key)).toBeUndefined();
+  });
+
+  test("forgets a done key at the end of its retention and not a millisecond earlier, with a higher fence after it", async () => {
+    const fence = await fenceOf(store, "a");
+    await store.complete(key, "a");
+    clock.advance(90 * dayMs - 1);
+    expect((await store.claim(key, claim("b"))).status).toBe("done");
+    clock.advance(1);
+    expect(await store.read(key)).toBeUndefined();
+    expect(await store.complete(key, "a")).toBe("lost");
+    expect(await fenceOf(store, "b", { recovery: "hold" })).toBeGreaterThan(fence);
+  });
+
+  test("lets no fence shrink when what it belonged to was pruned", async () => {
+    const fence = await fenceOf(store, "a");
+    await store.release(key, "a");
+    await store.claim("other", claim("a"));
+    await store.release("other", "a");
+    clock.advance(dayMs);
+    expect(await store.prune()).toBe(0);
+    const rows = await pool.query(`SELECT key FROM ${schema}.countersign_idempotency`);
+    expect(rows.rowCount).toBe(0);
+    expect(await fenceOf(store, "b")).toBeGreaterThan(fence + 1);
+  });
+
+  test.each([
+    ["an empty key", "", "t"],
+    ["a key of 513 characters", "k".repeat(513), "t"],
+    ["a key of 10 kB", "k".repeat(10_240), "t"],
+    ["an object as key", { length: 3 }, "t"],
+    ["an array as key", ["k"], "t"],
+    ["an empty token", "k", ""],
+    ["a number as token", "k", 7],
+  ])("refuses %s", async (_case, badKey, token) => {
+    await expect(store.claim(badKey as string, claim(token as string))).rejects.toThrow(TypeError);
+    await expect(store.complete(badKey as string, token as string)).rejects.toThrow(TypeError);
+    await expect(store.heartbeat(badKey as string, token as string, 1)).rejects.toThrow(TypeError);
+    await expect(store.release(badKey as string, token as string)).rejects.toThrow(TypeError);
+    await expect(store.hold(badKey as string, token as string, "why")).rejects.toThrow(TypeError);
+    await expect(store.completeIn(pool, badKey as string, token as string)).rejects.toThrow(TypeError);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "1000"])(
+    "refuses a lease of %p",
+    async (bad) => {
+      await expect(store.claim(key, claim("a", { leaseMs: bad as number }))).rejects.toThrow(/leaseMs/);
+      await expect(store.heartbeat(key, "a", bad as number)).rejects.toThrow(/leaseMs/);
+    },
+  );
+
+  test("takes the longest lease that can be written", async () => {
+    await store.claim(key, claim("a", { leaseMs: Number.MAX_SAFE_INTEGER }));
+    clock.advance(1000 * dayMs);
+    expect((await store.claim(key, claim("b"))).status).toBe("in-flight");
+  });
+
+  test("refuses an outcome, a reason and a fingerprint that it cannot keep", async () => {
+    await expect(store.resolve(key, "paid" as "done")).rejects.toThrow(/outcome/);
+    await expect(store.hold(key, "a", {} as string)).rejects.toThrow(/reason/);
+    await expect(store.claim(key, claim("a", { fingerprint: [] as unknown as string }))).rejects.toThrow(
+      /fingerprint/,
+    );
+  });
+
+  test("keeps hostile keys apart and unchanged", async () => {
+    for (const [index, [, hostile]] of hostileTexts.entries()) {
+      expect((await store.claim(hostile, claim(`t${index}`))).status).toBe("acquired");
+    }
+    const { entries } = await store.list({ state: "run", limit: 1000 });
+    expect(new Set(entries.map((entry) => entry.key))).toEqual(new Set(hostileTexts.map(([, text]) => text)));
+    for (const [index, [, hostile]] of hostileTexts.entries()) {
+      expect(await store.read(hostile)).toMatchObject({ token: `t${index}` });
+      expect(await store.complete(hostile, `t${index}`)).toBe("ok");
+      const done = { status: "done", fingerprint: `fingerprint-t${index}` };
+      expect(await store.claim(hostile, claim("late"))).toEqual(done);
+    }
+  });
+
+  test("gives back tokens, fingerprints and reasons as they were given", async () => {
+    for (const [index, [, text]] of hostileTexts.entries()) {
+      await store.claim(`k${index}`, claim(text, { fingerprint: text }));
+      expect(await store.hold(`k${index}`, text, text)).toBe("ok");
+      const kept = { state: "held", token: text, fingerprint: text, reason: text };
+      expect(await store.read(`k${index}`)).toMatchObject(kept);
+      const held = { status: "held", fingerprint: text, reason: text };
+      expect(await store.claim(`k${index}`, claim("b"))).toEqual(held);
+    }
+  });
+
+  test("refuses every call after close, and leaves the pool open", async () => {
+    const { nonces, idempotency, ready, close } = createStores(pool, { schema });
+    await ready();
+    close();
+    close();
+    const calls: (() => Promise<unknown>)[] = [
+      () => idempotency.claim("k", claim("a")),
+      () => idempotency.read("k"),
+      () => idempotency.heartbeat("k", "a", 1),
+      () => idempotency.complete("k", "a"),
+      () => idempotency.completeIn(pool, "k", "a"),
+      () => idempotency.release("k", "a"),
+      () => idempotency.hold("k", "a", "why"),
+      () => idempotency.resolve("k", "done"),
+      () => idempotency.list({ state: "run", limit: 1 }),
+      () => idempotency.prune(),
+      () => nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 }),
+      () => nonces.prune(),
+    ];
+    for (const call of calls) await expect(call()).rejects.toThrow(/closed/);
+    expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
+  });
+
+  test("refuses a row whose state is none of its own", async () => {
+    await store.claim(key, claim("a"));
+    await pool.query(
+      `ALTER TABLE ${schema}.countersign_idempotency DROP CONSTRAINT countersign_idempotency_state_check`,
+    );
+    await pool.query(`UPDATE ${schema}.countersign_idempotency SET state = 'paid'`);
+    await expect(store.claim(key, claim("b"))).rejects.toThrow(/unknown state/);
+  });
+});
+
+describeOnPostgres("idempotency store by the server's clock", () => {
+  test("expires a lease after its time, whatever the session thinks of time zones", async () => {
+    const { idempotency: store } = await newStores(
+      {},
+      { options: "-c TimeZone=Pacific/Chatham -c DateStyle=German" },
+    );
+    await store.claim(key, claim("a", { leaseMs: 150 }));
+    const inFlight = await store.claim(key, claim("b"));
+    if (inFlight.status !== "in-flight") throw new Error(inFlight.status);
+    expect(inFlight.remainingMs).toBeGreaterThan(0);
+    expect(inFlight.remainingMs).toBeLessThanOrEqual(150);
+    await pause(160);
+    expect((await store.claim(key, claim("b"))).status).toBe("acquired");
+    expect(await store.heartbeat(key, "b", 60_000)).toBe("ok");
+    const record = await store.read(key);
+    if (record?.state !== "run") throw new Error("not running");
+    expect(record.remainingMs).toBeGreaterThan(55_000);
+    expect(record.remainingMs).toBeLessThanOrEqual(60_000);
+    expect(await store.complete(key, "b")).toBe("ok");
+    expect((await store.claim(key, claim("c"))).status).toBe("done");
+  });
+
+  test("gives 50 parallel claims of one key over 10 connections one winner", async () => {
+    const { idempotency: store } = await newStores();
+    for (const round of ["first", "second", "third"]) {
+      const claims = Array.from({ length: 50 }, (_, index) => store.claim(round, claim(`t${index}`)));
+      const statuses = (await Promise.all(claims)).map(({ status }) => status);
+      expect(statuses.filter((status) => status === "acquired")).toHaveLength(1);
+      expect(statuses.filter((status) => status === "in-flight")).toHaveLength(49);
+    }
+  });
+
+  test.each(["rerun", "hold"] as const)(
+    "gives an expired run to one of 50 claims at most, recovery %s",
+    async (recovery) => {
+      const { idempotency: store } = await newStores();
+      const fence = await fenceOf(store, "a", { leaseMs: 1 });
+      await pause(5);
+      const claims = Array.from({ length: 50 }, (_, index) =>
+        store.claim(key, claim(`t${index}`, { recovery })),
+      );
+      const results = await Promise.all(claims);
+      const acquired = results.flatMap((result) => (result.status === "acquired" ? [result.fence] : []));
+      expect(acquired).toHaveLength(recovery === "rerun" ? 1 : 0);
+      for (const taken of acquired) expect(taken).toBeGreaterThan(fence);
+      const others = results.filter(({ status }) => status === (recovery === "rerun" ? "in-flight" : "held"));
+      expect(others).toHaveLength(50 - acquired.length);
+    },
+  );
+
+  test("lets fences of one key only grow while it is claimed and released from many connections", async () => {
+    const { idempotency: store } = await newStores();
+    const fences: number[] = [];
+    const worker = async (name: string): Promise<void> => {
+      for (let index = 0; index < 25; index++) {
+        const token = `${name}-${index}`;
+        const result = await store.claim(key, claim(token, { leaseMs: 60_000 }));
+        if (result.status !== "acquired") continue;
+        fences.push(result.fence);
+        await store.release(key, token);
+      }
+    };
+    await Promise.all(["a", "b", "c", "d", "e", "f"].map(worker));
+    expect(fences.length).toBeGreaterThan(6);
+    for (const [index, fence] of fences.entries()) expect(fence).toBeGreaterThan(fences[index - 1] ?? 0);
+  });
+
+  test("answers a burst of duplicates of a paid key by reading, without a write", async () => {
+    const { idempotency: store, pool, schema } = await newStores();
+    await store.claim(key, claim("a"));
+    await store.complete(key, "a");
+    const state = async () =>
+      (await pool.query(`SELECT xmax::text, ctid::text FROM ${schema}.countersign_idempotency`)).rows;
+    const before = await state();
+    const sequence = async () =>
+      (await pool.query(`SELECT last_value FROM ${schema}.countersign_fences`)).rows;
+    const drawn = await sequence();
+    const burst = Array.from({ length: 500 }, (_, index) => store.claim(key, claim(`t${index}`)));
+    for (const result of await Promise.all(burst)) expect(result.status).toBe("done");
+    expect(await state()).toEqual(before);
+    expect(await sequence()).toEqual(drawn);
+  });
+
+  test.each(["bigint", "number"])("takes an int8 that the driver gives as %s", async (kind) => {
+    const types = {
+      getTypeParser: (oid: number) => (text: string) =>
+        oid === 20 ? (kind === "bigint" ? BigInt(text) : Number(text)) : oid === 16 ? text === "t" : text,
+    };
+    const { idempotency: store } = await newStores({}, { types });
+    expect(await store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: expect.any(Number) });
+    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: expect.any(Number) });
+    expect(await store.list({ state: "run", limit: 1 })).toMatchObject({ entries: [{ key }] });
+  });
+
+  test.each(["repeatable read", "serializable"])(
+    "is as correct where the pool's default isolation is %s",
+    async (level) => {
+      const { idempotency: store, nonces } = await newStores(
+        {},
+        { options: `-c default_transaction_isolation=${level.replace(" ", "\\ ")}` },
+      );
+      for (let round = 0; round < 5; round++) {
+        const claims = Array.from({ length: 20 }, (_, index) => store.claim(`k${round}`, claim(`t${index}`)));
+        const results = await Promise.allSettled(claims);
+        const won = results.filter(
+          (result) => result.status === "fulfilled" && result.value.status === "acquired",
+        );
+        expect(won).toHaveLength(1);
+        const uses = Array.from({ length: 20 }, (_, index) =>
+          nonces.claim({ scope: "s", nonce: `n${round}`, token: `t${index}`, retainMs: 60_000 }),
+        );
+        const used = await Promise.allSettled(uses);
+        expect(used.filter((use) => use.status === "fulfilled" && use.value === "fresh")).toHaveLength(1);
+      }
+      const winner = await store.read("k0");
+      if (winner?.state !== "run") throw new Error("not running");
+      expect(await store.heartbeat("k0", winner.token, 1000)).toBe("ok");
+      expect(await store.complete("k0", winner.token)).toBe("ok");
+      expect((await store.claim("k0", claim("late"))).status).toBe("done");
+    },
+  );
+});

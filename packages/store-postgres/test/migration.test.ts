@@ -1,0 +1,258 @@
+import {
+  createPostgresStores,
+  migratePostgres,
+  postgresMigration,
+  postgresSchemaVersion,
+} from "@countersign/store-postgres";
+import { describe, expect, test } from "@jest/globals";
+import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import {
+  afterTest,
+  connectClient,
+  connectPool,
+  createSchema,
+  createStores,
+  dropAfterTest,
+  newStores,
+} from "./connections.ts";
+
+const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
+
+describeOnPostgres("migratePostgres()", () => {
+  test("creates schema and tables, and can be repeated without touching what is there", async () => {
+    const { idempotency, pool, schema } = await newStores();
+    await idempotency.claim("k", claim);
+    await migratePostgres(pool, { schema });
+    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+    const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
+    expect(rows).toEqual([{ version: postgresSchemaVersion }]);
+    const tables = `SELECT relname, relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 'S') ORDER BY 1`;
+    expect((await pool.query(tables)).rows).toEqual([
+      { relname: "countersign_fences", relpersistence: "p" },
+      { relname: "countersign_idempotency", relpersistence: "p" },
+      { relname: "countersign_nonces", relpersistence: "p" },
+      { relname: "countersign_schema", relpersistence: "p" },
+    ]);
+  });
+
+  test.each(["read committed", "serializable"])(
+    "may run many times at once, on sessions that are %s",
+    async (level) => {
+      const pool = connectPool({
+        options: `-c default_transaction_isolation=${level.replace(" ", String.raw`\ `)}`,
+      });
+      const schema = isolatedName("pg");
+      dropAfterTest(pool, schema);
+      await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
+      expect((await pool.query(`SELECT version FROM ${schema}.countersign_schema`)).rowCount).toBe(1);
+      await createStores(pool, { schema }).ready();
+    },
+  );
+
+  test("is one transaction: a failure leaves nothing, and no transaction open on the connection", async () => {
+    const pool = connectPool({ max: 1 });
+    const schema = isolatedName("pg");
+    dropAfterTest(pool, schema);
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    await pool.query(`CREATE VIEW ${schema}.countersign_nonces AS SELECT 1 AS one`);
+    await expect(migratePostgres(pool, { schema })).rejects.toThrow();
+    const made = await pool.query(
+      `SELECT relname FROM pg_class WHERE relnamespace = '${schema}'::regnamespace`,
+    );
+    expect(made.rows).toEqual([{ relname: "countersign_nonces" }]);
+    expect((await pool.query("SELECT txid_current_if_assigned() AS id")).rows).toEqual([{ id: null }]);
+  });
+
+  test("is part of the caller's transaction when there is one", async () => {
+    const pool = connectPool();
+    const schema = isolatedName("pg");
+    dropAfterTest(pool, schema);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await migratePostgres(client, { schema });
+    await client.query("ROLLBACK");
+    expect((await pool.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema])).rowCount).toBe(0);
+  });
+
+  test("refuses tables of a later release, and so do the stores", async () => {
+    const pool = connectPool();
+    const schema = await createSchema(pool);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 2`);
+    await expect(migratePostgres(pool, { schema })).rejects.toThrow(
+      /schema version 2, newer than 1: upgrade/,
+    );
+    const stores = createStores(pool, { schema });
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 2, .* upgrade/);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 0`);
+    await expect(stores.ready()).rejects.toThrow(/schema version 0, .* countersign migrate/);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 1`);
+    expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
+  });
+
+  test.each([
+    ["quotes", `o'clock "x"`, `t"'`],
+    ["letters beyond ASCII", "z\u00fcrich \u{1f4b8}", "\u00e9\u00e8"],
+    ["SQL", "; DROP SCHEMA public; --", "--"],
+    ["blanks and capitals", "Two Words", "Table"],
+    ["the longest", undefined, "x".repeat(40)],
+  ])("takes names with %s", async (_case, name, table) => {
+    const pool = connectPool();
+    const schema = name === undefined ? isolatedName("pg").padEnd(63, "x") : `${isolatedName("pg")} ${name}`;
+    dropAfterTest(pool, schema);
+    await migratePostgres(pool, { schema, table });
+    await migratePostgres(pool, { schema, table });
+    const { idempotency, nonces } = createStores(pool, { schema, table });
+    expect((await idempotency.claim("k", claim)).status).toBe("acquired");
+    expect(await idempotency.complete("k", "a")).toBe("ok");
+    expect(await nonces.claim(use)).toBe("fresh");
+    const made =
+      "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
+    const { rows } = await pool.query<{ relname: string }>(made, [schema]);
+    expect(rows).toHaveLength(10);
+    for (const { relname } of rows) expect(relname.startsWith(table)).toBe(true);
+  });
+
+  test("keeps stores of different tables in one schema apart", async () => {
+    const { idempotency: payments, pool, schema } = await newStores({ table: "payments" });
+    await migratePostgres(pool, { schema, table: "refunds" });
+    const { idempotency: refunds } = createStores(pool, { schema, table: "refunds" });
+    expect((await payments.claim("k", claim)).status).toBe("acquired");
+    expect((await refunds.claim("k", { ...claim, token: "b" })).status).toBe("acquired");
+  });
+});
+
+describe("postgresMigration()", () => {
+  test("is public.countersign_* by default, and has no transaction of its own", () => {
+    const sql = postgresMigration();
+    expect(sql).toBe(postgresMigration({ schema: "public", table: "countersign" }));
+    expect(sql).toContain('"public"."countersign_idempotency"');
+    expect(sql).not.toMatch(/^(BEGIN|COMMIT);/m);
+  });
+});
+
+describeOnPostgres("the tables", () => {
+  test.each([
+    ["are missing", async () => isolatedName("pg")],
+    ["are missing in a schema that is there", () => "pg_catalog"],
+  ])("lead to `countersign migrate` when they %s", async (_case, schemaOf) => {
+    const schema = await schemaOf();
+    const { idempotency, nonces, ready } = createStores(connectPool(), { schema });
+    const steps = [
+      () => ready(),
+      () => idempotency.claim("k", claim),
+      () => idempotency.read("k"),
+      () => idempotency.prune(),
+      () => nonces.claim(use),
+    ];
+    for (const step of steps) {
+      await expect(step()).rejects.toMatchObject({
+        message: expect.stringMatching(/countersign_\* are missing; create them with: countersign migrate/),
+        cause: expect.objectContaining({ code: "42P01" }),
+      });
+    }
+  });
+
+  test("lead to `countersign migrate` when one goes, or loses a column, while the stores run", async () => {
+    const { idempotency, nonces, pool, schema } = await newStores();
+    await idempotency.claim("k", claim);
+    await pool.query(`ALTER TABLE ${schema}.countersign_idempotency DROP COLUMN reason`);
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/of another release; .* countersign migrate/);
+    await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
+    await expect(nonces.claim(use)).rejects.toThrow(/are missing; .* countersign migrate/);
+  });
+
+  test("are found by a store that was made before them", async () => {
+    const pool = connectPool();
+    const schema = isolatedName("pg");
+    dropAfterTest(pool, schema);
+    const { idempotency } = createStores(pool, { schema });
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/countersign migrate/);
+    await migratePostgres(pool, { schema });
+    expect((await idempotency.claim("k", claim)).status).toBe("acquired");
+  });
+
+  test("are qualified: a temporary table of the same name is not used", async () => {
+    const { idempotency, pool, schema } = await newStores({}, { max: 1 });
+    await pool.query(
+      `CREATE TEMP TABLE countersign_idempotency AS SELECT * FROM ${schema}.countersign_idempotency`,
+    );
+    await pool.query(`SET search_path = pg_temp, ${schema}`);
+    await idempotency.claim("k", claim);
+    expect((await pool.query(`SELECT FROM ${schema}.countersign_idempotency`)).rowCount).toBe(1);
+  });
+});
+
+describeOnPostgres("a role", () => {
+  async function roles() {
+    const owner = connectPool();
+    const schema = isolatedName("pg");
+    const role = isolatedName("role");
+    await owner.query(`CREATE ROLE ${role} LOGIN NOINHERIT`);
+    afterTest(async () => {
+      await owner.query(`DROP OWNED BY ${role}`);
+      await owner.query(`DROP ROLE ${role}`);
+    });
+    dropAfterTest(owner, schema);
+    await migratePostgres(owner, { schema });
+    const url = new URL(postgresUrl ?? "");
+    url.username = role;
+    const pool = connectPool({ connectionString: url.href });
+    return { owner, schema, role, pool };
+  }
+
+  const grants = (schema: string, role: string): string[] => [
+    `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+    `GRANT SELECT ON ${schema}.countersign_schema TO ${role}`,
+    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.countersign_idempotency, ${schema}.countersign_nonces TO ${role}`,
+    `GRANT USAGE ON SEQUENCE ${schema}.countersign_fences TO ${role}`,
+  ];
+
+  test("with the grants of the README can do all that the stores do, and cannot migrate", async () => {
+    const { owner, schema, role, pool } = await roles();
+    for (const grant of grants(schema, role)) await owner.query(grant);
+    const { idempotency, nonces, ready } = createStores(pool, { schema });
+    await ready();
+    await idempotency.claim("k", claim);
+    await idempotency.heartbeat("k", "a", 1000);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    expect(
+      await idempotency.completeIn({ query: (text, values) => client.query(text, values) }, "k", "a"),
+    ).toBe("ok");
+    await client.query("COMMIT");
+    await idempotency.claim("k2", claim);
+    await idempotency.hold("k2", "a", "why");
+    await idempotency.resolve("k2", "done");
+    await idempotency.claim("k3", claim);
+    await idempotency.release("k3", "a");
+    await idempotency.list({ state: "done", limit: 10 });
+    await idempotency.prune();
+    expect(await nonces.claim(use)).toBe("fresh");
+    await nonces.prune();
+    await expect(migratePostgres(pool, { schema })).rejects.toMatchObject({ cause: { code: "42501" } });
+  });
+
+  test.each([
+    ["the schema", 0],
+    ["the version", 1],
+    ["the tables", 2],
+    ["the sequence", 3],
+  ])("without the grant on %s is told what to grant", async (_case, missing) => {
+    const { owner, schema, role, pool } = await roles();
+    for (const [index, grant] of grants(schema, role).entries())
+      if (index !== missing) await owner.query(grant);
+    const { idempotency } = createStores(pool, { schema });
+    await expect(idempotency.claim("k", claim)).rejects.toMatchObject({
+      message: expect.stringMatching(/may not use the tables .*; GRANT USAGE on the schema/),
+      cause: expect.objectContaining({ code: "42501" }),
+    });
+  });
+
+  test("that only reads is told to use the primary server", async () => {
+    const { schema } = await newStores();
+    const pool = connectPool({ options: "-c default_transaction_read_only=on" });
+    const { idempotency } = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/cannot be written here; .* primary/);
+  });
+});

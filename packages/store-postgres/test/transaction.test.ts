@@ -1,0 +1,112 @@
+import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
+import { expect, jest, test } from "@jest/globals";
+import { describeOnPostgres } from "../../../test/support/engines.ts";
+import { connectPool, createSchema } from "./connections.ts";
+
+describeOnPostgres("withPostgresTransaction()", () => {
+  async function setUp() {
+    const pool = connectPool({ max: 1 });
+    const schema = await createSchema(pool);
+    await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
+    const insert = `INSERT INTO ${schema}.payouts VALUES (1)`;
+    const count = async () => (await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount;
+    const pid = async () => (await pool.query("SELECT pg_backend_pid() AS pid")).rows[0].pid as number;
+    return { pool, insert, count, pid };
+  }
+
+  test("commits, gives the result and returns the client", async () => {
+    const { pool, insert, count, pid } = await setUp();
+    const before = await pid();
+    const result = await withPostgresTransaction(pool, async (client) => {
+      const { rowCount } = await client.query(insert);
+      return rowCount;
+    });
+    expect(result).toBe(1);
+    expect(await count()).toBe(1);
+    expect(await pid()).toBe(before);
+  });
+
+  test("rolls back when the work rejects, rejects with the same and returns the client", async () => {
+    const { pool, insert, count, pid } = await setUp();
+    const before = await pid();
+    const reason = new Error("no such account");
+    const attempt = withPostgresTransaction(pool, async (client) => {
+      await client.query(insert);
+      throw reason;
+    });
+    await expect(attempt).rejects.toBe(reason);
+    expect(await count()).toBe(0);
+    expect(await pid()).toBe(before);
+  });
+
+  test("rejects when the work swallowed the error of a statement, because COMMIT then rolls back", async () => {
+    const { pool, insert, count } = await setUp();
+    const attempt = withPostgresTransaction(pool, async (client) => {
+      await client.query(insert);
+      await client.query("SELECT 1 / 0").catch(() => {});
+    });
+    await expect(attempt).rejects.toThrow(/was rolled back, because a statement in it had failed/);
+    expect(await count()).toBe(0);
+  });
+
+  test("destroys the client when the connection breaks, and the pool goes on with a new one", async () => {
+    const { pool, insert, count, pid } = await setUp();
+    const killer = connectPool();
+    const before = await pid();
+    const attempt = withPostgresTransaction(pool, async (client) => {
+      client.on("error", () => {});
+      await client.query(insert);
+      await killer.query("SELECT pg_terminate_backend($1)", [before]);
+      await client.query("SELECT 1");
+    });
+    await expect(attempt).rejects.toThrow(/terminat|closed|ended/i);
+    expect(await count()).toBe(0);
+    expect(await pid()).not.toBe(before);
+  });
+});
+
+type Answer = () => Promise<{ rows: never[]; command?: string }>;
+
+function fakePool(answers: Readonly<Record<string, Answer>>) {
+  const released: unknown[] = [];
+  const client: PostgresPoolClient = {
+    query: (text) => (answers[text] ?? (() => Promise.resolve({ rows: [] })))(),
+    release: (destroy) => void released.push(destroy),
+  };
+  return { pool: { connect: () => Promise.resolve(client) }, released };
+}
+
+test.each([
+  ["BEGIN", "the server is starting up"],
+  ["COMMIT", "connection lost"],
+])(
+  "withPostgresTransaction() rejects with the error of %s and destroys or rolls back",
+  async (command, message) => {
+    const { pool, released } = fakePool({ [command]: () => Promise.reject(new Error(message)) });
+    await expect(withPostgresTransaction(pool, () => Promise.resolve(1))).rejects.toThrow(message);
+    expect(released).toEqual([command === "COMMIT" ? true : undefined]);
+  },
+);
+
+test("withPostgresTransaction() destroys a client whose ROLLBACK is refused", async () => {
+  const { pool, released } = fakePool({ ROLLBACK: () => Promise.reject(new Error("gone")) });
+  const attempt = withPostgresTransaction(pool, () => Promise.reject(new Error("no such account")));
+  await expect(attempt).rejects.toThrow("no such account");
+  expect(released).toEqual([true]);
+});
+
+test("withPostgresTransaction() does not wait for ever for a ROLLBACK, as behind a statement that hangs", async () => {
+  jest.useFakeTimers();
+  try {
+    const { pool, released } = fakePool({ ROLLBACK: () => new Promise(() => {}) });
+    const attempt = withPostgresTransaction(pool, () =>
+      Promise.reject(new Error("the store did not answer")),
+    );
+    const settled = expect(attempt).rejects.toThrow("the store did not answer");
+    await jest.advanceTimersByTimeAsync(5_000);
+    await settled;
+    expect(released).toEqual([true]);
+  } finally {
+    jest.useRealTimers();
+  }
+});
