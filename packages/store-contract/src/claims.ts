@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
 import type { IdempotencyStoreHarness } from "./harness.ts";
 import { pass } from "./waiting.ts";
+
+/** The store of a case: its transactions are opaque. */
+export type Store = IdempotencyStore<unknown>;
 
 /** The key of cases that need only one. */
 export const key = "payout-7.acc-1.acc-2";
@@ -17,8 +21,10 @@ export const longLeaseMs = 60_000;
 /** A lease that a case waits for. Long enough that a busy machine answers a few calls within it. */
 export const shortLeaseMs = 200;
 
-/** A claim of an owner with a fingerprint of its own. */
-export function claimBy(token: string, overrides: Partial<IdempotencyClaim> = {}): IdempotencyClaim {
+type ClaimOverrides = Partial<IdempotencyClaim>;
+
+/** A claim with a fingerprint of its own and a lease that no case outlives. */
+export function claimBy(token: string, overrides: ClaimOverrides = {}): IdempotencyClaim {
   return { token, fingerprint: fingerprintOf(token), leaseMs: longLeaseMs, recovery: "rerun", ...overrides };
 }
 
@@ -28,19 +34,20 @@ export function fingerprintOf(token: string): string {
 
 /** The fence of a claim that must have been acquired. */
 export function fenceOf(result: IdempotencyClaimResult, rule: string): number {
-  assert.equal(result.status, "acquired", rule);
-  if (result.status !== "acquired") throw new Error(rule);
-  assert.ok(Number.isSafeInteger(result.fence) && result.fence > 0, "a fence must be an integer above 0");
+  if (result.status !== "acquired") {
+    throw new assert.AssertionError({ message: `${rule}, got ${result.status}` });
+  }
+  assert.ok(Number.isSafeInteger(result.fence), "a fence must be an integer");
   return result.fence;
 }
 
-/** Takes the key for `token`. Returns the fence. */
+/** Takes an absent key for `token`. Returns the fence. */
 export async function take(
-  store: IdempotencyStore<unknown>,
+  store: Store,
   token: string,
-  overrides: Partial<IdempotencyClaim> = {},
+  { key: ofKey = key, ...overrides }: ClaimOverrides & { readonly key?: string } = {},
 ): Promise<number> {
-  return fenceOf(await store.claim(key, claimBy(token, overrides)), "an absent key must be acquired");
+  return fenceOf(await store.claim(ofKey, claimBy(token, overrides)), "an absent key must be acquired");
 }
 
 /** Takes the key for `token` and lets its lease expire. Returns the fence. */
@@ -53,15 +60,42 @@ export async function takeAndExpire(
   return fence;
 }
 
-/** The record without what passes by itself. */
-export async function recordOf(
-  store: IdempotencyStore<unknown>,
-  ofKey: string = key,
-): Promise<
-  Omit<Extract<IdempotencyRecord, { state: "run" }>, "remainingMs"> | IdempotencyRecord | undefined
-> {
+/** Takes the key over from an owner whose lease has expired. Returns the fence. */
+export async function takeOver(store: Store, token: string): Promise<number> {
+  return fenceOf(await store.claim(key, claimBy(token)), "under rerun an expired run must be acquired");
+}
+
+/** A step of an owner, which must be `ok`. */
+export function assertOk(answer: IdempotencyOwnership | "not-held", rule: string): void {
+  assert.equal(answer, "ok", rule);
+}
+
+/** The record, without the time that passes by itself. */
+export type Known =
+  | Omit<Extract<IdempotencyRecord, { state: "run" }>, "remainingMs">
+  | Exclude<IdempotencyRecord, { state: "run" }>;
+
+/** What the store knows of a key. */
+export async function recordOf(store: Store, ofKey: string = key): Promise<Known | undefined> {
   const record = await store.read(ofKey);
-  if (record?.state !== "run") return record;
+  return record === undefined ? undefined : knownOf(record);
+}
+
+/** The record as it can be compared: the members of the contract alone. */
+export function knownOf(record: IdempotencyRecord): Known {
   const { state, token, fence, fingerprint } = record;
-  return { state, token, fence, fingerprint };
+  return state === "held"
+    ? { state, token, fence, fingerprint, reason: record.reason }
+    : { state, token, fence, fingerprint };
+}
+
+/** What remains of the lease of a run. */
+export async function remainingMsOf(store: Store, ofKey: string = key): Promise<number> {
+  const record = await store.read(ofKey);
+  if (record?.state !== "run") {
+    throw new assert.AssertionError({
+      message: `a run must be read as one, got ${record?.state ?? "absent"}`,
+    });
+  }
+  return record.remainingMs;
 }

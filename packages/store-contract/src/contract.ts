@@ -5,7 +5,8 @@ import { within } from "./waiting.ts";
 /** A case before it knows how stores are made. */
 export interface CaseDefinition<Harness> {
   readonly name: string;
-  readonly needs: readonly ContractFacility[];
+  /** Default none. */
+  readonly needs?: readonly ContractFacility[] | undefined;
   readonly check: (harness: Harness) => Promise<void>;
 }
 
@@ -63,7 +64,7 @@ export function bindContract<Harness extends Closable>(
     throw new TypeError(`${factory}: option without knows ${known.join(", ")}; got ${unknown}`);
   }
   return definitions.map((definition) => {
-    const missing = definition.needs.filter((facility) => without.includes(facility));
+    const missing = (definition.needs ?? []).filter((facility) => without.includes(facility));
     return {
       name: definition.name,
       run: () => runCase(contract, definition, makeStore),
@@ -74,7 +75,7 @@ export function bindContract<Harness extends Closable>(
 
 async function runCase<Harness extends Closable>(
   { facilitiesOf }: Contract<Harness>,
-  { name, needs, check }: CaseDefinition<Harness>,
+  { name, needs = [], check }: CaseDefinition<Harness>,
   makeStore: () => Awaitable<Harness>,
 ): Promise<void> {
   const harness = await makeStore();

@@ -53,6 +53,8 @@ export interface EngineHarness {
   readonly durable: boolean;
   /** Within how many milliseconds each call must be rejected while the engine is stopped. Default 5,000. */
   readonly rejectsWithinMs?: number | undefined;
+  /** Within how many milliseconds of `start` the store must have found it again. Default 10,000. */
+  readonly recoversWithinMs?: number | undefined;
 }
 
 /** An empty store that nobody else uses, and what a case may do around it. Made anew for each case. */

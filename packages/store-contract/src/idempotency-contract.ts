@@ -1,12 +1,36 @@
 import type { Awaitable } from "@countersign/idempotency-guard";
 import { claimCases } from "./cases/claim-cases.ts";
+import { raceCases } from "./cases/race-cases.ts";
+import { leaseCases } from "./cases/lease-cases.ts";
+import { heartbeatCases } from "./cases/heartbeat-cases.ts";
+import { settleCases } from "./cases/settle-cases.ts";
+import { resolveCases } from "./cases/resolve-cases.ts";
+import { fenceCases } from "./cases/fence-cases.ts";
+import { retentionCases } from "./cases/retention-cases.ts";
+import { hostileTextCases } from "./cases/hostile-text-cases.ts";
+import { engineCases } from "./cases/engine-cases.ts";
+import { transactionCases } from "./cases/transaction-cases.ts";
+import { listCases } from "./cases/list-cases.ts";
 import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
 import type { ContractCase, ContractOptions, IdempotencyStoreHarness } from "./harness.ts";
 
 /** A case of the idempotency contract; it passes transactions on without looking into them. */
 export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 
-const definitions: readonly IdempotencyCase[] = [...claimCases];
+const definitions: readonly IdempotencyCase[] = [
+  ...claimCases,
+  ...raceCases,
+  ...leaseCases,
+  ...heartbeatCases,
+  ...settleCases,
+  ...resolveCases,
+  ...fenceCases,
+  ...retentionCases,
+  ...hostileTextCases,
+  ...engineCases,
+  ...transactionCases,
+  ...listCases,
+];
 
 /**
  * The rules of an idempotency store, each as a case for a test runner. `makeStore` is called for each case and returns an empty

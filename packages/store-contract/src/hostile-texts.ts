@@ -1,0 +1,120 @@
+/** Texts of at most 512 characters that engines, drivers or object keys are known to change, cut, fold or interpret. */
+export const hostileTexts: readonly string[] = [
+  // cut at a NUL, or refused
+  "a\0b",
+  "a\0c",
+  "a",
+  "\0",
+  "\0\0",
+  // not in UTF-8: sent as U+FFFD
+  "\ud800",
+  "\ud801",
+  "\udfff",
+  "\udc00\ud800",
+  "\ufffd",
+  // what an escape of the above looks like
+  "a\\u0000b",
+  "\\ud800",
+  "\\0",
+  "\\x00",
+  "%00",
+  // escapes
+  "\\",
+  "\\\\",
+  '\\"',
+  "\\'",
+  // members that objects have already
+  "__proto__",
+  "constructor",
+  "toString",
+  "hasOwnProperty",
+  // SQL
+  "'; DROP TABLE countersign_idempotency; --",
+  "''",
+  '"',
+  "`",
+  "%",
+  "_",
+  "$1",
+  "?",
+  ":key",
+  "@key",
+  "/* */",
+  "$$",
+  // Redis: patterns, hash tags, its own protocol, separators of composed names
+  "*",
+  "?*[a-z]",
+  "[^a]",
+  "{a}b",
+  "a{b}",
+  "{}a",
+  "\r\n$3\r\nDEL\r\n",
+  ":",
+  "a:b",
+  "a|b",
+  "a/b",
+  "a,b",
+  // equal under a normalisation, a collation or a comparison without case
+  "\u00e9",
+  "e\u0301",
+  "key",
+  "KEY",
+  "Key",
+  "\u212aey",
+  "stra\u00dfe",
+  "strasse",
+  "\u0131",
+  "i",
+  "\uff41",
+  // ignored, trimmed or folded white space
+  " ",
+  "key ",
+  " key",
+  "key\t",
+  "key\u00a0",
+  "key\u200b",
+  "\ufeffkey",
+  "\u202ekey",
+  // lines
+  "key\n",
+  "key\r\n",
+  "key\r",
+  "key\u2028",
+  // taken for another type
+  "1",
+  "1.0",
+  "01",
+  "1e0",
+  "0x1",
+  "true",
+  "null",
+  "undefined",
+  "NaN",
+  "[object Object]",
+  // beyond the basic plane
+  "\u{1f4b8}",
+  "\u{10ffff}",
+  // as long as a key may be, and different in the last character alone
+  `${"x".repeat(511)}a`,
+  `${"x".repeat(511)}b`,
+  "\0".repeat(512),
+  "\u{1f4b8}".repeat(256),
+  "\ud800".repeat(512),
+];
+
+/** Two texts each that a store may take for one. */
+export const mistakable: readonly (readonly [string, string])[] = [
+  ["a", "A"],
+  ["a", "a "],
+  ["a", "a\0"],
+  ["a\0b", "a\0c"],
+  ["\u00e9", "e\u0301"],
+  ["\ud800", "\ud801"],
+  ["\ud800", "\ufffd"],
+  ["1", "1.0"],
+  ["\\u0000", "\0"],
+  [`${"x".repeat(511)}a`, `${"x".repeat(511)}b`],
+];
+
+/** Two texts of 10 kB that differ in the last character alone. A store may refuse them, and must not cut them. */
+export const oversized: readonly [string, string] = [`${"k".repeat(10_239)}a`, `${"k".repeat(10_239)}b`];

@@ -1,0 +1,28 @@
+import type { Awaitable } from "@countersign/idempotency-guard";
+
+/**
+ * Runs `work` in a process whose wall clock is wrong by `shiftMs`: in place of `Date` stands one that is shifted. Timers run
+ * as before.
+ */
+export async function withProcessClock<T>(shiftMs: number, work: () => Awaitable<T>): Promise<T> {
+  const RealDate = globalThis.Date;
+  const now = (): number => RealDate.now() + shiftMs;
+  globalThis.Date = new Proxy(RealDate, {
+    construct(target, parameters, newTarget) {
+      const date: object = Reflect.construct(
+        target,
+        parameters.length === 0 ? [now()] : parameters,
+        newTarget,
+      );
+      return date;
+    },
+    apply: () => new RealDate(now()).toString(),
+    get: (target, property, receiver): unknown =>
+      property === "now" ? now : Reflect.get(target, property, receiver),
+  });
+  try {
+    return await work();
+  } finally {
+    globalThis.Date = RealDate;
+  }
+}

@@ -1,0 +1,124 @@
+// A correct store with everything that the contract asks about, in the memory of one process: wrong stores are made from it.
+import {
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+  memoryIdempotencyStore,
+} from "@countersign/idempotency-guard";
+import type { EngineHarness, IdempotencyStoreHarness } from "@countersign/store-contract";
+
+export const dayMs = 86_400_000;
+
+const room = 300;
+
+/** A transaction: the keys that it has locked, and who completes them when it commits. */
+export type Tx = Map<string, string>;
+export type Store = IdempotencyStore<Tx>;
+
+/** The store, and what is under it. */
+export interface Platform {
+  readonly clock: { nowMs: number };
+  /** The state machine, without locks and faults. */
+  readonly memory: MemoryIdempotencyStore;
+  readonly store: Store;
+  /** Which transaction has locked a key. */
+  readonly locks: Map<string, Tx>;
+  readonly engine: { isRunning: boolean };
+}
+
+export interface PlatformOptions {
+  readonly retentionMs?: number;
+  /** Added to the clock at each reading. */
+  readonly clockShiftMs?: () => number;
+}
+
+export function createPlatform({
+  retentionMs = dayMs,
+  clockShiftMs = () => 0,
+}: PlatformOptions = {}): Platform {
+  const clock = { nowMs: 1_800_000_000_000 };
+  const now = () => clock.nowMs + clockShiftMs();
+  const memory = memoryIdempotencyStore({ max: room, retentionMs, now });
+  const locks = new Map<string, Tx>();
+  const engine = { isRunning: true };
+  const reach = () => {
+    if (!engine.isRunning) throw new Error("the engine is stopped");
+    return memory;
+  };
+  const change = (key: string) => {
+    if (locks.has(key)) throw new Error("the key is locked by a transaction");
+    return reach();
+  };
+  const store: Store = {
+    retentionMs: dayMs,
+    claim: (key, claim) => change(key).claim(key, claim),
+    read: (key) => reach().read(key),
+    heartbeat: (key, token, leaseMs) => change(key).heartbeat(key, token, leaseMs),
+    complete: (key, token) => change(key).complete(key, token),
+    release: (key, token) => change(key).release(key, token),
+    hold: (key, token, reason) => change(key).hold(key, token, reason),
+    resolve: (key, outcome) => change(key).resolve(key, outcome),
+    list: (query) => reach().list(query),
+    prune: () => reach().prune(),
+    close: () => memory.close(),
+    completeIn(tx, key, token) {
+      if (tx.get(key) === token) return "ok";
+      const record = change(key).read(key);
+      if (record?.token !== token) return "lost";
+      if (record.state !== "done") {
+        tx.set(key, token);
+        locks.set(key, tx);
+      }
+      return "ok";
+    },
+  };
+  return { clock, memory, store, locks, engine };
+}
+
+/** The harness of a platform. `handle` makes a store on it: as it is, or wrong. */
+export function harnessOf(
+  platform: Platform,
+  handle: (platform: Platform) => Store = ({ store }) => store,
+  engine: Partial<EngineHarness> = {},
+): IdempotencyStoreHarness<Tx> {
+  const { clock, memory, locks } = platform;
+  const store = handle(platform);
+  return {
+    store,
+    advance: (ms) => void (clock.nowMs += ms),
+    another: () => handle(platform),
+    async fill() {
+      for (let index = 0; index < room; index += 1) {
+        try {
+          await store.claim(`filler-${index}`, fillerClaim);
+        } catch {
+          return;
+        }
+      }
+    },
+    async transaction(work) {
+      const tx: Tx = new Map();
+      try {
+        await work(tx);
+        for (const [key, token] of tx) memory.complete(key, token);
+      } finally {
+        for (const key of tx.keys()) locks.delete(key);
+      }
+    },
+    engine: {
+      stop: () => void (platform.engine.isRunning = false),
+      start: () => void (platform.engine.isRunning = true),
+      durable: true,
+      rejectsWithinMs: 50,
+      recoversWithinMs: 100,
+      ...engine,
+    },
+    close: () => memory.close(),
+  };
+}
+
+const fillerClaim = {
+  token: "filler",
+  fingerprint: "filler",
+  leaseMs: 1_000_000_000_000,
+  recovery: "hold",
+} as const;

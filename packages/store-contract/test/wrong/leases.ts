@@ -1,0 +1,205 @@
+import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { Platform } from "../platform.ts";
+import { type WrongStore, acquired, isExpired, ownerOf, runOf } from "./wrong-store.ts";
+
+const tenMinutesMs = 600_000;
+
+function isTakeover(platform: Platform, key: string, { token, recovery }: IdempotencyClaim): boolean {
+  return isExpired(platform, key) && ownerOf(platform, key, token) !== token && recovery === "rerun";
+}
+
+/** Wrong at the end of a lease. */
+export const wrongLeases: readonly WrongStore[] = [
+  {
+    does: "keeps the fingerprint of the old owner at a takeover",
+    fails: ["under recovery rerun an expired run becomes a run of the claim"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const fingerprint = runOf(platform, key)?.fingerprint ?? "";
+        const adopted = isTakeover(platform, key, claim) ? { ...claim, fingerprint } : claim;
+        return platform.store.claim(key, adopted);
+      },
+    }),
+  },
+  {
+    does: "gives no lease to who takes over",
+    fails: [
+      "of many concurrent claims of an expired run exactly one takes it over",
+      "of many concurrent claims of an expired run through several handles exactly one takes it over",
+      "an expired run is either completed by its owner or taken over, never both",
+      "under recovery rerun an expired run becomes a run of the claim",
+    ],
+    wrong: (platform) => ({
+      claim: (key, claim) =>
+        platform.store.claim(key, isTakeover(platform, key, claim) ? { ...claim, leaseMs: 0 } : claim),
+    }),
+  },
+  {
+    does: "runs an expired run again under recovery hold",
+    fails: [
+      "under recovery hold an expired run becomes held for its old owner, and stays held",
+      "complete by the owner ends a held key, whoever held it",
+    ],
+    wrong: ({ store }) => ({ claim: (key, claim) => store.claim(key, { ...claim, recovery: "rerun" }) }),
+  },
+  {
+    does: "gives a reason of its own when it holds an expired run",
+    fails: [
+      "under recovery hold an expired run becomes held for its old owner, and stays held",
+      "hostile tokens, fingerprints and reasons are given back unchanged",
+    ],
+    wrong: ({ store }) => ({
+      async claim(key, claim) {
+        const result = await store.claim(key, claim);
+        return result.status === "held" ? { ...result, reason: result.reason.replace("-", " ") } : result;
+      },
+    }),
+  },
+  {
+    does: "runs a held key again under recovery rerun when its lease had expired",
+    fails: ["under recovery hold an expired run becomes held for its old owner, and stays held"],
+    wrong: ({ store, memory }) => ({
+      claim(key, claim) {
+        const record = memory.read(key);
+        const isHeldByExpiry = record?.state === "held" && record.reason === "lease-expired";
+        if (isHeldByExpiry && claim.recovery === "rerun") memory.resolve(key, "released");
+        return store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "holds an expired run at its owner's own claim",
+    fails: ["the owner's own claim after its lease has expired is acquired with the same fence"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const isOwn = isExpired(platform, key) && ownerOf(platform, key, "") === claim.token;
+        if (isOwn && claim.recovery === "hold") platform.memory.hold(key, claim.token, "lease-expired");
+        return platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "takes a lease for live at its end",
+    fails: ["a lease is live until its last millisecond and has expired at its end"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        const isForeign = run !== undefined && run.token !== claim.token;
+        return isForeign && run.remainingMs === 0
+          ? { status: "in-flight", fingerprint: run.fingerprint, remainingMs: 1 }
+          : platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "takes a lease for expired one millisecond early",
+    fails: ["a lease is live until its last millisecond and has expired at its end"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        if (run?.remainingMs === 1) platform.memory.heartbeat(key, run.token, 0);
+        return platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "refuses every step of an owner whose lease has expired",
+    fails: ["an owner whose lease has expired and whose key nobody took settles it as before"],
+    wrong: (platform) => {
+      const { store } = platform;
+      return {
+        complete: (key, token) => (isExpired(platform, key) ? "lost" : store.complete(key, token)),
+        release: (key, token) => (isExpired(platform, key) ? "lost" : store.release(key, token)),
+        hold: (key, token, reason) => (isExpired(platform, key) ? "lost" : store.hold(key, token, reason)),
+      };
+    },
+  },
+  {
+    does: "measures leases by the wall clock of the process",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    // Whole ten minutes alone, so that the clock of the platform moves by nothing else.
+    platform: {
+      clockShiftMs: () => {
+        const aheadMs = Date.now() - (performance.timeOrigin + performance.now());
+        return Math.round(aheadMs / tenMinutesMs) * tenMinutesMs;
+      },
+    },
+  },
+  {
+    does: "does nothing at a heartbeat",
+    fails: [
+      "a heartbeat of the owner begins the lease anew",
+      "a heartbeat of the owner revives an expired run that nobody took",
+    ],
+    wrong: (platform) => ({
+      heartbeat: (key, token) => (runOf(platform, key)?.token === token ? "ok" : "lost"),
+    }),
+  },
+  {
+    does: "never shortens a lease by a heartbeat",
+    fails: ["a heartbeat of the owner begins the lease anew"],
+    wrong: (platform) => ({
+      heartbeat(key, token, leaseMs) {
+        const remainingMs = runOf(platform, key)?.remainingMs ?? 0;
+        return platform.store.heartbeat(key, token, Math.max(leaseMs, remainingMs));
+      },
+    }),
+  },
+  {
+    does: "refuses the heartbeat of an owner whose lease has expired",
+    fails: ["a heartbeat of the owner revives an expired run that nobody took"],
+    wrong: (platform) => ({
+      heartbeat: (key, token, leaseMs) =>
+        isExpired(platform, key) ? "lost" : platform.store.heartbeat(key, token, leaseMs),
+    }),
+  },
+  {
+    does: "takes a stranger's heartbeat for the owner's",
+    fails: [
+      "a heartbeat of a stranger is lost in every state, and moves no lease",
+      "an owner whose key was taken over has lost it, whatever it tries",
+      "a token is compared as it was given: what looks like it is a stranger's",
+    ],
+    wrong: (platform) => ({
+      heartbeat: (key, token, leaseMs) =>
+        platform.store.heartbeat(key, ownerOf(platform, key, token), leaseMs),
+    }),
+  },
+  {
+    does: "moves the lease at a stranger's heartbeat, which it calls lost",
+    fails: ["a heartbeat of a stranger is lost in every state, and moves no lease"],
+    wrong: (platform) => ({
+      async heartbeat(key, token, leaseMs) {
+        await platform.store.heartbeat(key, ownerOf(platform, key, token), leaseMs);
+        return runOf(platform, key)?.token === token ? "ok" : "lost";
+      },
+    }),
+  },
+  {
+    does: "knows the owner of a settled key at a heartbeat",
+    fails: ["a heartbeat is lost to the owner itself once the key is no run any more"],
+    wrong: (platform) => ({
+      heartbeat(key, token, leaseMs) {
+        const isOwn = ownerOf(platform, key, "") === token;
+        return isOwn && runOf(platform, key) === undefined
+          ? "ok"
+          : platform.store.heartbeat(key, token, leaseMs);
+      },
+    }),
+  },
+  {
+    does: "takes a claim of an expired run by its owner for another's",
+    fails: ["the owner's own claim after its lease has expired is acquired with the same fence"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        if (run === undefined || run.token !== claim.token || run.remainingMs > 0) {
+          return platform.store.claim(key, claim);
+        }
+        platform.memory.release(key, claim.token);
+        const result = platform.memory.claim(key, claim);
+        return result.status === "acquired" ? acquired(result.fence) : result;
+      },
+    }),
+  },
+];

@@ -1,0 +1,128 @@
+import { dayMs } from "../platform.ts";
+import { type WrongStore, isExpired, ownerOf } from "./wrong-store.ts";
+
+/** Wrong at the retention of done keys and at pruning. */
+export const wrongRetention: readonly WrongStore[] = [
+  {
+    does: "forgets a done key two milliseconds early",
+    fails: [
+      "a done key is remembered to the last millisecond of its retention, which begins when it is done",
+      "a key that an operator resolved as done is remembered as long as any other",
+    ],
+    platform: { retentionMs: dayMs - 2 },
+  },
+  {
+    does: "never forgets a done key",
+    fails: [
+      "the fence grows over the end of the retention of a done key",
+      "the fence grows over the pruning of a done key",
+      "a done key is absent after its retention, pruned or not",
+      "list leaves out done keys whose retention has ended",
+    ],
+    platform: { retentionMs: 300 * dayMs },
+  },
+  {
+    does: "counts the retention from the claim",
+    fails: [
+      "a done key is remembered to the last millisecond of its retention, which begins when it is done",
+      "a key that an operator resolved as done is remembered as long as any other",
+    ],
+    wrong: ({ store, memory, clock }) => {
+      const claimedAt = new Map<string, number>();
+      const isForgotten = (key: string) =>
+        memory.read(key)?.state === "done" && clock.nowMs - (claimedAt.get(key) ?? Infinity) >= dayMs;
+      return {
+        claim(key, claim) {
+          if (isForgotten(key)) return { status: "acquired", fence: 1_000 };
+          claimedAt.set(key, claimedAt.get(key) ?? clock.nowMs);
+          return store.claim(key, claim);
+        },
+        read: (key) => (isForgotten(key) ? undefined : store.read(key)),
+      };
+    },
+  },
+  {
+    does: "counts the retention of a key that an operator resolved from its hold",
+    fails: ["a key that an operator resolved as done is remembered as long as any other"],
+    wrong: ({ store, memory, clock }) => {
+      const heldAt = new Map<string, number>();
+      const isForgotten = (key: string) =>
+        memory.read(key)?.state === "done" && clock.nowMs - (heldAt.get(key) ?? Infinity) >= dayMs;
+      return {
+        claim: (key, claim) =>
+          isForgotten(key) ? { status: "acquired", fence: 1_000 } : store.claim(key, claim),
+        hold(key, token, reason) {
+          heldAt.set(key, clock.nowMs);
+          return store.hold(key, token, reason);
+        },
+      };
+    },
+  },
+  {
+    does: "removes expired runs when it prunes",
+    fails: ["pruning removes neither runs nor held keys, however old"],
+    wrong: (platform) => ({
+      prune() {
+        for (const { key } of platform.memory.list({ state: "run", limit: 1_000 }).entries) {
+          if (isExpired(platform, key)) platform.memory.release(key, ownerOf(platform, key, ""));
+        }
+        return platform.store.prune();
+      },
+    }),
+  },
+  {
+    does: "removes held keys after the retention when it prunes",
+    fails: ["pruning removes neither runs nor held keys, however old"],
+    wrong: ({ store, memory, clock }) => {
+      const beganAtMs = clock.nowMs;
+      return {
+        prune() {
+          for (const { key } of memory.list({ state: "held", limit: 1_000 }).entries) {
+            if (clock.nowMs - beganAtMs > dayMs) memory.resolve(key, "released");
+          }
+          return store.prune();
+        },
+      };
+    },
+  },
+  {
+    does: "counts released keys among those that it prunes",
+    fails: ["pruning counts the done keys that it removes, and nothing else"],
+    wrong: ({ store, clock }) => {
+      const released = new Map<string, number>();
+      return {
+        async release(key, token) {
+          released.set(key, clock.nowMs);
+          return store.release(key, token);
+        },
+        async prune() {
+          let count = await store.prune();
+          for (const [key, atMs] of released) {
+            if (clock.nowMs - atMs < dayMs) continue;
+            released.delete(key);
+            count += 1;
+          }
+          return count;
+        },
+      };
+    },
+  },
+  {
+    does: "prunes done keys at once",
+    fails: [
+      "no step ends done",
+      "a done key is remembered to the last millisecond of its retention, which begins when it is done",
+    ],
+    wrong: ({ store, memory }) => {
+      const pruned = new Set<string>();
+      const isPruned = (key: string) => pruned.has(key) && memory.read(key)?.state === "done";
+      return {
+        read: (key) => (isPruned(key) ? undefined : store.read(key)),
+        prune() {
+          for (const { key } of memory.list({ state: "done", limit: 1_000 }).entries) pruned.add(key);
+          return store.prune();
+        },
+      };
+    },
+  },
+];

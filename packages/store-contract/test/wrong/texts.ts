@@ -1,0 +1,165 @@
+import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency-guard";
+import type { Platform, Store } from "../platform.ts";
+import { type WrongStore, ownerOf } from "./wrong-store.ts";
+
+type Change = (text: string) => string;
+
+const cutAt =
+  (length: number): Change =>
+  (text) =>
+    text.slice(0, length);
+const throughUtf8: Change = (text) => Buffer.from(text, "utf8").toString("utf8");
+const unescaped: Change = (text) => text.replaceAll(String.raw`\u0000`, "\0");
+const upToNul: Change = (text) => text.split("\0")[0] ?? "";
+const letters: Change = (text) => text.normalize("NFC");
+
+/** Every key is changed before it is used. */
+function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
+  return ({ store }) => ({
+    claim: (key, claim) => store.claim(change(key), claim),
+    read: (key) => store.read(change(key)),
+    heartbeat: (key, token, leaseMs) => store.heartbeat(change(key), token, leaseMs),
+    complete: (key, token) => store.complete(change(key), token),
+    release: (key, token) => store.release(change(key), token),
+    hold: (key, token, reason) => store.hold(change(key), token, reason),
+    resolve: (key, outcome) => store.resolve(change(key), outcome),
+  });
+}
+
+/** Every token is changed before it is kept or compared. */
+function changedTokens(change: Change): (platform: Platform) => Partial<Store> {
+  return ({ store }) => ({
+    claim: (key, claim) => store.claim(key, { ...claim, token: change(claim.token) }),
+    heartbeat: (key, token, leaseMs) => store.heartbeat(key, change(token), leaseMs),
+    complete: (key, token) => store.complete(key, change(token)),
+    release: (key, token) => store.release(key, change(token)),
+    hold: (key, token, reason) => store.hold(key, change(token), reason),
+  });
+}
+
+function listedAs(change: Change): (platform: Platform) => Partial<Store> {
+  return ({ memory }) => ({
+    list(query: IdempotencyListQuery): IdempotencyListing {
+      const { entries, cursor } = memory.list(query);
+      return { cursor, entries: entries.map(({ key, record }) => ({ key: change(key), record })) };
+    },
+  });
+}
+
+/** Tokens that are equal after a change stand for each other. */
+function comparedAs(change: Change): (platform: Platform) => Partial<Store> {
+  return (platform) => {
+    const known = (key: string, token: string): string => {
+      const owner = ownerOf(platform, key, token);
+      return change(owner) === change(token) ? owner : token;
+    };
+    const { store } = platform;
+    return { complete: (key, token) => store.complete(key, known(key, token)) };
+  };
+}
+
+/** Wrong with texts. */
+export const wrongTexts: readonly WrongStore[] = [
+  {
+    does: "cuts keys at a NUL",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys(upToNul),
+  },
+  {
+    does: "keeps keys in UTF-8",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys(throughUtf8),
+  },
+  {
+    does: "compares keys without case",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys((key) => key.toLowerCase()),
+  },
+  {
+    does: "normalises keys",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys(letters),
+  },
+  {
+    does: "trims keys",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys((key) => key.trim()),
+  },
+  {
+    does: "reads escapes in keys",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys(unescaped),
+  },
+  {
+    does: "keeps 511 characters of a key",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "a key of 10 kB is taken as it is or refused, never cut",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: changedKeys(cutAt(511)),
+  },
+  {
+    does: "keeps 512 characters of a key",
+    fails: ["a key of 10 kB is taken as it is or refused, never cut"],
+    wrong: changedKeys(cutAt(512)),
+  },
+  {
+    does: "keeps keys as members of an object",
+    fails: [
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "list gives hostile keys unchanged",
+    ],
+    wrong: ({ store }) => ({
+      claim: (key, claim) =>
+        key in {} ? { status: "in-flight", fingerprint: "", remainingMs: 1 } : store.claim(key, claim),
+    }),
+  },
+  {
+    does: "keeps tokens in UTF-8",
+    fails: [
+      "hostile tokens, fingerprints and reasons are given back unchanged",
+      "a token is compared as it was given: what looks like it is a stranger's",
+    ],
+    wrong: changedTokens(throughUtf8),
+  },
+  {
+    does: "keeps 512 characters of a token",
+    fails: ["a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut"],
+    wrong: changedTokens(cutAt(512)),
+  },
+  {
+    does: "compares tokens without case",
+    fails: ["a token is compared as it was given: what looks like it is a stranger's"],
+    wrong: comparedAs((token) => token.toLowerCase()),
+  },
+  {
+    does: "trims reasons",
+    fails: ["hostile tokens, fingerprints and reasons are given back unchanged"],
+    wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.trim()) }),
+  },
+  {
+    does: "keeps 256 characters of a reason",
+    fails: ["a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut"],
+    wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.slice(0, 256)) }),
+  },
+  { does: "lists keys in UTF-8", fails: ["list gives hostile keys unchanged"], wrong: listedAs(throughUtf8) },
+];

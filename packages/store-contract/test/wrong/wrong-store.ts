@@ -1,0 +1,67 @@
+import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency-guard";
+import type { EngineHarness } from "@countersign/store-contract";
+import type { Platform, PlatformOptions, Store } from "../platform.ts";
+
+/** A store that breaks one rule. */
+export interface WrongStore {
+  /** What it does wrong. */
+  readonly does: string;
+  /** The cases that must notice, and no others. */
+  readonly fails: readonly string[];
+  /** The methods that are wrong. Called for each handle. */
+  readonly wrong?: (platform: Platform) => Partial<Store>;
+  /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
+  readonly ignores?: "a stopped engine" | "locks";
+  readonly platform?: PlatformOptions;
+  readonly engine?: (platform: Platform) => Partial<EngineHarness>;
+}
+
+/** The key's owner, when it is not absent. */
+export function ownerOf({ memory }: Platform, key: string, otherwise: string): string {
+  return memory.read(key)?.token ?? otherwise;
+}
+
+export function runOf(
+  { memory }: Platform,
+  key: string,
+): Extract<IdempotencyRecord, { state: "run" }> | undefined {
+  const record = memory.read(key);
+  return record?.state === "run" ? record : undefined;
+}
+
+export function stateOf({ memory }: Platform, key: string): IdempotencyRecord["state"] | undefined {
+  return memory.read(key)?.state;
+}
+
+export function isExpired(platform: Platform, key: string): boolean {
+  const run = runOf(platform, key);
+  return run !== undefined && run.remainingMs <= 0;
+}
+
+export function acquired(fence: number): IdempotencyClaimResult {
+  return { status: "acquired", fence };
+}
+
+/** Gives others their turn, as a round trip does. */
+export function roundTrip(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+/** The store of a platform with the wrong methods in it, which throw where a right one does. */
+export function wrongStoreOn(platform: Platform, { wrong, ignores }: Partial<WrongStore>): Store {
+  const methods = Object.entries(wrong?.(platform) ?? {}).map(([name, method]) => {
+    if (typeof method !== "function") return [name, method] as const;
+    const guarded = (...parameters: unknown[]): unknown => {
+      const isStopped = !platform.engine.isRunning && ignores !== "a stopped engine";
+      const isLocked = changes.has(name) && platform.locks.has(String(parameters[0])) && ignores !== "locks";
+      if (isStopped || isLocked) throw new Error(isLocked ? "the key is locked" : "the engine is stopped");
+      return Reflect.apply(method, undefined, parameters);
+    };
+    return [name, guarded] as const;
+  });
+  return { ...platform.store, ...(Object.fromEntries(methods) as Partial<Store>) };
+}
+
+const changes = new Set(["claim", "heartbeat", "complete", "release", "hold", "resolve"]);
