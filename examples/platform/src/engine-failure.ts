@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 // By the codes of Node, of PostgreSQL (SQLSTATE), and the first word of an error of Redis.
 const failures: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nobody listens there",
@@ -23,13 +25,21 @@ const failures: Readonly<Record<string, string>> = {
  * out of a password.
  */
 export function failureOf(error: unknown): string {
-  if (!(error instanceof Error)) return "unknown error";
-  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  const [word = ""] = error.message.split(" ", 1);
+  const { code, message, name } = failureSchema.parse(error);
+  const [word = ""] = message.split(" ", 1);
   const known = failures[code ?? word] ?? failures[word];
   if (known !== undefined) return known;
-  if (/time-?d? ?out|timeout/i.test(error.message)) return "no answer";
-  if (/password/i.test(error.message)) return "a password is needed";
-  if (/certificate|SSL|TLS/i.test(error.message)) return `TLS fails${code === undefined ? "" : `: ${code}`}`;
-  return code ?? error.name;
+  if (/time-?d? ?out|timeout/i.test(message)) return "no answer";
+  if (/password/i.test(message)) return "a password is needed";
+  if (/certificate|SSL|TLS/i.test(message)) return `TLS fails${code === undefined ? "" : `: ${code}`}`;
+  return code ?? name;
 }
+
+// Drivers throw errors, but also what only looks like one.
+const failureSchema = z
+  .object({
+    code: z.string().optional().catch(undefined),
+    message: z.string().catch(""),
+    name: z.string().catch("Error"),
+  })
+  .catch({ code: undefined, message: "", name: "unknown error" });

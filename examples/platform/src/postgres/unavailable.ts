@@ -18,10 +18,12 @@ export async function orUnavailable<T>(step: Promise<T>): Promise<T> {
 
 function isPassing(error: unknown): boolean {
   if (error instanceof DatabaseError) return passing.has(error.code?.slice(0, 2) ?? "");
-  if (!(error instanceof Error) || isGuardError(error)) return false;
-  // Of the socket, of each address of a name, or the driver's own, which have no code.
-  if ("syscall" in error || error instanceof AggregateError) return true;
-  return /^Connection terminated|^Client (?:has|was)|timeout/i.test(error.message);
+  if (typeof error !== "object" || error === null || isGuardError(error)) return false;
+  // Of the socket, or of the sockets of each address of a name.
+  if ("syscall" in error || "errors" in error) return true;
+  // The driver's own errors have no code.
+  const message = "message" in error ? String(error.message) : "";
+  return /^Connection terminated|^Client (?:has|was)|timeout/i.test(message);
 }
 
 function unavailable(cause: unknown): GuardError {

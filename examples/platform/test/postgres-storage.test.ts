@@ -1,0 +1,285 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { isGuardError } from "@countersign/guard";
+import { withPostgresTransaction } from "@countersign/store-postgres";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { Client } from "pg";
+import { pino } from "pino";
+import { describeOnPostgres, postgresUrl } from "../../../test/support/engines.ts";
+import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
+import { outboxStatements } from "../src/outbox-statements.ts";
+import { postgresDialect } from "../src/postgres/dialect.ts";
+import { openPostgresLedgers } from "../src/postgres/ledgers.ts";
+import { numbered } from "../src/postgres/queries.ts";
+import { openPostgresStorage, type PostgresStorage } from "../src/postgres/storage.ts";
+import { SettingError } from "../src/setting-error.ts";
+import type { PostgresLocation } from "../src/setting-store.ts";
+import { dropSchema, isolatedPostgres, payout } from "./test-storage.ts";
+
+// Some tests start a server.
+jest.setTimeout(30_000);
+
+const logger = pino({ level: "silent" });
+const complete = (): void => {};
+
+describeOnPostgres("openPostgresStorage", () => {
+  let location: PostgresLocation;
+  let client: Client;
+  const opened: PostgresStorage[] = [];
+
+  beforeEach(async () => {
+    location = isolatedPostgres();
+    client = new Client({ connectionString: postgresUrl });
+    await client.connect();
+  });
+
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((storage) => storage.close()));
+    await client.end();
+    await dropSchema(location.schema);
+  });
+
+  async function open(): Promise<PostgresStorage> {
+    const storage = await openPostgresStorage(location, logger);
+    opened.push(storage);
+    return storage;
+  }
+
+  test("creates the schema and the tables once, also for processes that start at once, and keeps what is there", async () => {
+    const [storage] = await Promise.all([open(), open(), open()]);
+    await storage.ledger.accept(payout("a.b.c"), complete);
+    expect(await (await open()).ledger.inspect()).toHaveLength(1);
+  });
+
+  test("is enough for a role that may not create anything, once the tables are there", async () => {
+    await open();
+    const role = `${location.schema}_role`;
+    await client.query(`CREATE ROLE "${role}" LOGIN`);
+    const schema = `"${location.schema}"`;
+    await client.query(`GRANT USAGE ON SCHEMA ${schema} TO "${role}"`);
+    await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO "${role}"`);
+    await client.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO "${role}"`);
+    try {
+      const url = new URL(location.url);
+      url.username = role;
+      const storage = await openPostgresStorage({ ...location, url: url.href }, logger);
+      expect(await storage.ledger.accept(payout("a.b.c"), complete)).toBe("accepted");
+      await storage.close();
+    } finally {
+      await client.query(`DROP OWNED BY "${role}"`);
+      await client.query(`DROP ROLE "${role}"`);
+    }
+  });
+
+  test("refuses tables of these names that are another program's", async () => {
+    await client.query(`CREATE SCHEMA "${location.schema}"`);
+    await client.query(`CREATE TABLE "${location.schema}".webhook_events (id integer)`);
+    const error = await errorOf(openPostgresStorage(location, logger));
+    expect(error.message).toMatch(
+      /^STORE_URL: expected a database with the tables of the platform \(.*event_id/,
+    );
+  });
+
+  test("has an index for what the workers ask all the time", async () => {
+    const storage = await open();
+    await storage.pool.query(
+      `INSERT INTO "${location.schema}".payouts (idempotency_key, business_id, iban, bic, beneficiary_name, instruction, status, created_at)
+       SELECT n || '.b.c', 'b', 'i', 'b', 'n', '{}', 'executed', 0 FROM generate_series(1, 5000) AS n`,
+    );
+    await storage.pool.query(
+      `INSERT INTO "${location.schema}".outbox (task, idempotency_key, state, attempts, due_at)
+       SELECT 'transfer', n || '.b.c', 'done', 1, 0 FROM generate_series(1, 5000) AS n`,
+    );
+    await storage.pool.query(`ANALYZE "${location.schema}".outbox`);
+    const { claim } = outboxStatements(postgresDialect(location.schema));
+    const { rows } = await storage.pool.query<{ "QUERY PLAN": string }>(`EXPLAIN ${numbered(claim)}`, [
+      null,
+      30_000,
+      "transfer",
+      null,
+    ]);
+    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
+    expect(plan).toContain("Index Scan using outbox_due");
+    expect(plan).not.toContain("Sort");
+  });
+
+  describe("its outbox", () => {
+    test("passes over a task that another process is about to take", async () => {
+      const { ledger, outbox, pool } = await open();
+      await ledger.accept(payout("a.b.1"), complete);
+      await ledger.accept(payout("a.b.2"), complete);
+      await withPostgresTransaction(pool, async (other) => {
+        const lock = `SELECT id FROM "${location.schema}".outbox WHERE idempotency_key = 'a.b.1' FOR UPDATE`;
+        await other.query(lock);
+        expect(await outbox.claim("transfer", 60_000)).toMatchObject({ idempotencyKey: "a.b.2" });
+        expect(await outbox.claim("transfer", 60_000)).toBeUndefined();
+      });
+      expect(await outbox.claim("transfer", 60_000)).toMatchObject({ idempotencyKey: "a.b.1" });
+    });
+
+    test("gives each task to one of many that ask at once", async () => {
+      const { ledger, outbox } = await open();
+      const keys = Array.from({ length: 20 }, (_, index) => `op-${index}.b.c`);
+      for (const key of keys) await ledger.accept(payout(key), complete);
+      const claims = await Promise.all(keys.map(async () => outbox.claim("transfer", 60_000)));
+      const taken = claims.flatMap((task) => (task === undefined ? [] : [task.idempotencyKey]));
+      expect(new Set(taken).size).toBe(taken.length);
+      while (taken.length < keys.length) {
+        const task = await outbox.claim("transfer", 60_000);
+        if (task === undefined) break;
+        taken.push(task.idempotencyKey);
+      }
+      expect(taken).toHaveLength(keys.length);
+      expect(new Set(taken)).toEqual(new Set(keys));
+    });
+
+    test("runs on the server's clock: leases and pauses begin and end by it", async () => {
+      const { ledger, outbox } = await open();
+      await ledger.accept(payout("a.b.c"), complete);
+      const real = Date.now;
+      // A process whose clock is an hour ahead takes nothing away from the others.
+      Date.now = () => real() + 3_600_000;
+      try {
+        const task = await outbox.claim("transfer", 60_000);
+        expect(task).toMatchObject({ attempts: 1 });
+        expect(await outbox.claim("transfer", 60_000)).toBeUndefined();
+        await outbox.retry(task!.id, 0, "again");
+        expect(await outbox.claim("transfer", 60_000)).toMatchObject({ attempts: 2 });
+        await outbox.retry(task!.id, 60_000, "later");
+        expect(await outbox.claim("transfer", 60_000)).toBeUndefined();
+      } finally {
+        Date.now = real;
+      }
+    });
+  });
+
+  test("keeps keys apart that the driver would send as one, and texts that PostgreSQL takes not", async () => {
+    const { ledger } = await open();
+    const keys = ["a.b.\ud800", "a.b.\ud801", "a.b.\0", "a.b.\\u0000"];
+    for (const key of keys) expect(await ledger.accept(payout(key), undefined)).toBe("accepted");
+    expect((await ledger.inspect()).map(({ idempotency_key }) => idempotency_key)).toEqual(keys);
+    expect(await ledger.order("a.b.\ud801")).toMatchObject({ idempotencyKey: "a.b.\ud801" });
+  });
+
+  test("survives the loss of an idle connection and of one in use", async () => {
+    const { ledger, pool } = await open();
+    const pid = async (): Promise<number> =>
+      (await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid;
+    await client.query("SELECT pg_terminate_backend($1)", [await pid()]);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await ledger.accept(payout("a.b.1"), complete)).toBe("accepted");
+
+    const cut = ledger.accept(payout("a.b.2"), async (transaction) => {
+      const { rows } = await (transaction as Client).query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
+      await client.query("SELECT pg_terminate_backend($1)", [rows[0]!.pid]);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    });
+    const error: unknown = await Promise.resolve(cut).catch((thrown: unknown) => thrown);
+    expect(isGuardError(error) && [error.status, error.code, error.headers["Retry-After"]]).toEqual([
+      503,
+      "database-unavailable",
+      "2",
+    ]);
+    expect(await ledger.accept(payout("a.b.2"), complete)).toBe("accepted");
+    expect(await ledger.inspect()).toHaveLength(2);
+  });
+
+  test("gives a step up that waits for a lock for too long, and says 503", async () => {
+    const storage = await open();
+    const { ledger, pool } = storage;
+    await ledger.accept(payout("a.b.c"), undefined);
+    await withPostgresTransaction(pool, async (other) => {
+      await other.query(`LOCK TABLE "${location.schema}".payouts IN ACCESS EXCLUSIVE MODE`);
+      const error: unknown = await Promise.resolve(ledger.accept(payout("d.e.f"), complete)).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(isGuardError(error) && error.code).toBe("database-unavailable");
+    });
+    expect(await ledger.inspect()).toHaveLength(1);
+  });
+});
+
+describeOnPostgres("openPostgresStorage, with a server that does not let it in", () => {
+  let server: PrivatePostgres | undefined;
+  let folder: string;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(path.join(tmpdir(), "platform-hba-"));
+    const hba = path.join(folder, "pg_hba.conf");
+    writeFileSync(hba, "host all app 127.0.0.1/32 scram-sha-256\nhost all postgres 127.0.0.1/32 trust\n");
+    // The server may run as another user.
+    chmodSync(folder, 0o755);
+    server = await startPrivatePostgres({ settings: { hba_file: hba } });
+    if (server === undefined) return;
+    const client = new Client({ connectionString: server.url });
+    await client.connect();
+    await client.query("CREATE ROLE app LOGIN PASSWORD 'test-password'");
+    await client.query("GRANT CREATE ON SCHEMA public TO app");
+    await client.end();
+  });
+
+  afterAll(async () => {
+    await server?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test("lets the right password in", async () => {
+    if (server === undefined) return;
+    const url = new URL(server.url);
+    url.username = "app";
+    url.password = "test-password";
+    const ledgers = await openPostgresLedgers(
+      { kind: "postgres", url: url.href, schema: "public", variable: "STORE_URL" },
+      logger,
+    );
+    expect(await ledgers.ledger.inspect()).toEqual([]);
+    await ledgers.close();
+  });
+
+  test.each<[string, (url: URL) => void, RegExp]>([
+    ["a server that is not there", (url) => void (url.port = "1"), /\(nobody listens there\)$/],
+    [
+      "a database that is not there",
+      (url) => void (url.pathname = "/nowhere"),
+      /\(there is no such database\)$/,
+    ],
+    ["a wrong password", (url) => void (url.username = "app"), /\(user name or password are wrong\)$/],
+    [
+      "no password",
+      (url) => {
+        url.username = "app";
+        url.password = "";
+      },
+      /\(a password is needed\)$/,
+    ],
+    [
+      "a role that it does not let in",
+      (url) => void (url.username = "nobody"),
+      /\(the server refuses this user/,
+    ],
+    ["TLS that the server has not", (url) => void (url.search = "?sslmode=verify-full"), /\(TLS fails/],
+  ])("names the variable, and no password, for %s", async (_name, change, message) => {
+    if (server === undefined) return;
+    const url = new URL(server.url);
+    url.password = "hunter2";
+    change(url);
+    for (const variable of ["STORE_URL", "DATABASE_URL"] as const) {
+      const location: PostgresLocation = { kind: "postgres", url: url.href, schema: "public", variable };
+      const error = await errorOf(openPostgresLedgers(location, logger));
+      expect(error.variable).toBe(variable);
+      expect(error.message).toMatch(message);
+      expect(error.message).not.toMatch(/hunter2|\n/);
+    }
+  });
+});
+
+async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
+  try {
+    await opening;
+  } catch (error) {
+    if (error instanceof SettingError) return error;
+    throw error;
+  }
+  throw new Error("the storage was opened");
+}
