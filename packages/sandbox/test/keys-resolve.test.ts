@@ -6,6 +6,7 @@ import {
   hold,
   runJson,
   runOn,
+  spawnCli,
   statusOf,
   type OperatorBench,
 } from "./operator-bench.ts";
@@ -182,6 +183,23 @@ for (const engine of engines) {
       expect({ code, out }).toEqual({ code: 2, out: "" });
       expect(err).toMatch(line);
       expect(err).toMatch(/^error: [^\n]*\n$/);
+    });
+
+    test.each([
+      [["keys", "resolve", "key", "--as", "done", "--yes"], 0],
+      [["keys", "resolve", "other", "--as", "done", "--yes"], 1],
+      [["keys", "held"], 0],
+      [["prune"], 0],
+    ])("%j ends by itself as a process of its own", async (args, code) => {
+      await hold(bench, "key");
+      const [, url = "", ...names] = bench.flags;
+      const ended = await spawnCli([...args, ...names], { env: { STORE_URL: url } });
+      expect(ended).toMatchObject({
+        code,
+        err: code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/),
+      });
+      // A connection that stayed open would keep it alive until it idles out.
+      expect(ended.ms).toBeLessThan(5000);
     });
 
     test("one of two operators who resolve at once decides", async () => {

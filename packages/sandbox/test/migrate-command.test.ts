@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Pool } from "pg";
 import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
 import { run } from "./cli-bench.ts";
+import { spawnCli } from "./operator-bench.ts";
 
 const url = postgresUrl ?? "";
 
@@ -118,6 +119,23 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     },
     30_000,
   );
+
+  test("tables that a transaction keeps locked end the other commands with one line", async () => {
+    await run(["migrate", ...flags()]);
+    const blocker = await pool.connect();
+    try {
+      await blocker.query(`BEGIN; LOCK TABLE ${schema}.countersign_schema IN ACCESS EXCLUSIVE MODE`);
+      const { code, out, err, ms } = await spawnCli(["keys", "held", "--schema", schema], {
+        env: { STORE_URL: url },
+      });
+      expect({ code, out }).toEqual({ code: 3, out: "" });
+      expect(err).toMatch(/^error: \S+ cannot be reached: no answer within 5000 ms\n$/);
+      expect(ms).toBeLessThan(9000);
+    } finally {
+      await blocker.query("ROLLBACK");
+      blocker.release();
+    }
+  }, 20_000);
 
   test("--print prints the SQL and does nothing", async () => {
     const { code, out } = await run(["migrate", ...flags(), "--print"]);

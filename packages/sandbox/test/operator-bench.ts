@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
 import type { NonceStore } from "@countersign/http-signature-verify";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
@@ -131,4 +133,25 @@ export function runOn(
   io: Parameters<typeof run>[1] = {},
 ): Promise<Run> {
   return run([...args, ...bench.flags], io);
+}
+
+/** Runs the built command line, or another one, as a process of its own, and measures it. */
+export function spawnCli(
+  args: readonly string[],
+  {
+    env,
+    cwd,
+    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
+  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
+): Promise<Run & { ms: number }> {
+  const began = performance.now();
+  // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+  const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return new Promise((resolve) =>
+    child.on("close", (code) => resolve({ code, out, err, ms: performance.now() - began })),
+  );
 }

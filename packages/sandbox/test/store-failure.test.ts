@@ -30,14 +30,19 @@ describe("storeFailure", () => {
       3,
       "cannot be reached: the host name is unknown (ENOTFOUND)",
     ],
-    ["a time-out of the driver", new Error("timeout expired"), 3, ": timeout expired"],
+    ["a time-out of the driver", new Error("timeout expired"), 3, "cannot be reached: timeout expired"],
     [
       "a lost connection",
       new Error("Connection terminated unexpectedly"),
       3,
-      ": Connection terminated unexpectedly",
+      "cannot be reached: Connection terminated unexpectedly",
     ],
-    ["a server that stops", coded("terminating connection", "57P01"), 3, ": terminating connection"],
+    [
+      "a server that stops",
+      coded("terminating connection", "57P01"),
+      3,
+      "cannot be reached: terminating connection",
+    ],
     [
       "a lock that timed out",
       coded("canceling statement due to lock timeout", "55P03"),

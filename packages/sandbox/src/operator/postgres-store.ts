@@ -66,7 +66,7 @@ export async function migrateTables(location: ServerLocation, names: TableNames)
   }
 }
 
-async function connect({ url, shown, hide }: ServerLocation, config: ClientConfig): Promise<Client> {
+async function connect({ url, hide }: ServerLocation, config: ClientConfig): Promise<Client> {
   const { default: pg } = await loadDriver("pg", () => import("pg"));
   let client: Client;
   try {
@@ -81,6 +81,6 @@ async function connect({ url, shown, hide }: ServerLocation, config: ClientConfi
   }
   // A connection that breaks fails the query that runs or comes next; without a listener it would end the process.
   client.on("error", () => {});
-  await withinTime(shown, openTimeoutMs, client.connect());
+  await client.connect();
   return client;
 }

@@ -39,8 +39,7 @@ export async function resolveKey(store: Store, resolution: Resolution): Promise<
       throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
     // The question may have stood for hours; what was decided holds for the attempt that was shown, and for no later one.
     const now = await store.read(key);
-    if (now === undefined || !isUndecided(now)) throw nothingToDecide(resolution, now);
-    if (!isSameAttempt(record, now)) {
+    if (now !== undefined && isUndecided(now) && !isSameAttempt(record, now)) {
       const changed = `${shownKey(key)} has changed since it was shown; nothing was resolved, look at it again`;
       throw new StoreFailure(changed, exitCodes.otherwise);
     }

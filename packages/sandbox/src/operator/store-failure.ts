@@ -49,8 +49,9 @@ export function storeFailure(location: StoreLocation, error: unknown): StoreFail
     );
   }
   const message = oneLine(location.engine === "sqlite" ? messageOf(error) : location.hide(messageOf(error)));
-  const exitCode = isGone(message, codes) ? exitCodes.unreachable : exitCodes.otherwise;
-  return new StoreFailure(`${shown}: ${message}`, exitCode, cause);
+  return isGone(message, codes)
+    ? new StoreFailure(`${shown} cannot be reached: ${message}`, exitCodes.unreachable, cause)
+    : new StoreFailure(`${shown}: ${message}`, exitCodes.otherwise, cause);
 }
 
 // What the server says has a code, also where it mentions a timeout: then it has answered.
