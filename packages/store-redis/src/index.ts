@@ -1,1 +1,5 @@
-export {};
+export type { SendCommand } from "./commands.ts";
+export type { RedisIdempotencyStore } from "./idempotency-store.ts";
+export type { RedisNonceStore } from "./nonce-store.ts";
+export type { RedisStoresOptions } from "./options.ts";
+export { createRedisStores, type RedisStores } from "./stores.ts";

@@ -1,0 +1,50 @@
+import { withDeadline } from "@countersign/guard";
+import type { ResolvedOptions } from "./options.ts";
+import type { RedisScript } from "./scripts.ts";
+
+/**
+ * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
+ * node; it is undefined for the commands INFO and SCAN, which concern the node that they reach. No command may go to a
+ * replica: what it says is old.
+ */
+export type SendCommand = (
+  command: readonly string[],
+  route: { readonly key: string | undefined; readonly isReadonly: false },
+) => Promise<unknown>;
+
+/** Sends one command; fails when it takes longer than `commandTimeoutMs`. */
+export async function send(
+  { sendCommand, commandTimeoutMs }: ResolvedOptions,
+  command: readonly string[],
+  key?: string,
+): Promise<unknown> {
+  const reply = await withDeadline(
+    Promise.resolve(sendCommand(command, { key, isReadonly: false })),
+    commandTimeoutMs,
+    () => new Error(`Redis did not answer ${String(command[0])} within ${commandTimeoutMs} ms`),
+  );
+  // Some clients resolve to an error instead of rejecting with it.
+  if (reply instanceof Error) throw reply;
+  return reply;
+}
+
+/** Runs a script on its one key: by its digest, and with its text where the server does not know it. */
+export async function runScript(
+  options: ResolvedOptions,
+  { sha1, text }: RedisScript,
+  key: string,
+  args: readonly string[],
+): Promise<unknown> {
+  const rest = ["1", key, ...args];
+  try {
+    return await send(options, ["EVALSHA", sha1, ...rest], key);
+  } catch (error) {
+    // After any other error the script may have run.
+    if (!isScriptUnknown(error)) throw error;
+    return await send(options, ["EVAL", text, ...rest], key);
+  }
+}
+
+function isScriptUnknown(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith("NOSCRIPT");
+}

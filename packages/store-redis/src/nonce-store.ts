@@ -1,0 +1,53 @@
+import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
+import { assertDuration, assertOpen, assertText, encodeText } from "@countersign/store-core";
+import { runScript } from "./commands.ts";
+import { type ResolvedOptions, longestMs } from "./options.ts";
+import { oneOf } from "./replies.ts";
+import { nonceScript } from "./scripts.ts";
+import type { ServerCheck } from "./server-check.ts";
+
+/** The nonce store of the verifier on Redis: a claim is one script on one key. */
+export interface RedisNonceStore extends NonceStore {
+  claim(claim: NonceClaim): Promise<"fresh" | "seen">;
+  /** Nothing is left to remove: Redis does it when the time has come. Always 0. */
+  prune(): Promise<number>;
+  /** The client stays open, it is the caller's. A later call throws. */
+  close(): void;
+}
+
+const name = "redis nonce store";
+
+export class Nonces implements RedisNonceStore {
+  readonly #options: ResolvedOptions;
+  readonly #server: ServerCheck;
+  #closed = false;
+
+  constructor(options: ResolvedOptions, server: ServerCheck) {
+    this.#options = options;
+    this.#server = server;
+  }
+
+  async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
+    assertOpen(name, this.#closed);
+    assertText(name, "scope", scope);
+    assertText(name, "nonce", nonce);
+    assertText(name, "token", token);
+    assertDuration(name, "retainMs", retainMs);
+    const { prefix, now } = this.#options;
+    // The length keeps apart what scope and nonce would be together.
+    const key = `${prefix}:nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
+    const args = [now(), encodeText(token), String(Math.min(retainMs, longestMs))];
+    const reply = runScript(this.#options, nonceScript, key, args);
+    this.#server.begin();
+    return oneOf(await reply, ["fresh", "seen"]);
+  }
+
+  async prune(): Promise<number> {
+    assertOpen(name, this.#closed);
+    return 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+}

@@ -1,0 +1,75 @@
+import { assertFunction, assertKnownOptions, integerOption, optionError } from "@countersign/guard";
+import type { SendCommand } from "./commands.ts";
+
+/** Options of `createRedisStores`. */
+export interface RedisStoresOptions {
+  /** Sends one command over the client that the app has. The stores never close it. */
+  readonly sendCommand: SendCommand;
+  /** Begins every key: 1 to 64 letters, digits and `. _ : -`. Default `countersign`. */
+  readonly prefix?: string | undefined;
+  /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
+  readonly retentionMs?: number | undefined;
+  /** How long a command may take, in milliseconds, before it fails. It may be executed all the same. Default 2,000. */
+  readonly commandTimeoutMs?: number | undefined;
+  /** Milliseconds since 1970, an integer, in place of the server's clock. For tests. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** The options with their defaults. */
+export interface ResolvedOptions {
+  readonly sendCommand: SendCommand;
+  readonly prefix: string;
+  readonly retentionMs: number;
+  readonly commandTimeoutMs: number;
+  /** An empty text: by the server's clock. */
+  readonly now: () => string;
+}
+
+/** The name that begins every message about the options. */
+export const factory = "createRedisStores";
+
+export const dayMs = 86_400_000;
+
+/** Longer durations are cut to this one, about a century: with the clock added, Lua's numbers would not be exact any more. */
+export const longestMs: number = 36_500 * dayMs;
+
+const known: readonly (keyof RedisStoresOptions)[] = [
+  "sendCommand",
+  "prefix",
+  "retentionMs",
+  "commandTimeoutMs",
+  "now",
+];
+// Nothing that SCAN takes for a pattern or a cluster for a hash tag.
+const prefixForm = /^[A-Za-z0-9._:-]{1,64}$/;
+// Within such a prefix, the key of another store could be one of this store's.
+const separators = [":key:", ":nonce:"];
+
+/** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
+export function resolveOptions(options: RedisStoresOptions): ResolvedOptions {
+  assertKnownOptions(factory, options, known);
+  const { sendCommand, prefix = "countersign", retentionMs, commandTimeoutMs, now } = options;
+  assertFunction(factory, "sendCommand", sendCommand);
+  if (typeof prefix !== "string" || !prefixForm.test(prefix)) {
+    throw optionError(factory, "prefix", "1 to 64 letters, digits and . _ : -", prefix);
+  }
+  if (separators.some((separator) => `${prefix}:`.includes(separator))) {
+    throw optionError(factory, "prefix", `a text without ${separators.join(" and ")}`, prefix);
+  }
+  if (now !== undefined) assertFunction(factory, "now", now);
+  return {
+    sendCommand,
+    prefix,
+    retentionMs: integerOption(factory, "retentionMs", retentionMs, {
+      min: dayMs,
+      max: longestMs,
+      fallback: 90 * dayMs,
+    }),
+    commandTimeoutMs: integerOption(factory, "commandTimeoutMs", commandTimeoutMs, {
+      min: 1,
+      max: 60_000,
+      fallback: 2_000,
+    }),
+    now: now === undefined ? () => "" : () => String(now()),
+  };
+}

@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+
+/** One atomic step on one key. */
+export interface RedisScript {
+  readonly text: string;
+  /** What EVALSHA knows it by. */
+  readonly sha1: string;
+}
+
+function script(text: string): RedisScript {
+  return { text, sha1: createHash("sha1").update(text).digest("hex") };
+}
+
+// A record is a hash: state (run, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (the end of
+// the lease or of what is remembered, in milliseconds since 1970). Only done and free expire: a run or held key that went by
+// itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
+// locale and no exponent changes.
+const prelude = `
+local time = redis.call('TIME')
+local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
+if ARGV[1] ~= '' then micros = tonumber(ARGV[1]) * 1000 end
+local now = math.floor(micros / 1000)
+local function int(n) return string.format('%.0f', n) end
+local record = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until')
+local state, token, fence, fingerprint, reason = record[1], record[2], record[3], record[4], record[5]
+local untilMs = tonumber(record[6] or '0')
+local function remember(newState, durationMs)
+  redis.call('HSET', KEYS[1], 'state', newState, 'reason', '', 'until', int(now + tonumber(durationMs)))
+  redis.call('PEXPIRE', KEYS[1], durationMs)
+end
+`;
+
+/**
+ * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows also
+ * where the record of the last is gone.
+ */
+export const claimScript: RedisScript = script(`${prelude}
+if state == 'done' and untilMs > now then return {'done', fingerprint} end
+if state == 'held' then return {'held', fingerprint, reason} end
+if state == 'run' then
+  if token == ARGV[2] then
+    redis.call('HSET', KEYS[1], 'until', int(now + tonumber(ARGV[4])))
+    return {'acquired', fence}
+  end
+  if untilMs > now then return {'in-flight', fingerprint, int(untilMs - now)} end
+  if ARGV[5] ~= 'rerun' then
+    redis.call('HSET', KEYS[1], 'state', 'held', 'reason', 'lease-expired')
+    return {'held', fingerprint, 'lease-expired'}
+  end
+elseif state and state ~= 'done' and state ~= 'free' then
+  return redis.error_reply('ERR the record holds an unknown state')
+end
+local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))
+redis.call('HSET', KEYS[1], 'state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
+  'until', int(now + tonumber(ARGV[4])))
+redis.call('PERSIST', KEYS[1])
+return {'acquired', nextFence}
+`);
+
+/** ARGV: clock. */
+export const readScript: RedisScript = script(`${prelude}
+if not state or state == 'free' or (state == 'done' and untilMs <= now) then return {'absent'} end
+return {state, token, fence, fingerprint, reason, int(untilMs - now)}
+`);
+
+/** ARGV: clock, token, lease. */
+export const heartbeatScript: RedisScript = script(`${prelude}
+if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+redis.call('HSET', KEYS[1], 'until', int(now + tonumber(ARGV[3])))
+return 'ok'
+`);
+
+/** ARGV: clock, token, retention. */
+export const completeScript: RedisScript = script(`${prelude}
+if token ~= ARGV[2] then return 'lost' end
+if state == 'done' and untilMs > now then return 'ok' end
+if state ~= 'run' and state ~= 'held' then return 'lost' end
+remember('done', ARGV[3])
+return 'ok'
+`);
+
+/** ARGV: clock, token, for how long the fence is remembered. */
+export const releaseScript: RedisScript = script(`${prelude}
+if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+remember('free', ARGV[3])
+return 'ok'
+`);
+
+/** ARGV: clock, token, reason. */
+export const holdScript: RedisScript = script(`${prelude}
+if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
+redis.call('HSET', KEYS[1], 'state', 'held', 'reason', ARGV[3])
+return 'ok'
+`);
+
+/** ARGV: clock, done or free, for how long it is remembered. */
+export const resolveScript: RedisScript = script(`${prelude}
+if state ~= 'held' and not (state == 'run' and untilMs <= now) then return 'not-held' end
+remember(ARGV[2], ARGV[3])
+return 'ok'
+`);
+
+/**
+ * ARGV: clock, token, retention. The value is the end of the retention and the token. A nonce is live up to and including its last
+ * millisecond, so that it outlives the signature even by the coarsest clock.
+ */
+export const nonceScript: RedisScript = script(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if ARGV[1] ~= '' then now = tonumber(ARGV[1]) end
+local untilMs = now + tonumber(ARGV[3])
+local kept = redis.call('GET', KEYS[1])
+if kept then
+  local keptUntil, owner = string.match(kept, '^(%d+):(.*)$')
+  if not keptUntil then return redis.error_reply('ERR the record of a nonce is damaged') end
+  if owner == ARGV[2] then untilMs = math.max(untilMs, tonumber(keptUntil))
+  elseif tonumber(keptUntil) >= now then return 'seen' end
+end
+redis.call('SET', KEYS[1], string.format('%.0f', untilMs) .. ':' .. ARGV[2], 'PX', string.format('%.0f', untilMs - now + 1))
+return 'fresh'
+`);

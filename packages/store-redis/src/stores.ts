@@ -1,0 +1,31 @@
+import { IdempotencyKeys, type RedisIdempotencyStore } from "./idempotency-store.ts";
+import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
+import { type RedisStoresOptions, resolveOptions } from "./options.ts";
+import { ServerCheck } from "./server-check.ts";
+
+/** Both stores on one client. */
+export interface RedisStores {
+  readonly idempotency: RedisIdempotencyStore;
+  readonly nonces: RedisNonceStore;
+  /** Closes both stores; the client stays open, it is the caller's. */
+  close(): void;
+}
+
+/**
+ * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws a TypeError that names
+ * the option when one is wrong.
+ */
+export function createRedisStores(options: RedisStoresOptions): RedisStores {
+  const resolved = resolveOptions(options);
+  const server = new ServerCheck(resolved);
+  const idempotency = new IdempotencyKeys(resolved, server);
+  const nonces = new Nonces(resolved, server);
+  return {
+    idempotency,
+    nonces,
+    close() {
+      idempotency.close();
+      nonces.close();
+    },
+  };
+}
