@@ -2,17 +2,20 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { IdempotencyStore } from "@countersign/idempotency-guard";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { describeOnPostgres, postgresUrl } from "../support/engines.ts";
+import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { memoryEngine } from "./embedded-engines.ts";
 import type { Clock, Engine, Platform } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
 import { postgresEngine } from "./postgres-engine.ts";
+import { redisEngine } from "./redis-engine.ts";
 import { ReferenceStore, fenceIn } from "./reference-store.ts";
 
 const startMs = 1_800_000_000_000;
 
 describe("memoryIdempotencyStore", () => agreesOnAnOrder(async () => memoryEngine()));
+
+describeOnRedis("createRedisStores", () => agreesOnAnOrder(() => redisEngine(redisUrl ?? "")));
 
 describeOnPostgres("createPostgresStores", () => agreesOnAnOrder(() => postgresEngine(postgresUrl ?? "")));
 

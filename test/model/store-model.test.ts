@@ -1,17 +1,20 @@
 import { afterAll, beforeAll, describe, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { drivers } from "../../packages/store-sqlite/test/connections.ts";
-import { describeOnPostgres, postgresUrl } from "../support/engines.ts";
+import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";
 import type { Engine } from "./engine.ts";
 import { followsReference } from "./follows-reference.ts";
 import { postgresEngine } from "./postgres-engine.ts";
+import { redisEngine } from "./redis-engine.ts";
 
 describe("memoryIdempotencyStore", () => followsIt(async () => memoryEngine()));
 
 describe.each(drivers)("createSqliteStores on %s", (_driver, connect) => {
   followsIt(async () => sqliteEngine(connect));
 });
+
+describeOnRedis("createRedisStores", () => followsIt(() => redisEngine(redisUrl ?? "")));
 
 describeOnPostgres("createPostgresStores", () => followsIt(() => postgresEngine(postgresUrl ?? "")));
 

@@ -1,0 +1,48 @@
+import { createRedisStores } from "@countersign/store-redis";
+import { createClient } from "redis";
+import { isolatedName } from "../support/engines.ts";
+import type { Engine } from "./engine.ts";
+import { retentionMs } from "./reference-store.ts";
+
+/** Redis: each process has a connection of its own; each run has a prefix of its own. */
+export async function redisEngine(url: string): Promise<Engine> {
+  const clients = [createClient({ url }), createClient({ url })] as const;
+  await Promise.all(clients.map((client) => client.connect()));
+  const prefix = isolatedName("model");
+  let runs = 0;
+  return {
+    pays: false,
+    numRuns: 60,
+    prunes: false,
+    async open(clock) {
+      runs += 1;
+      const start = (client: (typeof clients)[number]) =>
+        createRedisStores({
+          sendCommand: (args) => client.sendCommand([...args]),
+          prefix: `${prefix}:${runs}`,
+          retentionMs,
+          now: () => clock.nowMs,
+        });
+      const running: [ReturnType<typeof start>, ReturnType<typeof start>] = [
+        start(clients[0]),
+        start(clients[1]),
+      ];
+      return {
+        store: (index) => running[index].idempotency,
+        restart(index) {
+          running[index].close();
+          running[index] = start(clients[index]);
+        },
+        close() {
+          for (const stores of running) stores.close();
+        },
+      };
+    },
+    async close() {
+      for await (const found of clients[0].scanIterator({ MATCH: `${prefix}:*`, COUNT: 1_000 })) {
+        if (found.length > 0) await clients[0].unlink(found);
+      }
+      await Promise.all(clients.map((client) => client.close()));
+    },
+  };
+}
