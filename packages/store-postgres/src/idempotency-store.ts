@@ -9,6 +9,7 @@ import type {
 } from "@countersign/idempotency-guard";
 import {
   assertDuration,
+  assertListQuery,
   assertOpen,
   assertOutcome,
   assertText,
@@ -19,7 +20,7 @@ import type { Engine } from "./engine.ts";
 import { noActiveTransaction, sqlStateOf } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
-import { assertListQuery, pageOf, pageParameters, pageStatement } from "./listing.ts";
+import { pageOf, pageParameters, pageStatement } from "./listing.ts";
 import { type ResolvedOptions, dayMs, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
 import { type PostgresTransaction, type Row, assertQueryable, singleRow } from "./queryable.ts";
@@ -144,7 +145,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     assertOpen(name, this.#closed);
     assertListQuery(name, query);
     const statement = pageStatement(this.#options, query.state);
-    const rows = await this.#engine.run(name, statement, pageParameters(query, this.#now()));
+    const rows = await this.#engine.run(name, statement, pageParameters(name, query, this.#now()));
     return pageOf(rows, query.limit);
   }
 

@@ -3,15 +3,13 @@ import type {
   IdempotencyListQuery,
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
+import { cursorBehind, keyBefore } from "@countersign/store-core";
 import { keyColumns } from "./idempotency-statements.ts";
 import { keyRow, recordOf } from "./key-row.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Row } from "./queryable.ts";
 import { clock } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
-
-const states: readonly string[] = ["run", "held", "done"] satisfies readonly IdempotencyRecord["state"][];
-const maxLimit = 1000;
 
 /**
  * The statement of a page: $1 clock, $2 the stored key to begin behind, $3 how many. In the order of the stored keys, so that what
@@ -24,9 +22,13 @@ export function pageStatement({ names }: ResolvedOptions, state: IdempotencyReco
 WHERE kept.state = '${state}'${live} AND kept.key > $2 ORDER BY kept.key LIMIT $3`;
 }
 
-/** The parameters of {@link pageStatement}: one row more than asked for tells whether another page follows. */
-export function pageParameters({ cursor, limit }: IdempotencyListQuery, now: string | null): unknown[] {
-  return [now, cursor === undefined ? "" : decodeCursor(cursor), limit + 1];
+/** The parameters of {@link pageStatement}: one row more than asked for tells whether another page follows. Throws on a bad cursor. */
+export function pageParameters(
+  store: string,
+  { cursor, limit }: IdempotencyListQuery,
+  now: string | null,
+): unknown[] {
+  return [now, keyBefore(store, cursor), limit + 1];
 }
 
 /** The page of these rows. */
@@ -39,31 +41,6 @@ export function pageOf(rows: readonly Row[], limit: number): IdempotencyListing 
       const record = recordOf(keyRow(row));
       return record === undefined ? [] : [{ key: decodeKey(String(row["key"])), record }];
     }),
-    cursor: last === undefined || rows.length <= limit ? undefined : encodeCursor(String(last["key"])),
+    cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
   };
-}
-
-/** Throws a TypeError unless the query is one that a caller can make. */
-export function assertListQuery(store: string, { state, cursor, limit }: IdempotencyListQuery): void {
-  if (!states.includes(state)) throw new TypeError(`${store}: state must be one of ${states.join(", ")}`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw new TypeError(`${store}: limit must be an integer from 1 to ${maxLimit}`);
-  }
-  // The cursor may have come a long way, over a terminal or a URL: a damaged one must not silently begin elsewhere.
-  if (cursor !== undefined && (typeof cursor !== "string" || !isCursor(cursor))) {
-    throw new TypeError(`${store}: cursor must be the cursor of the page before`);
-  }
-}
-
-function encodeCursor(storedKey: string): string {
-  return Buffer.from(storedKey, "utf8").toString("base64url");
-}
-
-function decodeCursor(cursor: string): string {
-  return Buffer.from(cursor, "base64url").toString("utf8");
-}
-
-function isCursor(cursor: string): boolean {
-  const storedKey = decodeCursor(cursor);
-  return storedKey !== "" && !storedKey.includes("\0") && encodeCursor(storedKey) === cursor;
 }

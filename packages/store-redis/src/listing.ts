@@ -3,7 +3,7 @@ import type {
   IdempotencyListQuery,
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
-import { decodeText } from "@countersign/store-core";
+import { assertListQuery, damagedCursor, decodeText } from "@countersign/store-core";
 import { send } from "./commands.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { plain, texts } from "./replies.ts";
@@ -15,15 +15,13 @@ export interface ListedStore {
   readonly read: (key: string) => Promise<IdempotencyRecord | undefined>;
 }
 
-const states: readonly string[] = ["run", "held", "done"] satisfies readonly IdempotencyRecord["state"][];
-const maxLimit = 1000;
-
 /** One step of SCAN, which lists every key that is there from its first step to the last, at least once. */
 export async function listKeys(
   store: ListedStore,
   { state, cursor = "0", limit }: IdempotencyListQuery,
 ): Promise<IdempotencyListing> {
-  assertListQuery(store.name, { state, cursor, limit });
+  assertListQuery(store.name, { state, limit });
+  if (typeof cursor !== "string" || !/^\d{1,20}$/.test(cursor)) throw damagedCursor(store.name);
   const start = `${store.options.prefix}:key:`;
   const command = ["SCAN", cursor, "MATCH", `${start}*`, "COUNT", String(limit)];
   const reply = await send(store.options, command);
@@ -36,14 +34,4 @@ export async function listKeys(
     return record?.state === state ? [{ key, record }] : [];
   });
   return { entries, cursor: next === "0" ? undefined : next };
-}
-
-function assertListQuery(store: string, { state, cursor, limit }: IdempotencyListQuery): void {
-  if (!states.includes(state)) throw new TypeError(`${store}: state must be one of ${states.join(", ")}`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw new TypeError(`${store}: limit must be an integer from 1 to ${maxLimit}`);
-  }
-  if (typeof cursor !== "string" || !/^\d{1,20}$/.test(cursor)) {
-    throw new TypeError(`${store}: cursor must be the cursor of the page before`);
-  }
 }

@@ -9,6 +9,7 @@ import type {
 } from "@countersign/idempotency-guard";
 import {
   assertDuration,
+  assertListQuery,
   assertOpen,
   assertOutcome,
   assertText,
@@ -32,7 +33,7 @@ import {
   prepareIdempotency,
   takeWriteLock,
 } from "./idempotency-statements.ts";
-import { type ReadPage, assertListQuery, preparePages, recordOf } from "./listing.ts";
+import { type ReadPage, preparePages, recordOf } from "./listing.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pruneAll, pruneInBackground } from "./pruning.ts";
 import { assertUsable } from "./store-gate.ts";
@@ -159,7 +160,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
 
   list(query: IdempotencyListQuery): IdempotencyListing {
     assertUsable(name, this.#options.database, this.#closed);
-    assertListQuery(query);
+    assertListQuery(name, query);
     return this.#readPage(query, this.#options.now());
   }
 

@@ -3,7 +3,7 @@ import type {
   IdempotencyListQuery,
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
-import { decodeText } from "@countersign/store-core";
+import { cursorBehind, decodeText, keyBefore } from "@countersign/store-core";
 import type { KeyRow } from "./claim-decision.ts";
 import { type SqliteDatabase, type SqliteRow, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
 import { keyRow } from "./idempotency-statements.ts";
@@ -13,8 +13,6 @@ import { engineClock, tableNames } from "./schema.ts";
 export type ReadPage = (query: IdempotencyListQuery, now: number | null) => IdempotencyListing;
 
 const store = "sqlite idempotency store";
-const states: readonly string[] = ["run", "held", "done"];
-const maxLimit = 1000;
 
 /**
  * Pages in the order of the stored keys, each from behind the last key of the page before: what other connections add or remove
@@ -30,7 +28,7 @@ export function preparePages(database: SqliteDatabase, table: string): ReadPage 
   const done = page(`state = 'done' AND until_ms > coalesce(?, ${engineClock}) AND key > ?`);
 
   return ({ state, cursor, limit }, now) => {
-    const after = cursor === undefined ? "" : decodeCursor(cursor);
+    const after = keyBefore(store, cursor);
     // One row more tells whether another page follows.
     const rows =
       state === "done" ? done.all(now, now, after, limit + 1) : live.all(now, state, after, limit + 1);
@@ -38,7 +36,7 @@ export function preparePages(database: SqliteDatabase, table: string): ReadPage 
     const last = listed.at(-1);
     return {
       entries: listed.map(entryOf),
-      cursor: last === undefined || rows.length <= limit ? undefined : encodeCursor(String(last["key"])),
+      cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
     };
   };
 }
@@ -51,33 +49,8 @@ export function recordOf(row: KeyRow, nowMs: number): IdempotencyRecord | undefi
   return state === "done" && untilMs > nowMs ? { state, token, fence, fingerprint } : undefined;
 }
 
-/** Throws a TypeError unless the query is one that a caller can make. */
-export function assertListQuery(query: IdempotencyListQuery): void {
-  const { state, cursor, limit } = query;
-  if (!states.includes(state)) throw new TypeError(`${store}: state must be one of ${states.join(", ")}`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
-    throw new TypeError(`${store}: limit must be an integer from 1 to ${maxLimit}`);
-  }
-  // The cursor may have come a long way, over a terminal or a URL: a damaged one must not silently begin elsewhere.
-  if (cursor !== undefined && (typeof cursor !== "string" || !isCursor(cursor))) {
-    throw new TypeError(`${store}: cursor must be the cursor of the page before`);
-  }
-}
-
 function entryOf(row: SqliteRow): IdempotencyListing["entries"][number] {
   const record = recordOf(keyRow(row), integerOf(row["now_ms"]));
   if (record === undefined) throw new Error(`${store}: SQLite listed a key that is not in the state`);
   return { key: decodeText(String(row["key"])), record };
-}
-
-function encodeCursor(storedKey: string): string {
-  return Buffer.from(storedKey, "utf8").toString("base64url");
-}
-
-function decodeCursor(cursor: string): string {
-  return Buffer.from(cursor, "base64url").toString("utf8");
-}
-
-function isCursor(cursor: string): boolean {
-  return cursor !== "" && encodeCursor(decodeCursor(cursor)) === cursor;
 }
