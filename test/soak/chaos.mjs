@@ -3,10 +3,11 @@ import { setTimeout as delay } from "node:timers/promises";
 // Most sleeps outlast the lease of the payers: what such a process owned has another owner when it wakes up.
 const sleepMs = { least: 700, most: 2_400 };
 
-/** Kills and stops the processes in turn until `deadline`. Resolves to how often, when both run again. */
+/** Kills and stops the processes in turn until `deadline`, and once at least. Resolves to how often, when both run again. */
 export async function unleash(platform, random, deadline) {
   const counts = { kills: 0, stops: 0 };
-  for (let turn = random.integer(2); Date.now() < deadline; turn += 1) {
+  const first = random.integer(2);
+  for (let turn = first; turn < first + 2 || Date.now() < deadline; turn += 1) {
     await delay(200 + random.integer(500));
     const index = random.integer(2);
     if (turn % 2 === 0) {

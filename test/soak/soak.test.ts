@@ -1,11 +1,15 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
-import { postgresUrl } from "../support/engines.ts";
+import { postgresUrl, redisUrl } from "../support/engines.ts";
 
 const program = fileURLToPath(new URL("soak.mjs", import.meta.url));
 const seconds = Number(process.env["SOAK_SECONDS"] ?? "20");
-const engines = ["sqlite", ...(postgresUrl === undefined ? [] : ["postgres"])];
+const engines = [
+  "sqlite",
+  ...(redisUrl === undefined ? [] : ["redis"]),
+  ...(postgresUrl === undefined ? [] : ["postgres"]),
+];
 
 afterEach(killAll);
 
@@ -14,11 +18,15 @@ describe("soak.mjs", () => {
     "ends with one payout for each key on every engine, under kills and stops",
     async () => {
       const args = [program, "--seconds", String(seconds), "--engines", engines.join(",")];
-      const env = { DATABASE_URL: postgresUrl ?? "" };
+      const env = { DATABASE_URL: postgresUrl ?? "", REDIS_URL: redisUrl ?? "" };
       const soak = capture(process.execPath, args, { env });
       const code = await soak.ended;
       // The seed for another run of the same plan stands in the first line.
-      expect({ code, report: soak.stdout(), errors: soak.stderr() }).toMatchObject({ code: 0 });
+      expect({ code, report: soak.stdout(), errors: soak.stderr() }).toEqual({
+        code: 0,
+        report: expect.any(String),
+        errors: expect.any(String),
+      });
       for (const engine of engines) expectRealLoad(soak.stdout(), engine);
     },
     (seconds + 120) * 1_000,
