@@ -6,6 +6,10 @@ import { assertServer, assertVersion, readServer, readVersion } from "./server-c
 
 const maxAttempts = 5;
 
+/** What is wrong with a pool on whose connections the stores find somebody's transaction. */
+export const inTransaction =
+  "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
+
 /** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
 export class Engine {
   readonly #options: ResolvedOptions;

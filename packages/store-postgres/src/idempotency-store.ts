@@ -16,14 +16,14 @@ import {
   encodeText,
   startPruning,
 } from "@countersign/store-core";
-import type { Engine } from "./engine.ts";
+import { type Engine, inTransaction } from "./engine.ts";
 import { noActiveTransaction, sqlStateOf } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
 import { pageOf, pageParameters, pageStatement } from "./listing.ts";
 import { type ResolvedOptions, dayMs, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
-import { type PostgresTransaction, type Row, assertQueryable, singleRow } from "./queryable.ts";
+import { type PostgresTransaction, type Row, assertQueryable } from "./queryable.ts";
 import { longestMs } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
@@ -84,14 +84,17 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     for (let attempt = 1; attempt <= maxClaimAttempts; attempt++) {
       // Most claims of a busy key are duplicates of a paid one: they read, and neither lock nor write.
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
-      const answer = answerTo(await this.#look(storedKey), claim);
+      const seen = await this.#look(storedKey);
+      const answer = answerTo(seen, claim);
       if (answer !== undefined) return answer;
       // oxlint-disable-next-line no-await-in-loop
-      const [written] = await this.#take(storedKey, claim);
+      const [written] = await this.#take(storedKey, claim, seen !== undefined);
       if (written !== undefined) return claimedOf(written);
       // Somebody else was faster. A second statement sees what they committed, this one's snapshot does not.
     }
-    throw new Error(`${name}: the key changed hands ${maxClaimAttempts} times during one claim`);
+    throw new Error(
+      `${name}: the key could not be taken in ${maxClaimAttempts} attempts: it changed hands during each, or ${inTransaction}`,
+    );
   }
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
@@ -118,8 +121,8 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     const values = [storedKey, ...this.#completion(token)];
     const completed = await this.#engine.runIn(tx, name, this.#sql.completeIn, values);
     if (completed.length > 0) return "ok";
-    const seen = await this.#engine.runIn(tx, name, this.#sql.look, [storedKey, this.#now()]);
-    return isDoneBy(keyRow(singleRow(seen)), token) ? "ok" : "lost";
+    const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, [storedKey, this.#now()]);
+    return isDoneBy(keyRow(seen), token) ? "ok" : "lost";
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
@@ -182,27 +185,18 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   async #look(storedKey: string): Promise<KeyRow | undefined> {
-    const row = singleRow(await this.#engine.run(name, this.#sql.look, [storedKey, this.#now()]));
+    const [row] = await this.#engine.run(name, this.#sql.look, [storedKey, this.#now()]);
     // What was read may never be committed: to answer `done` by it could lose a payment.
-    if (row["is_alone"] !== true) {
-      throw new Error(
-        `${name}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client`,
-      );
-    }
+    if (row !== undefined && row["is_alone"] !== true) throw new Error(`${name}: ${inTransaction}`);
     return keyRow(row);
   }
 
-  #take(storedKey: string, claim: IdempotencyClaim): Promise<readonly Row[]> {
+  #take(storedKey: string, claim: IdempotencyClaim, isThere: boolean): Promise<readonly Row[]> {
     const { token, fingerprint, leaseMs, recovery } = claim;
-    return this.#engine.run(name, this.#sql.claim, [
-      storedKey,
-      encodeText(token),
-      encodeText(fingerprint),
-      this.#now(),
-      longest(leaseMs),
-      // Whatever is not clearly `rerun` leaves an expired run to an operator.
-      recovery !== "rerun",
-    ]);
+    const values = [storedKey, encodeText(token), encodeText(fingerprint), this.#now(), longest(leaseMs)];
+    if (!isThere) return this.#engine.run(name, this.#sql.insert, values);
+    // Whatever is not clearly `rerun` leaves an expired run to an operator.
+    return this.#engine.run(name, this.#sql.takeOver, [...values, recovery !== "rerun"]);
   }
 
   async #change(statement: string, key: string, values: unknown[]): Promise<IdempotencyOwnership> {

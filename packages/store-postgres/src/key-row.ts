@@ -17,9 +17,12 @@ export interface KeyRow {
   readonly remainingMs: number;
 }
 
-/** The row as the database gives it; undefined where an outer join found none. */
-export function keyRow(row: Row): KeyRow | undefined {
-  if (row["state"] === null) return undefined;
+/** The row as the database gives it. */
+export function keyRow(row: Row | undefined): KeyRow | undefined {
+  return row === undefined ? undefined : parseKeyRow(row);
+}
+
+function parseKeyRow(row: Row): KeyRow {
   return {
     state: stateOf(row["state"]),
     token: decodeText(String(row["token"])),

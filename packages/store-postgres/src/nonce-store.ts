@@ -7,11 +7,10 @@ import {
   pruneBatchSize,
   startPruning,
 } from "@countersign/store-core";
-import type { Engine } from "./engine.ts";
+import { type Engine, inTransaction } from "./engine.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
-import { singleRow } from "./queryable.ts";
-import { clock, longestMs, milliseconds, settings } from "./statement-parts.ts";
+import { clock, isAlone, isReadyToInsert, longestMs, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
 /** The nonce store of the verifier on PostgreSQL. */
@@ -24,11 +23,13 @@ export interface PostgresNonceStore extends NonceStore {
 }
 
 const name = "postgres nonce store";
+const maxAttempts = 5;
 
 export class NonceTable implements PostgresNonceStore {
   readonly #engine: Engine;
   readonly #options: ResolvedOptions;
   readonly #claimSql: string;
+  readonly #lookSql: string;
   readonly #removeExpiredSql: string;
   readonly #stopPruning: () => void;
   #closed = false;
@@ -37,6 +38,7 @@ export class NonceTable implements PostgresNonceStore {
     this.#engine = engine;
     this.#options = options;
     this.#claimSql = claimStatement(options);
+    this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${options.names.nonces} WHERE digest = $1`;
     this.#removeExpiredSql = removeExpiredStatement(options);
     const intervalMs = options.pruneIntervalMs;
     this.#stopPruning = startPruning({ factory, intervalMs, removeBatch: () => this.#removeBatch() });
@@ -48,19 +50,19 @@ export class NonceTable implements PostgresNonceStore {
     assertText(name, "nonce", nonce);
     assertText(name, "token", token);
     assertDuration(name, "retainMs", retainMs);
-    const values = [
-      digestNonce(scope, nonce),
-      encodeText(token),
-      this.#options.now(),
-      Math.min(retainMs, longestMs),
-    ];
-    const row = singleRow(await this.#engine.run(name, this.#claimSql, values));
-    if (row["is_alone"] !== true) {
-      throw new Error(
-        `${name}: the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client`,
-      );
+    const digest = digestNonce(scope, nonce);
+    const values = [digest, encodeText(token), this.#options.now(), Math.min(retainMs, longestMs)];
+    for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
+      const claimed = await this.#engine.run(name, this.#claimSql, values);
+      if (claimed.length > 0) return "fresh";
+      // oxlint-disable-next-line no-await-in-loop
+      const [seen] = await this.#engine.run(name, this.#lookSql, [digest]);
+      if (seen !== undefined && seen["is_alone"] !== true) break;
+      if (seen !== undefined) return "seen";
+      // It was there, and was removed since: its retention has ended.
     }
-    return row["is_fresh"] === true ? "fresh" : "seen";
+    throw new Error(`${name}: ${inTransaction}`);
   }
 
   async prune(): Promise<number> {
@@ -81,13 +83,10 @@ export class NonceTable implements PostgresNonceStore {
 // $1 digest, $2 token, $3 clock, $4 retention. A nonce is live up to and including its last millisecond, so that it outlives the
 // signature even by the coarsest clock.
 function claimStatement({ names, lockTimeoutMs }: ResolvedOptions): string {
-  return `WITH ${settings(lockTimeoutMs)}, claimed AS (
-  INSERT INTO ${names.nonces} AS kept (digest, token, until_at)
-  SELECT $1, $2, ${clock("$3")} + ${milliseconds("$4")} FROM settings
-  ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(kept.until_at, excluded.until_at)
-  WHERE kept.token = excluded.token OR kept.until_at < ${clock("$3")}
-  RETURNING 1)
-SELECT EXISTS (SELECT FROM claimed) AS is_fresh, EXISTS (SELECT FROM settings) AS is_alone`;
+  return `INSERT INTO ${names.nonces} AS kept (digest, token, until_at)
+SELECT $1, $2, ${clock("$3")} + ${milliseconds("$4")} WHERE ${isReadyToInsert(lockTimeoutMs)}
+ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(kept.until_at, excluded.until_at)
+WHERE kept.token = excluded.token OR kept.until_at < ${clock("$3")} RETURNING 1`;
 }
 
 // $1 clock. By row address, as in the idempotency store.

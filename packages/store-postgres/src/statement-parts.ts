@@ -16,23 +16,29 @@ export function millisecondsFrom(start: string, end: string): string {
 /** Durations beyond this, 100,000 years, lead out of the calendar. */
 export const longestMs = 3_155_760_000_000_000;
 
-// A claim that a crash of the server undoes would let a second attempt in beside the first.
-const durableCommit =
-  "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
+/** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
+export const isAlone = "txid_current_if_assigned() IS NULL";
 
 /**
- * A CTE of one row that sets, for the transaction of this one statement, how long it waits for a row, and that its commit is
- * durable. To be joined: the executor takes its row before it locks one of the table. It has no row, and nothing happens, where
- * a transaction that has written is open on the connection: what the statement does there could be rolled back after it was
- * answered.
+ * True, and makes the commit of this transaction durable where the session would not: a claim that a crash of the server undoes
+ * would let a second attempt in beside the first.
  */
-export function settings(lockTimeoutMs: number): string {
-  return `settings AS MATERIALIZED (
-  SELECT set_config('lock_timeout', '${lockTimeoutMs}', true), ${durableCommit} WHERE ${isAlone})`;
+export const isDurable =
+  "(current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'on', true) IS NOT NULL)";
+
+/**
+ * For the WHERE of an INSERT … SELECT: true, once the transaction of this one statement waits no longer than this for a row, and
+ * its commit is durable. False, so that nothing is written, inside of somebody's transaction.
+ */
+export function isReadyToInsert(lockTimeoutMs: number): string {
+  return `${isAlone} AND set_config('lock_timeout', '${lockTimeoutMs}', true) IS NOT NULL AND ${isDurable}`;
 }
 
-/** The settings of a statement in the caller's transaction, whose patience is the caller's business. */
-export const callersSettings: string = `settings AS MATERIALIZED (SELECT ${durableCommit})`;
-
-/** Whether no transaction that has written is open on the connection. */
-export const isAlone = "txid_current_if_assigned() IS NULL";
+/**
+ * The same for an UPDATE, as a CTE to join: the executor takes its row before it locks one of the table, and keeps it when it has
+ * waited for that lock and looks at the row again. Conditions of the UPDATE itself are evaluated once more then, and by then the
+ * statement is a transaction that has written.
+ */
+export function settings(lockTimeoutMs: number): string {
+  return `settings AS MATERIALIZED (SELECT WHERE ${isReadyToInsert(lockTimeoutMs)})`;
+}

@@ -5,6 +5,8 @@ import type { PostgresTransaction } from "./queryable.ts";
 export interface PostgresPoolClient extends PostgresTransaction {
   /** Gives the connection back; `true` or an error ends it instead. */
   release(destroy?: boolean | Error): void;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  removeListener?(event: "error", listener: (error: Error) => void): unknown;
 }
 
 /** A pool whose connections are clients of the type `Client`. The second form is that of `pg`, and not used. */
@@ -25,6 +27,9 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
+  // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
+  // restart, would end this process by an error event without a listener; the next statement rejects anyway.
+  client.on?.("error", ignoreError);
   let result: T;
   try {
     await client.query("BEGIN");
@@ -42,10 +47,10 @@ async function commit(client: PostgresPoolClient): Promise<void> {
   try {
     ({ command } = await client.query("COMMIT"));
   } catch (error) {
-    client.release(true);
+    release(client, true);
     throw error;
   }
-  client.release();
+  release(client);
   // The server answers so, and without an error, when a statement had failed and `work` went on: nothing was written.
   if (command === "ROLLBACK") {
     throw new Error(
@@ -59,11 +64,19 @@ async function rollBack(client: PostgresPoolClient): Promise<void> {
     await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
   } catch {
     // The server rolls back by itself when the connection ends. The error of `work` is the one to be told.
-    client.release(true);
+    release(client, true);
     return;
   }
-  client.release();
+  release(client);
 }
+
+function release(client: PostgresPoolClient, destroy?: boolean): void {
+  client.release(destroy);
+  // Only now: from here on the pool listens, or the connection is gone.
+  if (destroy !== true) client.removeListener?.("error", ignoreError);
+}
+
+function ignoreError(): void {}
 
 function rollbackLate(): Error {
   return new Error("ROLLBACK was not answered in time");

@@ -245,6 +245,42 @@ describeOnPostgres("completeIn()", () => {
     },
   );
 
+  test.each<[string, string, (patient: PostgresIdempotencyStore) => Promise<unknown>, unknown]>([
+    ["a completion", "until_at = until_at + interval '1 s'", (patient) => patient.complete(key, "a"), "ok"],
+    ["a release", "until_at = until_at + interval '1 s'", (patient) => patient.release(key, "a"), "ok"],
+    ["a hold", "until_at = until_at + interval '1 s'", (patient) => patient.hold(key, "a", "why"), "ok"],
+    ["a completion", "token = 'b', fence = fence + 1", (patient) => patient.complete(key, "a"), "lost"],
+    ["a release", "state = 'held'", (patient) => patient.release(key, "a"), "lost"],
+    ["a decision", "state = 'held'", (patient) => patient.resolve(key, "done"), "ok"],
+  ])("lets %s that waited look again at the row: after %s", async (_case, change, step, answer) => {
+    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    if (answer === "ok" && change.includes("held")) clock.advance(1000);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await client.query(`UPDATE ${schema}.countersign_idempotency SET ${change}`);
+    const waiting = step(patient);
+    await untilBlocked(pool, schema);
+    await client.query("COMMIT");
+    expect(await waiting).toBe(answer);
+  });
+
+  test("gives a claim that waited for another takeover a fence above that one's", async () => {
+    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    clock.advance(1000);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await client.query(`SELECT FROM ${schema}.countersign_idempotency FOR UPDATE`);
+    const waiting = patient.claim(key, claim("b"));
+    await untilBlocked(pool, schema);
+    await client.query(
+      `UPDATE ${schema}.countersign_idempotency SET state = 'free', fence = nextval('${schema}.countersign_fences') RETURNING fence`,
+    );
+    await client.query("COMMIT");
+    const result = await waiting;
+    const { rows } = await pool.query(`SELECT last_value::int FROM ${schema}.countersign_fences`);
+    expect(result).toEqual({ status: "acquired", fence: rows[0]?.last_value });
+  });
+
   test("fails the owner's heartbeat at once while its own transaction has the row, and lets it go on after a rollback", async () => {
     const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     const client = await connectClient(pool);

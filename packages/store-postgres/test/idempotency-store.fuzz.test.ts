@@ -58,7 +58,13 @@ class Model {
     }
     expect(fence).toBeGreaterThan(row.fence);
     const { token, fingerprint: claimed } = claim;
-    Object.assign(row, { state: "run", token, fingerprint: claimed, fence, untilMs: this.nowMs + claim.leaseMs });
+    Object.assign(row, {
+      state: "run",
+      token,
+      fingerprint: claimed,
+      fence,
+      untilMs: this.nowMs + claim.leaseMs,
+    });
     return { status: "acquired", fence };
   }
 
@@ -66,7 +72,9 @@ class Model {
     const { state, token, fence, fingerprint, reason, untilMs } = this.at(key);
     if (state === "absent") return undefined;
     if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - this.nowMs };
-    return state === "held" ? { state, token, fence, fingerprint, reason } : { state, token, fence, fingerprint };
+    return state === "held"
+      ? { state, token, fence, fingerprint, reason }
+      : { state, token, fence, fingerprint };
   }
 
   step(key: string, token: string, from: readonly string[], change: Partial<ModelRow>): "ok" | "lost" {
@@ -106,7 +114,10 @@ const operation = fc.oneof(
   fc.record({ op: of("resolve"), key, outcome: fc.constantFrom("done" as const, "released" as const) }),
   {
     weight: 2,
-    arbitrary: fc.record({ op: of("wait"), ms: fc.constantFrom(1, leaseMs - 1, leaseMs, 45 * dayMs, 90 * dayMs) }),
+    arbitrary: fc.record({
+      op: of("wait"),
+      ms: fc.constantFrom(1, leaseMs - 1, leaseMs, 45 * dayMs, 90 * dayMs),
+    }),
   },
   fc.record({ op: of("prune") }),
 );
@@ -133,11 +144,21 @@ onPostgres("the idempotency store", () => {
     for (const pool of pools) await pool.end();
   });
 
-  async function apply(operated: StoreOperation, model: Model, store: PostgresIdempotencyStore, pool: Pool): Promise<void> {
+  async function apply(
+    operated: StoreOperation,
+    model: Model,
+    store: PostgresIdempotencyStore,
+    pool: Pool,
+  ): Promise<void> {
     switch (operated.op) {
       case "claim": {
         const recovery = operated.rerun ? "rerun" : "hold";
-        const claim = { token: operated.token, fingerprint: `f-${operated.token}`, leaseMs, recovery } as const;
+        const claim = {
+          token: operated.token,
+          fingerprint: `f-${operated.token}`,
+          leaseMs,
+          recovery,
+        } as const;
         const result = await store.claim(operated.key, claim);
         const fence = result.status === "acquired" ? result.fence : 0;
         expect(result).toEqual(model.claim(operated.key, claim, fence));
@@ -156,10 +177,14 @@ onPostgres("the idempotency store", () => {
         return;
       }
       case "complete":
-        expect(await store.complete(operated.key, operated.token)).toBe(model.complete(operated.key, operated.token));
+        expect(await store.complete(operated.key, operated.token)).toBe(
+          model.complete(operated.key, operated.token),
+        );
         return;
       case "heartbeat": {
-        const expected = model.step(operated.key, operated.token, ["run"], { untilMs: model.nowMs + leaseMs });
+        const expected = model.step(operated.key, operated.token, ["run"], {
+          untilMs: model.nowMs + leaseMs,
+        });
         expect(await store.heartbeat(operated.key, operated.token, leaseMs)).toBe(expected);
         return;
       }
@@ -184,29 +209,34 @@ onPostgres("the idempotency store", () => {
   }
 
   test("behaves as the model, over pruning and two processes", async () => {
-    const scenario = fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 40 }), async (operations) => {
-      await pools[0]!.query(`TRUNCATE ${schema}.countersign_idempotency`);
-      const model = new Model();
-      model.nowMs = clock.now();
-      for (const [index, operated] of operations.entries()) {
-        const { stores, pool } = processes[index % 2]!;
-        if (operated.op === "wait") {
-          clock.advance(operated.ms);
-          model.nowMs = clock.now();
-        } else {
-          await apply(operated, model, stores.idempotency, pool);
+    const scenario = fc.asyncProperty(
+      fc.array(operation, { minLength: 5, maxLength: 40 }),
+      async (operations) => {
+        await pools[0]!.query(`TRUNCATE ${schema}.countersign_idempotency`);
+        const model = new Model();
+        model.nowMs = clock.now();
+        for (const [index, operated] of operations.entries()) {
+          const { stores, pool } = processes[index % 2]!;
+          if (operated.op === "wait") {
+            clock.advance(operated.ms);
+            model.nowMs = clock.now();
+          } else {
+            await apply(operated, model, stores.idempotency, pool);
+          }
+          const other = processes[(index + 1) % 2]!.stores.idempotency;
+          for (const read of keys) expect(await other.read(read)).toEqual(model.read(read));
         }
-        const other = processes[(index + 1) % 2]!.stores.idempotency;
-        for (const read of keys) expect(await other.read(read)).toEqual(model.read(read));
-      }
-    });
+      },
+    );
     await fc.assert(scenario, { numRuns: 60 });
   }, 60_000);
 
   test("gives back any text as key, and never two as one", async () => {
     const text = fc.oneof(
       fc.string({ unit: "binary", minLength: 1, maxLength: 256 }),
-      fc.array(fc.integer({ min: 0, max: 0xffff }), { minLength: 1, maxLength: 512 }).map((units) => String.fromCharCode(...units)),
+      fc
+        .array(fc.integer({ min: 0, max: 0xffff }), { minLength: 1, maxLength: 512 })
+        .map((units) => String.fromCharCode(...units)),
       fc
         .array(fc.integer({ min: 0xd800, max: 0xdfff }), { minLength: 500, maxLength: 512 })
         .map((units) => String.fromCharCode(...units)),
@@ -217,7 +247,9 @@ onPostgres("the idempotency store", () => {
       for (const [index, each] of texts.entries()) {
         const claim = { token: `t${index}`, fingerprint: "f", leaseMs, recovery: "hold" } as const;
         expect((await idempotency.claim(each, claim)).status).toBe("acquired");
-        expect(await nonces.claim({ scope: each, nonce: each, token: `t${index}`, retainMs: 1000 })).toBe("fresh");
+        expect(await nonces.claim({ scope: each, nonce: each, token: `t${index}`, retainMs: 1000 })).toBe(
+          "fresh",
+        );
       }
       const { entries } = await idempotency.list({ state: "run", limit: 1000 });
       expect(new Set(entries.map((entry) => entry.key))).toEqual(new Set(texts));

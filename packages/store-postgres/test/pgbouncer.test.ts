@@ -1,5 +1,5 @@
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, describe, expect, test } from "@jest/globals";
 import { idempotencyStoreContract, nonceStoreContract, defineCases } from "@countersign/store-contract";
 import { isolatedName, postgresUrl } from "../../../test/support/engines.ts";
 import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
@@ -66,21 +66,27 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
     await expect(idempotency.completeIn(pool, "k", "a")).rejects.toThrow(/transaction is open: BEGIN/);
     const other = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
     const client = await pool.connect();
-    await expect(other.idempotency.completeIn(client, "k", "a")).rejects.toThrow(/transaction is open: BEGIN/);
+    await expect(other.idempotency.completeIn(client, "k", "a")).rejects.toThrow(
+      /transaction is open: BEGIN/,
+    );
     client.release();
   });
 });
 
-const without = ["fill", "engine", "durability"] as const;
-defineCases(idempotencyStoreContract(() => idempotencyHarness({ url: bouncer?.url }), { without }), {
-  describe: behindPgBouncer,
-  test,
-  title: "idempotency store contract behind PgBouncer",
-});
-defineCases(nonceStoreContract(() => nonceHarness({ url: bouncer?.url }), { without: [...without, "clock"] }), {
-  describe: behindPgBouncer,
-  test,
-  title: "nonce store contract behind PgBouncer",
-});
-
-beforeAll(() => {});
+const without = ["fill", "engine", "durability", "clock"] as const;
+defineCases(
+  idempotencyStoreContract(() => idempotencyHarness({ url: bouncer?.url }), { without }),
+  {
+    describe: behindPgBouncer,
+    test,
+    title: "idempotency store contract behind PgBouncer",
+  },
+);
+defineCases(
+  nonceStoreContract(() => nonceHarness({ url: bouncer?.url }), { without }),
+  {
+    describe: behindPgBouncer,
+    test,
+    title: "nonce store contract behind PgBouncer",
+  },
+);

@@ -14,7 +14,7 @@ onPostgres("the plans on 10,000 rows", () => {
   /** A pool that has every statement of the stores explained, too. */
   const explaining = {
     async query(text: string, values?: unknown[]) {
-      if (/^(WITH|DELETE|SELECT is_|SELECT kept|SELECT txid)/.test(text)) {
+      if (/^(WITH|INSERT|DELETE|SELECT kept|SELECT txid)/.test(text)) {
         const { rows } = await pool.query<Record<string, string>>(
           `EXPLAIN (COSTS OFF) ${inline(text, values)}`,
         );
@@ -52,7 +52,8 @@ onPostgres("the plans on 10,000 rows", () => {
   });
 
   test.each<[string, string, () => Promise<unknown>]>([
-    ["a claim", "countersign_idempotency_pkey", () => idempotency.claim("new", claim)],
+    ["a claim of a new key", "countersign_idempotency_pkey", () => idempotency.claim("new", claim)],
+    ["a takeover", "countersign_idempotency_pkey", () => idempotency.claim("payout-102", claim)],
     ["a read", "countersign_idempotency_pkey", () => idempotency.read("payout-7")],
     ["a heartbeat", "countersign_idempotency_open", () => idempotency.heartbeat("payout-1", "a", 60_000)],
     ["a completion", "countersign_idempotency_pkey", () => idempotency.complete("payout-1", "a")],

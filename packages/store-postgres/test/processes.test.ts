@@ -24,7 +24,14 @@ async function setUp() {
 
 /** Resolves when the child has come to the point. */
 async function payerAt(point: string, schema: string, leaseMs: number) {
-  const child = spawn(process.execPath, [script("payer.mjs"), postgresUrl ?? "", schema, "payer", String(leaseMs), point]);
+  const child = spawn(process.execPath, [
+    script("payer.mjs"),
+    postgresUrl ?? "",
+    schema,
+    "payer",
+    String(leaseMs),
+    point,
+  ]);
   afterTest(() => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const nextLine = async () => String((await lines.next()).value).trim();
@@ -93,12 +100,16 @@ describeOnPostgres("two processes that claim the same keys and nonces", () => {
   test("win each exactly once", async () => {
     const { schema } = await setUp();
     const count = 300;
-    const racers = ["a", "b"].map((name) => fork(script("racer.mjs"), [postgresUrl ?? "", schema, name, String(count)]));
+    const racers = ["a", "b"].map((name) =>
+      fork(script("racer.mjs"), [postgresUrl ?? "", schema, name, String(count)]),
+    );
     for (const racer of racers) afterTest(() => racer.kill("SIGKILL"));
     await Promise.all(racers.map((racer) => once(racer, "message")));
     const results = racers.map((racer) => once(racer, "message"));
     for (const racer of racers) racer.send("go");
-    const won = (await Promise.all(results)).map(([result]) => result as { keys: number[]; nonces: number[] });
+    const won = (await Promise.all(results)).map(
+      ([result]) => result as { keys: number[]; nonces: number[] },
+    );
     for (const winners of [won.flatMap(({ keys }) => keys), won.flatMap(({ nonces }) => nonces)]) {
       expect(winners).toHaveLength(count);
       expect(new Set(winners).size).toBe(count);

@@ -73,25 +73,27 @@ describeOnPostgres("the connections of the pool", () => {
   );
 
   test("are refused while a transaction that has written is open on them: what is read there may never be", async () => {
-    const { pool, schema, idempotency: sound } = await newStores();
+    const { pool, schema, idempotency: sound, nonces: soundNonces } = await newStores();
     await sound.claim("k", claim);
     await sound.claim("mine", claim);
+    await soundNonces.claim({ ...use, nonce: "used" });
     const leaked = connectPool({ max: 1 });
     const { idempotency, nonces } = createStores(leaked, { schema });
     await idempotency.read("k");
     await leaked.query("BEGIN");
     await leaked.query(`UPDATE ${schema}.countersign_idempotency SET state = 'done' WHERE key = 'k'`);
-    const refused = /transaction is open; COMMIT or ROLLBACK/;
+    const refused = /a connection on which a transaction is open; COMMIT or ROLLBACK/;
     await expect(idempotency.read("k")).rejects.toThrow(refused);
     await expect(idempotency.claim("k", { ...claim, token: "b" })).rejects.toThrow(refused);
     await expect(idempotency.claim("new", claim)).rejects.toThrow(refused);
     await expect(idempotency.complete("mine", "a")).rejects.toThrow(refused);
     await expect(nonces.claim(use)).rejects.toThrow(refused);
+    await expect(nonces.claim({ ...use, nonce: "used", token: "b" })).rejects.toThrow(refused);
     await leaked.query("COMMIT");
     expect(await idempotency.read("new")).toBeUndefined();
     expect(await sound.read("mine")).toMatchObject({ state: "run" });
     expect(await nonces.claim(use)).toBe("fresh");
-    expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(1);
+    expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(2);
   });
 
   test("may be killed: the step fails, the next one works, and a claim whose answer was lost recognises itself", async () => {
@@ -132,13 +134,12 @@ describeOnPostgres("the connections of the pool", () => {
     await pool.query(`CREATE TABLE ${schema}.payouts (id int PRIMARY KEY)`);
     await idempotency.claim("k", { ...claim, leaseMs: 200 });
     const attempt = withPostgresTransaction(pool, async (client) => {
-      client.on("error", () => {});
       await client.query(`INSERT INTO ${schema}.payouts VALUES (1)`);
       expect(await idempotency.completeIn(client, "k", "a")).toBe("ok");
       const [{ pid }] = (await client.query("SELECT pg_backend_pid() AS pid")).rows as [{ pid: number }];
       await pool.query("SELECT pg_terminate_backend($1)", [pid]);
     });
-    await expect(attempt).rejects.toThrow(/terminat|closed|ended/i);
+    await expect(attempt).rejects.toThrow();
     expect((await pool.query(`SELECT FROM ${schema}.payouts`)).rowCount).toBe(0);
     expect(await idempotency.read("k")).toMatchObject({ state: "run", token: "a" });
     await pause(210);

@@ -1,0 +1,76 @@
+import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
+import {
+  type PostgresStores,
+  type PostgresTransaction,
+  createPostgresStores,
+  migratePostgres,
+  withPostgresTransaction,
+} from "@countersign/store-postgres";
+import { Pool } from "pg";
+import { isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import type { PrivatePostgres } from "../../../test/support/private-postgres.ts";
+import { testClock } from "./connections.ts";
+
+interface Engine {
+  /** Default the shared server. */
+  readonly url?: string | undefined;
+  /** Whether the test moves the clock. */
+  readonly hasClock?: boolean | undefined;
+  /** A server that a case may stop. */
+  readonly server?: PrivatePostgres | undefined;
+}
+
+/** Stores on a schema of their own, which goes with them. */
+async function makeStores({ url = postgresUrl, hasClock = false, server }: Engine) {
+  const connectionString = server?.url ?? url;
+  const pools: Pool[] = [];
+  const made: PostgresStores[] = [];
+  const schema = isolatedName("pg");
+  const clock = hasClock ? testClock() : undefined;
+  const connect = (): Pool => {
+    const pool = new Pool({ connectionString });
+    pool.on("error", () => {});
+    pools.push(pool);
+    return pool;
+  };
+  const another = (): PostgresStores => {
+    const stores = createPostgresStores({ pool: connect(), schema, now: clock?.now, pruneIntervalMs: 0 });
+    made.push(stores);
+    return stores;
+  };
+  const payments = connect();
+  await migratePostgres(payments, { schema });
+  return {
+    stores: another(),
+    another,
+    payments,
+    harness: {
+      ...(clock === undefined ? {} : { advance: clock.advance }),
+      ...(server === undefined
+        ? {}
+        : { engine: { stop: () => server.stop("immediate"), start: () => server.start(), durable: true } }),
+      async close() {
+        for (const stores of made) stores.close();
+        await payments.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+        await Promise.all(pools.map((pool) => pool.end()));
+      },
+    },
+  };
+}
+
+export async function idempotencyHarness(
+  engine: Engine,
+): Promise<IdempotencyStoreHarness<PostgresTransaction>> {
+  const { stores, another, payments, harness } = await makeStores(engine);
+  return {
+    ...harness,
+    store: stores.idempotency,
+    another: () => another().idempotency,
+    transaction: (work) => withPostgresTransaction(payments, async (client) => work(client)),
+  };
+}
+
+export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
+  const { stores, another, harness } = await makeStores(engine);
+  return { ...harness, store: stores.nonces, another: () => another().nonces };
+}
