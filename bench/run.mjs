@@ -1,7 +1,9 @@
-// npm run bench: installs this folder's own dependencies once, then prints ratios. Nothing here is asserted by a test.
+// npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
+// is asserted by a test. Groups are chain, stores, growth and pruning; default all. --large adds ten million keys: two minutes.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { ensureReady, npmCommand } from "../scripts/setup.mjs";
 
 ensureReady();
@@ -15,11 +17,39 @@ if (!existsSync(new URL("node_modules", import.meta.url))) {
 const { verificationRatio } = await import("./verify.mjs");
 const { chainRatio } = await import("./chain.mjs");
 const { payoutHttpRatio, webhookHttpRatio } = await import("./http.mjs");
+const { redisRoundTrips, redisGrowth } = await import("./redis.mjs");
+const { postgresRatios } = await import("./postgres.mjs");
+const { postgresGrowth, sqliteGrowth } = await import("./growth.mjs");
+const { postgresPruning, sqlitePruning } = await import("./pruning.mjs");
+const { postgresLarge } = await import("./large.mjs");
+
+// A measure gives one result, a list of them, or undefined where its engine is missing.
+const groups = {
+  chain: [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio],
+  stores: [redisRoundTrips, postgresRatios],
+  growth: [sqliteGrowth, redisGrowth, postgresGrowth],
+  pruning: [sqlitePruning, postgresPruning],
+  large: [postgresLarge],
+};
+
+const { values, positionals } = parseArgs({
+  options: { large: { type: "boolean", default: false } },
+  allowPositionals: true,
+});
+const chosen = positionals.length > 0 ? positionals : Object.keys(groups).filter((name) => name !== "large");
+if (values.large) chosen.push("large");
+const unknown = chosen.find((name) => groups[name] === undefined);
+if (unknown !== undefined)
+  throw new Error(`${unknown} is none of the groups ${Object.keys(groups).join(", ")}`);
 
 console.log(`Node ${process.version}`);
-for (const measure of [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio]) {
-  const { name, ratio, target, met } = await measure();
-  console.log(
-    `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`,
-  );
+for (const measure of new Set(chosen.flatMap((name) => groups[name]))) {
+  const results = await measure();
+  if (results === undefined) console.log(`LEFT OUT: ${measure.name}, its server is not installed here`);
+  for (const { name, ratio, target, met } of [results ?? []].flat()) {
+    console.log(
+      `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`,
+    );
+  }
 }
+if (!chosen.includes("large")) console.log("LEFT OUT: ten million keys; npm run bench -- --large");

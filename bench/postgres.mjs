@@ -1,0 +1,152 @@
+// A claim and a completion in the caller's transaction, by the store and by hand, in short alternating rounds on one pool.
+import { randomUUID } from "node:crypto";
+import { withPostgresTransaction } from "@countersign/store-postgres";
+import { startPostgres } from "./engines.mjs";
+import { median } from "./statistics.mjs";
+
+const rounds = 11;
+const warmUpRounds = 2;
+const perRound = 200;
+const leaseMs = 30_000;
+const fingerprint = "x".repeat(43);
+
+/**
+ * All sides do five statements for a key: read it, claim it, BEGIN, write done, COMMIT; two durable commits.
+ * "By hand" is what somebody writes who trusts his own input, on a table of the same columns and indexes: no lock_timeout, no
+ * check of the arguments or of the transaction, fences by adding one. "Verbatim" sends the very texts of the store, as the driver
+ * saw them, with other keys and tokens: what is left of the difference is the store's JavaScript.
+ */
+export async function postgresRatios() {
+  const engine = await startPostgres();
+  if (engine === undefined) return undefined;
+  try {
+    const { pool } = engine;
+    const { idempotency } = engine.stores();
+    await createHandTable(pool);
+    const byStore = (key) => payByStore(pool, idempotency, key);
+    const byHand = (key) => payByHand(pool, key);
+    const verbatim = await payVerbatim(engine);
+    const results = [];
+    for (const { title, comparator, loops } of [
+      { title: "by hand, one loop", comparator: byHand, loops: 1 },
+      { title: "by hand, 8 loops", comparator: byHand, loops: 8 },
+      { title: "verbatim, one loop", comparator: verbatim, loops: 1 },
+      { title: "verbatim, 8 loops", comparator: verbatim, loops: 8 },
+    ]) {
+      results.push({
+        name: `Postgres store / ${title}`,
+        ratio: await compare(byStore, comparator, loops),
+        target: ">= 0.80",
+        met: (ratio) => ratio >= 0.8,
+      });
+    }
+    return results;
+  } finally {
+    await engine.close();
+  }
+}
+
+async function compare(byStore, comparator, loops) {
+  const ratios = [];
+  for (let round = 0; round < warmUpRounds + rounds; round++) {
+    // Who goes first alternates too: a checkpoint or a vacuum finds either side as often.
+    const sides = round % 2 === 0 ? [comparator, byStore] : [byStore, comparator];
+    const times = new Map();
+    for (const side of sides) times.set(side, await timed(side, loops));
+    if (round >= warmUpRounds) ratios.push(times.get(comparator) / times.get(byStore));
+  }
+  return median(ratios);
+}
+
+async function timed(pay, loops) {
+  const keys = Array.from({ length: perRound }, () => `payout:payout-${randomUUID()}.funding-1.business-1`);
+  const startedAt = performance.now();
+  const loop = async () => {
+    for (let key = keys.pop(); key !== undefined; key = keys.pop()) await pay(key);
+  };
+  await Promise.all(Array.from({ length: loops }, loop));
+  return performance.now() - startedAt;
+}
+
+async function payByStore(pool, store, key) {
+  const token = randomUUID();
+  const claimed = await store.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
+  if (claimed.status !== "acquired") throw new Error("a fresh key was not acquired");
+  await withPostgresTransaction(pool, async (client) => {
+    if ((await store.completeIn(client, key, token)) !== "ok") throw new Error("the key was lost");
+  });
+}
+
+async function payByHand(pool, key) {
+  const token = randomUUID();
+  const seen = await pool.query("SELECT state, token, fingerprint, until_at FROM by_hand WHERE key = $1", [
+    key,
+  ]);
+  if (seen.rows.length > 0) throw new Error("a fresh key was there");
+  const claimed = await pool.query(
+    `INSERT INTO by_hand AS kept (key, state, token, fence, fingerprint, reason, until_at)
+     VALUES ($1, 'run', $2, 1, $3, '', clock_timestamp() + $4 * interval '1 millisecond')
+     ON CONFLICT (key) DO UPDATE SET token = excluded.token, fence = kept.fence + 1, until_at = excluded.until_at
+     WHERE kept.state = 'run' AND kept.until_at <= clock_timestamp() RETURNING fence`,
+    [key, token, fingerprint, leaseMs],
+  );
+  if (claimed.rows.length === 0) throw new Error("a fresh key was not acquired");
+  const client = await pool.connect();
+  try {
+    await client.query("BEGIN");
+    const { rowCount } = await client.query(
+      `UPDATE by_hand SET state = 'done', until_at = clock_timestamp() + interval '90 days'
+       WHERE key = $1 AND token = $2 AND state = 'run'`,
+      [key, token],
+    );
+    if (rowCount !== 1) throw new Error("the key was lost");
+    await client.query("COMMIT");
+  } finally {
+    client.release();
+  }
+}
+
+/** A function that sends what the store has sent for one key, for another one. */
+async function payVerbatim({ pool, stores }) {
+  const key = "payout:captured";
+  const token = randomUUID();
+  const sent = [];
+  const capture = (target) => ({
+    query(text, values) {
+      sent.push({ text, values, onClient: target !== pool });
+      return target.query(text, values);
+    },
+    getTransactionStatus: () => target.getTransactionStatus(),
+  });
+  const { idempotency } = stores({ pool: capture(pool) });
+  // The first call also looks at the server.
+  await idempotency.read(key);
+  sent.length = 0;
+  await idempotency.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
+  await withPostgresTransaction(pool, (client) => idempotency.completeIn(capture(client), key, token));
+
+  return async (otherKey) => {
+    const otherToken = randomUUID();
+    const renamed = (value) => (value === key ? otherKey : value === token ? otherToken : value);
+    const send = async (target, { text, values }) => {
+      await target.query(text, values.map(renamed));
+    };
+    for (const statement of sent.filter(({ onClient }) => !onClient)) await send(pool, statement);
+    const client = await pool.connect();
+    try {
+      await client.query("BEGIN");
+      for (const statement of sent.filter(({ onClient }) => onClient)) await send(client, statement);
+      await client.query("COMMIT");
+    } finally {
+      client.release();
+    }
+  };
+}
+
+async function createHandTable(pool) {
+  await pool.query(`
+    CREATE TABLE by_hand (key text COLLATE "C" PRIMARY KEY, state text NOT NULL, token text NOT NULL, fence bigint NOT NULL,
+      fingerprint text NOT NULL, reason text NOT NULL, until_at timestamptz NOT NULL);
+    CREATE INDEX ON by_hand (until_at) WHERE state IN ('done', 'free');
+    CREATE INDEX ON by_hand (state, key) WHERE state IN ('run', 'held')`);
+}
