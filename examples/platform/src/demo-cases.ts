@@ -26,11 +26,12 @@ export interface DemoTarget {
   readonly key: SigningKeyPair;
 }
 
-/** The only address that the second listener allows (RFC 5737). */
+/** The only address that a platform behind a proxy allows (RFC 5737). */
 export const listedIp = "203.0.113.7";
 const unlistedIp = "198.51.100.7";
 
-interface Case extends PayoutInstructionOptions {
+/** A payout that is sent in some way, and the answers that it should get. */
+export interface DemoCase extends PayoutInstructionOptions {
   readonly name: string;
   readonly expected: string;
   readonly variant?: PayoutVariant;
@@ -54,8 +55,8 @@ export function runPaidKeyAgain(target: DemoTarget, goodKey: string): Promise<Ca
   return runCase(target, { name: "the same key after a crash", expected: "409", idempotencyKey: goodKey });
 }
 
-function cases({ proxiedUrl, key }: DemoTarget, goodKey: string): readonly Case[] {
-  const from = (ip: string): Pick<Case, "url" | "headers"> => ({
+function cases({ proxiedUrl, key }: DemoTarget, goodKey: string): readonly DemoCase[] {
+  const from = (ip: string): Pick<DemoCase, "url" | "headers"> => ({
     url: proxiedUrl,
     headers: { "X-Forwarded-For": ip },
   });
@@ -77,7 +78,8 @@ function cases({ proxiedUrl, key }: DemoTarget, goodKey: string): readonly Case[
   ];
 }
 
-async function runCase(target: DemoTarget, one: Case): Promise<CaseResult> {
+/** Sends the payout of a case, by default to the route of `target`. */
+export async function runCase(target: Pick<DemoTarget, "url" | "key">, one: DemoCase): Promise<CaseResult> {
   const {
     name,
     expected,

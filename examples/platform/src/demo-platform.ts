@@ -9,6 +9,7 @@ import type { Environment } from "./environment.ts";
 /** A platform in a process of its own, as `npm run platform` starts it. */
 export interface DemoPlatform {
   readonly url: string;
+  readonly pid: number | undefined;
   /** SIGKILL: no chance to write anything. */
   kill(): Promise<void>;
   /** SIGTERM: drains and ends. */
@@ -35,7 +36,7 @@ export async function startDemoPlatform(env: Environment, logFile: string): Prom
     await ended;
   };
   const url = await listeningUrl(child, logFile);
-  return { url, ended, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
+  return { url, pid: child.pid, ended, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
 }
 
 async function listeningUrl(child: ChildProcess, logFile: string): Promise<string> {

@@ -139,14 +139,24 @@ async function runFailure({ service, target, endpointId, parties }: WebhookExcha
 
 /** The same bytes once more, as after an answer that was lost. */
 async function runDuplicate({ target, ownEventIds }: WebhookExchange): Promise<string> {
+  const { eventId, send } = ownWebhook(target.endpoint);
+  ownEventIds.push(eventId);
+  return answersOf([await send(), await send()]);
+}
+
+/** A webhook with one event that is sent past the service, each time with the same bytes. */
+export function ownWebhook({
+  url,
+  authUsername: username,
+  authPassword: password,
+  signatureSecret: secret,
+}: WebhookEndpoint): { readonly eventId: string; readonly send: () => Promise<WebhookAnswer> } {
   const event_id = randomUUID();
   const data = { buyer_id: `buyer-of-${event_id}`, old_status: "PENDING", new_status: "ACTIVE" };
   const now = BigInt(Date.now()) * 1_000_000n;
   const body = createEnvelope({ events: [{ event_id, type: "buyer.status_changed", data }], now });
-  const { url, authUsername: username, authPassword: password, signatureSecret: secret } = target.endpoint;
   const webhook = { url, username, password, secret, body, allowHttp: true };
-  ownEventIds.push(event_id);
-  return answersOf([await sendWebhook(webhook), await sendWebhook(webhook)]);
+  return { eventId: event_id, send: () => sendWebhook(webhook) };
 }
 
 function refusedCases({ service, target, parties }: WebhookExchange): readonly WebhookCase[] {
@@ -192,6 +202,7 @@ async function appearance(url: string): Promise<{ readonly status: number; reado
   return { status: response.status, rest: JSON.stringify([response.status, fields, body]) };
 }
 
-function answersOf(attempts: readonly WebhookAnswer[] = []): string {
+/** The statuses of answers, or why there was none, one after the other. */
+export function answersOf(attempts: readonly WebhookAnswer[] = []): string {
   return attempts.map(({ status, error }) => status ?? error).join(" ");
 }

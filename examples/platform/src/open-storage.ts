@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { openPostgresStorage } from "./postgres/storage.ts";
-import { SettingError } from "./setting-error.ts";
+import { openRedisStorage } from "./redis/storage.ts";
 import type { StoreLocation } from "./setting-store.ts";
 import { openSqliteStorage } from "./sqlite/storage.ts";
 import type { PlatformStorage } from "./storage.ts";
@@ -11,10 +11,7 @@ export async function openStorage(location: StoreLocation, logger: Logger): Prom
     case "postgres":
       return openPostgresStorage(location, logger);
     case "redis":
-      throw new SettingError(
-        "STORE_URL",
-        "sqlite:<path>, memory: or postgres://… (this build does not support redis:)",
-      );
+      return openRedisStorage(location, logger);
     default:
       return openSqliteStorage(location);
   }

@@ -2,12 +2,14 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
+import { startPrivateRedis, type PrivateRedis } from "../../../test/support/private-redis.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 jest.setTimeout(60_000);
 
 let postgres: PrivatePostgres | undefined;
+let redis: PrivateRedis | undefined;
 let platform: RunningPlatform | undefined;
 let log: string[];
 
@@ -19,6 +21,8 @@ beforeEach(async () => {
 afterEach(async () => {
   await platform?.end();
   platform = undefined;
+  await redis?.close();
+  redis = undefined;
   await postgres?.close();
 });
 
@@ -88,5 +92,34 @@ describe("a platform whose PostgreSQL has everything", () => {
     await postgres.start();
     await goesOn(running);
     expect(log.join("")).toContain("a connection to PostgreSQL was lost");
+  });
+});
+
+describe("a platform whose Redis has the keys, and PostgreSQL the payouts", () => {
+  async function startOnBoth(): Promise<RunningPlatform | undefined> {
+    redis = await startPrivateRedis({ persist: true });
+    if (redis === undefined || postgres === undefined) return undefined;
+    return start({ STORE_URL: redis.url, DATABASE_URL: postgres.url });
+  }
+
+  test.each(["stop", "kill"] as const)("survives the restart of its Redis after a %s", async (end) => {
+    const running = await startOnBoth();
+    if (running === undefined || redis === undefined) return;
+    await works(running);
+    await redis[end]();
+    await showsOutage(running);
+    await redis.start();
+    await goesOn(running);
+    expect(log.join("")).toContain("the connection to Redis was lost");
+  });
+
+  test("survives the restart of its PostgreSQL", async () => {
+    const running = await startOnBoth();
+    if (running === undefined || postgres === undefined) return;
+    await works(running);
+    await postgres.stop("immediate");
+    await showsOutage(running);
+    await postgres.start();
+    await goesOn(running);
   });
 });

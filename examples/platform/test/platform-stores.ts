@@ -68,7 +68,8 @@ function redisPlace(): TestPlace {
   };
 }
 
-async function dropKeys(prefix: string): Promise<void> {
+/** Removes every key that begins with `prefix`. */
+export async function dropKeys(prefix: string): Promise<void> {
   const client = createClient({ url: redisUrl! });
   await client.connect();
   for await (const keys of client.scanIterator({ MATCH: `${prefix}*`, COUNT: 1_000 })) {
