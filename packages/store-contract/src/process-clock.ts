@@ -16,7 +16,6 @@ export async function withProcessClock<T>(shiftMs: number, work: () => Awaitable
       );
       return date;
     },
-    apply: () => new RealDate(now()).toString(),
     get: (target, property, receiver): unknown =>
       property === "now" ? now : Reflect.get(target, property, receiver),
   });

@@ -3,8 +3,8 @@ import type { NonceClaim } from "@countersign/http-signature-verify";
 /** A retention that no case outlives. */
 export const longRetainMs = 60_000;
 
-/** A retention that a case waits for. Long enough that a busy machine answers a few calls within it. */
-export const shortRetainMs = 200;
+/** A retention that a case waits for. No case needs an answer within it. */
+export const shortRetainMs = 100;
 
 /** A use of the one nonce of most cases, by the request `token`. */
 export function useBy(token: string, overrides: Partial<NonceClaim> = {}): NonceClaim {

@@ -16,7 +16,7 @@ import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { assertLost, owner, stateKeys, takeOneOfEach } from "../states.ts";
-import { anotherOf, outcomeOf, pass, pause } from "../waiting.ts";
+import { type Outcome, anotherOf, outcomeOf, pass, pause } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
 
@@ -113,9 +113,9 @@ export const transactionCases: readonly IdempotencyCase[] = [
       await take(harness.store, "a");
       await inTransaction(harness, async (tx) => {
         assertOk(await completeIn(harness.store, tx, "a"), "the owner's completion must be ok");
-        const read = await settledSoon(() => other.read(key));
+        const read = await soon(outcomeOf(() => other.read(key)));
         assert.notEqual(read?.value?.state, "done", "nothing must be read as done that has not committed");
-        const claim = await settledSoon(() => other.claim(key, claimBy("b")));
+        const claim = await soon(outcomeOf(() => other.claim(key, claimBy("b"))));
         assert.notEqual(claim?.value?.status, "done", "nothing must be done that has not committed");
       });
       const { status } = await other.claim(key, claimBy("b"));
@@ -131,14 +131,22 @@ export const transactionCases: readonly IdempotencyCase[] = [
       await inTurn(steps, ([ofKey]) => take(store, "a", { key: ofKey, leaseMs: shortLeaseMs }));
       await pass(harness, shortLeaseMs);
       await inTurn(steps, async ([ofKey, step]) => {
+        const waiting: Promise<Outcome<unknown>>[] = [];
         await inTransaction(harness, async (tx) => {
           assertOk(await completeIn(store, tx, "a", ofKey), "the owner's completion must be ok");
-          const early = await settledSoon(() => step(store, ofKey));
+          const outcome = outcomeOf(() => step(store, ofKey));
+          waiting.push(outcome);
+          const early = await soon(outcome);
           assert.ok(
             early === undefined || early.error !== undefined,
             `${ofKey} must wait for the end of the transaction or fail, it was answered`,
           );
         });
+        const [late] = await Promise.all(waiting);
+        assert.ok(
+          late?.error !== undefined || ["done", "lost", "not-held"].includes(answerOf(late?.value)),
+          `${ofKey} must see what was committed while it waited`,
+        );
         assert.equal((await recordOf(store, ofKey))?.state, "done", `${ofKey} must not undo the commit`);
       });
     },
@@ -171,8 +179,12 @@ async function completeIn(
 }
 
 /** How the call ended, or undefined when it is still waiting a moment later. */
-async function settledSoon<T>(
-  call: () => Awaitable<T>,
-): Promise<Awaited<ReturnType<typeof outcomeOf<T>>> | undefined> {
-  return Promise.race([outcomeOf(call), pause(overtakeMs).then(() => undefined)]);
+async function soon<T>(outcome: Promise<Outcome<T>>): Promise<Outcome<T> | undefined> {
+  return Promise.race([outcome, pause(overtakeMs).then(() => undefined)]);
+}
+
+function answerOf(value: unknown): string {
+  return typeof value === "object" && value !== null && "status" in value
+    ? String(value.status)
+    : String(value);
 }

@@ -1,8 +1,6 @@
 import type { IdempotencyClaim } from "@countersign/idempotency-guard";
 import type { Platform } from "../platform.ts";
-import { type WrongStore, acquired, isExpired, ownerOf, runOf } from "./wrong-store.ts";
-
-const tenMinutesMs = 600_000;
+import { type WrongStore, acquired, clockAheadMs, isExpired, ownerOf, runOf } from "./wrong-store.ts";
 
 function isTakeover(platform: Platform, key: string, { token, recovery }: IdempotencyClaim): boolean {
   return isExpired(platform, key) && ownerOf(platform, key, token) !== token && recovery === "rerun";
@@ -117,13 +115,7 @@ export const wrongLeases: readonly WrongStore[] = [
   {
     does: "measures leases by the wall clock of the process",
     fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
-    // Whole ten minutes alone, so that the clock of the platform moves by nothing else.
-    platform: {
-      clockShiftMs: () => {
-        const aheadMs = Date.now() - (performance.timeOrigin + performance.now());
-        return Math.round(aheadMs / tenMinutesMs) * tenMinutesMs;
-      },
-    },
+    platform: { clockShiftMs: clockAheadMs },
   },
   {
     does: "does nothing at a heartbeat",

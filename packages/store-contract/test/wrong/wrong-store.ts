@@ -42,6 +42,12 @@ export function acquired(fence: number): IdempotencyClaimResult {
   return { status: "acquired", fence };
 }
 
+/** How far the wall clock of the process is ahead. Whole ten minutes alone, so that nothing else moves a test clock. */
+export function clockAheadMs(): number {
+  const aheadMs = Date.now() - (performance.timeOrigin + performance.now());
+  return Math.round(aheadMs / 600_000) * 600_000;
+}
+
 /** Gives others their turn, as a round trip does. */
 export function roundTrip(): Promise<void> {
   return new Promise((resolve) => {

@@ -1,0 +1,124 @@
+import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import {
+  type ContractOptions,
+  type IdempotencyStoreHarness,
+  idempotencyStoreContract,
+  nonceStoreContract,
+} from "@countersign/store-contract";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import { createNoncePlatform, nonceHarnessOf } from "./nonce-platform.ts";
+import { createPlatform, harnessOf } from "./platform.ts";
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+const idempotency = (options?: ContractOptions) =>
+  idempotencyStoreContract(() => harnessOf(createPlatform()), options);
+const nonces = (options?: ContractOptions) =>
+  nonceStoreContract(() => {
+    const platform = createNoncePlatform();
+    return nonceHarnessOf(platform, () => platform.store);
+  }, options);
+
+describe.each([
+  ["idempotencyStoreContract", idempotency, idempotencyStoreContract],
+  ["nonceStoreContract", nonces, nonceStoreContract],
+] as const)("%s", (factory, contract, bind) => {
+  test("gives every rule a name of its own", () => {
+    const names = contract().map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.each([undefined, {}, "store"])("refuses %p in place of makeStore", (makeStore) => {
+    const untyped = bind as (makeStore: unknown) => unknown;
+    expect(() => untyped(makeStore)).toThrow(new RegExp(`^${factory}: makeStore`));
+  });
+
+  test("refuses a facility that it does not know", () => {
+    const without = ["clocks"] as unknown as ContractOptions["without"];
+    expect(() => contract({ without })).toThrow(/option without knows clock, .* got clocks/);
+  });
+
+  test("skips nothing that was not declared as missing", () => {
+    expect(contract().filter(({ skipped }) => skipped !== undefined)).toEqual([]);
+  });
+
+  test.each(["clock", "another", "fill", "engine", "durability"] as const)(
+    "skips the cases that need what is declared as missing: %s",
+    (facility) => {
+      const skipped = contract({ without: [facility] }).filter((contractCase) => contractCase.skipped);
+      expect(skipped.length).toBeGreaterThan(0);
+      expect(skipped.every((contractCase) => contractCase.skipped === `without ${facility}`)).toBe(true);
+    },
+  );
+
+  test("leaves the clock of the process as it was", async () => {
+    const { Date: before } = globalThis;
+    const own = contract().filter(({ name }) => name.includes("whatever the process thinks"));
+    expect(own).toHaveLength(1);
+    await own[0]?.run();
+    expect(globalThis.Date).toBe(before);
+  });
+});
+
+describe("a case", () => {
+  const bare = () => {
+    const store = memoryIdempotencyStore();
+    return { store, close: () => store.close() };
+  };
+
+  test.each([
+    ["clock", "a lease is live until its last millisecond"],
+    ["another", "of many concurrent claims through several handles"],
+    ["fill", "a full store refuses"],
+    ["engine", "every call while the engine is stopped"],
+    ["transaction", "completeIn by a stranger"],
+  ])("fails, and does not hide, when the harness lacks what it needs: %s", async (facility, rule) => {
+    const found = idempotencyStoreContract(bare).find(({ name }) => name.startsWith(rule));
+    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it, or declare without`);
+  });
+
+  test("fails when an engine does not say that it is durable", async () => {
+    const platform = createPlatform();
+    const cases = idempotencyStoreContract(() =>
+      harnessOf(platform, ({ store }) => store, { durable: false }),
+    );
+    const found = cases.find(({ name }) => name.includes("everything that was answered before"));
+    await expect(found?.run()).rejects.toThrow("the harness lacks durability");
+  });
+
+  test("makes a store of its own and closes it, also when it fails or cannot be checked", async () => {
+    const open = new Set<number>();
+    let made = 0;
+    const cases = idempotencyStoreContract((): IdempotencyStoreHarness => {
+      made += 1;
+      const id = made;
+      open.add(id);
+      const { store } = bare();
+      store.release = () => "ok";
+      return { store, close: () => void open.delete(id) };
+    });
+    const ended = await Promise.allSettled(cases.map(({ run }) => run()));
+    expect(new Set(ended.map(({ status }) => status))).toEqual(new Set(["fulfilled", "rejected"]));
+    expect(made).toBe(cases.length);
+    expect(open.size).toBe(0);
+  });
+
+  test("fails with its rule when the store never answers", async () => {
+    jest.useFakeTimers();
+    const { store } = bare();
+    store.claim = (() => new Promise(() => {})) as never;
+    const [first] = idempotencyStoreContract(() => ({ store, close() {} }));
+    const failed = expect(first?.run()).rejects.toThrow(`the case did not end: ${first?.name}`);
+    await jest.advanceTimersByTimeAsync(30_000);
+    await failed;
+  });
+
+  test("passes on what makeStore throws", async () => {
+    const [first] = idempotencyStoreContract(async () => {
+      throw new Error("no server");
+    });
+    await expect(first?.run()).rejects.toThrow("no server");
+  });
+});

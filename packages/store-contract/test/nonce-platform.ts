@@ -1,0 +1,96 @@
+// A correct nonce store with everything that the contract asks about, from which wrong ones are made.
+import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { ContractNonceStore, EngineHarness, NonceStoreHarness } from "@countersign/store-contract";
+
+const room = 300;
+
+export interface Kept {
+  token: string;
+  /** The last millisecond in which the nonce is live. */
+  untilMs: number;
+}
+
+export interface NoncePlatform {
+  readonly clock: { nowMs: number };
+  readonly now: () => number;
+  readonly engine: { isRunning: boolean };
+  readonly kept: Map<string, Kept>;
+  readonly nameOf: (claim: NonceClaim) => string;
+  readonly store: Required<ContractNonceStore>;
+}
+
+export interface NoncePlatformOptions {
+  readonly nameOf?: (claim: NonceClaim) => string;
+  readonly clockShiftMs?: () => number;
+}
+
+export function createNoncePlatform({
+  nameOf = ({ scope, nonce }) => JSON.stringify([scope, nonce]),
+  clockShiftMs = () => 0,
+}: NoncePlatformOptions = {}): NoncePlatform {
+  const clock = { nowMs: 1_800_000_000_000 };
+  const now = () => clock.nowMs + clockShiftMs();
+  const engine = { isRunning: true };
+  const kept = new Map<string, Kept>();
+  let isClosed = false;
+  const assertUsable = () => {
+    if (isClosed) throw new Error("the store is closed");
+    if (!engine.isRunning) throw new Error("the engine is stopped");
+  };
+  const store: Required<ContractNonceStore> = {
+    claim(claim) {
+      assertUsable();
+      const name = nameOf(claim);
+      const untilMs = now() + claim.retainMs;
+      const found = kept.get(name);
+      if (found !== undefined && found.untilMs >= now()) {
+        if (found.token !== claim.token) return "seen";
+        found.untilMs = Math.max(found.untilMs, untilMs);
+        return "fresh";
+      }
+      if (found === undefined && kept.size >= room) throw new Error("the store is full");
+      kept.set(name, { token: claim.token, untilMs });
+      return "fresh";
+    },
+    prune() {
+      assertUsable();
+      const ended = [...kept].filter(([, { untilMs }]) => untilMs < now());
+      for (const [name] of ended) kept.delete(name);
+      return ended.length;
+    },
+    close: () => void (isClosed = true),
+  };
+  return { clock, now, engine, kept, nameOf, store };
+}
+
+/** The harness of a platform. `handle` makes a store on it: as it is, or wrong. */
+export function nonceHarnessOf(
+  platform: NoncePlatform,
+  handle: () => ContractNonceStore,
+  engine: Partial<EngineHarness> = {},
+): NonceStoreHarness {
+  return {
+    store: handle(),
+    advance: (ms) => void (platform.clock.nowMs += ms),
+    another: handle,
+    async fill() {
+      const filler = handle();
+      for (let index = 0; index < room; index += 1) {
+        try {
+          await filler.claim({ scope: "filler", nonce: `${index}`, token: "filler", retainMs: 1_000_000 });
+        } catch {
+          return;
+        }
+      }
+    },
+    engine: {
+      stop: () => void (platform.engine.isRunning = false),
+      start: () => void (platform.engine.isRunning = true),
+      durable: true,
+      rejectsWithinMs: 50,
+      recoversWithinMs: 100,
+      ...engine,
+    },
+    close: () => platform.store.close(),
+  };
+}

@@ -1,0 +1,106 @@
+// The stores on SQLite, as a user of the kit would hand them to it.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
+import { type SqliteStores, type SqliteTransaction, createSqliteStores } from "@countersign/store-sqlite";
+import Database from "libsql";
+import { fillKeys, fillNonces } from "./fill.ts";
+import type { Clock } from "./memory-harness.ts";
+
+/** Connections to one database, and the stores on them. */
+class SqliteDatabaseOfTest {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #directory: string | undefined;
+  readonly #connections: Database.Database[] = [];
+  readonly #stores: SqliteStores[] = [];
+
+  constructor(where: "file" | "memory", clock: Clock) {
+    this.#clock = clock;
+    this.#directory = where === "file" ? mkdtempSync(join(tmpdir(), "store-contract-")) : undefined;
+    this.#path = this.#directory === undefined ? ":memory:" : join(this.#directory, "platform.db");
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  connect(): Database.Database {
+    const connection = new Database(this.#path);
+    this.#connections.push(connection);
+    return connection;
+  }
+
+  open(database: Database.Database): SqliteStores {
+    const { now } = this.#clock;
+    const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...(now && { now }) });
+    this.#stores.push(stores);
+    // The stores ask for five seconds, in which a synchronous driver blocks the one who would let go of the lock.
+    database.exec("PRAGMA busy_timeout = 50");
+    return stores;
+  }
+
+  close(): void {
+    for (const stores of this.#stores) stores.close();
+    for (const connection of this.#connections) connection.close();
+    if (this.#directory !== undefined) rmSync(this.#directory, { recursive: true });
+  }
+}
+
+/** Which connections: in memory there is only one. */
+type Where = "file" | "memory";
+
+export function sqliteHarness(
+  where: Where,
+  clock: Clock = {},
+): IdempotencyStoreHarness<SqliteTransaction> & { path: string } {
+  const database = new SqliteDatabaseOfTest(where, clock);
+  const own = database.connect();
+  const { idempotency: store } = database.open(own);
+  return {
+    store,
+    path: database.path,
+    ...(clock.advance && { advance: clock.advance }),
+    ...(where === "file" && { another: () => database.open(database.connect()).idempotency }),
+    async fill() {
+      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
+      await fillKeys(store);
+    },
+    async transaction(work) {
+      const tx = where === "file" ? database.connect() : own;
+      if (where === "file") tx.exec("PRAGMA synchronous = FULL");
+      tx.exec("BEGIN IMMEDIATE");
+      try {
+        await work(tx);
+        tx.exec("COMMIT");
+      } catch (error) {
+        tx.exec("ROLLBACK");
+        throw error;
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreHarness & { path: string } {
+  const database = new SqliteDatabaseOfTest(where, clock);
+  const own = database.connect();
+  const { nonces: store } = database.open(own);
+  return {
+    store,
+    path: database.path,
+    ...(clock.advance && { advance: clock.advance }),
+    ...(where === "file" && { another: () => database.open(database.connect()).nonces }),
+    async fill() {
+      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
+      await fillNonces(store);
+    },
+    close: () => database.close(),
+  };
+}
+
+function pageCount(database: Database.Database): number {
+  const { page_count: count } = database.prepare("PRAGMA page_count").get() as { page_count: number };
+  return count;
+}

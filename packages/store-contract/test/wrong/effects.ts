@@ -1,0 +1,330 @@
+import {
+  type WrongStore,
+  acquired,
+  clockAheadMs,
+  isExpired,
+  ownerOf,
+  roundTrip,
+  runOf,
+  stateOf,
+} from "./wrong-store.ts";
+
+/** Stores that say the right thing and do another, or do it later. */
+export const wrongEffects: readonly WrongStore[] = [
+  {
+    does: "shows the fingerprint of a duplicate that it refused",
+    fails: [
+      "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
+    ],
+    wrong: ({ store }) => {
+      const shown = new Map<string, string>();
+      return {
+        async claim(key, claim) {
+          const result = await store.claim(key, claim);
+          if (result.status === "in-flight") shown.set(key, claim.fingerprint);
+          return result;
+        },
+        async read(key) {
+          const record = await store.read(key);
+          const fingerprint = shown.get(key);
+          return record === undefined || fingerprint === undefined ? record : { ...record, fingerprint };
+        },
+      };
+    },
+  },
+  {
+    does: "shows the fingerprint of a duplicate of a done key",
+    fails: ["a claim of a done or held key says so to everybody, its owner included, and changes nothing"],
+    wrong: ({ store }) => {
+      const shown = new Map<string, string>();
+      return {
+        async claim(key, claim) {
+          const result = await store.claim(key, claim);
+          if (result.status === "done") shown.set(key, claim.fingerprint);
+          return result;
+        },
+        async read(key) {
+          const record = await store.read(key);
+          const fingerprint = shown.get(key);
+          return record === undefined || fingerprint === undefined ? record : { ...record, fingerprint };
+        },
+      };
+    },
+  },
+  {
+    does: "shows no fence of a run",
+    fails: [
+      "an absent key is given to its first claim, and reads as a run of its token",
+      "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
+      "reading changes nothing, not even an expired run",
+      "under recovery rerun an expired run becomes a run of the claim",
+      "hostile keys of up to 512 characters are all taken, and kept apart",
+      "hostile tokens, fingerprints and reasons are given back unchanged",
+      "list gives the keys in a state, with the records that are read, and no others",
+    ],
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "run" ? { ...record, fence: 0 } : record;
+      },
+    }),
+  },
+  {
+    does: "shows a millisecond of an expired lease",
+    fails: [
+      "reading changes nothing, not even an expired run",
+      "a heartbeat of a stranger is lost in every state, and moves no lease",
+    ],
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "run"
+          ? { ...record, remainingMs: record.remainingMs < 0 ? 1 : record.remainingMs }
+          : record;
+      },
+    }),
+  },
+  {
+    does: "lists a millisecond of an expired lease",
+    fails: ["list gives an expired run as a run of which nothing remains"],
+    wrong: ({ memory }) => ({
+      list(query) {
+        const { entries, cursor } = memory.list(query);
+        const shown = entries.map(({ key, record }) => ({
+          key,
+          record: record.state === "run" ? { ...record, remainingMs: 1 } : record,
+        }));
+        return { entries: shown, cursor };
+      },
+    }),
+  },
+  {
+    does: "revives an expired run at a stranger's heartbeat",
+    fails: ["a heartbeat of a stranger is lost in every state, and moves no lease"],
+    wrong: (platform) => ({
+      heartbeat(key, token, leaseMs) {
+        const owner = ownerOf(platform, key, token);
+        if (isExpired(platform, key) && owner !== token) platform.memory.heartbeat(key, owner, leaseMs);
+        return platform.store.heartbeat(key, token, leaseMs);
+      },
+    }),
+  },
+  {
+    does: "refuses the release of an owner whose lease has expired",
+    fails: ["an owner whose lease has expired and whose key nobody took settles it as before"],
+    wrong: (platform) => ({
+      release: (key, token) => (isExpired(platform, key) ? "lost" : platform.store.release(key, token)),
+    }),
+  },
+  {
+    does: "refuses the hold of an owner whose lease has expired",
+    fails: ["an owner whose lease has expired and whose key nobody took settles it as before"],
+    wrong: (platform) => ({
+      hold: (key, token, reason) =>
+        isExpired(platform, key) ? "lost" : platform.store.hold(key, token, reason),
+    }),
+  },
+  {
+    does: "begins no lease at its owner's claim of an expired run",
+    fails: ["the owner's own claim after its lease has expired is acquired with the same fence"],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        return run?.token === claim.token && run.remainingMs <= 0
+          ? acquired(run.fence)
+          : platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "lengthens leases by what the process is ahead",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: ({ store }) => ({
+      claim: (key, claim) =>
+        store.claim(key, { ...claim, leaseMs: claim.leaseMs + Math.max(0, clockAheadMs()) }),
+    }),
+  },
+  {
+    does: "shortens leases by what the process is behind",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: ({ store }) => ({
+      claim: (key, claim) =>
+        store.claim(key, { ...claim, leaseMs: claim.leaseMs + Math.min(0, clockAheadMs()) }),
+    }),
+  },
+  {
+    does: "forgets the fingerprint of a done key",
+    fails: [
+      "complete makes the owner's run done, and is ok again when its reply was lost",
+      "resolve as done makes a held key done, once, with what is known of its owner",
+      "completeIn makes the key done with the commit, and is ok again in it and after it",
+      "list gives the keys in a state, with the records that are read, and no others",
+      "list leaves out done keys whose retention has ended",
+    ],
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "done" ? { ...record, fingerprint: "" } : record;
+      },
+    }),
+  },
+  {
+    does: "says ok to the completion of a held key and keeps it held",
+    fails: ["complete by the owner ends a held key, whoever held it"],
+    wrong: (platform) => ({
+      complete: (key, token) =>
+        stateOf(platform, key) === "held" && ownerOf(platform, key, "") === token
+          ? "ok"
+          : platform.store.complete(key, token),
+    }),
+  },
+  {
+    does: "ends the run of another at a release that it calls lost",
+    fails: ["an owner whose key was taken over has lost it, whatever it tries"],
+    wrong: (platform) => {
+      const former = new Map<string, string>();
+      return {
+        claim(key, claim) {
+          const owner = ownerOf(platform, key, claim.token);
+          if (owner !== claim.token) former.set(key, owner);
+          return platform.store.claim(key, claim);
+        },
+        release(key, token) {
+          const run = runOf(platform, key);
+          if (run === undefined || former.get(key) !== token) return platform.store.release(key, token);
+          platform.memory.release(key, run.token);
+          return "lost";
+        },
+      };
+    },
+  },
+  {
+    does: "ends a live run when it is resolved, and calls it not held",
+    fails: ["resolve has nothing to decide on a live run, a done key and an absent one"],
+    wrong: (platform) => ({
+      async resolve(key, outcome) {
+        const run = runOf(platform, key);
+        const answer = await platform.store.resolve(key, outcome);
+        if (run !== undefined && answer === "not-held") platform.memory.release(key, run.token);
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "completes a key that an operator released for its late owner",
+    fails: ["resolve as released makes a held key absent, once, and its late owner has lost it"],
+    wrong: (platform) => {
+      const late = new Map<string, string>();
+      return {
+        async resolve(key, outcome) {
+          const owner = ownerOf(platform, key, "");
+          const answer = await platform.store.resolve(key, outcome);
+          if (answer === "ok" && outcome === "released") late.set(key, owner);
+          return answer;
+        },
+        complete: (key, token) =>
+          late.get(key) === token && stateOf(platform, key) === undefined
+            ? "ok"
+            : platform.store.complete(key, token),
+      };
+    },
+  },
+  {
+    does: "does not resolve an expired run as done",
+    fails: ["resolve decides on a run whose lease has expired"],
+    wrong: (platform) => ({
+      resolve: (key, outcome) =>
+        outcome === "done" && runOf(platform, key) !== undefined
+          ? "not-held"
+          : platform.store.resolve(key, outcome),
+    }),
+  },
+  {
+    does: "completes for its owner what it has forgotten",
+    fails: ["a done key is absent after its retention, pruned or not"],
+    wrong: ({ store, memory }) => {
+      const completed = new Map<string, string>();
+      return {
+        async complete(key, token) {
+          if (memory.read(key) === undefined && completed.get(key) === token) return "ok";
+          completed.set(key, token);
+          return store.complete(key, token);
+        },
+      };
+    },
+  },
+  {
+    does: "decides on a claim first and waits for the transaction then",
+    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    ignores: "locks",
+    wrong: (platform) => {
+      const undone = new Map<string, string>();
+      return {
+        async claim(key, claim) {
+          if (!platform.locks.has(key) || !isExpired(platform, key)) return platform.store.claim(key, claim);
+          do await roundTrip();
+          while (platform.locks.has(key));
+          undone.set(key, claim.token);
+          return acquired(1_000_000);
+        },
+        async read(key) {
+          const record = await platform.store.read(key);
+          const token = undone.get(key);
+          return record === undefined || token === undefined
+            ? record
+            : { ...record, state: "run", token, remainingMs: 1 };
+        },
+      };
+    },
+  },
+  {
+    does: "calls a completion in a transaction lost after the commit",
+    fails: ["completeIn makes the key done with the commit, and is ok again in it and after it"],
+    wrong: (platform) => ({
+      completeIn: (tx, key, token) =>
+        stateOf(platform, key) === "done" ? "lost" : (platform.store.completeIn?.(tx, key, token) ?? "lost"),
+    }),
+  },
+  {
+    does: "takes a key for which it has no room, and throws",
+    fails: ["a full store refuses a further key by a throw, and evicts nothing that is alive"],
+    wrong: ({ store, memory }) => {
+      const taken = new Map<string, string>();
+      return {
+        claim(key, claim) {
+          try {
+            return store.claim(key, claim);
+          } catch (error) {
+            taken.set(key, claim.token);
+            throw error;
+          }
+        },
+        read(key) {
+          const record = store.read(key);
+          const token = taken.get(key);
+          return memory.read(key) === undefined && token !== undefined
+            ? { state: "run", token, fence: 1, fingerprint: "", remainingMs: 1 }
+            : record;
+        },
+      };
+    },
+  },
+  {
+    does: "gives a held key away when it has no room",
+    fails: ["a full store refuses a further key by a throw, and evicts nothing that is alive"],
+    wrong: ({ store, memory }) => {
+      let isFull = false;
+      return {
+        claim(key, claim) {
+          if (isFull && memory.read(key)?.state === "held") return acquired(1_000_000);
+          try {
+            return store.claim(key, claim);
+          } catch (error) {
+            isFull = true;
+            throw error;
+          }
+        },
+      };
+    },
+  },
+];

@@ -1,0 +1,160 @@
+import { type WrongNonceStore, changed, foundIn } from "./wrong-nonce-store.ts";
+import { roundTrip } from "./wrong-store.ts";
+
+const tenMinutesMs = 600_000;
+
+// Whole ten minutes alone, so that the clock of the platform moves by nothing else.
+const clockAheadMs = () => {
+  const aheadMs = new Date().getTime() - (performance.timeOrigin + performance.now());
+  return Math.round(aheadMs / tenMinutesMs) * tenMinutesMs;
+};
+
+/** Wrong at the retention. */
+export const wrongNonceRetention: readonly WrongNonceStore[] = [
+  {
+    does: "forgets in the last millisecond",
+    fails: [
+      "a nonce is seen in the last second and in the last millisecond of its retention, pruned or not",
+      "a replay does not move the end of the retention",
+    ],
+    ...changed(({ retainMs }) => ({ retainMs: retainMs - 1 })),
+  },
+  {
+    does: "remembers in whole seconds, rounded down",
+    fails: [
+      "a nonce is seen in the last second and in the last millisecond of its retention, pruned or not",
+      "a replay does not move the end of the retention",
+    ],
+    ...changed(({ retainMs }) => ({ retainMs: Math.max(100, retainMs - 999) })),
+  },
+  {
+    does: "remembers a millisecond too long",
+    fails: [
+      "a nonce is fresh again one millisecond after its retention, and the first to use it has it",
+      "a replay does not move the end of the retention",
+    ],
+    ...changed(({ retainMs }) => ({ retainMs: retainMs + 1 })),
+  },
+  {
+    does: "prunes in the last millisecond",
+    fails: ["a nonce is seen in the last second and in the last millisecond of its retention, pruned or not"],
+    wrong: ({ store, kept, now }) => ({
+      prune() {
+        for (const [name, { untilMs }] of kept) if (untilMs === now()) kept.delete(name);
+        return store.prune();
+      },
+    }),
+  },
+  {
+    does: "gives a nonce that has ended to everybody",
+    fails: ["a nonce whose retention has ended is fresh to one of many concurrent claims"],
+    wrong: (platform) => ({
+      async claim(claim) {
+        const found = platform.kept.get(platform.nameOf(claim));
+        const hasEnded = found !== undefined && found.untilMs < platform.now();
+        await roundTrip();
+        const answer = await platform.store.claim(claim);
+        return hasEnded ? "fresh" : answer;
+      },
+    }),
+  },
+  {
+    does: "lets the old user have a nonce that has ended and was taken",
+    fails: ["a nonce is fresh again one millisecond after its retention, and the first to use it has it"],
+    wrong: (platform) => {
+      const users = new Map<string, Set<string>>();
+      return {
+        async claim(claim) {
+          const name = platform.nameOf(claim);
+          const answer = await platform.store.claim(claim);
+          const known = users.get(name) ?? new Set();
+          if (answer === "fresh") users.set(name, known.add(claim.token));
+          return known.has(claim.token) ? "fresh" : answer;
+        },
+      };
+    },
+  },
+  {
+    does: "shortens the retention at a repetition",
+    fails: ["a repeated claim never shortens the retention"],
+    wrong: (platform) => ({
+      async claim(claim) {
+        const answer = await platform.store.claim(claim);
+        const found = foundIn(platform, claim);
+        if (answer === "fresh" && found !== undefined) found.untilMs = platform.now() + claim.retainMs;
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "lengthens the retention at a replay",
+    fails: ["a replay does not move the end of the retention"],
+    wrong: (platform) => ({
+      async claim(claim) {
+        const answer = await platform.store.claim(claim);
+        const found = foundIn(platform, claim);
+        if (answer === "seen" && found !== undefined) {
+          found.untilMs = Math.max(found.untilMs, platform.now() + claim.retainMs);
+        }
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "prunes everything",
+    fails: [
+      "a nonce is seen in the last second and in the last millisecond of its retention, pruned or not",
+      "pruning removes the nonces whose retention has ended, and no others",
+    ],
+    wrong: ({ store, kept }) => ({
+      async prune() {
+        const count = kept.size;
+        await store.prune();
+        kept.clear();
+        return count;
+      },
+    }),
+  },
+  {
+    does: "prunes everything and counts what has ended",
+    fails: [
+      "a nonce is seen in the last second and in the last millisecond of its retention, pruned or not",
+      "pruning removes the nonces whose retention has ended, and no others",
+    ],
+    wrong: ({ store, kept }) => ({
+      async prune() {
+        const count = await store.prune();
+        kept.clear();
+        return count;
+      },
+    }),
+  },
+  {
+    does: "lengthens retentions by what the process is ahead",
+    fails: ["retentions are measured by the store's clock, whatever the process thinks of the time"],
+    ...changed(({ retainMs }) => ({ retainMs: retainMs + Math.max(0, clockAheadMs()) })),
+  },
+  {
+    does: "shortens retentions by what the process is behind",
+    fails: ["retentions are measured by the store's clock, whatever the process thinks of the time"],
+    ...changed(({ retainMs }) => ({ retainMs: retainMs + Math.min(0, clockAheadMs()) })),
+  },
+  {
+    does: "counts at each pruning what it has pruned before",
+    fails: ["pruning removes the nonces whose retention has ended, and no others"],
+    wrong: ({ store }) => {
+      let count = 0;
+      return {
+        async prune() {
+          count += await store.prune();
+          return count;
+        },
+      };
+    },
+  },
+  {
+    does: "measures retentions by the wall clock of the process",
+    fails: ["retentions are measured by the store's clock, whatever the process thinks of the time"],
+    platform: { clockShiftMs: clockAheadMs },
+  },
+];

@@ -1,0 +1,27 @@
+import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { ContractNonceStore, EngineHarness } from "@countersign/store-contract";
+import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platform.ts";
+
+/** A nonce store that breaks one rule. */
+export interface WrongNonceStore {
+  readonly does: string;
+  /** The cases that must notice, and no others. */
+  readonly fails: readonly string[];
+  /** The methods that are wrong. Called for each handle. */
+  readonly wrong?: (platform: NoncePlatform) => Partial<ContractNonceStore>;
+  readonly platform?: NoncePlatformOptions;
+  readonly engine?: (platform: NoncePlatform) => Partial<EngineHarness>;
+}
+
+/** What is kept of a nonce that is live. */
+export function foundIn(platform: NoncePlatform, claim: NonceClaim): Kept | undefined {
+  const found = platform.kept.get(platform.nameOf(claim));
+  return found !== undefined && found.untilMs >= platform.now() ? found : undefined;
+}
+
+/** A store to which every claim comes changed. */
+export function changed(change: (claim: NonceClaim) => Partial<NonceClaim>): Pick<WrongNonceStore, "wrong"> {
+  return {
+    wrong: ({ store }) => ({ claim: (claim) => store.claim({ ...claim, ...change(claim) }) }),
+  };
+}
