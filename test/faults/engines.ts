@@ -8,6 +8,7 @@ import Database from "libsql";
 import { isolatedName, postgresUrl, redisUrl } from "../support/engines.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import type { EngineConfig, EngineKind } from "./payer-app.mjs";
+import { payoutsTable } from "./payer-engines.mjs";
 
 // Leases have to run out, processes to start.
 jest.setTimeout(30_000);
@@ -116,9 +117,7 @@ async function openPostgres(url: string): Promise<Ground> {
   const schema = isolatedName("faults");
   await pool.query(`CREATE SCHEMA ${schema}`);
   await migratePostgres(pool, { schema });
-  await pool.query(
-    `CREATE TABLE ${schema}.payouts (key text NOT NULL, token text NOT NULL, fence bigint NOT NULL, amount int NOT NULL)`,
-  );
+  await pool.query(payoutsTable(`${schema}.payouts`));
   return {
     kind: "postgres",
     engine: { kind: "postgres", url, schema },
@@ -136,6 +135,11 @@ async function openPostgres(url: string): Promise<Ground> {
 function temporaryLedger() {
   const folder = mkdtempSync(path.join(tmpdir(), "countersign-faults-"));
   const file = path.join(folder, "platform.db");
+  // Here, and not by the payers: of several processes that change the journal at once, some fail.
+  const ledger = new Database(file);
+  ledger.exec("PRAGMA journal_mode = WAL");
+  ledger.exec(payoutsTable("payouts"));
+  ledger.close();
   return {
     file,
     async payments(key: string): Promise<number> {

@@ -1,5 +1,4 @@
-// The stores of each engine, and the payouts beside them. The table of payouts has no UNIQUE constraint: a second payment has to
-// be seen, not prevented.
+// The stores of each engine, and the payouts beside them.
 import { withImmediateTransaction } from "@countersign/store-sqlite";
 import Database from "libsql";
 
@@ -10,8 +9,10 @@ export function openEngine(config, now) {
 
 const openers = { memory: openMemory, sqlite: openSqlite, redis: openRedis, postgres: openPostgres };
 
-const payoutsTable =
-  "CREATE TABLE IF NOT EXISTS payouts (key TEXT NOT NULL, token TEXT NOT NULL, fence INTEGER NOT NULL, amount INTEGER NOT NULL)";
+/** Without a UNIQUE constraint: a second payment has to be seen, not prevented. */
+export function payoutsTable(name) {
+  return `CREATE TABLE ${name} (key TEXT NOT NULL, token TEXT NOT NULL, fence BIGINT NOT NULL, amount INTEGER NOT NULL)`;
+}
 
 async function openMemory({ payouts, max }, now) {
   const { memoryIdempotencyStore } = await import("@countersign/idempotency-guard");
@@ -30,7 +31,6 @@ async function openSqlite({ file, maxPages, retentionMs }, now) {
   const { createSqliteStores } = await import("@countersign/store-sqlite");
   const database = new Database(file);
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
-  database.exec(payoutsTable);
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
   const insert = prepareInsert(database);
   return {
@@ -54,8 +54,8 @@ async function openRedis({ url, prefix, payouts }, now) {
   const { createRedisStores } = await import("@countersign/store-redis");
   const { createClient } = await import("redis");
   const client = createClient({ url }).on("error", () => {});
-  await client.connect();
   const stores = createRedisStores({ sendCommand: (args) => client.sendCommand([...args]), prefix, now });
+  await client.connect();
   const ledger = openLedger(payouts);
   return {
     hasTransactions: false,
@@ -99,9 +99,7 @@ async function openPostgres({ url, schema, retentionMs }, now) {
  */
 function openLedger(file) {
   const database = new Database(file);
-  database.exec("PRAGMA journal_mode = WAL");
   database.exec("PRAGMA busy_timeout = 5000");
-  database.exec(payoutsTable);
   const insert = prepareInsert(database);
   const highest = database.prepare("SELECT coalesce(max(fence), 0) AS fence FROM payouts WHERE key = ?");
   return {

@@ -1,0 +1,1 @@
+export function payoutsTable(name: string): string;
