@@ -3,6 +3,7 @@ import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
   type PostgresTables,
+  type TableNames,
   quoteIdentifier,
   quoteLiteral,
   resolveTables,
@@ -13,52 +14,74 @@ import {
 export const postgresSchemaVersion = 1;
 
 /**
- * The SQL that creates the tables, for those who keep migrations by hand; `migratePostgres` runs the same. It can be repeated, and
- * fails on tables of a later release. Run it in one transaction. Throws a TypeError on a bad name.
+ * The SQL that creates the tables, for those who keep migrations by hand; `migratePostgres` runs the same. One statement: it
+ * happens as a whole or not at all. It can be repeated, then locks nothing, and fails on tables of a later release. Throws a
+ * TypeError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
   return migration(checkedTables("postgresMigration", tables));
 }
 
 function migration(tables: Tables): string {
-  const { schema, table } = tables;
+  const { schema } = tables;
   const names = tableNames(tables);
-  const index = (suffix: string): string => quoteIdentifier(`${table}_${suffix}`);
   const newer = quoteLiteral(
     `the tables have schema version %, newer than ${postgresSchemaVersion}: upgrade @countersign/store-postgres`,
   );
-  return `-- One migration at a time: held until the transaction ends.
-SELECT pg_advisory_xact_lock(hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
-
-DO $countersign$
-BEGIN
-  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)}) THEN
-    CREATE SCHEMA ${names.schema};
-  END IF;
-END
-$countersign$;
-
-CREATE TABLE IF NOT EXISTS ${names.version} (
-  id integer PRIMARY KEY CHECK (id = 1),
-  version integer NOT NULL
-);
-INSERT INTO ${names.version} (id, version) VALUES (1, ${postgresSchemaVersion}) ON CONFLICT (id) DO NOTHING;
-
-DO $countersign$
+  // Each part is tested for before it is made: CREATE … IF NOT EXISTS needs rights, and an index would lock out every claim until
+  // the last open transaction ends, although it is there.
+  return `DO $countersign$
 DECLARE
   found integer;
 BEGIN
+  -- One migration at a time: held until the transaction ends.
+  PERFORM pg_advisory_xact_lock(hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
+
+  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)}) THEN
+    CREATE SCHEMA ${names.schema};
+  END IF;
+
+${unlessThere(names.version, "rp", versionTable(names.version))}
   SELECT version INTO STRICT found FROM ${names.version} WHERE id = 1;
   IF found > ${postgresSchemaVersion} THEN
     RAISE EXCEPTION ${newer}, found;
   END IF;
-END
+
+${unlessThere(names.idempotency, "rp", idempotencyTable(tables))}
+${unlessThere(names.sequence, "S", fenceSequence(names))}
+${unlessThere(names.nonces, "rp", nonceTable(tables))}END
 $countersign$;
+`;
+}
 
--- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
-CREATE SEQUENCE IF NOT EXISTS ${quoteIdentifier(schema)}.${index("fences")} AS bigint CACHE 1 NO CYCLE;
+function unlessThere(name: string, kinds: string, statements: string): string {
+  const indented = statements.replaceAll(/^(?=.)/gm, "    ");
+  const isOfKind = kinds.split("").map(quoteLiteral).join(", ");
+  return `  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass(${quoteLiteral(name)}) AND relkind IN (${isOfKind})) THEN
+${indented}  END IF;
+`;
+}
 
-CREATE TABLE IF NOT EXISTS ${names.idempotency} (
+function versionTable(version: string): string {
+  return `CREATE TABLE ${version} (
+  id integer PRIMARY KEY CHECK (id = 1),
+  version integer NOT NULL
+);
+INSERT INTO ${version} (id, version) VALUES (1, ${postgresSchemaVersion});
+`;
+}
+
+function fenceSequence({ sequence, fences, idempotency }: TableNames): string {
+  return `-- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
+CREATE SEQUENCE ${sequence} AS bigint CACHE 1 NO CYCLE;
+-- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
+PERFORM setval(${fences}, (SELECT coalesce(max(fence), 0) + 1 FROM ${idempotency}), false);
+`;
+}
+
+function idempotencyTable(tables: Tables): string {
+  const { idempotency } = tableNames(tables);
+  return `CREATE TABLE ${idempotency} (
   key text COLLATE "C" PRIMARY KEY,
   -- free: released, kept for a day for its fence
   state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
@@ -68,29 +91,34 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   reason text COLLATE "C" NOT NULL,
   -- end of the lease (run, held) or of what is remembered (done, free)
   until_at timestamptz NOT NULL
-);
-ALTER TABLE ${names.idempotency} SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
-CREATE INDEX IF NOT EXISTS ${index("idempotency_until")} ON ${names.idempotency} (until_at)
-  WHERE state IN ('done', 'free');
-CREATE INDEX IF NOT EXISTS ${index("idempotency_open")} ON ${names.idempotency} (state, key)
-  WHERE state IN ('run', 'held');
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
+CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('run', 'held');
+`;
+}
 
-CREATE TABLE IF NOT EXISTS ${names.nonces} (
+function nonceTable(tables: Tables): string {
+  const { nonces } = tableNames(tables);
+  return `CREATE TABLE ${nonces} (
   -- SHA-256 of scope and nonce
   digest bytea PRIMARY KEY,
   token text COLLATE "C" NOT NULL,
   until_at timestamptz NOT NULL
-);
+)
 -- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
-ALTER TABLE ${names.nonces} SET (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
-CREATE INDEX IF NOT EXISTS ${index("nonces_until")} ON ${names.nonces} (until_at);
+WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX ${indexName(tables, "nonces_until")} ON ${nonces} (until_at);
 `;
+}
+
+function indexName({ table }: Tables, suffix: string): string {
+  return quoteIdentifier(`${table}_${suffix}`);
 }
 
 /**
  * Creates what is missing of the tables, in one transaction and behind an advisory lock: repeatable, and safe when several
- * processes do it at once, also behind PgBouncer. The role needs CREATE on the schema, and becomes the owner. Throws when the
- * tables are of a later release, and a TypeError on a bad name.
+ * processes do it at once, also behind PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
+ * database for a schema, and becomes the owner. Throws when the tables are of a later release, and a TypeError on a bad name.
  */
 export async function migratePostgres(
   queryable: PostgresQueryable,

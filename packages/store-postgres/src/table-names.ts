@@ -12,7 +12,8 @@ export interface TableNames {
   readonly idempotency: string;
   readonly nonces: string;
   readonly version: string;
-  /** As a literal, for nextval(). */
+  readonly sequence: string;
+  /** The sequence as a literal, for nextval(). */
   readonly fences: string;
 }
 
@@ -41,6 +42,7 @@ export function tableNames({
     idempotency: qualified("_idempotency"),
     nonces: qualified("_nonces"),
     version: qualified("_schema"),
+    sequence: qualified("_fences"),
     fences: quoteLiteral(qualified("_fences")),
   };
 }

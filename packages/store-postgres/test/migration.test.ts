@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import {
   createPostgresStores,
   migratePostgres,
@@ -49,6 +50,37 @@ describeOnPostgres("migratePostgres()", () => {
       await createStores(pool, { schema }).ready();
     },
   );
+
+  test("locks nothing when there is nothing to do: payments in progress neither wait nor keep it waiting", async () => {
+    const { idempotency, pool, schema } = await newStores();
+    await idempotency.claim("k", claim);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await idempotency.completeIn(client, "k", "a");
+    await client.query(`LOCK TABLE ${schema}.countersign_nonces IN SHARE MODE`);
+    const impatient = connectPool({ options: "-c lock_timeout=200" });
+    await migratePostgres(impatient, { schema });
+    await client.query("COMMIT");
+  });
+
+  test("makes a table again that was dropped, and leaves the others", async () => {
+    const { idempotency, nonces, pool, schema } = await newStores();
+    await idempotency.claim("k", claim);
+    await pool.query(`DROP TABLE ${schema}.countersign_nonces`);
+    await migratePostgres(pool, { schema });
+    expect(await nonces.claim(use)).toBe("fresh");
+    expect(await idempotency.read("k")).toMatchObject({ state: "run" });
+  });
+
+  test("lets fences grow on when the sequence was lost, as with a dump of the tables alone", async () => {
+    const { idempotency, pool, schema } = await newStores();
+    for (const key of ["k", "k2", "k3"]) await idempotency.claim(key, claim);
+    await idempotency.release("k3", "a");
+    await pool.query(`DROP SEQUENCE ${schema}.countersign_fences`);
+    await expect(idempotency.claim("k3", claim)).rejects.toThrow(/countersign migrate/);
+    await migratePostgres(pool, { schema });
+    expect(await idempotency.claim("k3", claim)).toEqual({ status: "acquired", fence: 4 });
+  });
 
   test("is one transaction: a failure leaves nothing, and no transaction open on the connection", async () => {
     const pool = connectPool({ max: 1 });
@@ -123,11 +155,16 @@ describeOnPostgres("migratePostgres()", () => {
 });
 
 describe("postgresMigration()", () => {
-  test("is public.countersign_* by default, and has no transaction of its own", () => {
+  test("is shipped as a file for the default names", () => {
+    const file = new URL("../migrations/001-countersign.sql", import.meta.url);
+    expect(readFileSync(file, "utf8")).toBe(postgresMigration());
+  });
+
+  test("is public.countersign_* by default, and one statement", () => {
     const sql = postgresMigration();
     expect(sql).toBe(postgresMigration({ schema: "public", table: "countersign" }));
     expect(sql).toContain('"public"."countersign_idempotency"');
-    expect(sql).not.toMatch(/^(BEGIN|COMMIT);/m);
+    expect(sql).toMatch(/^DO \$countersign\$\n[\s\S]*\nEND\n\$countersign\$;\n$/);
   });
 });
 
@@ -208,7 +245,7 @@ describeOnPostgres("a role", () => {
     `GRANT USAGE ON SEQUENCE ${schema}.countersign_fences TO ${role}`,
   ];
 
-  test("with the grants of the README can do all that the stores do, and cannot migrate", async () => {
+  test("with the grants of the README can do all that the stores do, and make no table", async () => {
     const { owner, schema, role, pool } = await roles();
     for (const grant of grants(schema, role)) await owner.query(grant);
     const { idempotency, nonces, ready } = createStores(pool, { schema });
@@ -230,7 +267,9 @@ describeOnPostgres("a role", () => {
     await idempotency.prune();
     expect(await nonces.claim(use)).toBe("fresh");
     await nonces.prune();
-    await expect(migratePostgres(pool, { schema })).rejects.toMatchObject({ cause: { code: "42501" } });
+    await migratePostgres(pool, { schema });
+    const elsewhere = migratePostgres(pool, { schema, table: "other" });
+    await expect(elsewhere).rejects.toMatchObject({ cause: { code: "42501" } });
   });
 
   test.each([

@@ -1,0 +1,60 @@
+DO $countersign$
+DECLARE
+  found integer;
+BEGIN
+  -- One migration at a time: held until the transaction ends.
+  PERFORM pg_advisory_xact_lock(hashtextextended('countersign "public"."countersign_schema"', 0));
+
+  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public') THEN
+    CREATE SCHEMA "public";
+  END IF;
+
+  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_schema"') AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "public"."countersign_schema" (
+      id integer PRIMARY KEY CHECK (id = 1),
+      version integer NOT NULL
+    );
+    INSERT INTO "public"."countersign_schema" (id, version) VALUES (1, 1);
+  END IF;
+
+  SELECT version INTO STRICT found FROM "public"."countersign_schema" WHERE id = 1;
+  IF found > 1 THEN
+    RAISE EXCEPTION 'the tables have schema version %, newer than 1: upgrade @countersign/store-postgres', found;
+  END IF;
+
+  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_idempotency"') AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "public"."countersign_idempotency" (
+      key text COLLATE "C" PRIMARY KEY,
+      -- free: released, kept for a day for its fence
+      state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
+      token text COLLATE "C" NOT NULL,
+      fence bigint NOT NULL,
+      fingerprint text COLLATE "C" NOT NULL,
+      reason text COLLATE "C" NOT NULL,
+      -- end of the lease (run, held) or of what is remembered (done, free)
+      until_at timestamptz NOT NULL
+    ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+    CREATE INDEX "countersign_idempotency_until" ON "public"."countersign_idempotency" (until_at) WHERE state IN ('done', 'free');
+    CREATE INDEX "countersign_idempotency_open" ON "public"."countersign_idempotency" (state, key) WHERE state IN ('run', 'held');
+  END IF;
+
+  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_fences"') AND relkind IN ('S')) THEN
+    -- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
+    CREATE SEQUENCE "public"."countersign_fences" AS bigint CACHE 1 NO CYCLE;
+    -- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
+    PERFORM setval('"public"."countersign_fences"', (SELECT coalesce(max(fence), 0) + 1 FROM "public"."countersign_idempotency"), false);
+  END IF;
+
+  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_nonces"') AND relkind IN ('r', 'p')) THEN
+    CREATE TABLE "public"."countersign_nonces" (
+      -- SHA-256 of scope and nonce
+      digest bytea PRIMARY KEY,
+      token text COLLATE "C" NOT NULL,
+      until_at timestamptz NOT NULL
+    )
+    -- Every row is deleted minutes after it came: what is dead must go before it outweighs what lives.
+    WITH (autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 1000);
+    CREATE INDEX "countersign_nonces_until" ON "public"."countersign_nonces" (until_at);
+  END IF;
+END
+$countersign$;
