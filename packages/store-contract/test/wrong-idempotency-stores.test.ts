@@ -3,6 +3,7 @@ import { idempotencyStoreContract } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
 import { createPlatform, harnessOf } from "./platform.ts";
 import { wrongClaims } from "./wrong/claims.ts";
+import { wrongDetails } from "./wrong/details.ts";
 import { wrongEffects } from "./wrong/effects.ts";
 import { wrongEngines } from "./wrong/engine.ts";
 import { countingFences, wrongFences } from "./wrong/fences.ts";
@@ -24,6 +25,7 @@ const wrongStores = [
   ...wrongResolving,
   ...wrongFences,
   ...wrongRetention,
+  ...wrongDetails,
   ...wrongEffects,
   ...wrongTexts,
   ...wrongEngines,
