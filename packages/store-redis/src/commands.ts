@@ -1,10 +1,11 @@
 import { withDeadline } from "@countersign/guard";
 import type { ResolvedOptions } from "./options.ts";
+import { oneOf } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";
 
 /**
  * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
- * node; it is undefined for the commands INFO and SCAN, which concern the node that they reach. No command may go to a
+ * node; it is undefined for INFO, PING and SCAN, which concern the node that they reach. No command may go to a
  * replica: what it says is old.
  */
 export type SendCommand = (
@@ -45,6 +46,13 @@ export async function runScript(
   }
 }
 
+/** Fails when the server cannot be reached. */
+export async function ping(options: ResolvedOptions): Promise<void> {
+  oneOf(await send(options, ["PING"]), ["PONG"]);
+}
+
+// By its text: the client may have errors of another class, or of another realm.
 function isScriptUnknown(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith("NOSCRIPT");
+  if (typeof error !== "object" || error === null || !("message" in error)) return false;
+  return typeof error.message === "string" && error.message.startsWith("NOSCRIPT");
 }

@@ -8,7 +8,7 @@ import type {
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
 import { assertDuration, assertOpen, assertOutcome, assertText, encodeText } from "@countersign/store-core";
-import { runScript } from "./commands.ts";
+import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
 import { type ResolvedOptions, dayMs, longestMs } from "./options.ts";
 import { claimResult, oneOf, ownership, record } from "./replies.ts";
@@ -32,7 +32,7 @@ export interface RedisIdempotencyStore extends IdempotencyStore {
    * key.
    */
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
-  /** Nothing is left to remove: Redis does it when the time has come. Always 0. */
+  /** Redis removes what has expired by itself: 0, once the server has answered. */
   prune(): Promise<number>;
   /** The client stays open, it is the caller's. A later call throws. */
   close(): void;
@@ -105,6 +105,7 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
 
   async prune(): Promise<number> {
     assertOpen(name, this.#closed);
+    await ping(this.#options);
     return 0;
   }
 

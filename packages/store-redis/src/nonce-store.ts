@@ -1,6 +1,6 @@
 import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
 import { assertDuration, assertOpen, assertText, encodeText } from "@countersign/store-core";
-import { runScript } from "./commands.ts";
+import { ping, runScript } from "./commands.ts";
 import { type ResolvedOptions, longestMs } from "./options.ts";
 import { oneOf } from "./replies.ts";
 import { nonceScript } from "./scripts.ts";
@@ -9,7 +9,7 @@ import type { ServerCheck } from "./server-check.ts";
 /** The nonce store of the verifier on Redis: a claim is one script on one key. */
 export interface RedisNonceStore extends NonceStore {
   claim(claim: NonceClaim): Promise<"fresh" | "seen">;
-  /** Nothing is left to remove: Redis does it when the time has come. Always 0. */
+  /** Redis removes what has expired by itself: 0, once the server has answered. */
   prune(): Promise<number>;
   /** The client stays open, it is the caller's. A later call throws. */
   close(): void;
@@ -44,6 +44,7 @@ export class Nonces implements RedisNonceStore {
 
   async prune(): Promise<number> {
     assertOpen(name, this.#closed);
+    await ping(this.#options);
     return 0;
   }
 
