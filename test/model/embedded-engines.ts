@@ -11,14 +11,14 @@ export function memoryEngine(): Engine {
     const store = memoryIdempotencyStore({ max: 8, retentionMs: retentionMs - 1, now: () => clock.nowMs });
     return { store: () => store, restart() {}, close: () => store.close() };
   };
-  return { pays: false, numRuns: 250, prunes: true, open, close: async () => {} };
+  return { pays: false, numRuns: 200, prunes: true, open, close: async () => {} };
 }
 
 /** SQLite: each process has a connection of its own to one file. */
 export function sqliteEngine(connect: Open): Engine {
   return {
     pays: true,
-    numRuns: 60,
+    numRuns: 40,
     prunes: true,
     open: async (clock) => openSqlite(connect, clock),
     close: async () => {},

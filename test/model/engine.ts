@@ -42,3 +42,6 @@ export interface Engine {
   /** Removes everything from a server. */
   close(): Promise<void>;
 }
+
+/** How long one property may run, in milliseconds: on a busy machine fewer runs are made, none is cut short. */
+export const propertyTimeMs = 7_000;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { memoryEngine } from "./embedded-engines.ts";
-import type { Clock, Engine, Platform } from "./engine.ts";
+import { type Clock, type Engine, type Platform, propertyTimeMs } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
 import { postgresEngine } from "./postgres-engine.ts";
@@ -63,7 +63,7 @@ function agreesOnAnOrder(start: () => Promise<Engine>): void {
 
   test("answers concurrent steps as if they came one after the other, and pays at most once", async () => {
     const property = fc.asyncProperty(contests(engine), (contest) => expectOneOrder(engine, contest));
-    await fc.assert(property, { numRuns: 3 * engine.numRuns });
+    await fc.assert(property, { numRuns: 3 * engine.numRuns, interruptAfterTimeLimit: propertyTimeMs });
   }, 30_000);
 }
 

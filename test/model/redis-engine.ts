@@ -12,7 +12,7 @@ export async function redisEngine(url: string): Promise<Engine> {
   let runs = 0;
   return {
     pays: false,
-    numRuns: 60,
+    numRuns: 40,
     prunes: false,
     async open(clock) {
       runs += 1;

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { drivers } from "../../packages/store-sqlite/test/connections.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";
-import type { Engine } from "./engine.ts";
+import { type Engine, propertyTimeMs } from "./engine.ts";
 import { followsReference } from "./follows-reference.ts";
 import { postgresEngine } from "./postgres-engine.ts";
 import { redisEngine } from "./redis-engine.ts";
@@ -26,6 +26,9 @@ function followsIt(start: () => Promise<Engine>): void {
   afterAll(() => engine.close());
 
   test("answers as the state machine does under any order of steps, and keeps I1 to I3", async () => {
-    await fc.assert(followsReference(engine), { numRuns: engine.numRuns });
+    await fc.assert(followsReference(engine), {
+      numRuns: engine.numRuns,
+      interruptAfterTimeLimit: propertyTimeMs,
+    });
   }, 30_000);
 }
