@@ -11,9 +11,9 @@ export interface PostgresStores {
    * Resolves when the server and the tables are as the stores need them, and rejects with what to do. Otherwise the first step of a
    * store finds out, and throws.
    */
-  ready(): Promise<void>;
+  ready(this: void): Promise<void>;
   /** Closes both stores; the pool stays open, it is the caller's. */
-  close(): void;
+  close(this: void): void;
 }
 
 /**
