@@ -35,11 +35,11 @@ async function shown(list: (show: (entry: KeyEntry) => void) => Promise<unknown>
 }
 
 describe("listKeys", () => {
-  test("reads on over empty pages, and asks only for what is missing", async () => {
+  test("reads on over empty pages with larger ones, and asks only for what is missing", async () => {
     const store = storeOf({ held: [[], [held("a")], [], [held("b"), held("c")], [held("d")]] });
     const query = { state: "held", limit: 3 } as const;
     expect(await shown((show) => listKeys(store, query, show))).toEqual(["a", "b", "c"]);
-    expect(store.queries.map(({ limit }) => limit)).toEqual([3, 3, 2, 2]);
+    expect(store.queries.map(({ limit }) => limit)).toEqual([3, 6, 2, 4]);
     expect(await listKeys(store, query, () => {})).toBe("4");
   });
 
@@ -57,6 +57,12 @@ describe("listKeys", () => {
     const query = { state: "held", limit: 5, cursor: "1" } as const;
     expect(await shown((show) => listKeys(store, query, show))).toEqual(["b"]);
     expect(await listKeys(store, query, () => {})).toBeUndefined();
+  });
+
+  test("asks for no more than a store gives", async () => {
+    const store = storeOf({ held: Array.from({ length: 12 }, () => []) });
+    await listKeys(store, { state: "held", limit: 1 }, () => {});
+    expect(store.queries.at(-1)?.limit).toBe(1000);
   });
 
   test("ends when everything was empty", async () => {

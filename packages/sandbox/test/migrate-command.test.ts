@@ -125,12 +125,11 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     const blocker = await pool.connect();
     try {
       await blocker.query(`BEGIN; LOCK TABLE ${schema}.countersign_schema IN ACCESS EXCLUSIVE MODE`);
-      const { code, out, err, ms } = await spawnCli(["keys", "held", "--schema", schema], {
+      const { code, out, err } = await spawnCli(["keys", "held", "--schema", schema], {
         env: { STORE_URL: url },
       });
       expect({ code, out }).toEqual({ code: 3, out: "" });
       expect(err).toMatch(/^error: \S+ cannot be reached: no answer within 5000 ms\n$/);
-      expect(ms).toBeLessThan(9000);
     } finally {
       await blocker.query("ROLLBACK");
       blocker.release();

@@ -6,11 +6,19 @@ import { fileURLToPath } from "node:url";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
 import type { NonceStore } from "@countersign/http-signature-verify";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createRedisStores } from "@countersign/store-redis";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { describe } from "@jest/globals";
 import Database from "libsql";
 import { Pool } from "pg";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import { createClient } from "redis";
+import {
+  describeOnPostgres,
+  describeOnRedis,
+  isolatedName,
+  postgresUrl,
+  redisUrl,
+} from "../../../test/support/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
 
 /** The stores of a platform, and the flags that lead a command to them. */
@@ -71,10 +79,32 @@ async function openPostgres(): Promise<OperatorBench> {
   };
 }
 
+async function openRedis(): Promise<OperatorBench> {
+  const url = redisUrl ?? "";
+  const prefix = isolatedName("operator");
+  const client = createClient({ url });
+  await client.connect();
+  const sendCommand = (command: readonly string[]) => client.sendCommand([...command]);
+  const behind = (ms: number) => createRedisStores({ sendCommand, prefix, ...clockBehind(ms) });
+  return {
+    url,
+    flags: ["--store-url", url, "--prefix", prefix],
+    ...behind(0),
+    behind,
+    async close() {
+      for await (const keys of client.scanIterator({ MATCH: `${prefix}:*`, COUNT: 1000 })) {
+        if (keys.length > 0) await client.unlink(keys);
+      }
+      client.destroy();
+    },
+  };
+}
+
 /** Every durable engine. */
 export const engines: readonly Engine[] = [
   { name: "SQLite", describe, open: openSqlite },
   { name: "PostgreSQL", describe: describeOnPostgres, open: openPostgres },
+  { name: "Redis", describe: describeOnRedis, open: openRedis },
 ];
 
 /** Takes a key, for a minute or until its lease has expired. */
@@ -135,7 +165,7 @@ export function runOn(
   return run([...args, ...bench.flags], io);
 }
 
-/** Runs the built command line, or another one, as a process of its own, and measures it. */
+/** Runs the built command line, or another one, as a process of its own. */
 export function spawnCli(
   args: readonly string[],
   {
@@ -143,15 +173,12 @@ export function spawnCli(
     cwd,
     cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
   }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
-): Promise<Run & { ms: number }> {
-  const began = performance.now();
+): Promise<Run> {
   // jest sets FORCE_COLOR for its workers; Node warns when both are set.
   const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
   const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
   let [out, err] = ["", ""];
   child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-  return new Promise((resolve) =>
-    child.on("close", (code) => resolve({ code, out, err, ms: performance.now() - began })),
-  );
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
 }

@@ -76,8 +76,11 @@ function listCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
         listKeys(store.idempotency, { state, cursor, limit }, keys.show),
       );
       if (json === true) io.writeOut(next === undefined ? "" : jsonLine({ cursor: next }));
-      else if (next !== undefined) io.writeOut(`more follow: --cursor ${printable(next)}\n`);
-      else if (keys.count() === 0) io.writeOut(`no key is in state ${state} in ${target.shown}\n`);
+      else if (next !== undefined) io.writeOut(`more may follow: --cursor ${printable(next)}\n`);
+      else if (keys.count() === 0) {
+        const none = cursor === undefined ? "no key" : "no further key";
+        io.writeOut(`${none} is in state ${state} in ${target.shown}\n`);
+      }
       finish(exitCodes.asExpected);
     });
 }

@@ -9,20 +9,24 @@ type Show = (entry: KeyEntry) => void;
 
 const pageLimit = 1000;
 
-/** Shows about `limit` keys, and returns the cursor of what follows. Pages can be empty although more keys follow. */
+/**
+ * Shows about `limit` keys, and returns the cursor of what follows. Pages can be empty although more keys follow: after an empty
+ * one it asks for more, because an engine that scans would take a round trip for each few of all its keys.
+ */
 export async function listKeys(
   store: Store,
   query: IdempotencyListQuery,
   show: Show,
 ): Promise<string | undefined> {
-  let { cursor } = query;
+  let { cursor, limit } = query;
   let missing = query.limit;
   do {
     // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
-    const page = await readPage(store, { ...query, cursor, limit: missing });
+    const page = await readPage(store, { ...query, cursor, limit });
     for (const entry of page.entries) show(entry);
     missing -= page.entries.length;
     cursor = page.cursor;
+    limit = page.entries.length === 0 ? Math.min(2 * limit, pageLimit) : missing;
   } while (missing > 0 && cursor !== undefined);
   return cursor;
 }

@@ -53,5 +53,6 @@ async function open(target: StoreTarget, options: OpenOptions): Promise<Operator
     const { openPostgresStore } = await import("./postgres-store.ts");
     return openPostgresStore(location, target, options);
   }
-  throw new UsageError("--store-url: this release cannot operate stores on Redis");
+  const { openRedisStore } = await import("./redis-store.ts");
+  return openRedisStore(location, target, options);
 }
