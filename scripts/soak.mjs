@@ -1,0 +1,8 @@
+// npm run soak [-- --seconds 300]: two processes on each store under kills, stops, duplicates and replays; test/soak/soak.mjs.
+import { ensureReady, root, runScript } from "./setup.mjs";
+import { runNode } from "./run-node.mjs";
+
+runScript(() => {
+  ensureReady();
+  runNode(["test/soak/soak.mjs", ...process.argv.slice(2)], { cwd: root });
+});
