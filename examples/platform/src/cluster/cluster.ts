@@ -25,8 +25,12 @@ interface ClusterArguments {
   readonly store: ClusterStore;
 }
 
-/** What has to be ended, the last first. */
-type Ending = (() => Promise<void>)[];
+/** What has to be ended. */
+interface Ending {
+  add(end: () => Promise<void>): void;
+  /** Ends everything, the last first. Called again, it waits for the first call. */
+  endAll(): Promise<void>;
+}
 
 /**
  * `npm run cluster`: two platforms on PostgreSQL and Redis behind a proxy, shown as a table, then serving until a signal. With
@@ -43,8 +47,8 @@ export async function runCluster(args: readonly string[], places: ClusterPlaces)
     process.exitCode = 1;
     return;
   }
-  const ending: Ending = [];
-  onceSignalled(() => void endAll(ending).then(() => process.exit()));
+  const ending = createEnding();
+  onceSignalled(() => void ending.endAll().then(() => process.exit()));
   try {
     await (parsed.isOnce
       ? demonstrateOnce(parsed, places, ending)
@@ -54,7 +58,7 @@ export async function runCluster(args: readonly string[], places: ClusterPlaces)
     console.error(error.message);
     process.exitCode = 1;
   } finally {
-    await endAll(ending);
+    await ending.endAll();
   }
 }
 
@@ -79,7 +83,7 @@ async function demonstrateOnce(
   ending: Ending,
 ): Promise<void> {
   const folder = mkdtempSync(path.join(tmpdir(), "countersign-cluster-"));
-  ending.push(async () => rmSync(folder, { recursive: true, force: true }));
+  ending.add(async () => rmSync(folder, { recursive: true, force: true }));
   await demonstrate({ store, places, ending, folder, port: 0 });
 }
 
@@ -114,9 +118,9 @@ async function demonstrate({
   port,
 }: Demonstration): Promise<{ readonly cluster: Cluster; readonly engines: ClusterEngines }> {
   const engines = await openEngines(store, process.env, places.servers);
-  ending.push(() => engines.close());
+  ending.add(() => engines.close());
   const cluster = await startCluster({ folder, port, store: engines.env });
-  ending.push(() => cluster.stop());
+  ending.add(() => cluster.stop());
   const service = await startDemoService();
   try {
     const results = await runClusterCases(cluster, service);
@@ -128,11 +132,19 @@ async function demonstrate({
   return { cluster, engines };
 }
 
-async function endAll(ending: Ending): Promise<void> {
-  for (let end = ending.pop(); end !== undefined; end = ending.pop()) {
-    // oxlint-disable-next-line no-await-in-loop -- the platforms before their servers
-    await end();
-  }
+function createEnding(): Ending {
+  const ends: (() => Promise<void>)[] = [];
+  let ended: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    for (let end = ends.pop(); end !== undefined; end = ends.pop()) {
+      // oxlint-disable-next-line no-await-in-loop -- the platforms before their servers
+      await end();
+    }
+  };
+  return {
+    add: (end) => void ends.push(end),
+    endAll: () => (ended ??= run()),
+  };
 }
 
 function instructions(

@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { endpointOf } from "../../examples/platform/dist/cluster/cases.js";
+import { openEngines, type ClusterEngines } from "../../examples/platform/dist/cluster/engines.js";
+import { startCluster, type Cluster } from "../../examples/platform/dist/cluster/topology.js";
+import { startDemoService, type DemoService } from "../../examples/platform/dist/demo-service.js";
+import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
+import { describeOnPostgres, describeOnRedis, postgresUrl } from "../support/engines.ts";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const script = path.join(root, "scripts/cluster.mjs");
+const payoutPath = "/api/v1/transaction";
+
+jest.setTimeout(90_000);
+
+afterEach(killAll);
+
+const stores = [
+  { store: "postgres", describe: describeOnPostgres },
+  { store: "redis", describe: postgresUrl === undefined ? describe.skip : describeOnRedis },
+] as const;
+
+for (const { store, describe: describeOnStore } of stores) {
+  describeOnStore(`npm run cluster, with ${store}`, () => {
+    test("shows every case as expected over both processes and ends with 0", async () => {
+      const cluster = capture(process.execPath, [script, "--once", "--store", store], { cwd: root });
+      const code = await cluster.ended;
+      expect(cluster.stderr()).not.toMatch(/error/i);
+      expect(code).toBe(0);
+      const lines = cluster.stdout().trimEnd().split("\n");
+      expect(lines[0]).toMatch(/^case +expected +got +ok$/);
+      const rows = lines.slice(2, -2);
+      expect(rows.length).toBeGreaterThanOrEqual(12);
+      for (const row of rows) expect(row).toMatch(/ yes$/);
+      expect(lines.at(-1)).toBe(`${rows.length} of ${rows.length} as expected`);
+    });
+
+    describe("of which one process is killed under load", () => {
+      let folder: string;
+      let engines: ClusterEngines;
+      let cluster: Cluster;
+      let service: DemoService;
+
+      beforeEach(async () => {
+        folder = mkdtempSync(path.join(tmpdir(), "cluster-e2e-"));
+        const none = async (): Promise<undefined> => undefined;
+        engines = await openEngines(store, process.env, { postgres: none, redis: none });
+        cluster = await startCluster({ folder, port: 0, store: engines.env });
+        service = await startDemoService();
+      });
+
+      afterEach(async () => {
+        await service.close();
+        await cluster.stop();
+        await engines.close();
+        rmSync(folder, { recursive: true, force: true });
+      });
+
+      test("pays every payout once and applies every event once with the other", async () => {
+        await service.register(endpointOf(cluster));
+        const keys = Array.from({ length: 120 }, (_, index) => `op-${index}.from.to`);
+        const buyers = Array.from({ length: 60 }, (_, index) => `buyer-${index}`);
+        const doomed = cluster.platforms[0]!;
+        let answered = 0;
+        let killed: Promise<void> | undefined;
+        const pay = async (key: string): Promise<readonly string[]> => {
+          const seen = await payUntilDecided(cluster, key);
+          answered += 1;
+          if (answered === 30) killed = doomed.kill();
+          return seen;
+        };
+        const waiting = [...keys];
+        const histories: (readonly string[])[] = [];
+        const callers = Array.from({ length: 10 }, async () => {
+          for (let key = waiting.shift(); key !== undefined; key = waiting.shift()) {
+            histories.push(await pay(key));
+          }
+        });
+        for (const buyer of buyers) {
+          service.sandbox.changeBuyerStatus(buyer, "ACTIVE");
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+        await Promise.all(callers);
+        await killed;
+        await service.sandbox.deliveries.idle();
+
+        expect(histories).toHaveLength(keys.length);
+        // 409 says that it was paid: only to somebody whose earlier call may have been handled.
+        for (const seen of histories) {
+          expect(seen.at(-1)).toMatch(/^(?:200|409)$/);
+          if (seen.at(-1) === "409") expect(seen).toContain("502");
+        }
+        const payouts = await inspect<{ idempotency_key: string }>("payouts");
+        expect(payouts).toHaveLength(keys.length);
+        expect(new Set(payouts.map(({ idempotency_key }) => idempotency_key))).toEqual(new Set(keys));
+        const events = await inspect<{ applied: number }>("events");
+        expect(events).toHaveLength(buyers.length);
+        expect(events.filter(({ applied }) => applied !== 1)).toEqual([]);
+        expect(Math.min(...cluster.proxy.answered)).toBeGreaterThan(0);
+        await expect(fetch(`${doomed.url}/healthz`)).rejects.toThrow();
+      });
+
+      async function inspect<Row>(what: string): Promise<readonly Row[]> {
+        return (await (await fetch(`${cluster.url}/inspect/${what}`)).json()) as readonly Row[];
+      }
+    });
+  });
+}
+
+test("npm run cluster refuses an argument that it does not know", async () => {
+  const cluster = capture(process.execPath, [script, "--store", "mysql"], { cwd: root });
+  expect(await cluster.ended).toBe(1);
+  expect(cluster.stderr()).toContain("npm run cluster: expected no argument, --once, --store redis");
+});
+
+/** As the service does: until the answer is a 200 or a 409. Gives every answer. */
+async function payUntilDecided({ url, setup }: Cluster, idempotencyKey: string): Promise<readonly string[]> {
+  const { keyid, privateKeyPem: privateKey } = setup.key;
+  const body = createPayoutInstruction({ idempotencyKey });
+  const seen: string[] = [];
+  for (const end = Date.now() + 45_000; Date.now() < end;) {
+    const request = buildPayoutRequest({ url: url + payoutPath, body, privateKey, keyid });
+    const { status } = await sendPayout(request);
+    seen.push(String(status));
+    if (status === 200 || status === 409) break;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  return seen;
+}
