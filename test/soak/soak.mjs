@@ -69,8 +69,9 @@ async function soak(name, url) {
     const settleMs = Date.now() - startedAt;
     const paidKeys = await inspection.paidKeys();
     const keys = client.allKeys();
-    const faults = judge({ keys, paidKeys, wedged, answers: client.answers, passes: readPasses(folder) });
-    return { faults, summary: summarize({ keys, paidKeys, client, counts, settleMs }) };
+    const passes = readPasses(folder);
+    const faults = judge({ keys, paidKeys, wedged, answers: client.answers, passes });
+    return { faults, summary: summarize({ keys, paidKeys, passes, client, counts, settleMs }) };
   } finally {
     await platform?.end();
     await inspection.close();
@@ -85,15 +86,17 @@ function readPasses(folder) {
     .filter((line) => line !== "");
 }
 
-function summarize({ keys, paidKeys, client, counts, settleMs }) {
+function summarize({ keys, paidKeys, passes, client, counts, settleMs }) {
   const { answers } = client;
   const statuses = [0, 200, 401, 409, 503].map((status) => {
     const count = answers.filter((answer) => answer.status === status).length;
     return `${count} ${status === 0 ? "unanswered" : `x ${status}`}`;
   });
+  const runs = passes.filter((line) => line.startsWith("run ")).map((line) => line.split(" ")[2]);
   const replays = answers.filter(({ kind }) => kind === "replay").length;
   return (
     `${keys.length} keys, ${paidKeys.length} payouts, ${answers.length} requests (${statuses.join(", ")}), ` +
+    `${runs.length - new Set(runs).size} runs of a handler behind a dead or sleeping one, ` +
     `${replays} replays, ${counts.kills} kills, ${counts.stops} stops, settled in ${settleMs} ms`
   );
 }

@@ -16,7 +16,8 @@ export function judge({ keys, paidKeys, wedged, answers, passes }) {
 function judgePayouts(keys, paidKeys) {
   const counts = countBy(paidKeys);
   const wrong = keys.filter((key) => counts.get(key) !== 1);
-  const unknown = [...counts.keys()].filter((key) => !keys.includes(key));
+  const sent = new Set(keys);
+  const unknown = [...counts.keys()].filter((key) => !sent.has(key));
   return [
     ...wrong.map((key) => `${key} has ${counts.get(key) ?? 0} payouts`),
     ...unknown.map((key) => `${key} is paid, and was never sent`),
