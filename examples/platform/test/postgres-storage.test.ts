@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import { Client } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, postgresUrl } from "../../../test/support/engines.ts";
+import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
 import { outboxStatements } from "../src/outbox-statements.ts";
 import { postgresDialect } from "../src/postgres/dialect.ts";
@@ -183,6 +184,62 @@ describeOnPostgres("openPostgresStorage", () => {
     ]);
     expect(await ledger.accept(payout("a.b.2"), complete)).toBe("accepted");
     expect(await ledger.inspect()).toHaveLength(2);
+  });
+
+  test("limits its transactions, and leaves the connections of the pool as they were", async () => {
+    const { ledger, pool } = await open();
+    const limits = async (connection: Pick<Client, "query">): Promise<readonly unknown[]> => {
+      const { rows } = await connection.query<{ statement: string; idle: string }>(
+        `SELECT current_setting('statement_timeout') AS statement,
+           current_setting('idle_in_transaction_session_timeout') AS idle`,
+      );
+      return rows;
+    };
+    const usual = await limits(pool);
+    let inside: readonly unknown[] = [];
+    await ledger.accept(payout("a.b.c"), async (transaction) => {
+      inside = await limits(transaction as Client);
+    });
+    expect(inside).toEqual([{ statement: "5s", idle: "10s" }]);
+    expect(await limits(pool)).toEqual(usual);
+    expect(usual).not.toEqual(inside);
+  });
+
+  test.each([
+    ["off", "on"],
+    ["remote_apply", "remote_apply"],
+  ])("commits durably where the default is %s", async (usual, expected) => {
+    const url = new URL(location.url);
+    url.searchParams.set("options", `-c synchronous_commit=${usual}`);
+    const storage = await openPostgresStorage({ ...location, url: url.href }, logger);
+    opened.push(storage);
+    let inside: unknown;
+    await storage.ledger.accept(payout("a.b.c"), async (transaction) => {
+      inside = (await (transaction as Client).query("SHOW synchronous_commit")).rows;
+    });
+    expect(inside).toEqual([{ synchronous_commit: expected }]);
+  });
+
+  test("works behind a PgBouncer in transaction mode", async () => {
+    const pgbouncer = await startPgBouncer(location.url);
+    if (pgbouncer === undefined) return;
+    try {
+      const storage = await openPostgresStorage({ ...location, url: pgbouncer.url }, logger);
+      const { stores, ledger, outbox } = storage;
+      const { idempotency } = stores;
+      const claim = { token: "t", fingerprint: "f", leaseMs: 10_000, recovery: "rerun" } as const;
+      expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
+      await ledger.accept(payout("a.b.c"), (transaction) =>
+        idempotency.completeIn!(transaction as never, "k", "t"),
+      );
+      expect(await idempotency.read("k")).toMatchObject({ state: "done" });
+      const task = await outbox.claim("transfer", 1_000);
+      await ledger.settle(task!, { status: "executed" });
+      expect(await ledger.inspect()).toMatchObject([{ status: "executed" }]);
+      await storage.close();
+    } finally {
+      await pgbouncer.close();
+    }
   });
 
   test("gives a step up that waits for a lock for too long, and says 503", async () => {

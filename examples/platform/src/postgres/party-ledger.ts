@@ -1,9 +1,9 @@
-import { withPostgresTransaction } from "@countersign/store-postgres";
 import type { Pool } from "pg";
 import { eventRow, isFirst, partyLedgerOn, stateOf, type PartyLedger } from "../party-ledger.ts";
 import { partyStatements } from "../party-statements.ts";
 import { postgresDialect } from "./dialect.ts";
 import { query } from "./queries.ts";
+import { inTransaction } from "./transaction.ts";
 import { orUnavailable } from "./unavailable.ts";
 
 export function createPostgresPartyLedger(pool: Pool, schema: string): PartyLedger {
@@ -11,7 +11,7 @@ export function createPostgresPartyLedger(pool: Pool, schema: string): PartyLedg
   return partyLedgerOn({
     apply({ event, change, completeEvent }) {
       const record = completeEvent === undefined ? statements.insertEventUnlessKnown : statements.countEvent;
-      const applied = withPostgresTransaction(pool, async (client) => {
+      const applied = inTransaction(pool, async (client) => {
         const [row] = await query(client, record, [event.event_id, event.type]);
         if (isFirst(row) && change !== undefined) {
           await query(client, statements.changes[change.statement], change.values);

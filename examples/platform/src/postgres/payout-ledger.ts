@@ -1,4 +1,3 @@
-import { withPostgresTransaction } from "@countersign/store-postgres";
 import type { Pool } from "pg";
 import { outboxStatements } from "../outbox-statements.ts";
 import {
@@ -12,6 +11,7 @@ import {
 import { payoutStatements } from "../payout-statements.ts";
 import { postgresDialect, type Now } from "./dialect.ts";
 import { query } from "./queries.ts";
+import { inTransaction } from "./transaction.ts";
 import { orUnavailable } from "./unavailable.ts";
 
 export function createPostgresPayoutLedger(pool: Pool, schema: string, now: Now): PayoutLedger {
@@ -22,7 +22,7 @@ export function createPostgresPayoutLedger(pool: Pool, schema: string, now: Now)
     accept(payout, completeKey) {
       const acceptedAt = now();
       const insert = completeKey === undefined ? statements.insertUnlessKnown : statements.insert;
-      const accepted = withPostgresTransaction(pool, async (client) => {
+      const accepted = inTransaction(pool, async (client) => {
         const inserted = await query(client, insert, [...payoutValues(payout), acceptedAt]);
         if (inserted.length === 0) {
           const [row] = await query(client, statements.selectInstruction, [payout.idempotencyKey]);
@@ -39,7 +39,7 @@ export function createPostgresPayoutLedger(pool: Pool, schema: string, now: Now)
       return orderRow.optional().parse(row);
     },
     settle(task, { status, reason = null }) {
-      return withPostgresTransaction(pool, async (client) => {
+      return inTransaction(pool, async (client) => {
         const settledAt = now();
         await query(client, statements.settle, [status, reason, settledAt, task.idempotencyKey]);
         await query(client, tasks.finish, [task.id]);

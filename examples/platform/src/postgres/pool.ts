@@ -13,10 +13,7 @@ export async function connectPool({ url, variable }: PostgresLocation, logger: L
     max: 10,
     keepAlive: true,
     connectionTimeoutMillis: 3_000,
-    statement_timeout: 5_000,
-    // The lock of a process that was stopped within a transaction: others wait for it.
-    idle_in_transaction_session_timeout: 10_000,
-    // For a server that is silent altogether.
+    // For a server that is silent altogether; transaction.ts has shorter ones.
     query_timeout: 8_000,
   });
   const onError = (error: Error): void => logger.warn({ err: error }, "a connection to PostgreSQL was lost");
