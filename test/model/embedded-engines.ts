@@ -8,7 +8,7 @@ import { retentionMs } from "./reference-store.ts";
 /** The store in memory: both processes are one. */
 export function memoryEngine(): Engine {
   const open = async (clock: Clock): Promise<Platform> => {
-    const store = memoryIdempotencyStore({ max: 8, retentionMs: retentionMs - 1, now: () => clock.nowMs });
+    const store = memoryIdempotencyStore({ max: 8, retentionMs, now: () => clock.nowMs });
     return { store: () => store, restart() {}, close: () => store.close() };
   };
   return { pays: false, numRuns: 200, prunes: true, open, close: async () => {} };

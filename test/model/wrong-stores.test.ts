@@ -167,7 +167,7 @@ function memoryWith(wrong: Wrong): Engine {
     numRuns: 1,
     prunes: true,
     open: async (clock) => {
-      const right = memoryIdempotencyStore({ retentionMs: retentionMs - 1, now: () => clock.nowMs });
+      const right = memoryIdempotencyStore({ retentionMs, now: () => clock.nowMs });
       const faults = wrong(right);
       // Methods of a class are not spread: the faults stand before them.
       const store = new Proxy(right, {

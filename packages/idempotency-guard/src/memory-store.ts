@@ -80,7 +80,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
-    this.#retained = { ttl: retentionMs };
+    // lru-cache still gives what has reached its time; at the end of the retention a key is gone.
+    this.#retained = { ttl: retentionMs - 0.001 };
     // lru-cache takes a start of 0 for "no time to live", and without a resolution of 0 it would cache the time in a timer.
     const perf = { now: () => now() + 1 };
     this.#entries = new LRUCache({ max, ttlResolution: 0, noDeleteOnStaleGet: true, perf });

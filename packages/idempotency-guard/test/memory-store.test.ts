@@ -170,10 +170,10 @@ describe("memoryIdempotencyStore", () => {
     store.claim("k", by("a"));
     nowMs = 3_000;
     store.complete("k", "a");
-    nowMs = 13_000;
+    nowMs = 12_999;
     expect(store.prune()).toBe(0);
     expect(store.claim("k", by("b"))).toMatchObject({ status: "done" });
-    nowMs = 13_001;
+    nowMs = 13_000;
     expect(store.read("k")).toBeUndefined();
     expect(store.prune()).toBe(1);
     expect(store.prune()).toBe(0);
@@ -183,7 +183,7 @@ describe("memoryIdempotencyStore", () => {
   test("takes a key whose retention has ended without a prune", () => {
     store.claim("k", by("a"));
     store.complete("k", "a");
-    nowMs = 10_001;
+    nowMs = 10_000;
     expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired" });
     expect(store.complete("k", "a")).toBe("lost");
     expect(store.read("k")).toMatchObject({ state: "run", token: "b" });
@@ -211,7 +211,7 @@ describe("memoryIdempotencyStore", () => {
     expect(store.claim("held", by("d"))).toMatchObject({ status: "held" });
     expect(store.claim("run", by("d"))).toMatchObject({ status: "in-flight" });
     expect(store.heartbeat("run", "a", 1_000)).toBe("ok");
-    nowMs = 10_001;
+    nowMs = 10_000;
     expect(store.claim("new", by("d"))).toMatchObject({ status: "acquired" });
     expect(() => store.claim("newer", by("e"))).toThrow("full");
     expect(store.release("run", "a")).toBe("ok");
@@ -263,7 +263,7 @@ describe("list()", () => {
     store.claim("k", by("a"));
     store.complete("k", "a");
     expect(store.list({ state: "done", limit: 10 }).entries).toHaveLength(1);
-    nowMs += 10_001;
+    nowMs += 10_000;
     expect(store.list({ state: "done", limit: 10 })).toEqual({ entries: [], cursor: undefined });
     store.close();
     expect(() => store.list({ state: "done", limit: 10 })).toThrow("closed");
@@ -272,7 +272,7 @@ describe("list()", () => {
   test("fault 16: a key whose retention has ended finds its own place in a full store", () => {
     for (const key of ["x", "y", "z"]) store.claim(key, by("a"));
     store.complete("x", "a");
-    nowMs += 10_001;
+    nowMs += 10_000;
     expect(store.claim("x", by("b")).status).toBe("acquired");
     expect(() => store.claim("new", by("c"))).toThrow("full");
     expect(store.read("y")).toMatchObject({ state: "run", token: "a" });
