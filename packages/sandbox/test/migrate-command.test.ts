@@ -7,10 +7,16 @@ import { sqliteMigration } from "@countersign/store-sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
 import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { run } from "./cli-bench.ts";
 import { spawnCli } from "./operator-bench.ts";
 
 const url = postgresUrl ?? "";
+
+const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl);
+afterAll(() => bouncer?.close());
+// The start has said loudly that there is no PgBouncer, and fails with CI=true.
+const describeOnBouncer = bouncer === undefined ? describe.skip : describe;
 
 describeOnPostgres("countersign migrate on PostgreSQL", () => {
   let pool: Pool;
@@ -178,6 +184,29 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^error: \S+: database "countersign_no_such_database" does not exist\n$/);
   });
+});
+
+describeOnBouncer("the operator's commands through PgBouncer in transaction mode", () => {
+  test("migrate, list, resolve and prune", async () => {
+    const schema = isolatedName("bouncer");
+    const flags = ["--store-url", bouncer?.url ?? "", "--schema", schema];
+    const pool = new Pool({ connectionString: url, max: 1 });
+    try {
+      expect(await run(["migrate", ...flags])).toMatchObject({ code: 0, err: "" });
+      await pool.query(
+        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now())`,
+      );
+      expect(await run(["keys", "held", ...flags])).toMatchObject({
+        out: expect.stringMatching(/^key +held/m),
+      });
+      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", ...flags];
+      expect(await run(resolve)).toMatchObject({ code: 0, err: "" });
+      expect(await run(["prune", ...flags])).toMatchObject({ code: 0, err: "" });
+    } finally {
+      await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+      await pool.end();
+    }
+  }, 20_000);
 });
 
 describe("countersign migrate", () => {

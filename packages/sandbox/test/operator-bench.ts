@@ -182,3 +182,14 @@ export function spawnCli(
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
   return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
 }
+
+/** A file as a platform leaves it, with a held key; returns its store URL. */
+export function platformDatabase(file: string, table?: string): string {
+  const database = new Database(file);
+  const { idempotency, close } = createSqliteStores({ database, table, pruneIntervalMs: 0 });
+  idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+  idempotency.hold("key", "t", "why");
+  close();
+  database.close();
+  return `sqlite:${file}`;
+}

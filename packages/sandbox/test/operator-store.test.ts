@@ -1,45 +1,14 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import Database from "libsql";
-import { describeOnRedis } from "../../../test/support/engines.ts";
-import { run, type Run } from "./cli-bench.ts";
-import { engines, hold, spawnCli } from "./operator-bench.ts";
+import { run } from "./cli-bench.ts";
+import { platformDatabase } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-operator-store-"));
 const file = (name: string): string => join(folder, name);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const built = fileURLToPath(new URL("..", import.meta.url));
-
-/** Runs the built command line in the folder. */
-function spawned(args: readonly string[], env: Readonly<Record<string, string>>, cli?: string): Promise<Run> {
-  return spawnCli(args, { env, cwd: folder, cli });
-}
-
-function platformDatabase(name: string, table?: string): string {
-  const database = new Database(file(name));
-  const { idempotency, close } = createSqliteStores({ database, table, pruneIntervalMs: 0 });
-  idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
-  idempotency.hold("key", "t", "why");
-  close();
-  database.close();
-  return `sqlite:${file(name)}`;
-}
 
 const commands: readonly (readonly string[])[] = [
   ["keys", "held"],
@@ -93,6 +62,23 @@ describe.each(commands)("countersign %s %s", (...command) => {
     ["a table of Redis", ["--store-url", "redis://h", "--table", "t"], /--table: means nothing for redis:/],
     ["a port that is none", ["--store-url", "postgres://u:s3cret@h:99999/d"], /--store-url: expected/],
     ["an escape that is none", ["--store-url", "postgres://u:s3cret%zz@h/d"], /--store-url: /],
+    [
+      "a database of Redis that is none",
+      ["--store-url", "redis://:s3cret@127.0.0.1:1/a"],
+      /--store-url: [^\n]*pathname/,
+    ],
+    [
+      "a certificate file that is missing",
+      ["--store-url", "postgres://u:s3cret@h/d?sslrootcert=missing.pem"],
+      /--store-url: [^\n]*missing\.pem/,
+    ],
+    ["a bad prefix", ["--store-url", "redis://127.0.0.1:1", "--prefix", "a b"], /--prefix must be/],
+    ["a bad table of PostgreSQL", ["--store-url", "postgres://h/d", "--table", ""], /--table must be/],
+    [
+      "a bad table of SQLite",
+      ["--store-url", platformDatabase(file("named.db")), "--table", "a b"],
+      /--table must be/,
+    ],
     ["a bad schema", ["--store-url", "postgres://h/d", "--schema", "a\nb"], /--schema must be/],
   ])("%s ends with 2 and one line", async (_name, flags, line) => {
     const { code, out, err } = await run([...command, ...flags]);
@@ -105,7 +91,7 @@ describe.each(commands)("countersign %s %s", (...command) => {
 
 describe("a store on SQLite", () => {
   test("is found by --table, in a path with any letters", async () => {
-    const url = platformDatabase("pläne & keys?.db", "Payouts");
+    const url = platformDatabase(file("pläne & keys?.db"), "Payouts");
     for (const table of ["Payouts", "payouts"]) {
       expect((await run(["keys", "held", "--store-url", url, "--table", table])).out).toMatch(/^key +held/m);
     }
@@ -113,7 +99,7 @@ describe("a store on SQLite", () => {
   });
 
   test("that another connection has locked ends the command with 1", async () => {
-    const url = platformDatabase("locked.db");
+    const url = platformDatabase(file("locked.db"));
     const locking = new Database(file("locked.db"));
     locking.exec("BEGIN EXCLUSIVE");
     try {
@@ -136,126 +122,3 @@ describe("a store on SQLite", () => {
     }
   }, 20_000);
 });
-
-describe("the built command line", () => {
-  test("takes the store from STORE_URL, and a relative path from its folder", async () => {
-    platformDatabase("environment.db");
-    const { code, out, err } = await spawned(["keys", "held"], { STORE_URL: "sqlite:environment.db" });
-    expect({ code, err }).toEqual({ code: 0, err: "" });
-    expect(out).toMatch(/^key +held +1 +f +why$/m);
-  }, 20_000);
-
-  test("asks nobody when its input is a pipe", async () => {
-    platformDatabase("pipe.db");
-    const resolve = ["keys", "resolve", "key", "--as", "released"];
-    expect(await spawned(resolve, { STORE_URL: "sqlite:pipe.db" })).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/add --yes/),
-    });
-    expect((await run(["keys", "held", "--store-url", `sqlite:${file("pipe.db")}`])).out).toMatch(/^key /m);
-  }, 20_000);
-
-  test.each([
-    ["postgres", "pg"],
-    ["redis", "redis"],
-  ])(
-    "says what to install when it needs a driver for %s that is missing",
-    async (scheme, driver) => {
-      const cli = installedWith({ [driver]: undefined });
-      const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
-      const { code, err } = await spawned(["keys", "held"], store, cli);
-      expect({ code, err }).toEqual({
-        code: 2,
-        err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
-      });
-      platformDatabase(`${driver}.db`);
-      expect(await spawned(["keys", "held"], { STORE_URL: `sqlite:${driver}.db` }, cli)).toMatchObject({
-        code: 0,
-      });
-    },
-    20_000,
-  );
-
-  describe.each(["postgres", "redis"])("on a server of %s", (scheme) => {
-    test("that refuses connections ends with 3 and one line", async () => {
-      const port = await freePort();
-      const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:${port}/0` };
-      const { code, out, err } = await spawned(["keys", "held"], store);
-      expect({ code, out }).toEqual({ code: 3, out: "" });
-      expect(err).toMatch(/^error: \S+ cannot be reached: the connection was refused \(ECONNREFUSED\)\n$/);
-      expect(err).not.toContain("s3cret");
-    }, 20_000);
-
-    test.each<[string, (server: Server) => void]>([
-      ["never answers", () => {}],
-      [
-        "answers something else",
-        (server) => server.on("connection", (socket) => socket.end("HTTP/1.1 400 Bad\r\n\r\n")),
-      ],
-      ["closes the connection", (server) => server.on("connection", (socket) => socket.destroy())],
-    ])(
-      "that %s ends with 3 and one line",
-      async (_name, prepare) => {
-        const server = createServer((socket) => socket.on("error", () => {}).resume());
-        prepare(server);
-        await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-        try {
-          const store = {
-            STORE_URL: `${scheme}://user:s3cret@127.0.0.1:${(server.address() as AddressInfo).port}/0`,
-          };
-          const { code, out, err } = await spawned(["keys", "held"], store);
-          expect({ code, out }).toEqual({ code: 3, out: "" });
-          expect(err).toMatch(/^error: [^\n]*\n$/);
-          expect(err).not.toContain("s3cret");
-        } finally {
-          server.close();
-        }
-      },
-      20_000,
-    );
-  });
-});
-
-describeOnRedis("the built command line with redis 5", () => {
-  test("lists and resolves", async () => {
-    const engine = engines.find(({ name }) => name === "Redis");
-    if (engine === undefined) throw new Error("Redis is no engine");
-    const bench = await engine.open();
-    try {
-      const cli = installedWith({ redis: "redis-5" });
-      await hold(bench, "key");
-      const env = { STORE_URL: bench.url };
-      const flags = bench.flags.slice(2);
-      const listed = await spawned(["keys", "held", ...flags], env, cli);
-      expect(listed).toMatchObject({ code: 0, out: expect.stringMatching(/^key +held/m), err: "" });
-      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", ...flags];
-      expect(await spawned(resolve, env, cli)).toMatchObject({ code: 0, err: "" });
-      expect(await bench.idempotency.read("key")).toMatchObject({ state: "done" });
-    } finally {
-      await bench.close();
-    }
-  }, 20_000);
-});
-
-/** The command line as it is installed with other packages: names of root packages by their names there. */
-function installedWith(packages: Readonly<Record<string, string | undefined>>): string {
-  const installed = mkdtempSync(join(folder, "installed-"));
-  const modules = join(installed, "node_modules");
-  const root = fileURLToPath(new URL("../../../node_modules", import.meta.url));
-  mkdirSync(modules);
-  for (const name of readdirSync(root)) {
-    const target = name in packages ? packages[name] : name;
-    if (target !== undefined) symlinkSync(join(root, target), join(modules, name));
-  }
-  const own = join(installed, "sandbox");
-  cpSync(built, own, { recursive: true, filter: (path) => !/[\\/](?:src|test)$/.test(path) });
-  return join(own, "dist/cli.js");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

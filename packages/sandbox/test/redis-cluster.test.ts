@@ -127,6 +127,16 @@ describeOnCluster("countersign keys on a Redis Cluster with a password", () => {
     await withStores(url(password), (stores) => hold(stores, "key"), { password });
   }, 20_000);
 
+  test("works where INFO is forbidden, as on a single server", async () => {
+    const client = createClient({ url: url(password) });
+    await client.connect();
+    await client.aclSetUser("operator", ["on", ">s3cret", "~*", "+@all", "-info"]);
+    client.destroy();
+    const store = `redis://operator:s3cret@127.0.0.1:${lone?.port}`;
+    const { code, out, err } = await run(["keys", "held", "--json", "--store-url", store]);
+    expect({ code, err, keys: keysIn(out) }).toEqual({ code: 0, err: "", keys: ["key"] });
+  });
+
   test("gives it to every server", async () => {
     const { code, out } = await run(["keys", "held", "--json", "--store-url", url(password)]);
     expect({ code, keys: keysIn(out) }).toEqual({ code: 0, keys: ["key"] });

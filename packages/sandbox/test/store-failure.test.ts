@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { UsageError } from "../src/command-io.ts";
 import { loadDriver } from "../src/operator/load-driver.ts";
+import { failingInOneLine } from "../src/operator/operator-store.ts";
 import { storeFailure } from "../src/operator/store-failure.ts";
 import { parseStoreUrl } from "../src/operator/store-location.ts";
 
@@ -81,6 +82,32 @@ describe("storeFailure", () => {
     const error = new Error("loop");
     error.cause = error;
     expect(storeFailure(location, error).message).toContain("loop");
+  });
+});
+
+describe("failingInOneLine", () => {
+  const target = { location, schema: undefined, table: undefined, prefix: undefined, shown: location.shown };
+
+  test("gives what was asked for", async () => {
+    await expect(failingInOneLine(target, () => "answer")).resolves.toBe("answer");
+  });
+
+  test("makes a failure of what the engine throws, also synchronously", async () => {
+    const failing = failingInOneLine(target, () => {
+      throw new Error("broken");
+    });
+    await expect(failing).rejects.toMatchObject({
+      name: "StoreFailure",
+      message: "postgres://user@host/db: broken",
+    });
+  });
+
+  test.each([
+    ["a wrong command line", new UsageError("--schema: no")],
+    ["a fault of the command", new TypeError("x is not a function")],
+    ["a failure", storeFailure(location, new Error("broken"))],
+  ])("passes on %s as it is", async (_name, error) => {
+    await expect(failingInOneLine(target, () => Promise.reject(error))).rejects.toBe(error);
   });
 });
 
