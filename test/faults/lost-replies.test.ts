@@ -22,13 +22,12 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground) => {
     "row 4, claim timed out, store had executed it (%s): 503, then 2xx",
     async (fault) => {
       const key = newKey();
-      const { faults, payer } = await payerWithFaults({ engine: ground().engine });
+      const longLease = { ...times, leaseMs: 30_000 };
+      const { faults, payer } = await payerWithFaults({ engine: ground().engine, times: longLease });
       faults.fail("claim", fault);
       expect(await pay(payer, key)).toMatchObject({ status: 503, retryAfter: "1" });
       // Long before the lease would have ended: the guard has given the key back.
-      const startedAt = performance.now();
       expect(statuses(await payUntilDecided(payer, key)).at(-1)).toBe(200);
-      expect(performance.now() - startedAt).toBeLessThan(1_000);
       expect(await ground().payments(key)).toBe(1);
     },
   );
