@@ -22,7 +22,10 @@ export async function send(
   const reply = await withDeadline(
     Promise.resolve(sendCommand(command, { key, isReadonly: false })),
     commandTimeoutMs,
-    () => new Error(`Redis did not answer ${String(command[0])} within ${commandTimeoutMs} ms`),
+    () =>
+      new Error(
+        `Redis did not answer ${String(command[0])} within ${commandTimeoutMs} ms, and may execute it all the same`,
+      ),
   );
   // Some clients resolve to an error instead of rejecting with it.
   if (reply instanceof Error) throw reply;

@@ -27,6 +27,13 @@ import type { ServerCheck } from "./server-check.ts";
 /** The idempotency store of the guard on Redis: each step is one script on one key. */
 export interface RedisIdempotencyStore extends IdempotencyStore {
   readonly retentionMs: number;
+  claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
+  read(key: string): Promise<IdempotencyRecord | undefined>;
+  heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership>;
+  complete(key: string, token: string): Promise<IdempotencyOwnership>;
+  release(key: string, token: string): Promise<IdempotencyOwnership>;
+  hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
+  resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held">;
   /**
    * By SCAN, so it walks over all keys of the database; on a cluster, over those of the node that `sendCommand` reaches without a
    * key.
@@ -94,8 +101,11 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
   async resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held"> {
     this.#assertCall(key);
     assertOutcome(name, outcome);
+    const found = await this.read(key);
+    if (found === undefined) return "not-held";
     const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
-    return oneOf(await this.#run(resolveScript, key, [state, String(rememberedMs)]), ["ok", "not-held"]);
+    const args = [String(found.fence), state, String(rememberedMs)];
+    return oneOf(await this.#run(resolveScript, key, args), ["ok", "not-held"]);
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -113,9 +123,9 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
     this.#closed = true;
   }
 
-  #run(script: RedisScript, key: string, args: readonly string[]): Promise<unknown> {
+  async #run(script: RedisScript, key: string, args: readonly string[]): Promise<unknown> {
     const redisKey = `${this.#options.prefix}:key:${encodeText(key)}`;
-    const reply = runScript(this.#options, script, redisKey, [this.#options.now(), ...args]);
+    const reply = await runScript(this.#options, script, redisKey, [this.#options.now(), ...args]);
     this.#server.begin();
     return reply;
   }

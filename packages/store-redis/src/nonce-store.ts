@@ -37,9 +37,9 @@ export class Nonces implements RedisNonceStore {
     // The length keeps apart what scope and nonce would be together.
     const key = `${prefix}:nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
     const args = [now(), encodeText(token), String(Math.min(retainMs, longestMs))];
-    const reply = runScript(this.#options, nonceScript, key, args);
+    const reply = await runScript(this.#options, nonceScript, key, args);
     this.#server.begin();
-    return oneOf(await reply, ["fresh", "seen"]);
+    return oneOf(reply, ["fresh", "seen"]);
   }
 
   async prune(): Promise<number> {

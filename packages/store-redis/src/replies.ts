@@ -3,27 +3,28 @@ import type {
   IdempotencyOwnership,
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
-import { decodeText } from "@countersign/store-core";
+import { decodeText, encodeText } from "@countersign/store-core";
 
 // Whatever a client, a proxy or a damaged record makes of a reply: it is one of these or an error, never a guess.
 
 /** The reply to a claim. */
 export function claimResult(reply: unknown): IdempotencyClaimResult {
-  const [status, ...fields] = texts(reply);
-  if (status === "acquired") return { status, fence: integer(fields[0]) };
-  if (status === "done") return { status, fingerprint: text(fields[0]) };
-  if (status === "in-flight") {
-    return { status, fingerprint: text(fields[0]), remainingMs: integer(fields[1]) };
-  }
-  if (status === "held") return { status, fingerprint: text(fields[0]), reason: text(fields[1]) };
+  const [status, first, second, ...rest] = texts(reply);
+  if (rest.length > 0) throw unexpected();
+  if (status === "in-flight") return { status, fingerprint: text(first), remainingMs: above0(second) };
+  if (status === "held") return { status, fingerprint: text(first), reason: text(second) };
+  if (second !== undefined) throw unexpected();
+  if (status === "acquired") return { status, fence: above0(first) };
+  if (status === "done") return { status, fingerprint: text(first) };
   throw unexpected();
 }
 
 /** The reply to a read; undefined for an absent key. */
 export function record(reply: unknown): IdempotencyRecord | undefined {
   const [state, ...fields] = texts(reply);
-  if (state === "absent") return undefined;
-  const owner = { token: text(fields[0]), fence: integer(fields[1]), fingerprint: text(fields[2]) };
+  if (state === "absent" && fields.length === 0) return undefined;
+  if (fields.length !== 5) throw unexpected();
+  const owner = { token: text(fields[0]), fence: above0(fields[1]), fingerprint: text(fields[2]) };
   if (state === "run") return { state, ...owner, remainingMs: integer(fields[4]) };
   if (state === "done") return { state, ...owner };
   if (state === "held") return { state, ...owner, reason: text(fields[3]) };
@@ -48,7 +49,8 @@ export function oneOf<const Expected extends string>(
 /** The elements of an array of texts. */
 export function texts(reply: unknown): readonly string[] {
   if (!Array.isArray(reply)) throw unexpected();
-  return reply.map(plain);
+  // Not by map, which skips holes.
+  return Array.from(reply, plain);
 }
 
 /** A text, also from a client that gives bytes. */
@@ -59,8 +61,25 @@ export function plain(reply: unknown): string {
 }
 
 function text(stored: string | undefined): string {
-  if (stored === undefined) throw unexpected();
-  return decodeText(stored);
+  const decoded = stored === undefined ? undefined : storedText(stored);
+  if (decoded === undefined) throw unexpected();
+  return decoded;
+}
+
+/** The text as it was given to the store; undefined for one that no store has written. */
+export function storedText(stored: string): string | undefined {
+  try {
+    const decoded = decodeText(stored);
+    return encodeText(decoded) === stored ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function above0(written: string | undefined): number {
+  const value = integer(written);
+  if (value <= 0) throw unexpected();
+  return value;
 }
 
 function integer(written: string | undefined): number {

@@ -14,7 +14,7 @@ function script(text: string): RedisScript {
 // A record is a hash: state (run, held, done; free: released, kept for its fence), token, fence, fingerprint, reason, until (the end of
 // the lease or of what is remembered, in milliseconds since 1970). Only done and free expire: a run or held key that went by
 // itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
-// locale and no exponent changes.
+// locale and no exponent changes. Half a record is an error: without its lease, a run would look expired, and be given away.
 const prelude = `
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
@@ -24,6 +24,12 @@ local function int(n) return string.format('%.0f', n) end
 local record = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until')
 local state, token, fence, fingerprint, reason = record[1], record[2], record[3], record[4], record[5]
 local untilMs = tonumber(record[6] or '0')
+local present = 0
+for field = 1, 6 do if record[field] then present = present + 1 end end
+if present > 0 and (present < 6 or not untilMs or not string.match(fence, '^%d+$')
+  or not (state == 'run' or state == 'held' or state == 'done' or state == 'free')) then
+  return redis.error_reply('ERR the record of a key is damaged')
+end
 local function remember(newState, durationMs)
   redis.call('HSET', KEYS[1], 'state', newState, 'reason', '', 'until', int(now + tonumber(durationMs)))
   redis.call('PEXPIRE', KEYS[1], durationMs)
@@ -47,8 +53,6 @@ if state == 'run' then
     redis.call('HSET', KEYS[1], 'state', 'held', 'reason', 'lease-expired')
     return {'held', fingerprint, 'lease-expired'}
   end
-elseif state and state ~= 'done' and state ~= 'free' then
-  return redis.error_reply('ERR the record holds an unknown state')
 end
 local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))
 redis.call('HSET', KEYS[1], 'state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
@@ -93,10 +97,14 @@ redis.call('HSET', KEYS[1], 'state', 'held', 'reason', ARGV[3])
 return 'ok'
 `);
 
-/** ARGV: clock, done or free, for how long it is remembered. */
+/**
+ * ARGV: clock, fence, done or free, for how long it is remembered. A decision has no token: were it sent again by the client, the
+ * fence keeps it off the next owner, about whom nobody has decided.
+ */
 export const resolveScript: RedisScript = script(`${prelude}
+if fence ~= ARGV[2] then return 'not-held' end
 if state ~= 'held' and not (state == 'run' and untilMs <= now) then return 'not-held' end
-remember(ARGV[2], ARGV[3])
+remember(ARGV[3], ARGV[4])
 return 'ok'
 `);
 

@@ -6,7 +6,7 @@ import { plain } from "./replies.ts";
 const oldestVersion = [6, 2] as const;
 
 /**
- * Looks once at the server that the first command reaches, beside the commands and not before them, and publishes on
+ * Looks once at the server, after the first step that it answered and beside the next ones, and publishes on
  * `countersign:notice` what can lose a record.
  */
 export class ServerCheck {

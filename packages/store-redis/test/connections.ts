@@ -6,7 +6,7 @@ import {
 } from "@countersign/store-redis";
 import { afterEach } from "@jest/globals";
 import { isolatedName, redisUrl } from "../../../test/support/engines.ts";
-import { type Connection, connectRedis } from "./clients.ts";
+import { connectRedis } from "./clients.ts";
 
 export const dayMs = 86_400_000;
 
@@ -46,10 +46,15 @@ export async function removeKeys(sendCommand: SendCommand, keys: Iterable<string
   await Promise.all([...keys].map((key) => sendCommand(["UNLINK", key], { key, isReadonly: false })));
 }
 
-/** Stores with a prefix of their own on the shared server, with the client that they use. */
-export async function newStores(
-  options: Partial<RedisStoresOptions> = {},
-): Promise<RedisStores & Connection & { readonly prefix: string }> {
+export interface TestStores extends RedisStores {
+  readonly sendCommand: SendCommand;
+  readonly prefix: string;
+  /** Sends a command on the record of a key, its name after the command's. */
+  readonly onKey: (key: string, command: string, ...args: string[]) => Promise<unknown>;
+}
+
+/** Stores with a prefix of their own on the shared server; what is sent over their client is removed with the test. */
+export async function newStores(options: Partial<RedisStoresOptions> = {}): Promise<TestStores> {
   const connection = await connectRedis(redisUrl ?? "");
   const keys = new Set<string>();
   const prefix = isolatedName("redis");
@@ -59,5 +64,13 @@ export async function newStores(
     await removeKeys(connection.sendCommand, keys);
     connection.close();
   });
-  return { ...stores, ...connection, prefix, close: stores.close };
+  return {
+    ...stores,
+    sendCommand,
+    prefix,
+    onKey(key, command, ...args) {
+      const name = `${prefix}:key:${key}`;
+      return sendCommand([command, name, ...args], { key: name, isReadonly: false });
+    },
+  };
 }

@@ -1,0 +1,93 @@
+import type { IdempotencyListQuery } from "@countersign/idempotency-guard";
+import { createRedisStores } from "@countersign/store-redis";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import { redisUrl } from "../../../test/support/engines.ts";
+import { startPrivateRedis } from "../../../test/support/private-redis.ts";
+import { connectRedis } from "./clients.ts";
+import { afterTest } from "./connections.ts";
+import { onFakeServer } from "./fake-server.ts";
+
+const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
+
+describe("list()", () => {
+  test.each<[string, Partial<IdempotencyListQuery>]>([
+    ["an unknown state", { state: "free" as "run" }],
+    ["no key at all", { limit: 0 }],
+    ["more than 1,000 keys", { limit: 1_001 }],
+    ["half a key", { limit: 0.5 }],
+    ["a cursor that SCAN did not give", { cursor: "run" }],
+    ["an empty cursor", { cursor: "" }],
+    ["a cursor with more behind it", { cursor: "7 COUNT 1" }],
+    ["a cursor that is a number", { cursor: 7 as unknown as string }],
+  ])("refuses %s before it sends anything", async (_case, query) => {
+    const { idempotency, sent } = onFakeServer({ SCAN: ["0", []] });
+    await expect(idempotency.list({ state: "run", limit: 10, ...query })).rejects.toThrow(TypeError);
+    expect(sent).toEqual([]);
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", null],
+    ["no pair", ["0"]],
+    ["three", ["0", [], []]],
+    ["no list of keys", ["0", "countersign:key:a"]],
+    ["keys that are no texts", ["0", [7]]],
+    ["a cursor that is a word", ["end", []]],
+    ["an empty cursor", ["", []]],
+    ["a cursor that is an object", [{}, []]],
+  ])("throws when SCAN answers with %s: an end of the list would hide what follows", async (_case, reply) => {
+    const { idempotency } = onFakeServer({ SCAN: () => Promise.resolve(reply) });
+    await expect(idempotency.list({ state: "run", limit: 10 })).rejects.toThrow(/gave no|do not know/);
+  });
+
+  test("gives a key once that SCAN gives twice, and passes the cursor on", async () => {
+    const { idempotency } = onFakeServer({
+      SCAN: [Buffer.from("17592186044415"), ["countersign:key:a", Buffer.from("countersign:key:a")]],
+      EVALSHA: ["held", "t", "5", "f", "why", "0"],
+    });
+    expect(await idempotency.list({ state: "held", limit: 10, cursor: "8" })).toEqual({
+      entries: [
+        { key: "a", record: { state: "held", token: "t", fence: 5, fingerprint: "f", reason: "why" } },
+      ],
+      cursor: "17592186044415",
+    });
+  });
+});
+
+const server = redisUrl === undefined ? undefined : await startPrivateRedis();
+const onOwnServer = server === undefined ? describe.skip : describe;
+
+afterAll(() => server?.close());
+
+onOwnServer("list() on a server with other keys", () => {
+  test("gives the keys of this prefix alone, and no names that the store cannot have written", async () => {
+    const { sendCommand, close } = await connectRedis(server?.url ?? "");
+    afterTest(close);
+    const set = (name: string) => sendCommand(["SET", name, "x"], { key: name, isReadonly: false });
+    const { idempotency } = createRedisStores({ sendCommand, prefix: "a.b" });
+    const { idempotency: other } = createRedisStores({ sendCommand, prefix: "aXb" });
+    await other.claim("of another prefix", claim);
+    for (const name of [
+      "a.b:key:",
+      "a.b:key:\\",
+      "a.b:key:\\u0041",
+      "a.b:key:\\n\n",
+      `a.b:key:${"x".repeat(513)}`,
+    ]) {
+      await set(name);
+    }
+    await idempotency.claim("{a}*\\", claim);
+    const { entries, cursor } = await idempotency.list({ state: "run", limit: 1_000 });
+    expect(entries.map((entry) => entry.key)).toEqual(["{a}*\\"]);
+    expect(cursor).toBeUndefined();
+  });
+
+  test("fails on a damaged record rather than leave it out", async () => {
+    const { sendCommand, close } = await connectRedis(server?.url ?? "");
+    afterTest(close);
+    const { idempotency } = createRedisStores({ sendCommand, prefix: "damaged" });
+    await idempotency.claim("k", claim);
+    const name = "damaged:key:k";
+    await sendCommand(["HDEL", name, "until"], { key: name, isReadonly: false });
+    await expect(idempotency.list({ state: "held", limit: 1_000 })).rejects.toThrow(/damaged/);
+  });
+});
