@@ -24,7 +24,6 @@ import { pageOf, pageParameters, pageStatement } from "./listing.ts";
 import { type ResolvedOptions, dayMs, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
 import { type PostgresTransaction, type Row, assertQueryable } from "./queryable.ts";
-import { longestMs } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
 /** The idempotency store of the guard on PostgreSQL. */
@@ -105,7 +104,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertDuration(name, "leaseMs", leaseMs);
-    return this.#change(this.#sql.heartbeat, key, [encodeText(token), this.#now(), longest(leaseMs)]);
+    return this.#change(this.#sql.heartbeat, key, [encodeText(token), this.#now(), leaseMs]);
   }
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
@@ -193,7 +192,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
   #take(storedKey: string, claim: IdempotencyClaim, isThere: boolean): Promise<readonly Row[]> {
     const { token, fingerprint, leaseMs, recovery } = claim;
-    const values = [storedKey, encodeText(token), encodeText(fingerprint), this.#now(), longest(leaseMs)];
+    const values = [storedKey, encodeText(token), encodeText(fingerprint), this.#now(), leaseMs];
     if (!isThere) return this.#engine.run(name, this.#sql.insert, values);
     // Whatever is not clearly `rerun` leaves an expired run to an operator.
     return this.#engine.run(name, this.#sql.takeOver, [...values, recovery !== "rerun"]);
@@ -225,8 +224,4 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
 function isDoneBy(row: KeyRow | undefined, token: string): boolean {
   return row?.state === "done" && row.token === token && row.remainingMs > 0;
-}
-
-function longest(durationMs: number): number {
-  return Math.min(durationMs, longestMs);
 }

@@ -10,7 +10,7 @@ import {
 import { type Engine, inTransaction } from "./engine.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
-import { clock, isAlone, isReadyToInsert, longestMs, milliseconds } from "./statement-parts.ts";
+import { clock, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
 /** The nonce store of the verifier on PostgreSQL. */
@@ -51,7 +51,7 @@ export class NonceTable implements PostgresNonceStore {
     assertText(name, "token", token);
     assertDuration(name, "retainMs", retainMs);
     const digest = digestNonce(scope, nonce);
-    const values = [digest, encodeText(token), this.#options.now(), Math.min(retainMs, longestMs)];
+    const values = [digest, encodeText(token), this.#options.now(), retainMs];
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
       const claimed = await this.#engine.run(name, this.#claimSql, values);

@@ -3,7 +3,7 @@ export function clock(parameter: string): string {
   return `coalesce(${parameter}::timestamptz, clock_timestamp())`;
 }
 
-/** A number of milliseconds as an interval. */
+/** A number of milliseconds as an interval. The greatest safe integer still ends within PostgreSQL's calendar. */
 export function milliseconds(parameter: string): string {
   return `${parameter}::float8 * interval '1 millisecond'`;
 }
@@ -12,9 +12,6 @@ export function milliseconds(parameter: string): string {
 export function millisecondsFrom(start: string, end: string): string {
   return `ceil(extract(epoch FROM ${end} - ${start})::numeric * 1000)::text`;
 }
-
-/** Durations beyond this, 100,000 years, lead out of the calendar. */
-export const longestMs = 3_155_760_000_000_000;
 
 /** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
 export const isAlone = "txid_current_if_assigned() IS NULL";

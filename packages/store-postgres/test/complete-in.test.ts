@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import { type IdempotencyClaim, idempotencyKeys } from "@countersign/idempotency-guard";
 import {
   type PostgresIdempotencyStore,
   type PostgresTransaction,
@@ -319,5 +319,24 @@ describeOnPostgres("completeIn()", () => {
     });
     expect(await beat).toBe("lost");
     expect(await idempotency.read("single")).toMatchObject({ state: "done" });
+  });
+
+  test("makes the guard answer in time when the only connection of the pool is in a transaction", async () => {
+    const single = connectPool({ max: 1 });
+    const { idempotency } = createStores(single, { schema, now: clock.now });
+    const keys = idempotencyKeys({
+      factory: "test",
+      store: idempotency,
+      storeTimeoutMs: 150,
+      recovery: "rerun",
+      onSettled: () => {},
+    });
+    await withPostgresTransaction(single, async () => {
+      const begin = performance.now();
+      const acquired = Promise.resolve(keys.acquire({ key: "other", token: "t", fingerprint: "f" }));
+      await expect(acquired).rejects.toMatchObject({ status: 503, code: "idempotency-store-unavailable" });
+      expect(performance.now() - begin).toBeLessThan(1500);
+    });
+    while ((await idempotency.read("other")) !== undefined) await pause(20);
   });
 });

@@ -64,6 +64,18 @@ describeOnPostgres("list()", () => {
     expect(await store.list({ state: "done", limit: 10 })).toEqual({ entries: [], cursor: undefined });
   });
 
+  test("fills its pages with done keys that are still remembered", async () => {
+    for (const key of ["a", "b", "c"]) {
+      await store.claim(key, claim(key));
+      await store.complete(key, key);
+    }
+    clock.advance(dayMs);
+    await store.claim("late", claim("late"));
+    await store.complete("late", "late");
+    clock.advance(89 * dayMs);
+    expect(await pages(store, { state: "done", limit: 1 })).toEqual([["late"]]);
+  });
+
   test("gives each key once, over pages that end with the last key, whatever the keys are", async () => {
     const keys = hostileTexts.map(([, text]) => text);
     for (const [index, key] of keys.entries()) {
