@@ -110,7 +110,7 @@ for (const engine of engines) {
       const listed = (await runJson(bench, "keys", "held")).map((line) => (line as { key: unknown }).key);
       expect(listed).toHaveLength(keys.length);
       expect(new Set(listed)).toEqual(new Set(keys));
-    });
+    }, 30_000);
 
     test("says where it has found nothing", async () => {
       const place = /in \S+ \((?:tables|prefix) \S+\)\n$/;

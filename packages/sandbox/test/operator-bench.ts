@@ -4,10 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
-import type { NonceStore } from "@countersign/http-signature-verify";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { createRedisStores } from "@countersign/store-redis";
-import { createSqliteStores } from "@countersign/store-sqlite";
+import { createSqliteStores, type SqliteNonceStore } from "@countersign/store-sqlite";
 import { describe } from "@jest/globals";
 import Database from "libsql";
 import { Pool } from "pg";
@@ -21,12 +20,14 @@ import {
 } from "../../../test/support/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
 
+type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
+
 /** The stores of a platform, and the flags that lead a command to them. */
 export interface OperatorBench {
   readonly flags: readonly string[];
   readonly url: string;
   readonly idempotency: Pick<IdempotencyStore, "claim" | "hold" | "complete" | "read">;
-  readonly nonces: NonceStore;
+  readonly nonces: { claim(claim: NonceClaim): Awaitable<"fresh" | "seen"> };
   /** The same stores with a clock that is so many milliseconds behind. */
   behind(ms: number): Pick<OperatorBench, "idempotency" | "nonces">;
   close(): Awaitable<void>;

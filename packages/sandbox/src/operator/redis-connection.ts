@@ -17,7 +17,7 @@ export interface RedisConnection {
   readonly close: () => void;
 }
 
-export interface RedisMaster {
+interface RedisMaster {
   /** Stays the same between two commands; empty without a cluster. */
   readonly id: string;
   /** Sends what names a key to where the key is, and everything else to this server. */
