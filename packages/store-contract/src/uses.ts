@@ -1,7 +1,7 @@
 import type { NonceClaim } from "@countersign/http-signature-verify";
 
-/** A retention that no case outlives. */
-export const longRetainMs = 60_000;
+// No case outlives it.
+const longRetainMs = 60_000;
 
 /** A retention that a case waits for. No case needs an answer within it. */
 export const shortRetainMs = 100;

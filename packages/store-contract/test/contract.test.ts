@@ -79,6 +79,30 @@ describe("a case", () => {
     await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it, or declare without`);
   });
 
+  test.each([
+    ["list", "list gives the keys in a state", { list: undefined }],
+    ["retention", "a done key is absent after", { retentionMs: undefined }],
+  ])("fails when the store lacks what it needs: %s", async (facility, rule, lacking) => {
+    const platform = createPlatform();
+    const store = { ...platform.store, ...lacking } as typeof platform.store;
+    const found = idempotencyStoreContract(() => harnessOf(platform, () => store)).find(({ name }) =>
+      name.startsWith(rule),
+    );
+    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it`);
+  });
+
+  test.each([
+    ["prune", "pruning removes the nonces"],
+    ["close", "every call of a nonce store after close"],
+  ])("fails when the nonce store lacks what it needs: %s", async (facility, rule) => {
+    const platform = createNoncePlatform();
+    const { claim } = platform.store;
+    const found = nonceStoreContract(() => nonceHarnessOf(platform, () => ({ claim }))).find(({ name }) =>
+      name.startsWith(rule),
+    );
+    await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it`);
+  });
+
   test("fails when an engine does not say that it is durable", async () => {
     const platform = createPlatform();
     const cases = idempotencyStoreContract(() =>

@@ -104,6 +104,19 @@ export const wrongEffects: readonly WrongStore[] = [
     },
   },
   {
+    does: "tells a claim that waited for a transaction that it has the key",
+    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    ignores: "locks",
+    wrong: (platform) => ({
+      async claim(key, claim) {
+        if (!platform.locks.has(key) || !isExpired(platform, key)) return platform.store.claim(key, claim);
+        do await roundTrip();
+        while (platform.locks.has(key));
+        return acquired(1_000_000);
+      },
+    }),
+  },
+  {
     does: "decides on a claim first and waits for the transaction then",
     fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
     ignores: "locks",
