@@ -12,7 +12,7 @@ import {
 } from "./statement-parts.ts";
 
 /** The reason recorded for a lease that expired; the literal of the guard, whose code is not needed at run time. */
-export const leaseExpiredReason: typeof leaseExpired = "lease-expired";
+const leaseExpiredReason: typeof leaseExpired = "lease-expired";
 
 // The owner's own transaction keeps the row locked from completeIn() to its end. A heartbeat must not sit on a connection for so
 // long: it fails soon, as one that was missed, and while the lock lasts nobody else gets the key.

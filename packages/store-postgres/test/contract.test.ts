@@ -6,29 +6,23 @@ import {
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
-import { idempotencyHarness, nonceHarness } from "./harness.ts";
+import { applicable, idempotencyHarness, nonceHarness } from "./harness.ts";
 
-// A disk that is full cannot be had on a server that others use; the engine is stopped in engine.test.ts.
-const always: readonly ContractFacility[] = ["fill", "engine", "durability"];
+// A server that others use is not stopped: engine.test.ts has one of its own.
+const always: readonly ContractFacility[] = ["engine", "durability"];
 
 describe.each<[string, boolean, readonly ContractFacility[]]>([
   ["with a clock that the test moves", true, always],
   ["by the server's clock", false, [...always, "clock"]],
 ])("the contract, %s", (_name, hasClock, without) => {
-  defineCases(
-    idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without }),
-    {
-      describe: describeOnPostgres,
-      test,
-      title: "idempotency store",
-    },
-  );
-  defineCases(
-    nonceStoreContract(() => nonceHarness({ hasClock }), { without }),
-    {
-      describe: describeOnPostgres,
-      test,
-      title: "nonce store",
-    },
-  );
+  defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without })), {
+    describe: describeOnPostgres,
+    test,
+    title: "idempotency store",
+  });
+  defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock }), { without })), {
+    describe: describeOnPostgres,
+    test,
+    title: "nonce store",
+  });
 });
