@@ -15,7 +15,7 @@ export interface PostgresQueryable {
 
 /** A connection on which the caller has begun a transaction. */
 export interface PostgresTransaction extends PostgresQueryable {
-  /** The last state of the connection that the server told the driver: `T` in a transaction. `pg` from 8.17 on has it. */
+  /** The last state of the connection that the server told the driver: `T` in a transaction. Later versions of `pg` 8 have it. */
   getTransactionStatus?(): string | null;
 }
 
