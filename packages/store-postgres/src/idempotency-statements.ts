@@ -1,15 +1,7 @@
 import type { leaseExpired } from "@countersign/idempotency-guard";
 import { pruneBatchSize } from "@countersign/store-core";
 import type { ResolvedOptions } from "./options.ts";
-import {
-  clock,
-  isAlone,
-  isDurable,
-  isReadyToInsert,
-  milliseconds,
-  millisecondsFrom,
-  settings,
-} from "./statement-parts.ts";
+import { clock, isAlone, isDurable, isReadyToInsert, milliseconds, settings } from "./statement-parts.ts";
 
 /** The reason recorded for a lease that expired; the literal of the guard, whose code is not needed at run time. */
 const leaseExpiredReason: typeof leaseExpired = "lease-expired";
@@ -74,10 +66,10 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
   };
 }
 
-/** The columns of a key's row, with what is left of its time by the clock. */
+/** The columns of a key's row, with what is left of its time by the clock, in seconds. */
 export function keyColumns(clockParameter: string): string {
-  return `kept.key, kept.state, kept.token, kept.fence::text AS fence, kept.fingerprint, kept.reason,
-  ${millisecondsFrom(clock(clockParameter), "kept.until_at")} AS remaining_ms`;
+  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
+  extract(epoch FROM kept.until_at - ${clock(clockParameter)}) AS remaining_seconds`;
 }
 
 type Names = ResolvedOptions["names"];
@@ -120,4 +112,4 @@ WHERE kept.key = $1
 ${returningClaimed}`;
 }
 
-const returningClaimed = "RETURNING kept.state, kept.fence::text AS fence, kept.fingerprint, kept.reason";
+const returningClaimed = "RETURNING kept.state, kept.fence, kept.fingerprint, kept.reason";

@@ -4,7 +4,7 @@ import type {
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
 import { decodeText } from "@countersign/store-core";
-import { type Row, integerOf } from "./queryable.ts";
+import { type Row, integerOf, millisecondsOf } from "./queryable.ts";
 
 /** The row of a key. `free` is absent to every reader: only its fence is remembered. */
 export interface KeyRow {
@@ -29,7 +29,7 @@ function parseKeyRow(row: Row): KeyRow {
     fence: integerOf(row["fence"]),
     fingerprint: decodeText(String(row["fingerprint"])),
     reason: decodeText(String(row["reason"])),
-    remainingMs: integerOf(row["remaining_ms"]),
+    remainingMs: millisecondsOf(row["remaining_seconds"]),
   };
 }
 

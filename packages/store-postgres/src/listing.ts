@@ -18,7 +18,7 @@ import { decodeKey } from "./stored-key.ts";
  */
 export function pageStatement({ names }: ResolvedOptions, state: IdempotencyRecord["state"]): string {
   const live = state === "done" ? ` AND kept.until_at > (SELECT ${clock("$1")})` : "";
-  return `SELECT ${keyColumns("$1")} FROM ${names.idempotency} AS kept
+  return `SELECT kept.key, ${keyColumns("$1")} FROM ${names.idempotency} AS kept
 WHERE kept.state = '${state}'${live} AND kept.key > $2 ORDER BY kept.key LIMIT $3`;
 }
 

@@ -47,12 +47,29 @@ export function singleRow(rows: readonly Row[]): Row {
 
 /** Drivers give an int8 as a string, and by their settings as a number or a bigint. */
 export function integerOf(value: unknown): number {
-  const isNumeric = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
-  const integer = isNumeric && value !== "" ? Number(value) : Number.NaN;
+  const integer = numberOf(value);
   if (!Number.isSafeInteger(integer)) {
     throw new Error("the PostgreSQL driver returned no integer where there is always one");
   }
   return integer;
+}
+
+/**
+ * Whole milliseconds of a number of seconds to the microsecond, rounded up, so that what is left of a live lease is never 0. It is
+ * a numeric, given as a string, or in PostgreSQL 13 a float8.
+ */
+export function millisecondsOf(seconds: unknown): number {
+  const milliseconds = Math.ceil(Math.round(numberOf(seconds) * 1e6) / 1e3);
+  if (Number.isNaN(milliseconds)) {
+    throw new Error("the PostgreSQL driver returned no number of seconds where there is always one");
+  }
+  // Not the -0 to which a negative fraction is rounded.
+  return milliseconds + 0;
+}
+
+function numberOf(value: unknown): number {
+  const isNumeric = typeof value === "string" || typeof value === "number" || typeof value === "bigint";
+  return isNumeric && value !== "" ? Number(value) : Number.NaN;
 }
 
 function isRows(rows: unknown): rows is readonly Row[] {

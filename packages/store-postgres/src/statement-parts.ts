@@ -8,11 +8,6 @@ export function milliseconds(parameter: string): string {
   return `${parameter}::float8 * interval '1 millisecond'`;
 }
 
-/** Whole milliseconds from one time to another, rounded up: what is left of a live lease is never 0. */
-export function millisecondsFrom(start: string, end: string): string {
-  return `ceil(extract(epoch FROM ${end} - ${start})::numeric * 1000)::text`;
-}
-
 /** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
 export const isAlone = "txid_current_if_assigned() IS NULL";
 
