@@ -1,6 +1,7 @@
+import { randomUUID } from "node:crypto";
 import { withDeadline } from "@countersign/guard";
 import type { ResolvedOptions } from "./options.ts";
-import { oneOf } from "./replies.ts";
+import { oneOf, plain, unexpected } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";
 
 /**
@@ -32,21 +33,33 @@ export async function send(
   return reply;
 }
 
-/** Runs a script on its one key: by its digest, and with its text where the server does not know it. */
+/**
+ * Runs a script on its one key, by its digest, and with its text where the server does not know it. A client whose connection
+ * broke can be out of step, and give each command the reply to another one: what the script says of another payment must not be
+ * taken for an answer about this one.
+ */
 export async function runScript(
   options: ResolvedOptions,
   { sha1, text }: RedisScript,
   key: string,
   args: readonly string[],
 ): Promise<unknown> {
-  const rest = ["1", key, ...args];
+  const call = randomUUID();
+  const rest = ["1", key, ...args, call];
   try {
-    return await send(options, ["EVALSHA", sha1, ...rest], key);
+    return answerTo(call, await send(options, ["EVALSHA", sha1, ...rest], key));
   } catch (error) {
     // After any other error the script may have run.
     if (!isScriptUnknown(error)) throw error;
-    return await send(options, ["EVAL", text, ...rest], key);
+    return answerTo(call, await send(options, ["EVAL", text, ...rest], key));
   }
+}
+
+function answerTo(call: string, reply: unknown): unknown {
+  if (!Array.isArray(reply) || reply.length !== 2) throw unexpected();
+  if (plain(reply[0]) !== call)
+    throw new Error("Redis gave the reply to another command; reconnect the client");
+  return reply[1];
 }
 
 /** Fails when the server cannot be reached. */

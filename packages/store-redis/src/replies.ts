@@ -88,6 +88,6 @@ function integer(written: string | undefined): number {
   return value;
 }
 
-function unexpected(): Error {
+export function unexpected(): Error {
   return new Error("Redis gave a reply that the stores do not know");
 }

@@ -1,13 +1,21 @@
 import { createHash } from "node:crypto";
 
-/** One atomic step on one key. */
+/** One atomic step on one key. It replies with a pair: its last argument, by which a caller knows its own reply, and the answer. */
 export interface RedisScript {
   readonly text: string;
   /** What EVALSHA knows it by. */
   readonly sha1: string;
 }
 
-function script(text: string): RedisScript {
+function script(step: string): RedisScript {
+  const text = `
+local function step()
+${step}
+end
+local answer = step()
+if type(answer) == 'table' and answer.err then return answer end
+return {ARGV[#ARGV], answer}
+`;
   return { text, sha1: createHash("sha1").update(text).digest("hex") };
 }
 

@@ -30,10 +30,19 @@ interface Ioredis {
 // A server that a test restarts is back within milliseconds.
 const retryMs = 20;
 const socket = { reconnectStrategy: retryMs };
+const refusing = { disableOfflineQueue: true };
 const settings = { lazyConnect: true, retryStrategy: () => retryMs };
 
 /** The clients that the stores are made for. */
 export const clients: readonly (readonly [name: string, connect: Connect])[] = [
+  ["redis 6", (url) => overNodeRedis(createRedis6({ url, socket, ...refusing }))],
+  ["redis 5", (url) => overNodeRedis(createRedis5({ url, socket, ...refusing }))],
+  ["ioredis 6", (url) => overIoredis(new Ioredis6(url, { ...settings, enableOfflineQueue: false }))],
+  ["ioredis 5", (url) => overIoredis(new Ioredis5(url, { ...settings, enableOfflineQueue: false }))],
+];
+
+/** As they come: without a connection, commands wait in a queue. */
+export const queueingClients: typeof clients = [
   ["redis 6", (url) => overNodeRedis(createRedis6({ url, socket }))],
   ["redis 5", (url) => overNodeRedis(createRedis5({ url, socket }))],
   ["ioredis 6", (url) => overIoredis(new Ioredis6(url, settings))],

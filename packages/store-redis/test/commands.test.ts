@@ -70,6 +70,47 @@ describe("a script that the server does not know", () => {
   });
 });
 
+describeOnRedis("a client that is out of step", () => {
+  test("never makes a step of what another one was told", async () => {
+    const { idempotency: before, nonces: uses, sendCommand, prefix } = await newStores();
+    await before.claim("paid", claim);
+    await before.complete("paid", "a");
+    await before.claim("other", claim);
+    await uses.claim({ ...use, nonce: "used" });
+    let lastReply: Promise<unknown> = Promise.resolve("OK");
+    const { idempotency, nonces } = createRedisStores({
+      prefix,
+      sendCommand: (command, route) => {
+        const reply = lastReply;
+        lastReply = sendCommand(command, route);
+        return reply;
+      },
+    });
+    const late = { ...claim, token: "late" };
+    const steps: [string, () => Promise<unknown>][] = [
+      ["a reply of another kind", () => idempotency.claim("paid", late)],
+      ["done, of another key", () => idempotency.claim("other", late)],
+      ["in flight, of another key", () => idempotency.claim("new", late)],
+      ["acquired, of another key", () => idempotency.claim("other", late)],
+      ["in flight, of a key that is another's", () => idempotency.read("new")],
+      ["a run, of another key", () => idempotency.read("paid")],
+      ["done, of another key that is read", () => nonces.claim({ ...use, nonce: "new", token: "late" })],
+      ["fresh, of another nonce", () => nonces.claim({ ...use, nonce: "used", token: "late" })],
+      ["seen, of another nonce", () => nonces.claim({ ...use, nonce: "newer", token: "late" })],
+      ["fresh, of a nonce", () => idempotency.heartbeat("other", "a", 1_000)],
+      ["ok, of another step", () => idempotency.complete("other", "late")],
+      ["lost, of another step", () => idempotency.complete("new", "late")],
+    ];
+    for (const [told, step] of steps) {
+      const answer = await step().catch(String);
+      expect({ told, answer }).toEqual({
+        told,
+        answer: expect.stringMatching(/the reply to another command|a reply that the stores do not know/),
+      });
+    }
+  });
+});
+
 describe("a step after close()", () => {
   test.each<[string, (stores: ReturnType<typeof onFakeServer>) => Promise<unknown>]>([
     ["claim", ({ idempotency }) => idempotency.claim("k", claim)],
@@ -157,9 +198,10 @@ describeOnRedis("the round trips", () => {
     const routes: unknown[] = [];
     const { idempotency, nonces } = createRedisStores({
       prefix: "p",
-      sendCommand: ([name, _script, count, key], route) => {
+      sendCommand: (command, route) => {
+        const [name, _script, count, key] = command;
         routes.push([name, count, key, route]);
-        return Promise.resolve(name === "INFO" ? "" : "fresh");
+        return Promise.resolve(name === "INFO" ? "" : [command.at(-1), "fresh"]);
       },
     });
     await nonces.claim({ ...use, scope: "a:b" });

@@ -33,6 +33,19 @@ export function pause(ms: number): Promise<void> {
   });
 }
 
+/** What the step gives once it gives something: the client may have to find its server again. */
+export async function eventually<T>(step: () => Promise<T>): Promise<T> {
+  const end = Date.now() + 5_000;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await pause(10);
+    }
+  }
+}
+
 /** Notes the keys that are written, to remove them: a shared server may hold millions of others. */
 export function notingKeys(sendCommand: SendCommand, keys: Set<string>): SendCommand {
   return (command, route) => {

@@ -1,6 +1,6 @@
 import { type RedisStores, type RedisStoresOptions, createRedisStores } from "@countersign/store-redis";
 
-/** What a server answers to a command; a function is asked, and may throw. */
+/** What a server answers to a command, and a script to its step; a function is asked, and may throw. */
 export type Reply = unknown;
 
 export interface FakeServer extends RedisStores {
@@ -14,12 +14,15 @@ export function onFakeServer(
   options: Partial<RedisStoresOptions> = {},
 ): FakeServer {
   const sent: string[] = [];
-  const sendCommand = ([name = ""]: readonly string[]): Promise<unknown> => {
+  const sendCommand = async (command: readonly string[]): Promise<unknown> => {
+    const [name = ""] = command;
     sent.push(name);
     const reply = replies[name] ?? (name === "INFO" ? goodInfo : new Error(`ERR unknown command ${name}`));
-    const answered: unknown = typeof reply === "function" ? reply() : reply;
-    if (answered instanceof Promise) return answered;
-    return answered instanceof Error ? Promise.reject(answered) : Promise.resolve(answered);
+    const answered: unknown = await (typeof reply === "function" ? reply() : reply);
+    // As it is, an error is what the server says; from a function, what the client resolves to.
+    if (reply instanceof Error) throw reply;
+    if (answered instanceof Error) return answered;
+    return name.startsWith("EVAL") ? [command.at(-1), answered] : answered;
   };
   return { ...createRedisStores({ sendCommand, ...options }), sent };
 }

@@ -3,7 +3,7 @@ import { type RedisStores, createRedisStores } from "@countersign/store-redis";
 import { isolatedName } from "../../../test/support/engines.ts";
 import type { PrivateRedis } from "../../../test/support/private-redis.ts";
 import type { Connection } from "./clients.ts";
-import { notingKeys, removeKeys, testClock } from "./connections.ts";
+import { eventually, notingKeys, removeKeys, testClock } from "./connections.ts";
 
 /** Where the stores of a contract are. */
 export interface Engine {
@@ -52,9 +52,11 @@ async function makeStores({ connect, hasClock, server }: Engine) {
       ...ownServer,
       async close() {
         for (const closing of made) closing.close();
-        if (server !== undefined) await setMemory("0");
         const [first] = connections;
-        if (first !== undefined) await removeKeys(first.sendCommand, keys);
+        await eventually(async () => {
+          if (server !== undefined) await setMemory("0");
+          if (first !== undefined) await removeKeys(first.sendCommand, keys);
+        });
         for (const connection of connections) connection.close();
       },
     },
