@@ -70,7 +70,7 @@ const replies: fc.Arbitrary<unknown> = fc.oneof(
   fields,
   fc
     .tuple(fc.constantFrom(...words), fc.array(fields, { maxLength: 6 }))
-    .map(([word, rest]) => rest.toSpliced(0, 0, word)),
+    .map(([word, rest]) => [word as unknown].concat(rest)),
   fc.array(fields, { maxLength: 7 }),
 );
 
