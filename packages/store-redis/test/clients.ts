@@ -7,8 +7,7 @@ import { createClient as createRedis5 } from "redis-5";
 /** A client that the app has, wired as in the README. */
 export interface Connection {
   readonly sendCommand: SendCommand;
-  /** Ends it without waiting for answers. */
-  readonly close: () => void;
+  readonly close: () => unknown;
 }
 
 export type Connect = (url: string) => Promise<Connection>;

@@ -75,7 +75,7 @@ export async function newStores(options: Partial<RedisStoresOptions> = {}): Prom
   const stores = createRedisStores({ sendCommand, prefix, ...options });
   afterTest(async () => {
     await removeKeys(connection.sendCommand, keys);
-    connection.close();
+    await connection.close();
   });
   return {
     ...stores,

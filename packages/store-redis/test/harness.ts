@@ -57,7 +57,7 @@ async function makeStores({ connect, hasClock, server }: Engine) {
           if (server !== undefined) await setMemory("0");
           if (first !== undefined) await removeKeys(first.sendCommand, keys);
         });
-        for (const connection of connections) connection.close();
+        await Promise.all(connections.map((connection) => connection.close()));
       },
     },
   };
