@@ -80,16 +80,19 @@ describeOnPostgres("runCluster without --once", () => {
     await client.connect();
     const schemas = async (): Promise<readonly unknown[]> =>
       (await client.query("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'cluster\\_%'")).rows;
-    const running = run(["--store", "postgres"], { DATABASE_URL: postgresUrl });
-    const url = await listeningUrl(running);
-    const name = /as (?<name>cluster_\w+)/.exec(running.stdout())?.groups?.["name"];
-    expect(await schemas()).toContainEqual({ nspname: name });
-    expect((await fetch(`${url}/readyz`)).status).toBe(200);
-    signalGroup(running, "SIGINT");
-    expect(await running.ended).toBe(0);
-    await expect(fetch(`${url}/readyz`)).rejects.toThrow();
-    expect(await schemas()).not.toContainEqual({ nspname: name });
-    await client.end();
+    try {
+      const running = run(["--store", "postgres"], { DATABASE_URL: postgresUrl });
+      const url = await listeningUrl(running);
+      const name = /as (?<name>cluster_\w+)/.exec(running.stdout())?.groups?.["name"];
+      expect(await schemas()).toContainEqual({ nspname: name });
+      expect((await fetch(`${url}/readyz`)).status).toBe(200);
+      signalGroup(running, "SIGINT");
+      expect(await running.ended).toBe(0);
+      await expect(fetch(`${url}/readyz`)).rejects.toThrow();
+      expect(await schemas()).not.toContainEqual({ nspname: name });
+    } finally {
+      await client.end();
+    }
   }, 60_000);
 });
 

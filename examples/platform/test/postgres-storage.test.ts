@@ -138,12 +138,11 @@ describeOnPostgres("openPostgresStorage", () => {
     test("runs on the server's clock: leases and pauses begin and end by it", async () => {
       const { ledger, outbox } = await open();
       await ledger.accept(payout("a.b.c"), complete);
+      const task = await outbox.claim("transfer", 60_000);
       const real = Date.now;
       // A process whose clock is an hour ahead takes nothing away from the others.
       Date.now = () => real() + 3_600_000;
       try {
-        const task = await outbox.claim("transfer", 60_000);
-        expect(task).toMatchObject({ attempts: 1 });
         expect(await outbox.claim("transfer", 60_000)).toBeUndefined();
         await outbox.retry(task!.id, 0, "again");
         expect(await outbox.claim("transfer", 60_000)).toMatchObject({ attempts: 2 });

@@ -142,7 +142,8 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
     expect(await redis.sendCommand(["PING"])).toBe("PONG");
     await server.stop();
     await expect(redis.sendCommand(["PING"])).rejects.toThrow();
-    await expect(redis.sendCommand(["PING"])).rejects.toThrow();
+    // At once: what is kept for later would run when its request has long been answered.
+    await expect(redis.sendCommand(["PING"])).rejects.toThrow("The client is offline");
     await server.start();
     const end = Date.now() + 10_000;
     let answer: unknown;

@@ -200,6 +200,47 @@ for (const engine of testEngines)
     });
   });
 
+describe("startWorker, while the outbox is being asked", () => {
+  /** An outbox whose next answer, that there is nothing to do, comes when a test says so. */
+  function slowOutbox(): {
+    readonly outbox: WorkerOptions["outbox"];
+    answer(): void;
+    readonly asked: () => number;
+  } {
+    let answer = (): void => {};
+    let asked = 0;
+    const claim = (): Promise<undefined> => {
+      asked += 1;
+      return new Promise((resolve) => {
+        answer = () => resolve(undefined);
+      });
+    };
+    const outbox = { claim, finish: () => {}, retry: () => {}, bury: () => {} };
+    return { outbox, answer: () => answer(), asked: () => asked };
+  }
+
+  const idle = async (): Promise<void> => {};
+
+  test("is stopped when the answer has come", async () => {
+    const { outbox, answer } = slowOutbox();
+    const worker = start(idle, { outbox, pollMs: 60_000 });
+    const stopped = worker.stop();
+    answer();
+    await stopped;
+  });
+
+  test("is woken for what has been added in the meantime", async () => {
+    const { outbox, answer, asked } = slowOutbox();
+    const worker = start(idle, { outbox, pollMs: 60_000 });
+    worker.wake();
+    answer();
+    await until(() => asked() === 2);
+    const stopped = worker.stop();
+    answer();
+    await stopped;
+  });
+});
+
 describe("backoffMs", () => {
   test.each([
     ["the first pause", 1, 0, 100],

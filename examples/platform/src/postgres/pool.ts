@@ -16,11 +16,8 @@ export async function connectPool({ url, variable }: PostgresLocation, logger: L
     // For a server that is silent altogether; transaction.ts has shorter ones.
     query_timeout: 8_000,
   });
-  const onError = (error: Error): void => logger.warn({ err: error }, "a connection to PostgreSQL was lost");
   // Without a listener the loss of an idle connection would end the process.
-  pool.on("error", onError);
-  // The pool does not listen to a connection that is in use.
-  pool.on("connect", (client) => client.on("error", onError));
+  pool.on("error", (error) => logger.warn({ err: error }, "a connection to PostgreSQL was lost"));
   try {
     await pool.query("SELECT 1");
   } catch (error) {
