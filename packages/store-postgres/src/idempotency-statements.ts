@@ -1,7 +1,15 @@
 import type { leaseExpired } from "@countersign/idempotency-guard";
 import { pruneBatchSize } from "@countersign/store-core";
 import type { ResolvedOptions } from "./options.ts";
-import { clock, isAlone, isDurable, isReadyToInsert, milliseconds, settings } from "./statement-parts.ts";
+import {
+  clock,
+  hasWritten,
+  isAlone,
+  isDurable,
+  isReadyToInsert,
+  milliseconds,
+  settings,
+} from "./statement-parts.ts";
 
 /** The reason recorded for a lease that expired; the literal of the guard, whose code is not needed at run time. */
 const leaseExpiredReason: typeof leaseExpired = "lease-expired";
@@ -18,6 +26,7 @@ export interface IdempotencyStatements {
   readonly heartbeat: string;
   readonly complete: string;
   readonly completeIn: string;
+  readonly beginToWrite: string;
   readonly requireTransaction: string;
   readonly release: string;
   readonly hold: string;
@@ -46,9 +55,12 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
     ),
     // $1 key, $2 token, $3 clock, $4 retention.
     complete: update(done, isCompletable),
-    // How long the caller's own transaction waits for a lock is the caller's business.
-    completeIn: `UPDATE ${idempotency} AS kept SET ${done} WHERE kept.key = $1 AND ${isCompletable} AND ${isDurable} RETURNING kept.state`,
-    // The one command without a trace that the server refuses outside of a transaction: the lock is that of the update to come.
+    // Only in a transaction that has written: behind a COMMIT or ROLLBACK that was on its way, `done` would commit alone. How long
+    // the caller's own transaction waits for a lock is the caller's business.
+    completeIn: `UPDATE ${idempotency} AS kept SET ${done} WHERE kept.key = $1 AND ${isCompletable} AND ${hasWritten} AND ${isDurable} RETURNING kept.state`,
+    // Makes the transaction one that has written, without a trace where there is none.
+    beginToWrite: "SELECT txid_current()::text",
+    // The one command without a trace that the server refuses outside of a transaction: the lock is that of the update before.
     requireTransaction: `LOCK TABLE ${idempotency} IN ROW EXCLUSIVE MODE`,
     // $1 key, $2 token, $3 clock, $4 for how long the fence is remembered.
     release: update(`state = 'free', until_at = ${clock("$3")} + ${milliseconds("$4")}`, isRunOfToken),

@@ -52,6 +52,8 @@ const name = "postgres idempotency store";
 // An attempt comes to nothing only when another claim got the key and gave it back meanwhile.
 const maxClaimAttempts = 20;
 
+const needsTransaction = `${name}: completeIn needs a client on which a transaction is open`;
+
 // A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
 const fenceMemoryMs = dayMs;
 
@@ -115,11 +117,16 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
-    await this.#assertTransaction(tx);
+    assertQueryable(tx, needsTransaction);
     const storedKey = encodeKey(key);
     const values = [storedKey, ...this.#completion(token)];
-    const completed = await this.#engine.runIn(tx, name, this.#sql.completeIn, values);
-    if (completed.length > 0) return "ok";
+    const complete = (): Promise<readonly Row[]> =>
+      this.#engine.runIn(tx, name, this.#sql.completeIn, values);
+    if ((await complete()).length > 0) return "ok";
+    // Lost, or the first step of a transaction that has not written.
+    await this.#engine.runIn(tx, name, this.#sql.beginToWrite, []);
+    if ((await complete()).length > 0) return "ok";
+    await this.#assertTransaction(tx);
     const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, [storedKey, this.#now()]);
     return isDoneBy(keyRow(seen), token) ? "ok" : "lost";
   }
@@ -167,17 +174,13 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     this.#stopPruning();
   }
 
-  /** Throws unless what follows on `tx` takes effect with the caller's COMMIT, and only then. */
+  /** Throws unless a transaction is open on `tx`: the caller learns of the mistake, instead of a key that seems lost. */
   async #assertTransaction(tx: PostgresTransaction): Promise<void> {
-    const expected = `${name}: completeIn needs a client on which a transaction is open`;
-    assertQueryable(tx, expected);
-    // The server's word on the last statement, which costs no round trip; the server is asked only where the driver keeps none.
-    if (tx.getTransactionStatus?.() === "T") return;
     try {
       await this.#engine.runIn(tx, name, this.#sql.requireTransaction, []);
     } catch (error) {
       if (sqlStateOf(error) !== noActiveTransaction) throw error;
-      throw new Error(`${expected}: BEGIN, and pass the client that began it, not the pool`, {
+      throw new Error(`${needsTransaction}: BEGIN, and pass the client that began it, not the pool`, {
         cause: error,
       });
     }

@@ -11,6 +11,9 @@ export function milliseconds(parameter: string): string {
 /** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
 export const isAlone = "txid_current_if_assigned() IS NULL";
 
+/** Whether a transaction that has written is open on the connection. */
+export const hasWritten = "txid_current_if_assigned() IS NOT NULL";
+
 /**
  * True, and makes the commit of this transaction durable where the session would not: a claim that a crash of the server undoes
  * would let a second attempt in beside the first.

@@ -138,13 +138,29 @@ describeOnPostgres("completeIn()", () => {
     });
   });
 
-  test("believes no status of the driver that is older than the transaction's end", async () => {
-    const client = await connectClient(pool);
-    await client.query("BEGIN");
-    const queued = client.query("ROLLBACK");
-    const stale = { query: withoutStatus(client).query, getTransactionStatus: () => "I" };
-    await expect(store.completeIn(stale, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
-    await queued;
+  test.each(["COMMIT", "ROLLBACK"])(
+    "writes nothing behind a %s that is on its way: done would commit without the payout",
+    async (end) => {
+      const client = await connectClient(pool);
+      await client.query("BEGIN");
+      await insertPayout(client);
+      const ended = client.query(end);
+      await expect(store.completeIn(client, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+      await ended;
+      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    },
+  );
+
+  test("writes nothing when the transaction rolls back, because other work in it failed, before its turn comes", async () => {
+    let late: Promise<unknown> = Promise.resolve();
+    const attempt = withPostgresTransaction(pool, async (client) => {
+      const paid = insertPayout(client).then(() => (late = store.completeIn(client, key, "a")));
+      await Promise.all([paid, Promise.reject(new Error("over the limit"))]);
+    });
+    await expect(attempt).rejects.toThrow("over the limit");
+    await expect(late).rejects.toThrow(/transaction is open: BEGIN/);
+    expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(await payouts()).toBe(0);
   });
 
   test("refuses the pool in place of the client that began the transaction", async () => {
