@@ -11,7 +11,7 @@ const workers: Worker[] = [];
 function start(run: WorkerOptions["run"], options: Partial<WorkerOptions> = {}): Worker {
   const worker = startWorker({
     kind: "transfer",
-    outbox: opened.outbox,
+    outbox: options.outbox ?? opened.outbox,
     run,
     backoff: { baseMs: 100, maxMs: 1_000 },
     maxAttempts: 3,
