@@ -1,6 +1,7 @@
 import type { Awaitable } from "@countersign/idempotency-guard";
 import { claimCases } from "./cases/claim-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
+import { orderCases } from "./cases/order-cases.ts";
 import { leaseCases } from "./cases/lease-cases.ts";
 import { heartbeatCases } from "./cases/heartbeat-cases.ts";
 import { settleCases } from "./cases/settle-cases.ts";
@@ -20,6 +21,7 @@ export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 const definitions: readonly IdempotencyCase[] = [
   ...claimCases,
   ...raceCases,
+  ...orderCases,
   ...leaseCases,
   ...heartbeatCases,
   ...settleCases,

@@ -74,7 +74,11 @@ export const leaseCases: readonly IdempotencyCase[] = [
       await advance(harness, 999);
       assert.equal(await remainingMsOf(store), 1, "one millisecond must remain before the end");
       const before = await store.claim(key, claimBy("b"));
-      assert.equal(before.status, "in-flight", "a lease must be live one millisecond before its end");
+      assert.deepEqual(
+        { ...before },
+        { status: "in-flight", fingerprint: fingerprintOf("a"), remainingMs: 1 },
+        "a lease must be live one millisecond before its end, and a claim must be told that this is left",
+      );
       await advance(harness, 1);
       assert.equal(await remainingMsOf(store), 0, "nothing must remain at the end");
       await takeOver(store, "b");

@@ -19,6 +19,7 @@ export const wrongClaims: readonly WrongStore[] = [
   {
     does: "tells a duplicate its own fingerprint",
     fails: [
+      "a lease is live until its last millisecond and has expired at its end",
       "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
     ],
     wrong: ({ store }) => ({
@@ -31,6 +32,7 @@ export const wrongClaims: readonly WrongStore[] = [
   {
     does: "tells a duplicate when the lease ends, not in how long",
     fails: [
+      "a lease is live until its last millisecond and has expired at its end",
       "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
     ],
     wrong: ({ store, clock }) => ({

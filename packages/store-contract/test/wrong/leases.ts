@@ -101,6 +101,16 @@ export const wrongLeases: readonly WrongStore[] = [
     }),
   },
   {
+    does: "tells a claim of the whole lease in place of what is left",
+    fails: ["a lease is live until its last millisecond and has expired at its end"],
+    wrong: ({ store }) => ({
+      async claim(key, claim) {
+        const result = await store.claim(key, claim);
+        return result.status === "in-flight" ? { ...result, remainingMs: claim.leaseMs } : result;
+      },
+    }),
+  },
+  {
     does: "refuses every step of an owner whose lease has expired",
     fails: ["an owner whose lease has expired and whose key nobody took settles it as before"],
     wrong: (platform) => {

@@ -1,4 +1,4 @@
-import { type WrongStore, isExpired, ownerOf, roundTrip, runOf } from "./wrong-store.ts";
+import { type WrongStore, isExpired, ownerOf, roundTrip, runOf, stateOf } from "./wrong-store.ts";
 
 const absent = undefined;
 
@@ -48,6 +48,7 @@ export const wrongRaces: readonly WrongStore[] = [
   {
     does: "looks first and takes an expired run over later",
     fails: [
+      "of two steps at once on an expired run one comes first, and the other one sees it",
       "of many concurrent claims of an expired run exactly one takes it over",
       "of many concurrent claims of an expired run through several handles exactly one takes it over",
     ],
@@ -93,7 +94,10 @@ export const wrongRaces: readonly WrongStore[] = [
   },
   {
     does: "looks whose run it is first and completes it later",
-    fails: ["an expired run is either completed by its owner or taken over, never both"],
+    fails: [
+      "an expired run is either completed by its owner or taken over, never both",
+      "of two steps at once on an expired run one comes first, and the other one sees it",
+    ],
     wrong: (platform) => ({
       async complete(key, token) {
         const wasOwn = runOf(platform, key)?.token === token;
@@ -101,5 +105,85 @@ export const wrongRaces: readonly WrongStore[] = [
         return platform.store.complete(key, wasOwn ? ownerOf(platform, key, token) : token);
       },
     }),
+  },
+  {
+    does: "looks whose run it is first and begins its lease anew later",
+    fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
+    wrong: (platform) => ({
+      async heartbeat(key, token, leaseMs) {
+        const wasOwn = runOf(platform, key)?.token === token;
+        await roundTrip();
+        const now = wasOwn ? ownerOf(platform, key, token) : token;
+        return platform.store.heartbeat(key, now, leaseMs);
+      },
+    }),
+  },
+  {
+    does: "looks whose run it is first and releases it later",
+    fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
+    wrong: (platform) => ({
+      async release(key, token) {
+        const wasOwn = runOf(platform, key)?.token === token;
+        await roundTrip();
+        return platform.store.release(key, wasOwn ? ownerOf(platform, key, token) : token);
+      },
+    }),
+  },
+  {
+    does: "looks whose run it is first and holds it later",
+    fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
+    wrong: (platform) => ({
+      async hold(key, token, reason) {
+        const wasOwn = runOf(platform, key)?.token === token;
+        await roundTrip();
+        return platform.store.hold(key, wasOwn ? ownerOf(platform, key, token) : token, reason);
+      },
+    }),
+  },
+  {
+    does: "looks whether a run has expired first and resolves it later",
+    fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
+    wrong: (platform) => ({
+      async resolve(key, outcome) {
+        const wasExpired = isExpired(platform, key);
+        await roundTrip();
+        const now = runOf(platform, key);
+        if (wasExpired && now !== undefined) platform.memory.heartbeat(key, now.token, 0);
+        return platform.store.resolve(key, outcome);
+      },
+    }),
+  },
+  {
+    does: "looks whether a key is held first and resolves it later",
+    fails: ["of two steps at once on a held key one comes first, and the other one sees it"],
+    wrong: (platform) => ({
+      async resolve(key, outcome) {
+        const wasHeld = stateOf(platform, key) === "held";
+        await roundTrip();
+        const now = await platform.store.resolve(key, outcome);
+        return wasHeld ? "ok" : now;
+      },
+    }),
+  },
+  {
+    does: "looks which keys have ended first and prunes them later",
+    fails: ["pruning leaves a key alone that is claimed again meanwhile"],
+    wrong: (platform) => {
+      const doneKeys = new Set<string>();
+      return {
+        async complete(key, token) {
+          const answer = await platform.store.complete(key, token);
+          if (answer === "ok") doneKeys.add(key);
+          return answer;
+        },
+        async prune() {
+          const ended = [...doneKeys].filter((key) => stateOf(platform, key) === undefined);
+          const count = await platform.store.prune();
+          await roundTrip();
+          for (const key of ended) platform.memory.release(key, ownerOf(platform, key, ""));
+          return count;
+        },
+      };
+    },
   },
 ];

@@ -14,6 +14,7 @@ export const wrongRetention: readonly WrongStore[] = [
   {
     does: "never forgets a done key",
     fails: [
+      "pruning leaves a key alone that is claimed again meanwhile",
       "the fence grows over the end of the retention of a done key",
       "the fence grows over the pruning of a done key",
       "a done key is absent after its retention, pruned or not",
@@ -81,6 +82,21 @@ export const wrongRetention: readonly WrongStore[] = [
             if (clock.nowMs - beganAtMs > dayMs) memory.resolve(key, "released");
           }
           return store.prune();
+        },
+      };
+    },
+  },
+  {
+    does: "removes one done key at a time",
+    fails: ["pruning counts the done keys that it removes, and nothing else"],
+    wrong: ({ store }) => {
+      let waiting = 0;
+      return {
+        async prune() {
+          waiting += await store.prune();
+          const removed = Math.min(waiting, 1);
+          waiting -= removed;
+          return removed;
         },
       };
     },
