@@ -1,14 +1,11 @@
 import { explained, isSerializationFailure } from "./errors.ts";
+import { runAlone } from "./lone-statement.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { factory } from "./options.ts";
 import { type PostgresQueryable, type Row, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 
 const maxAttempts = 5;
-
-/** What is wrong with a pool on whose connections the stores find somebody's transaction. */
-export const inTransaction =
-  "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
 
 /** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
 export class Engine {
@@ -62,7 +59,7 @@ export class Engine {
   }
 
   async #runOnce(text: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#options.pool.query(text, values));
+    return rowsOf(await runAlone(this.#options.pool, text, values));
   }
 
   async #check(): Promise<void> {

@@ -12,6 +12,10 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
+/** What is wrong with a pool on whose connections the stores find somebody's transaction. */
+export const inTransaction =
+  "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
+
 /** The SQLSTATE of a command that only a transaction can have. */
 export const noActiveTransaction = "25P01";
 

@@ -16,8 +16,8 @@ import {
   encodeText,
   startPruning,
 } from "@countersign/store-core";
-import { type Engine, inTransaction } from "./engine.ts";
-import { noActiveTransaction, sqlStateOf } from "./errors.ts";
+import type { Engine } from "./engine.ts";
+import { inTransaction, noActiveTransaction, sqlStateOf } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
 import { pageOf, pageParameters, pageStatement } from "./listing.ts";

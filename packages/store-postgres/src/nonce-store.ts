@@ -7,7 +7,8 @@ import {
   pruneBatchSize,
   startPruning,
 } from "@countersign/store-core";
-import { type Engine, inTransaction } from "./engine.ts";
+import type { Engine } from "./engine.ts";
+import { inTransaction } from "./errors.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { pruneAll } from "./prune-all.ts";
 import { clock, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";

@@ -26,10 +26,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   pool: PostgresPool<Client>,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = await pool.connect();
-  // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
-  // restart, would end this process by an error event without a listener; the next statement rejects anyway.
-  client.on?.("error", ignoreError);
+  const client = await takeClient(pool);
   let result: T;
   try {
     await client.query("BEGIN");
@@ -42,15 +39,26 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   return result;
 }
 
+/** A client of the pool, to be given back by {@link releaseClient}. */
+export async function takeClient<Client extends PostgresPoolClient>(
+  pool: PostgresPool<Client>,
+): Promise<Client> {
+  const client = await pool.connect();
+  // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
+  // restart, would end this process by an error event without a listener; the next statement rejects anyway.
+  client.on?.("error", ignoreError);
+  return client;
+}
+
 async function commit(client: PostgresPoolClient): Promise<void> {
   let command: string | undefined;
   try {
     ({ command } = await client.query("COMMIT"));
   } catch (error) {
-    release(client, true);
+    releaseClient(client, true);
     throw error;
   }
-  release(client);
+  releaseClient(client);
   // The server answers so, and without an error, when a statement had failed and `work` went on: nothing was written.
   if (command === "ROLLBACK") {
     throw new Error(
@@ -64,13 +72,14 @@ async function rollBack(client: PostgresPoolClient): Promise<void> {
     await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
   } catch {
     // The server rolls back by itself when the connection ends. The error of `work` is the one to be told.
-    release(client, true);
+    releaseClient(client, true);
     return;
   }
-  release(client);
+  releaseClient(client);
 }
 
-function release(client: PostgresPoolClient, destroy?: boolean): void {
+/** Gives the client back, or ends its connection. */
+export function releaseClient(client: PostgresPoolClient, destroy?: boolean): void {
   client.release(destroy);
   // Only now: from here on the pool listens, or the connection is gone.
   if (destroy !== true) client.removeListener?.("error", ignoreError);

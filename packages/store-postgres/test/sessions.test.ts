@@ -78,7 +78,9 @@ describeOnPostgres("the connections of the pool", () => {
     await sound.claim("mine", claim);
     await soundNonces.claim({ ...use, nonce: "used" });
     const leaked = connectPool({ max: 1 });
-    const { idempotency, nonces } = createStores(leaked, { schema });
+    // What the server itself tells, where the driver tells nothing.
+    const silent = { query: (text: string, values?: unknown[]) => leaked.query(text, values) };
+    const { idempotency, nonces } = createStores(silent, { schema });
     await idempotency.read("k");
     await leaked.query("BEGIN");
     await leaked.query(`UPDATE ${schema}.countersign_idempotency SET state = 'done' WHERE key = 'k'`);
@@ -94,6 +96,67 @@ describeOnPostgres("the connections of the pool", () => {
     expect(await sound.read("mine")).toMatchObject({ state: "run" });
     expect(await nonces.claim(use)).toBe("fresh");
     expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(2);
+  });
+
+  test.each([
+    ["BEGIN", "BEGIN"],
+    ["BEGIN and a look at something", "BEGIN; SELECT 1"],
+  ])(
+    "are refused and ended when they come back to the pool after %s, so that no rollback undoes a step",
+    async (_case, begin) => {
+      const { idempotency, nonces, pool } = await newStores({}, { max: 1 });
+      const leak = async () => {
+        const client = await pool.connect();
+        await client.query(begin);
+        client.release();
+      };
+      const steps = [
+        () => idempotency.claim("k", claim),
+        () => idempotency.read("k"),
+        () => nonces.claim(use),
+        () => nonces.prune(),
+      ];
+      await idempotency.read("k");
+      for (const step of steps) {
+        await leak();
+        await expect(step()).rejects.toThrow(
+          /a connection on which a transaction is open; COMMIT or ROLLBACK/,
+        );
+        await expect(pool.query("LOCK TABLE pg_class IN ACCESS SHARE MODE")).rejects.toMatchObject({
+          code: "25P01",
+        });
+      }
+      expect(await idempotency.read("k")).toBeUndefined();
+      expect(await nonces.claim({ ...use, token: "b" })).toBe("fresh");
+    },
+  );
+
+  test("of a client in place of the pool are refused while its transaction is open", async () => {
+    const { schema } = await newStores();
+    const client = await connectClient(connectPool());
+    const { idempotency, nonces } = createStores(client, { schema });
+    expect((await idempotency.claim("before", claim)).status).toBe("acquired");
+    await client.query("BEGIN");
+    const refused = /a connection on which a transaction is open/;
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(refused);
+    await expect(nonces.claim(use)).rejects.toThrow(refused);
+    await client.query("ROLLBACK");
+    expect((await idempotency.claim("k", { ...claim, token: "b" })).status).toBe("acquired");
+    expect(await nonces.claim({ ...use, token: "b" })).toBe("fresh");
+  });
+
+  test("leave no listener on the clients that they come from", async () => {
+    const { idempotency, pool } = await newStores({}, { max: 1 });
+    await idempotency.read("k");
+    const count = async () => {
+      const client = await pool.connect();
+      const { length } = client.listeners("error");
+      client.release();
+      return length;
+    };
+    const before = await count();
+    for (let i = 0; i < 3; i++) await idempotency.read("k");
+    expect(await count()).toBe(before);
   });
 
   test("may be killed: the step fails, the next one works, and a claim whose answer was lost recognises itself", async () => {

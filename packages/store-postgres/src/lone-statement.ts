@@ -1,0 +1,46 @@
+import { inTransaction } from "./errors.ts";
+import { factory } from "./options.ts";
+import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
+import { type PostgresPool, type PostgresPoolClient, releaseClient, takeClient } from "./transaction.ts";
+
+/**
+ * Runs a statement as a transaction of its own. Rejects when the driver tells that it was part of another one: a claim that
+ * somebody's ROLLBACK undoes would let a second attempt in beside the first. The server itself tells no statement so before the
+ * transaction has written.
+ */
+export async function runAlone(
+  pool: PostgresQueryable,
+  text: string,
+  values: unknown[],
+): Promise<PostgresResult> {
+  if (!isPool(pool)) {
+    const result = await pool.query(text, values);
+    assertEnded(pool);
+    return result;
+  }
+  const client = await takeClient(pool);
+  let result: PostgresResult;
+  try {
+    result = await client.query(text, values);
+    assertEnded(client);
+  } catch (error) {
+    // With the connection ends the transaction that was left open on it, and with that what the statement wrote.
+    releaseClient(client, true);
+    throw error;
+  }
+  releaseClient(client);
+  return result;
+}
+
+// The state that came with the end of the statement just awaited: nobody else has the client meanwhile.
+function assertEnded(connection: PostgresTransaction): void {
+  const status = connection.getTransactionStatus?.();
+  if (status === "T" || status === "E") throw new Error(`${factory}: ${inTransaction}`);
+}
+
+// A client of `pg` has a function connect(), too.
+function isPool(
+  pool: PostgresQueryable & { readonly connect?: unknown; readonly totalCount?: unknown },
+): pool is PostgresQueryable & PostgresPool<PostgresPoolClient> {
+  return typeof pool.connect === "function" && typeof pool.totalCount === "number";
+}
