@@ -3,13 +3,13 @@ DECLARE
   found integer;
 BEGIN
   -- One migration at a time: held until the transaction ends.
-  PERFORM pg_advisory_xact_lock(hashtextextended('countersign "public"."countersign_schema"', 0));
+  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('countersign "public"."countersign_schema"', 0));
 
-  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'public') THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'public') THEN
     CREATE SCHEMA "public";
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_schema"') AND relkind IN ('r', 'p')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_schema"')::oid AND relkind IN ('r', 'p')) THEN
     CREATE TABLE "public"."countersign_schema" (
       id integer PRIMARY KEY CHECK (id = 1),
       version integer NOT NULL
@@ -22,7 +22,7 @@ BEGIN
     RAISE EXCEPTION 'the tables have schema version %, newer than 1: upgrade @countersign/store-postgres', found;
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_idempotency"') AND relkind IN ('r', 'p')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_idempotency"')::oid AND relkind IN ('r', 'p')) THEN
     CREATE TABLE "public"."countersign_idempotency" (
       key text COLLATE "C" PRIMARY KEY,
       -- free: released, kept for a day for its fence
@@ -38,14 +38,14 @@ BEGIN
     CREATE INDEX "countersign_idempotency_open" ON "public"."countersign_idempotency" (state, key) WHERE state IN ('run', 'held');
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_fences"') AND relkind IN ('S')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_fences"')::oid AND relkind IN ('S')) THEN
     -- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
     CREATE SEQUENCE "public"."countersign_fences" AS bigint CACHE 1 NO CYCLE;
     -- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
-    PERFORM setval('"public"."countersign_fences"', (SELECT coalesce(max(fence), 0) + 1 FROM "public"."countersign_idempotency"), false);
+    PERFORM pg_catalog.setval('"public"."countersign_fences"'::pg_catalog.regclass, (SELECT coalesce(pg_catalog.max(fence), 0) + 1 FROM "public"."countersign_idempotency"), false);
   END IF;
 
-  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('"public"."countersign_nonces"') AND relkind IN ('r', 'p')) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass('"public"."countersign_nonces"')::oid AND relkind IN ('r', 'p')) THEN
     CREATE TABLE "public"."countersign_nonces" (
       -- SHA-256 of scope and nonce
       digest bytea PRIMARY KEY,

@@ -35,9 +35,9 @@ DECLARE
   found integer;
 BEGIN
   -- One migration at a time: held until the transaction ends.
-  PERFORM pg_advisory_xact_lock(hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
+  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${names.version}`)}, 0));
 
-  IF NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = ${quoteLiteral(schema)}) THEN
+  IF NOT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = ${quoteLiteral(schema)}) THEN
     CREATE SCHEMA ${names.schema};
   END IF;
 
@@ -57,7 +57,7 @@ $countersign$;
 function unlessThere(name: string, kinds: string, statements: string): string {
   const indented = statements.replaceAll(/^(?=.)/gm, "    ");
   const isOfKind = kinds.split("").map(quoteLiteral).join(", ");
-  return `  IF NOT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass(${quoteLiteral(name)}) AND relkind IN (${isOfKind})) THEN
+  return `  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN (${isOfKind})) THEN
 ${indented}  END IF;
 `;
 }
@@ -75,7 +75,7 @@ function fenceSequence({ sequence, fences, idempotency }: TableNames): string {
   return `-- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
 CREATE SEQUENCE ${sequence} AS bigint CACHE 1 NO CYCLE;
 -- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
-PERFORM setval(${fences}, (SELECT coalesce(max(fence), 0) + 1 FROM ${idempotency}), false);
+PERFORM pg_catalog.setval(${fences}, (SELECT coalesce(pg_catalog.max(fence), 0) + 1 FROM ${idempotency}), false);
 `;
 }
 

@@ -13,7 +13,7 @@ export interface TableNames {
   readonly nonces: string;
   readonly version: string;
   readonly sequence: string;
-  /** The sequence as a literal, for nextval(). */
+  /** The sequence as nextval() and setval() take it, and not as text: that could find a function of somebody else's. */
   readonly fences: string;
 }
 
@@ -43,7 +43,7 @@ export function tableNames({
     nonces: qualified("_nonces"),
     version: qualified("_schema"),
     sequence: qualified("_fences"),
-    fences: quoteLiteral(qualified("_fences")),
+    fences: `${quoteLiteral(qualified("_fences"))}::pg_catalog.regclass`,
   };
 }
 

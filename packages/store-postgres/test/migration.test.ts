@@ -218,6 +218,40 @@ describeOnPostgres("the tables", () => {
     await idempotency.claim("k", claim);
     expect((await pool.query(`SELECT FROM ${schema}.countersign_idempotency`)).rowCount).toBe(1);
   });
+
+  test("are made and used without functions that others have put where the search_path finds them", async () => {
+    const pool = connectPool();
+    const [schema, others] = [isolatedName("pg"), isolatedName("others")];
+    dropAfterTest(pool, schema);
+    dropAfterTest(pool, others);
+    await pool.query(`CREATE SCHEMA ${others}`);
+    const trap = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'trapped %', current_user; END $$";
+    // Each would suit a call with an untyped literal, or types that the server has to convert, better than the server's own.
+    for (const signature of [
+      "nextval(text) RETURNS bigint",
+      "setval(text, bigint, boolean) RETURNS bigint",
+      "hashtextextended(text, integer) RETURNS bigint",
+      "is_same(oid, regclass) RETURNS boolean",
+    ]) {
+      await pool.query(`CREATE FUNCTION ${others}.${signature} ${trap}`);
+    }
+    await pool.query(
+      `CREATE OPERATOR ${others}.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = ${others}.is_same)`,
+    );
+    const trapped = connectPool({ options: `-c search_path=${others}` });
+    await migratePostgres(trapped, { schema });
+    await migratePostgres(trapped, { schema });
+    const { idempotency, nonces, ready } = createStores(trapped, { schema });
+    await ready();
+    expect((await idempotency.claim("k", { ...claim, leaseMs: 1 })).status).toBe("acquired");
+    expect(await idempotency.release("k", "a")).toBe("ok");
+    expect((await idempotency.claim("k", claim)).status).toBe("acquired");
+    expect(await idempotency.complete("k", "a")).toBe("ok");
+    expect(await nonces.claim(use)).toBe("fresh");
+    expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
+    expect((await idempotency.list({ state: "done", limit: 1 })).entries).toHaveLength(1);
+    expect([await idempotency.prune(), await nonces.prune()]).toEqual([0, 0]);
+  });
 });
 
 describeOnPostgres("a role", () => {
