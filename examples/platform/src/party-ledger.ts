@@ -42,13 +42,13 @@ export interface PartyLedger {
 }
 
 /** What an event changes. */
-export interface PartyChange {
+interface PartyChange {
   readonly statement: keyof PartyChangeStatements;
   readonly values: readonly string[];
 }
 
 /** An event on its way into the ledger. */
-export interface PartyApplication {
+interface PartyApplication {
   readonly event: WebhookEvent;
   readonly change: PartyChange | undefined;
   readonly completeEvent: Completion | undefined;

@@ -6,7 +6,7 @@ import { failureOf } from "../engine-failure.ts";
 import type { Environment } from "../environment.ts";
 
 /** A server that was started for this cluster. */
-export interface StartedServer {
+interface StartedServer {
   readonly url: string;
   /** Ends it and removes its data. */
   close(): Promise<void>;
