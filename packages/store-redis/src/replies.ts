@@ -49,8 +49,7 @@ export function oneOf<const Expected extends string>(
 /** The elements of an array of texts. */
 export function texts(reply: unknown): readonly string[] {
   if (!Array.isArray(reply)) throw unexpected();
-  // Not by map, which skips holes.
-  return Array.from(reply, plain);
+  return reply.map(plain);
 }
 
 /** A text, also from a client that gives bytes. */
