@@ -9,15 +9,12 @@ import { buffer, text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { freePort } from "../support/private-process.mjs";
+import { reportMissing } from "../support/server-binaries.mjs";
 
 const file = fileURLToPath(new URL("../../examples/cluster/nginx.conf", import.meta.url));
 const nginxConf = readFileSync(file, "utf8");
 const binary = ["nginx", "/usr/sbin/nginx"].find((name) => spawnSync(name, ["-v"]).status === 0);
-if (binary === undefined) {
-  process.stderr.write(
-    "\nNOT TESTED: nginx is missing on this machine, examples/cluster/nginx.conf does not run.\n",
-  );
-}
+if (binary === undefined) reportMissing("nginx", "examples/cluster/nginx.conf is not run in one.");
 const describeOnNginx = binary === undefined ? describe.skip : describe;
 
 describeOnNginx("nginx with nginx.conf", () => {
