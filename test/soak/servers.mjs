@@ -14,6 +14,8 @@ const ports = { DATABASE_URL: 5432, REDIS_URL: 6379 };
 export async function serverUrl(variable) {
   const given = process.env[variable];
   if (given === "") return undefined;
+  // Node shows the whole text of a URL that it cannot read, with its password.
+  if (given !== undefined && !URL.canParse(given)) throw new Error(`${variable} is set, but is no URL`);
   const { hostname, port } = new URL(given ?? usual[variable]);
   if (await isListening(hostname, Number(port || ports[variable]))) return given ?? usual[variable];
   if (given === undefined) return undefined;

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { isContinuousIntegration } from "../support/server-binaries.mjs";
 import { unleash } from "./chaos.mjs";
 import { createClient } from "./client.mjs";
 import { engines } from "./engines.mjs";
@@ -18,45 +19,81 @@ import { judge } from "./verdict.mjs";
 // What two processes need to start and to settle.
 const overheadSeconds = 2;
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: process.env.SOAK_SECONDS ?? "20" },
-    seed: { type: "string", default: process.env.SOAK_SEED ?? String(randomInt(2 ** 32 - 1)) },
-    engines: { type: "string", default: Object.keys(engines).join(",") },
-  },
-});
-const seconds = numberOf("seconds", values.seconds);
-const seed = numberOf("seed", values.seed);
+const options = {
+  seconds: { type: "string", default: process.env.SOAK_SECONDS ?? "20" },
+  seed: { type: "string", default: process.env.SOAK_SEED ?? String(randomInt(2 ** 32 - 1)) },
+  engines: { type: "string", default: Object.keys(engines).join(",") },
+};
 
-console.log(`soak: ${seconds} s, seed ${seed}`);
-const places = [];
-for (const name of values.engines.split(",")) {
-  if (engines[name] === undefined)
-    throw new Error(`--engines: ${name} is none of ${Object.keys(engines).join(", ")}`);
-  const { needs } = engines[name];
-  const url = needs === undefined ? undefined : await serverUrl(needs);
-  if (needs !== undefined && url === undefined) console.log(`${name}: NOT RUN, no server (${needs})`);
-  else places.push({ name, url });
-}
-const loadSeconds = Math.max(2, seconds / places.length - overheadSeconds);
-for (const { name, url } of places) {
-  const { faults, summary } = await soak(name, url);
-  console.log(`${name}: ${summary}`);
-  for (const fault of faults.slice(0, 20)) console.log(`${name}: VIOLATED: ${fault}`);
-  if (faults.length > 20) console.log(`${name}: and ${faults.length - 20} more`);
-  if (faults.length > 0) process.exitCode = 1;
+// What a signal has to undo: a Ctrl-C must leave no process, folder, schema or key.
+let undoCurrent = async () => {};
+for (const [signal, code] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+]) {
+  process.once(signal, () => {
+    void undoCurrent().finally(() => process.exit(code));
+  });
 }
 
-async function soak(name, url) {
+try {
+  await run();
+} catch (error) {
+  // One line: the details of a driver's error may hold what its URL held.
+  console.error(`soak: ${error.message}`);
+  process.exitCode = 1;
+}
+
+async function run() {
+  const { values } = parseArgs({ options });
+  const seconds = numberOf("seconds", values.seconds);
+  const seed = numberOf("seed", values.seed);
+  const names = values.engines.split(",");
+  const unknown = names.find((name) => !Object.hasOwn(engines, name));
+  if (unknown !== undefined)
+    throw new Error(`--engines: ${unknown} is none of ${Object.keys(engines).join(", ")}`);
+
+  console.log(`soak: ${seconds} s, seed ${seed}`);
+  const places = [];
+  for (const name of names) {
+    const { needs } = engines[name];
+    const url = needs === undefined ? undefined : await serverUrl(needs);
+    if (needs !== undefined && url === undefined) console.log(`${name}: NOT RUN, no server (${needs})`);
+    else places.push({ name, url });
+  }
+  // A soak of nothing proves nothing, and where everything has to run nothing may be left out.
+  if (places.length === 0) throw new Error("no engine was run");
+  if (places.length < names.length && isContinuousIntegration())
+    throw new Error("a server is missing, and CI is set");
+  const loadSeconds = Math.max(2, seconds / places.length - overheadSeconds);
+  for (const { name, url } of places) {
+    const { faults, summary } = await soak({ name, url, seed, loadSeconds });
+    console.log(`${name}: ${summary}`);
+    for (const fault of faults.slice(0, 20)) console.log(`${name}: VIOLATED: ${fault}`);
+    if (faults.length > 20) console.log(`${name}: and ${faults.length - 20} more`);
+    if (faults.length > 0) process.exitCode = 1;
+  }
+}
+
+async function soak({ name, url, seed, loadSeconds }) {
   const folder = mkdtempSync(path.join(tmpdir(), "soak-"));
   const random = seededRandom(seed);
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const keyid = "soak-key";
-  const location = await engines[name].prepare({ folder, url });
-  const inspection = engines[name].inspect(location);
   const publicKeyPem = publicKey.export({ type: "spki", format: "pem" });
   let platform;
+  let inspection;
+  let undone;
+  const undo = () =>
+    (undone ??= (async () => {
+      await platform?.end();
+      await inspection?.close();
+      rmSync(folder, { recursive: true, force: true });
+    })());
+  undoCurrent = undo;
   try {
+    const location = await engines[name].prepare({ folder, url });
+    inspection = engines[name].inspect(location);
     platform = await startPlatform({ engine: name, location, keyid, publicKeyPem }, folder);
     const client = createClient({ platform, privateKey, keyid, random, inspection });
     const deadline = Date.now() + loadSeconds * 1_000;
@@ -73,9 +110,7 @@ async function soak(name, url) {
     const faults = judge({ keys, paidKeys, wedged, answers: client.answers, passes });
     return { faults, summary: summarize({ keys, paidKeys, passes, client, counts, settleMs }) };
   } finally {
-    await platform?.end();
-    await inspection.close();
-    rmSync(folder, { recursive: true, force: true });
+    await undo();
   }
 }
 
@@ -103,7 +138,7 @@ function summarize({ keys, paidKeys, passes, client, counts, settleMs }) {
 
 function numberOf(name, text) {
   const number = Number(text);
-  if (!Number.isSafeInteger(number) || number < 0)
+  if (text.trim() === "" || !Number.isSafeInteger(number) || number < 0)
     throw new Error(`--${name}: expected a whole number, got ${text}`);
   return number;
 }
