@@ -116,7 +116,8 @@ async function payVerbatim({ pool, stores }) {
       sent.push({ text, values, onClient: target !== pool });
       return target.query(text, values);
     },
-    getTransactionStatus: () => target.getTransactionStatus(),
+    // A pool has no transaction to tell of.
+    ...(target === pool ? {} : { getTransactionStatus: () => target.getTransactionStatus() }),
   });
   const { idempotency } = stores({ pool: capture(pool) });
   // The first call also looks at the server.

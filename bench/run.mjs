@@ -38,7 +38,7 @@ const { values, positionals } = parseArgs({
 });
 const chosen = positionals.length > 0 ? positionals : Object.keys(groups).filter((name) => name !== "large");
 if (values.large) chosen.push("large");
-const unknown = chosen.find((name) => groups[name] === undefined);
+const unknown = chosen.find((name) => !Object.hasOwn(groups, name));
 if (unknown !== undefined)
   throw new Error(`${unknown} is none of the groups ${Object.keys(groups).join(", ")}`);
 
