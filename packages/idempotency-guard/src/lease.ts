@@ -18,6 +18,7 @@ export class Lease {
   #beating = false;
   #phase: "running" | "settling" | "ended" = "running";
   #lost = false;
+  #isCommitted: (() => Awaitable<boolean>) | undefined;
   #abortReason: Error | undefined;
   #controller: AbortController | undefined;
 
@@ -57,6 +58,11 @@ export class Lease {
     if (this.#phase === "running") this.#phase = "settling";
   }
 
+  /** The handler's own transaction completes the key: a `lost` from now on may be the echo of its commit, which this tells. */
+  committing(isCommitted: () => Awaitable<boolean>): void {
+    this.#isCommitted = isCommitted;
+  }
+
   /** No heartbeat from here on. */
   end(): void {
     this.#phase = "ended";
@@ -70,7 +76,7 @@ export class Lease {
       this.end();
       return;
     }
-    if (this.#beating || nowMs - this.#renewedAtMs < leaseMs / 4) return;
+    if (this.#beating || this.ended || nowMs - this.#renewedAtMs < leaseMs / 4) return;
     this.#beating = true;
     const { key, token } = this.#attempt;
     const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
@@ -94,12 +100,23 @@ export class Lease {
   }
 
   #answered(ownership: IdempotencyOwnership, sentAtMs: number): void {
-    this.#beating = false;
     if (ownership === "ok") {
+      this.#beating = false;
       this.#renewedAtMs = sentAtMs;
       return;
     }
-    if (this.#phase === "running")
+    const committed = this.#phase === "running" && (this.#isCommitted?.() ?? false);
+    if (isPromiseLike(committed)) void this.#endLater(committed);
+    else this.#endAfterLoss(committed);
+  }
+
+  async #endLater(committed: Promise<boolean>): Promise<void> {
+    this.#endAfterLoss(await committed);
+  }
+
+  #endAfterLoss(committed: boolean): void {
+    this.#beating = false;
+    if (this.#phase === "running" && !committed)
       this.#lose("lease-lost", "belongs to another attempt while its handler runs");
     this.end();
   }

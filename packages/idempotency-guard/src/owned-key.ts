@@ -68,6 +68,7 @@ export class OwnedKey {
       );
     }
     this.#inTransaction = true;
+    this.#lease.committing(() => this.isDone());
     return completeInTransaction(options, tx, this.#attempt);
   }
 

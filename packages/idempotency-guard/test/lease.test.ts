@@ -5,9 +5,11 @@ import {
   closePlatforms,
   collectNotices,
   eventually,
+  FakeTransaction,
   faultyStore,
   platform,
   sleep,
+  transactionalStore,
   type Fault,
 } from "./kit.ts";
 
@@ -77,6 +79,42 @@ describe("the lease of a running handler", () => {
     expect((await app.pay({ key })).status).toBe(503);
     expect(reason).toMatchObject({ code: "idempotency-lost" });
     expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    notices.stop();
+  });
+
+  test.concurrent.each([{ synchronous: true }, { synchronous: false }])(
+    "is over in silence when the handler's own transaction has committed (synchronous: $synchronous)",
+    async ({ synchronous }) => {
+      const key = `committed-${synchronous}`;
+      const notices = collectNotices(key);
+      const store = transactionalStore({ synchronous });
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.commit();
+        await sleep(700);
+        res.json({ aborted: req.idempotency?.signal.aborted });
+      });
+      expect(await app.pay({ key })).toMatchObject({ status: 200, body: '{"aborted":false}' });
+      expect(store.calls.heartbeat).toBe(1);
+      expect(notices.codes()).toEqual([]);
+      notices.stop();
+    },
+  );
+
+  test.concurrent("aborts the signal when another attempt has the key after completeIn() was called", async () => {
+    const key = "rolled-back";
+    const notices = collectNotices(key);
+    const store = transactionalStore();
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      await req.idempotency?.completeIn(new FakeTransaction());
+      store.inner.release(key, req.idempotency?.token ?? "");
+      store.inner.claim(key, { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+      await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+      res.json({});
+    });
+    expect((await app.pay({ key })).status).toBe(503);
+    expect(notices.codes()).toEqual(["lease-lost", "commit-not-confirmed"]);
     notices.stop();
   });
 
