@@ -23,10 +23,17 @@ return {ARGV[#ARGV], answer}
 // the lease or of what is remembered, in milliseconds since 1970). Only done and free expire: a run or held key that went by
 // itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
 // locale and no exponent changes. Half a record is an error: without its lease, a run would look expired, and be given away.
+//
+// What is over is told by `until` alone. Redis removes a record a little later: its expiry has a clock of its own, the time at which
+// the script began, and beside the clock of a test the real time.
+//
+// A full server refuses a script's first write that may need memory, and none behind a write that needs none. What settles a key
+// that is there begins with PERSIST, so that a payment which was made can still be marked as done.
 const prelude = `
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
-if ARGV[1] ~= '' then micros = tonumber(ARGV[1]) * 1000 end
+local laterMs = 1000
+if ARGV[1] ~= '' then micros, laterMs = tonumber(ARGV[1]) * 1000, 3600000 end
 local now = math.floor(micros / 1000)
 local function int(n) return string.format('%.0f', n) end
 local record = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until')
@@ -38,9 +45,13 @@ if present > 0 and (present < 6 or not untilMs or not string.match(fence, '^%d+$
   or not (state == 'run' or state == 'held' or state == 'done' or state == 'free')) then
   return redis.error_reply('ERR the record of a key is damaged')
 end
+local function write(...)
+  if state then redis.call('PERSIST', KEYS[1]) end
+  redis.call('HSET', KEYS[1], ...)
+end
 local function remember(newState, durationMs)
-  redis.call('HSET', KEYS[1], 'state', newState, 'reason', '', 'until', int(now + tonumber(durationMs)))
-  redis.call('PEXPIRE', KEYS[1], durationMs)
+  write('state', newState, 'reason', '', 'until', int(now + tonumber(durationMs)))
+  redis.call('PEXPIRE', KEYS[1], int(tonumber(durationMs) + laterMs))
 end
 `;
 
@@ -53,19 +64,18 @@ if state == 'done' and untilMs > now then return {'done', fingerprint} end
 if state == 'held' then return {'held', fingerprint, reason} end
 if state == 'run' then
   if token == ARGV[2] then
-    redis.call('HSET', KEYS[1], 'until', int(now + tonumber(ARGV[4])))
+    write('until', int(now + tonumber(ARGV[4])))
     return {'acquired', fence}
   end
   if untilMs > now then return {'in-flight', fingerprint, int(untilMs - now)} end
   if ARGV[5] ~= 'rerun' then
-    redis.call('HSET', KEYS[1], 'state', 'held', 'reason', 'lease-expired')
+    write('state', 'held', 'reason', 'lease-expired')
     return {'held', fingerprint, 'lease-expired'}
   end
 end
 local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))
-redis.call('HSET', KEYS[1], 'state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
+write('state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
   'until', int(now + tonumber(ARGV[4])))
-redis.call('PERSIST', KEYS[1])
 return {'acquired', nextFence}
 `);
 
@@ -78,7 +88,7 @@ return {state, token, fence, fingerprint, reason, int(untilMs - now)}
 /** ARGV: clock, token, lease. */
 export const heartbeatScript: RedisScript = script(`${prelude}
 if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
-redis.call('HSET', KEYS[1], 'until', int(now + tonumber(ARGV[3])))
+write('until', int(now + tonumber(ARGV[3])))
 return 'ok'
 `);
 
@@ -101,7 +111,7 @@ return 'ok'
 /** ARGV: clock, token, reason. */
 export const holdScript: RedisScript = script(`${prelude}
 if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
-redis.call('HSET', KEYS[1], 'state', 'held', 'reason', ARGV[3])
+write('state', 'held', 'reason', ARGV[3])
 return 'ok'
 `);
 
@@ -122,8 +132,8 @@ return 'ok'
  */
 export const nonceScript: RedisScript = script(`
 local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-if ARGV[1] ~= '' then now = tonumber(ARGV[1]) end
+local now, laterMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), 1000
+if ARGV[1] ~= '' then now, laterMs = tonumber(ARGV[1]), 3600000 end
 local untilMs = now + tonumber(ARGV[3])
 local kept = redis.call('GET', KEYS[1])
 if kept then
@@ -131,7 +141,8 @@ if kept then
   if not keptUntil then return redis.error_reply('ERR the record of a nonce is damaged') end
   if owner == ARGV[2] then untilMs = math.max(untilMs, tonumber(keptUntil))
   elseif tonumber(keptUntil) >= now then return 'seen' end
+  redis.call('PERSIST', KEYS[1])
 end
-redis.call('SET', KEYS[1], string.format('%.0f', untilMs) .. ':' .. ARGV[2], 'PX', string.format('%.0f', untilMs - now + 1))
+redis.call('SET', KEYS[1], string.format('%.0f', untilMs) .. ':' .. ARGV[2], 'PX', string.format('%.0f', untilMs - now + laterMs))
 return 'fresh'
 `);
