@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
+import { capture, killAll, signalGroup } from "../../examples/platform/test/platform-process.ts";
 
 const program = fileURLToPath(new URL("soak.mjs", import.meta.url));
 const none = { DATABASE_URL: "", REDIS_URL: "", CI: "" };
@@ -53,7 +53,8 @@ describe("the command line of soak.mjs", () => {
     const run = soak(["--engines", "sqlite", "--seconds", "60"]);
     while (!readdirSync(folder).some((name) => name.startsWith("soak-"))) await sleep(20);
     await sleep(1_500);
-    run.child.kill(signal);
+    // As a terminal does it: to the payers, too.
+    signalGroup(run, signal);
     expect(await run.ended).toBe(code);
     expect(readdirSync(folder)).toEqual([]);
   });

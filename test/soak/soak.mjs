@@ -27,11 +27,13 @@ const options = {
 
 // What a signal has to undo: a Ctrl-C must leave no process, folder, schema or key.
 let undoCurrent = async () => {};
+let isInterrupted = false;
 for (const [signal, code] of [
   ["SIGINT", 130],
   ["SIGTERM", 143],
 ]) {
   process.once(signal, () => {
+    isInterrupted = true;
     void undoCurrent().finally(() => process.exit(code));
   });
 }
@@ -40,7 +42,8 @@ try {
   await run();
 } catch (error) {
   // One line: the details of a driver's error may hold what its URL held.
-  console.error(`soak: ${error.message}`);
+  // A Ctrl-C ends the payers too, which is no news then.
+  if (!isInterrupted) console.error(`soak: ${error.message}`);
   process.exitCode = 1;
 }
 
@@ -98,9 +101,10 @@ async function soak({ name, url, seed, loadSeconds }) {
     const client = createClient({ platform, privateKey, keyid, random, inspection });
     const deadline = Date.now() + loadSeconds * 1_000;
     // Streams of their own: how fast the one is does not change what the other does.
-    const chaos = unleash(platform, seededRandom(seed + 1), deadline);
-    await load(client, random, deadline);
-    const counts = await chaos;
+    const [counts] = await Promise.all([
+      unleash(platform, seededRandom(seed + 1), deadline),
+      load(client, random, deadline),
+    ]);
     const startedAt = Date.now();
     const wedged = await settle(client);
     const settleMs = Date.now() - startedAt;
