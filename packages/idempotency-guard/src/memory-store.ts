@@ -160,6 +160,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   list({ state, cursor = "", limit }: IdempotencyListQuery): IdempotencyListing {
     this.#assertOpen();
+    integerOption(`${factory}: list`, "limit", limit, { min: 1, max: 1_000 });
     const matching: [string, Entry][] = [];
     for (const [key, entry] of this.#entries.entries()) {
       if (entry.state === state && key > cursor) matching.push([key, entry]);

@@ -259,6 +259,10 @@ describe("list()", () => {
     expect(wide.list({ state: "run", limit: 10 }).entries).toHaveLength(1);
   });
 
+  test.each([0, 1.5, 1_001, "10", undefined])("refuses a limit of %p", (limit) => {
+    expect(() => store.list({ state: "done", limit: limit as number })).toThrow(/option limit must be/);
+  });
+
   test("leaves out what has ended, and throws after close", () => {
     store.claim("k", by("a"));
     store.complete("k", "a");
