@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import {
   createPostgresStores,
   migratePostgres,
@@ -17,6 +18,7 @@ import type { StoreTarget } from "./store-options.ts";
 
 // Of the client: a pooler between it and the server refuses settings of a session.
 const queryTimeoutMs = 60_000;
+const goodbyeMs = 2_000;
 
 type TableNames = Pick<StoreTarget, "schema" | "table">;
 
@@ -36,11 +38,11 @@ export async function openPostgresStore(
       ...stores,
       async close() {
         stores.close();
-        await client.end();
+        await disconnect(client);
       },
     };
   } catch (error) {
-    await client.end();
+    await disconnect(client);
     throw error;
   }
 }
@@ -62,8 +64,19 @@ export async function migrateTables(location: ServerLocation, names: TableNames)
     await migratePostgres(client, names);
     return postgresSchemaVersion;
   } finally {
-    await client.end();
+    await disconnect(client);
   }
+}
+
+/** Gives a server that hangs a moment to say goodbye; the process does not wait for it any longer. */
+async function disconnect(client: Client): Promise<void> {
+  const late = new AbortController();
+  const ended = client.end().catch(() => {});
+  await Promise.race([ended, setTimeout(goodbyeMs, undefined, { signal: late.signal }).catch(() => {})]);
+  late.abort();
+  // Missing in the types of pg.
+  const { unref }: { readonly unref?: unknown } = client as object;
+  if (typeof unref === "function") Reflect.apply(unref, client, []);
 }
 
 async function connect({ url, hide }: ServerLocation, config: ClientConfig): Promise<Client> {
