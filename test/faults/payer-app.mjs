@@ -1,14 +1,11 @@
 // A platform cut down to one payout route, on the stores of any engine, with named points at which a test can stop it. Plain
 // JavaScript, because it runs in processes of its own too.
-import { subscribe } from "node:diagnostics_channel";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { guardErrors } from "@countersign/guard";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express from "express";
 import { openEngine } from "./payer-engines.mjs";
-
-// Alarms are what the faults are expected to raise; without a subscriber they would be warnings of the process.
-subscribe("countersign:notice", () => {});
 
 /** How long the guards wait; short, so that the tests are. */
 export const usualTimes = { leaseMs: 1_200, waitMs: 100, pollMs: 20, storeTimeoutMs: 1_000 };
@@ -16,6 +13,9 @@ export const usualTimes = { leaseMs: 1_200, waitMs: 100, pollMs: 20, storeTimeou
 /** Opens the stores and builds the app. `points` stop the handler, `wrapStore` stands between the guard and its store. */
 export async function createPayer(config, { points, wrapStore = (store) => store, now } = {}) {
   const engine = await openEngine(config.engine, now);
+  // Alarms are what the faults are expected to raise; without a subscriber they would be warnings of the process.
+  const hearAlarms = () => {};
+  subscribe("countersign:notice", hearAlarms);
   const store = wrapStore(engine.stores.idempotency);
   const { recovery = "rerun", record = engine.hasTransactions ? "in the transaction" : "afterwards" } =
     config;
@@ -33,7 +33,11 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   app.post("/nonces/:nonce", (req, res) => useNonce(engine.stores.nonces, req, res));
   app.get("/clock", (_req, res) => res.json({ nowMs: Date.now() }));
   app.use(guardErrors());
-  return { app, engine, close: () => engine.close() };
+  const close = () => {
+    unsubscribe("countersign:notice", hearAlarms);
+    return engine.close();
+  };
+  return { app, engine, close };
 }
 
 async function handlePayout({ engine, record, points }, req, res) {
