@@ -1,25 +1,34 @@
 import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
+import { applicable } from "../../../test/support/contract.ts";
 import { memoryHarness, memoryNonceHarness, testClock } from "./memory-harness.ts";
 
 const inProcess = ["another", "engine", "durability"] as const;
 
 defineCases(
-  idempotencyStoreContract(() => memoryHarness(testClock()), { without: [...inProcess, "transaction"] }),
+  applicable(
+    idempotencyStoreContract(() => memoryHarness(testClock()), { without: [...inProcess, "transaction"] }),
+  ),
   { describe, test, title: "memoryIdempotencyStore on a clock that is moved" },
 );
 
 defineCases(
-  idempotencyStoreContract(() => memoryHarness(), { without: [...inProcess, "transaction", "clock"] }),
+  applicable(
+    idempotencyStoreContract(() => memoryHarness(), { without: [...inProcess, "transaction", "clock"] }),
+  ),
   { describe, test, title: "memoryIdempotencyStore on its own clock" },
 );
 
 defineCases(
-  nonceStoreContract(() => memoryNonceHarness(testClock()), { without: [...inProcess, "prune", "close"] }),
+  applicable(
+    nonceStoreContract(() => memoryNonceHarness(testClock()), { without: [...inProcess, "prune", "close"] }),
+  ),
   { describe, test, title: "memoryNonceStore on a clock that is moved" },
 );
 
 defineCases(
-  nonceStoreContract(() => memoryNonceHarness(), { without: [...inProcess, "prune", "close", "clock"] }),
+  applicable(
+    nonceStoreContract(() => memoryNonceHarness(), { without: [...inProcess, "prune", "close", "clock"] }),
+  ),
   { describe, test, title: "memoryNonceStore on its own clock" },
 );

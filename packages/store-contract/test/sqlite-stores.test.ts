@@ -1,5 +1,6 @@
 import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
+import { applicable } from "../../../test/support/contract.ts";
 import { testClock } from "./memory-harness.ts";
 import { sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 
@@ -9,38 +10,38 @@ const inProcess = [...onFile, "another"] as const;
 
 describe("createSqliteStores, idempotency", () => {
   defineCases(
-    idempotencyStoreContract(() => sqliteHarness("file", testClock()), { without: onFile }),
+    applicable(idempotencyStoreContract(() => sqliteHarness("file", testClock()), { without: onFile })),
     { describe, test, title: "on a file and a clock that is moved" },
   );
   defineCases(
-    idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] }),
+    applicable(idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] })),
     { describe, test, title: "on a file and SQLite's clock" },
   );
   defineCases(
-    idempotencyStoreContract(() => sqliteHarness("memory", testClock()), { without: inProcess }),
+    applicable(idempotencyStoreContract(() => sqliteHarness("memory", testClock()), { without: inProcess })),
     { describe, test, title: "in memory and on a clock that is moved" },
   );
   defineCases(
-    idempotencyStoreContract(() => sqliteHarness("memory"), { without: [...inProcess, "clock"] }),
+    applicable(idempotencyStoreContract(() => sqliteHarness("memory"), { without: [...inProcess, "clock"] })),
     { describe, test, title: "in memory and on SQLite's clock" },
   );
 });
 
 describe("createSqliteStores, nonces", () => {
   defineCases(
-    nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile }),
+    applicable(nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile })),
     { describe, test, title: "on a file and a clock that is moved" },
   );
   defineCases(
-    nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] }),
+    applicable(nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] })),
     { describe, test, title: "on a file and SQLite's clock" },
   );
   defineCases(
-    nonceStoreContract(() => sqliteNonceHarness("memory", testClock()), { without: inProcess }),
+    applicable(nonceStoreContract(() => sqliteNonceHarness("memory", testClock()), { without: inProcess })),
     { describe, test, title: "in memory and on a clock that is moved" },
   );
   defineCases(
-    nonceStoreContract(() => sqliteNonceHarness("memory"), { without: [...inProcess, "clock"] }),
+    applicable(nonceStoreContract(() => sqliteNonceHarness("memory"), { without: [...inProcess, "clock"] })),
     { describe, test, title: "in memory and on SQLite's clock" },
   );
 });

@@ -5,8 +5,9 @@ import {
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
+import { applicable } from "../../../test/support/contract.ts";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
-import { applicable, idempotencyHarness, nonceHarness } from "./harness.ts";
+import { idempotencyHarness, nonceHarness } from "./harness.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.
 const always: readonly ContractFacility[] = ["engine", "durability"];

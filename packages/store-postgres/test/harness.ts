@@ -1,4 +1,4 @@
-import type { ContractCase, IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
+import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
 import {
   type PostgresStores,
   type PostgresTransaction,
@@ -68,11 +68,6 @@ async function refuseInserts(pool: Pool, schema: string): Promise<void> {
      $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
      ${trigger("idempotency")} ${trigger("nonces")}`,
   );
-}
-
-/** The cases for which the harness has all that they need; those that are left out run in another file. */
-export function applicable(cases: readonly ContractCase[]): readonly ContractCase[] {
-  return cases.filter(({ skipped }) => skipped === undefined);
 }
 
 export async function idempotencyHarness(

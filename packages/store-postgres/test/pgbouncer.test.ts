@@ -1,10 +1,11 @@
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { idempotencyStoreContract, nonceStoreContract, defineCases } from "@countersign/store-contract";
+import { applicable } from "../../../test/support/contract.ts";
 import { isolatedName, postgresUrl } from "../../../test/support/engines.ts";
 import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { connectPool, createStores, dropAfterTest, newStores, testClock } from "./connections.ts";
-import { applicable, idempotencyHarness, nonceHarness } from "./harness.ts";
+import { idempotencyHarness, nonceHarness } from "./harness.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
 const behindPgBouncer = bouncer === undefined ? describe.skip : describe;

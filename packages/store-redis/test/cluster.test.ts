@@ -5,6 +5,7 @@ import { Cluster as Cluster6 } from "ioredis";
 import { Cluster as Cluster5 } from "ioredis-5";
 import { createCluster as createCluster6 } from "redis";
 import { createCluster as createCluster5 } from "redis-5";
+import { applicable } from "../../../test/support/contract.ts";
 import { isolatedName, redisUrl } from "../../../test/support/engines.ts";
 import { startRedisCluster } from "../../../test/support/private-redis.ts";
 import { type Connection, connectRedis } from "./clients.ts";
@@ -69,15 +70,16 @@ describe.each(clients)("on a cluster, over %s", (_client, connect) => {
   const without = ["transaction", "fill", "engine", "durability"] as const;
   const engine = { connect, hasClock: true };
   defineCases(
-    idempotencyStoreContract(() => idempotencyHarness(engine), { without }).filter((rule) =>
+    applicable(idempotencyStoreContract(() => idempotencyHarness(engine), { without })).filter((rule) =>
       isOfAnyNode(rule),
     ),
     { describe: onCluster, test, title: "the contract of the idempotency store" },
   );
-  defineCases(
-    nonceStoreContract(() => nonceHarness(engine), { without }),
-    { describe: onCluster, test, title: "the contract of the nonce store" },
-  );
+  defineCases(applicable(nonceStoreContract(() => nonceHarness(engine), { without })), {
+    describe: onCluster,
+    test,
+    title: "the contract of the nonce store",
+  });
 
   onCluster("its nodes", () => {
     test("share the keys, hash tags included, and follow a slot that has moved", async () => {
