@@ -26,6 +26,10 @@ export default {
   globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
   // Many tests wait for a clock or a socket: a worker for each core, not one less.
   maxWorkers: "100%",
+  // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
+  workerIdleMemoryLimit: "600MB",
+  // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
+  testTimeout: 20_000,
   testMatch: [
     "<rootDir>/packages/*/test/**/*.test.ts",
     "<rootDir>/examples/*/test/**/*.test.ts",
