@@ -27,7 +27,7 @@ export default {
   // Many tests wait for a clock or a socket: a worker for each core, not one less.
   maxWorkers: "100%",
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
-  workerIdleMemoryLimit: "600MB",
+  workerIdleMemoryLimit: "1GB",
   // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
   testTimeout: 20_000,
   testMatch: [
