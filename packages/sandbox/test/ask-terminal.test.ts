@@ -1,4 +1,5 @@
 import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "@jest/globals";
 import { askAtTerminal } from "../src/ask-terminal.ts";
 
@@ -48,7 +49,8 @@ describe("askAtTerminal", () => {
     const answered = ask("Sure? ");
     input.write("yes\n");
     await answered;
-    expect(String(output.read())).toContain("Sure? ");
+    output.end();
+    expect(await text(output)).toContain("Sure? ");
   });
 
   test.each([
