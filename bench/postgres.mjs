@@ -11,7 +11,7 @@ const leaseMs = 30_000;
 const fingerprint = "x".repeat(43);
 
 /**
- * All sides do five statements for a key: read it, claim it, BEGIN, write done, COMMIT; two durable commits.
+ * All sides read the key, claim it, BEGIN, write done and COMMIT; two durable commits. The store reads and claims in one statement.
  * "By hand" is what somebody writes who trusts his own input, on a table of the same columns and indexes: no lock_timeout, no
  * check of the arguments or of the transaction, fences by adding one. "Verbatim" sends the very texts of the store, as the driver
  * saw them, with other keys and tokens: what is left of the difference is the store's JavaScript.
@@ -110,37 +110,40 @@ async function payByHand(pool, key) {
 async function payVerbatim({ pool, stores }) {
   const key = "payout:captured";
   const token = randomUUID();
-  const sent = [];
-  const capture = (target) => ({
-    query(text, values) {
-      sent.push({ text, values, onClient: target !== pool });
-      return target.query(text, values);
-    },
-    // A pool has no transaction to tell of.
-    ...(target === pool ? {} : { getTransactionStatus: () => target.getTransactionStatus() }),
-  });
-  const { idempotency } = stores({ pool: capture(pool) });
+  const alone = [];
+  const inTransaction = [];
+  const { idempotency } = stores({ pool: capture(pool, alone) });
   // The first call also looks at the server.
   await idempotency.read(key);
-  sent.length = 0;
+  alone.length = 0;
   await idempotency.claim(key, { token, fingerprint, leaseMs, recovery: "rerun" });
-  await withPostgresTransaction(pool, (client) => idempotency.completeIn(capture(client), key, token));
+  const connect = async () => {
+    const client = await pool.connect();
+    return { ...capture(client, inTransaction), release: (destroy) => client.release(destroy) };
+  };
+  await withPostgresTransaction({ connect }, (client) => idempotency.completeIn(client, key, token));
 
   return async (otherKey) => {
     const otherToken = randomUUID();
     const renamed = (value) => (value === key ? otherKey : value === token ? otherToken : value);
-    const send = async (target, { text, values }) => {
-      await target.query(text, values.map(renamed));
-    };
-    for (const statement of sent.filter(({ onClient }) => !onClient)) await send(pool, statement);
+    const send = (target, { text, values }) => target.query(text, values?.map(renamed));
+    for (const statement of alone) await send(pool, statement);
     const client = await pool.connect();
     try {
-      await client.query("BEGIN");
-      for (const statement of sent.filter(({ onClient }) => onClient)) await send(client, statement);
-      await client.query("COMMIT");
+      for (const statement of inTransaction) await send(client, statement);
     } finally {
       client.release();
     }
+  };
+}
+
+/** Sends to the target, and keeps what it sent. */
+function capture(target, sent) {
+  return {
+    query(text, values) {
+      sent.push({ text, values });
+      return target.query(text, values);
+    },
   };
 }
 

@@ -19,6 +19,9 @@ export const inTransaction =
 /** The SQLSTATE of a command that only a transaction can have. */
 export const noActiveTransaction = "25P01";
 
+/** The SQLSTATE of text that the server cannot read, and of several statements where it takes one. */
+export const syntaxError = "42601";
+
 /** The error with its remedy, and the original as cause; the original itself where there is none. */
 export function explained(caller: string, place: string, error: unknown): unknown {
   const code = sqlStateOf(error);

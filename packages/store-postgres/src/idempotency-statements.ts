@@ -1,11 +1,12 @@
 import type { leaseExpired } from "@countersign/idempotency-guard";
-import { pruneBatchSize } from "@countersign/store-core";
-import type { ResolvedOptions } from "./options.ts";
+import { type ResolvedOptions, dayMs } from "./options.ts";
+import { pruneBatchSize } from "./pruning.ts";
 import {
-  clock,
-  hasWritten,
+  type Clock,
+  clockOf,
   isAlone,
   isDurable,
+  isInTransaction,
   isReadyToInsert,
   milliseconds,
   settings,
@@ -18,7 +19,13 @@ const leaseExpiredReason: typeof leaseExpired = "lease-expired";
 // long: it fails soon, as one that was missed, and while the lock lasts nobody else gets the key.
 const heartbeatLockTimeoutMs = 100;
 
-/** The statements of the idempotency store, as text: none is prepared by name, for PgBouncer's sake. */
+// A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
+const fenceMemoryMs = dayMs;
+
+/**
+ * The statements of the idempotency store, as text: none is prepared by name, for PgBouncer's sake. The clock of the options, if
+ * there is one, follows the parameters of those that read it: all but `hold`, `beginToWrite` and `requireTransaction`.
+ */
 export interface IdempotencyStatements {
   readonly look: string;
   readonly insert: string;
@@ -34,81 +41,83 @@ export interface IdempotencyStatements {
   readonly removeExpired: string;
 }
 
-export function idempotencyStatements({ names, lockTimeoutMs }: ResolvedOptions): IdempotencyStatements {
+export function idempotencyStatements(options: ResolvedOptions): IdempotencyStatements {
+  const { names, lockTimeoutMs, retentionMs } = options;
   const { idempotency } = names;
+  const now = clockOf(options);
   const update = (set: string, where: string, timeoutMs = lockTimeoutMs): string =>
     `WITH ${settings(timeoutMs)}
 UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND ${where} RETURNING kept.state`;
-  const done = `state = 'done', reason = '', until_at = ${clock("$3")} + ${milliseconds("$4")}`;
+  const done = `state = 'done', reason = '', until_at = ${now(2)} + ${milliseconds(retentionMs)}`;
   const isCompletable = "kept.token = $2 AND kept.state IN ('run', 'held')";
   const isRunOfToken = "kept.token = $2 AND kept.state = 'run'";
   return {
-    // $1 key, $2 clock.
-    look: `SELECT ${isAlone} AS is_alone, ${keyColumns("$2")} FROM ${idempotency} AS kept WHERE kept.key = $1`,
-    insert: insertStatement(names, lockTimeoutMs),
-    takeOver: takeOverStatement(names, lockTimeoutMs),
-    // $1 key, $2 token, $3 clock, $4 lease.
+    // $1 key.
+    look: `SELECT ${isAlone} AS is_alone, ${keyColumns(now(1))} FROM ${idempotency} AS kept WHERE kept.key = $1`,
+    insert: insertStatement(options, now),
+    takeOver: takeOverStatement(options, now),
+    // $1 key, $2 token, $3 lease.
     heartbeat: update(
-      `until_at = ${clock("$3")} + ${milliseconds("$4")}`,
+      `until_at = ${now(3)} + ${milliseconds("$3")}`,
       isRunOfToken,
       Math.min(lockTimeoutMs, heartbeatLockTimeoutMs),
     ),
-    // $1 key, $2 token, $3 clock, $4 retention.
+    // $1 key, $2 token.
     complete: update(done, isCompletable),
-    // Only in a transaction that has written: behind a COMMIT or ROLLBACK that was on its way, `done` would commit alone. How long
-    // the caller's own transaction waits for a lock is the caller's business.
-    completeIn: `UPDATE ${idempotency} AS kept SET ${done} WHERE kept.key = $1 AND ${isCompletable} AND ${hasWritten} AND ${isDurable} RETURNING kept.state`,
+    // Only in a transaction that the server knows of: behind a COMMIT or ROLLBACK that was on its way, `done` would commit alone.
+    // How long the caller's own transaction waits for a lock is the caller's business.
+    completeIn: `UPDATE ${idempotency} AS kept SET ${done} WHERE kept.key = $1 AND ${isCompletable} AND ${isInTransaction} AND ${isDurable} RETURNING kept.state`,
     // Makes the transaction one that has written, without a trace where there is none.
     beginToWrite: "SELECT txid_current()::text",
     // The one command without a trace that the server refuses outside of a transaction: the lock is that of the update before.
     requireTransaction: `LOCK TABLE ${idempotency} IN ROW EXCLUSIVE MODE`,
-    // $1 key, $2 token, $3 clock, $4 for how long the fence is remembered.
-    release: update(`state = 'free', until_at = ${clock("$3")} + ${milliseconds("$4")}`, isRunOfToken),
+    // $1 key, $2 token.
+    release: update(`state = 'free', until_at = ${now(2)} + ${milliseconds(fenceMemoryMs)}`, isRunOfToken),
     // $1 key, $2 token, $3 reason.
     hold: update("state = 'held', reason = $3", isRunOfToken),
-    // $1 key, $2 state, $3 clock, $4 for how long it is remembered.
+    // $1 key, $2 whether it is done.
     resolve: update(
-      `state = $2, reason = '', until_at = ${clock("$3")} + ${milliseconds("$4")}`,
-      `(kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${clock("$3")}))`,
+      `state = CASE WHEN $2 THEN 'done' ELSE 'free' END, reason = '',
+  until_at = ${now(2)} + CASE WHEN $2 THEN ${milliseconds(retentionMs)} ELSE ${milliseconds(fenceMemoryMs)} END`,
+      `(kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(2)}))`,
     ),
-    // $1 clock. By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them.
+    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them.
     removeExpired: `DELETE FROM ${idempotency} WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM ${idempotency} WHERE state IN ('done', 'free') AND until_at <= (SELECT ${clock("$1")})
+  SELECT ctid FROM ${idempotency} WHERE state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})
   ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state`,
   };
 }
 
 /** The columns of a key's row, with what is left of its time by the clock, in seconds. */
-export function keyColumns(clockParameter: string): string {
-  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
-  extract(epoch FROM kept.until_at - ${clock(clockParameter)}) AS remaining_seconds`;
+export function keyColumns(now: string): string {
+  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, extract(epoch FROM kept.until_at - ${now}) AS remaining_seconds`;
 }
 
-type Names = ResolvedOptions["names"];
-
 /**
- * $1 key, $2 token, $3 fingerprint, $4 clock, $5 lease. No row: somebody else has it by now.
+ * $1 key, $2 token, $3 fingerprint, $4 lease. No row: the key is there, which is read first, so that a duplicate draws no fence and
+ * writes nothing; or somebody else was faster.
  *
  * Its fence was drawn before the row was there. It is above those of the key's owners before it all the same, because a released
  * or forgotten key keeps its row for a day or longer.
  */
-function insertStatement({ idempotency, fences }: Names, lockTimeoutMs: number): string {
-  return `INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
-SELECT $1, 'run', $2, nextval(${fences}), $3, '', ${clock("$4")} + ${milliseconds("$5")}
-WHERE ${isReadyToInsert(lockTimeoutMs)}
-ON CONFLICT (key) DO NOTHING ${returningClaimed}`;
+function insertStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
+  return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
+SELECT $1, 'run', $2, nextval(${names.fences}), $3, '', ${now(4)} + ${milliseconds("$4")}
+WHERE NOT EXISTS (SELECT FROM ${names.idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
+ON CONFLICT (key) DO NOTHING RETURNING kept.state, kept.fence`;
 }
 
 /**
- * $1 key, $2 token, $3 fingerprint, $4 clock, $5 lease, $6 whether an expired run is to be held. No row: nothing there to take over.
+ * $1 key, $2 token, $3 fingerprint, $4 lease, $5 whether an expired run is to be held. No row: nothing there to take over.
  *
  * The fence is drawn after the row that it follows was seen, and once more when the row has changed while the statement waited for
  * its lock: it is above every fence that the row has had.
  */
-function takeOverStatement({ idempotency, fences }: Names, lockTimeoutMs: number): string {
-  const until = `${clock("$4")} + ${milliseconds("$5")}`;
+function takeOverStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
+  const { idempotency, fences } = names;
+  const until = `${now(5)} + ${milliseconds("$4")}`;
   const isOwn = "kept.state = 'run' AND kept.token = $2";
-  const isHeld = "kept.state = 'run' AND kept.token <> $2 AND $6";
+  const isHeld = "kept.state = 'run' AND kept.token <> $2 AND $5";
   const keeps = `(${isOwn}) OR (${isHeld})`;
   return `WITH ${settings(lockTimeoutMs)}
 UPDATE ${idempotency} AS kept SET
@@ -120,8 +129,6 @@ UPDATE ${idempotency} AS kept SET
   until_at = CASE WHEN ${isHeld} THEN kept.until_at ELSE ${until} END
 FROM settings
 WHERE kept.key = $1
-  AND (kept.state = 'free' OR (${isOwn}) OR (kept.state IN ('run', 'done') AND kept.until_at <= ${clock("$4")}))
-${returningClaimed}`;
+  AND (kept.state = 'free' OR (${isOwn}) OR (kept.state IN ('run', 'done') AND kept.until_at <= ${now(5)}))
+RETURNING kept.state, kept.fence, kept.fingerprint, kept.reason`;
 }
-
-const returningClaimed = "RETURNING kept.state, kept.fence, kept.fingerprint, kept.reason";

@@ -21,9 +21,10 @@ import { inTransaction, noActiveTransaction, sqlStateOf } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
 import { pageOf, pageParameters, pageStatement } from "./listing.ts";
-import { type ResolvedOptions, dayMs, factory } from "./options.ts";
-import { pruneAll } from "./prune-all.ts";
+import { type ResolvedOptions, factory } from "./options.ts";
+import { pruneAll, pruneBatchSize } from "./pruning.ts";
 import { type PostgresTransaction, type Row, assertQueryable } from "./queryable.ts";
+import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
 /** The idempotency store of the guard on PostgreSQL. */
@@ -54,9 +55,6 @@ const maxClaimAttempts = 20;
 
 const needsTransaction = `${name}: completeIn needs a client on which a transaction is open`;
 
-// A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
-const fenceMemoryMs = dayMs;
-
 export class IdempotencyTable implements PostgresIdempotencyStore {
   readonly retentionMs: number;
   readonly #engine: Engine;
@@ -73,6 +71,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     this.#stopPruning = startPruning({
       factory,
       intervalMs: options.pruneIntervalMs,
+      batchSize: pruneBatchSize,
       removeBatch: async () => (await this.#removeBatch()).length,
     });
   }
@@ -81,17 +80,10 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     this.#assertCall(key, claim.token);
     assertText(name, "fingerprint", claim.fingerprint);
     assertDuration(name, "leaseMs", claim.leaseMs);
-    const storedKey = encodeKey(key);
     for (let attempt = 1; attempt <= maxClaimAttempts; attempt++) {
-      // Most claims of a busy key are duplicates of a paid one: they read, and neither lock nor write.
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
-      const seen = await this.#look(storedKey);
-      const answer = answerTo(seen, claim);
-      if (answer !== undefined) return answer;
-      // oxlint-disable-next-line no-await-in-loop
-      const [written] = await this.#take(storedKey, claim, seen !== undefined);
-      if (written !== undefined) return claimedOf(written);
-      // Somebody else was faster. A second statement sees what they committed, this one's snapshot does not.
+      const result = await this.#tryClaim(key, claim);
+      if (result !== undefined) return result;
     }
     throw new Error(
       `${name}: the key could not be taken in ${maxClaimAttempts} attempts: it changed hands during each, or ${inTransaction}`,
@@ -100,53 +92,52 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
     this.#assertCall(key);
-    return recordOf(await this.#look(encodeKey(key)));
+    return recordOf(await this.#look(key));
   }
 
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertDuration(name, "leaseMs", leaseMs);
-    return this.#change(this.#sql.heartbeat, key, [encodeText(token), this.#now(), leaseMs]);
+    return this.#change(this.#sql.heartbeat, key, encodeText(token), leaseMs);
   }
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
-    const completed = await this.#change(this.#sql.complete, key, this.#completion(token));
-    return completed === "ok" || isDoneBy(await this.#look(encodeKey(key)), token) ? "ok" : "lost";
+    const completed = await this.#change(this.#sql.complete, key, encodeText(token));
+    return completed === "ok" || isDoneBy(await this.#look(key), token) ? "ok" : "lost";
   }
 
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertQueryable(tx, needsTransaction);
-    const storedKey = encodeKey(key);
-    const values = [storedKey, ...this.#completion(token)];
+    const values = this.#timed(key, encodeText(token));
     const complete = (): Promise<readonly Row[]> =>
       this.#engine.runIn(tx, name, this.#sql.completeIn, values);
     if ((await complete()).length > 0) return "ok";
-    // Lost, or the first step of a transaction that has not written.
+    // Lost, or the first step of a transaction that the caller has begun with a plain BEGIN.
     await this.#engine.runIn(tx, name, this.#sql.beginToWrite, []);
     if ((await complete()).length > 0) return "ok";
     await this.#assertTransaction(tx);
-    const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, [storedKey, this.#now()]);
+    const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, this.#timed(key));
     return isDoneBy(keyRow(seen), token) ? "ok" : "lost";
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
-    return this.#change(this.#sql.release, key, [encodeText(token), this.#now(), fenceMemoryMs]);
+    return this.#change(this.#sql.release, key, encodeText(token));
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertText(name, "reason", reason);
-    return this.#change(this.#sql.hold, key, [encodeText(token), encodeText(reason)]);
+    const values = [encodeKey(key), encodeText(token), encodeText(reason)];
+    return ownershipOf(await this.#engine.run(name, this.#sql.hold, values));
   }
 
   async resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held"> {
     this.#assertCall(key);
     assertOutcome(name, outcome);
-    const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
-    const changed = await this.#change(this.#sql.resolve, key, [state, this.#now(), rememberedMs]);
+    const changed = await this.#change(this.#sql.resolve, key, outcome === "done");
     return changed === "ok" ? "ok" : "not-held";
   }
 
@@ -154,7 +145,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     assertOpen(name, this.#closed);
     assertListQuery(name, query);
     const statement = pageStatement(this.#options, query.state);
-    const rows = await this.#engine.run(name, statement, pageParameters(name, query, this.#now()));
+    const rows = await this.#engine.run(name, statement, timed(this.#options, pageParameters(name, query)));
     return pageOf(rows, query.limit);
   }
 
@@ -186,36 +177,46 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     }
   }
 
-  async #look(storedKey: string): Promise<KeyRow | undefined> {
-    const [row] = await this.#engine.run(name, this.#sql.look, [storedKey, this.#now()]);
+  /** Undefined when the key changed hands between two steps. */
+  async #tryClaim(
+    key: string,
+    { token, fingerprint, leaseMs, recovery }: IdempotencyClaim,
+  ): Promise<IdempotencyClaimResult | undefined> {
+    const values = [encodeText(token), encodeText(fingerprint), leaseMs];
+    const [inserted] = await this.#run(this.#sql.insert, key, ...values);
+    if (inserted !== undefined) return claimedOf(inserted);
+    // Another statement: it sees what others have committed meanwhile, the first one's snapshot does not.
+    const seen = await this.#look(key);
+    if (seen === undefined) return undefined;
+    const answer = answerTo(seen, token);
+    if (answer !== undefined) return answer;
+    // Whatever is not clearly `rerun` leaves an expired run to an operator.
+    const [taken] = await this.#run(this.#sql.takeOver, key, ...values, recovery !== "rerun");
+    return taken === undefined ? undefined : claimedOf(taken);
+  }
+
+  async #look(key: string): Promise<KeyRow | undefined> {
+    const [row] = await this.#run(this.#sql.look, key);
     // What was read may never be committed: to answer `done` by it could lose a payment.
     if (row !== undefined && row["is_alone"] !== true) throw new Error(`${name}: ${inTransaction}`);
     return keyRow(row);
   }
 
-  #take(storedKey: string, claim: IdempotencyClaim, isThere: boolean): Promise<readonly Row[]> {
-    const { token, fingerprint, leaseMs, recovery } = claim;
-    const values = [storedKey, encodeText(token), encodeText(fingerprint), this.#now(), leaseMs];
-    if (!isThere) return this.#engine.run(name, this.#sql.insert, values);
-    // Whatever is not clearly `rerun` leaves an expired run to an operator.
-    return this.#engine.run(name, this.#sql.takeOver, [...values, recovery !== "rerun"]);
+  /** Runs a statement of one key that reads the clock. */
+  #run(statement: string, key: string, ...values: unknown[]): Promise<readonly Row[]> {
+    return this.#engine.run(name, statement, this.#timed(key, ...values));
   }
 
-  async #change(statement: string, key: string, values: unknown[]): Promise<IdempotencyOwnership> {
-    const changed = await this.#engine.run(name, statement, [encodeKey(key), ...values]);
-    return changed.length > 0 ? "ok" : "lost";
-  }
-
-  #completion(token: string): unknown[] {
-    return [encodeText(token), this.#now(), this.retentionMs];
+  async #change(statement: string, key: string, ...values: unknown[]): Promise<IdempotencyOwnership> {
+    return ownershipOf(await this.#run(statement, key, ...values));
   }
 
   #removeBatch(): Promise<readonly Row[]> {
-    return this.#engine.run(name, this.#sql.removeExpired, [this.#now()]);
+    return this.#engine.run(name, this.#sql.removeExpired, timed(this.#options, []));
   }
 
-  #now(): string | null {
-    return this.#options.now();
+  #timed(key: string, ...values: unknown[]): unknown[] {
+    return timed(this.#options, [encodeKey(key), ...values]);
   }
 
   #assertCall(key: string, token?: string): void {
@@ -223,6 +224,10 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     assertText(name, "key", key);
     if (token !== undefined) assertText(name, "token", token);
   }
+}
+
+function ownershipOf(changed: readonly Row[]): IdempotencyOwnership {
+  return changed.length > 0 ? "ok" : "lost";
 }
 
 function isDoneBy(row: KeyRow | undefined, token: string): boolean {

@@ -1,8 +1,4 @@
-import type {
-  IdempotencyClaim,
-  IdempotencyClaimResult,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
+import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency-guard";
 import { decodeText } from "@countersign/store-core";
 import { type Row, integerOf, millisecondsOf } from "./queryable.ts";
 
@@ -42,12 +38,8 @@ export function recordOf(row: KeyRow | undefined): IdempotencyRecord | undefined
   return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint } : undefined;
 }
 
-/** What a claim is answered that changes nothing; undefined when it has to write. */
-export function answerTo(
-  row: KeyRow | undefined,
-  { token }: IdempotencyClaim,
-): IdempotencyClaimResult | undefined {
-  if (row === undefined) return undefined;
+/** What a claim with this token is answered that changes nothing; undefined when it has to write. */
+export function answerTo(row: KeyRow, token: string): IdempotencyClaimResult | undefined {
   const { state, fingerprint, reason, remainingMs } = row;
   if (state === "held") return { status: "held", fingerprint, reason };
   if (state === "free" || remainingMs <= 0) return undefined;

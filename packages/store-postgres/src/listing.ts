@@ -8,27 +8,24 @@ import { keyColumns } from "./idempotency-statements.ts";
 import { keyRow, recordOf } from "./key-row.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Row } from "./queryable.ts";
-import { clock } from "./statement-parts.ts";
+import { clockOf } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 
 /**
- * The statement of a page: $1 clock, $2 the stored key to begin behind, $3 how many. In the order of the stored keys, so that what
+ * The statement of a page: $1 the stored key to begin behind, $2 how many. In the order of the stored keys, so that what
  * others add or remove in the meantime moves no key from one page to another. The state is a literal: an index of some states
  * alone serves no parameter.
  */
-export function pageStatement({ names }: ResolvedOptions, state: IdempotencyRecord["state"]): string {
-  const live = state === "done" ? ` AND kept.until_at > (SELECT ${clock("$1")})` : "";
-  return `SELECT kept.key, ${keyColumns("$1")} FROM ${names.idempotency} AS kept
-WHERE kept.state = '${state}'${live} AND kept.key > $2 ORDER BY kept.key LIMIT $3`;
+export function pageStatement(options: ResolvedOptions, state: IdempotencyRecord["state"]): string {
+  const now = clockOf(options)(2);
+  const live = state === "done" ? ` AND kept.until_at > (SELECT ${now})` : "";
+  return `SELECT kept.key, ${keyColumns(now)} FROM ${options.names.idempotency} AS kept
+WHERE kept.state = '${state}'${live} AND kept.key > $1 ORDER BY kept.key LIMIT $2`;
 }
 
 /** The parameters of {@link pageStatement}: one row more than asked for tells whether another page follows. Throws on a bad cursor. */
-export function pageParameters(
-  store: string,
-  { cursor, limit }: IdempotencyListQuery,
-  now: string | null,
-): unknown[] {
-  return [now, keyBefore(store, cursor), limit + 1];
+export function pageParameters(store: string, { cursor, limit }: IdempotencyListQuery): unknown[] {
+  return [keyBefore(store, cursor), limit + 1];
 }
 
 /** The page of these rows. */

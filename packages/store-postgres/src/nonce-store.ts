@@ -1,17 +1,10 @@
 import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
-import {
-  assertDuration,
-  assertOpen,
-  assertText,
-  encodeText,
-  pruneBatchSize,
-  startPruning,
-} from "@countersign/store-core";
+import { assertDuration, assertOpen, assertText, encodeText, startPruning } from "@countersign/store-core";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
-import { pruneAll } from "./prune-all.ts";
-import { clock, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
+import { pruneAll, pruneBatchSize } from "./pruning.ts";
+import { clockOf, isAlone, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
 /** The nonce store of the verifier on PostgreSQL. */
@@ -41,8 +34,12 @@ export class NonceTable implements PostgresNonceStore {
     this.#claimSql = claimStatement(options);
     this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${options.names.nonces} WHERE digest = $1`;
     this.#removeExpiredSql = removeExpiredStatement(options);
-    const intervalMs = options.pruneIntervalMs;
-    this.#stopPruning = startPruning({ factory, intervalMs, removeBatch: () => this.#removeBatch() });
+    this.#stopPruning = startPruning({
+      factory,
+      intervalMs: options.pruneIntervalMs,
+      batchSize: pruneBatchSize,
+      removeBatch: () => this.#removeBatch(),
+    });
   }
 
   async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
@@ -52,7 +49,7 @@ export class NonceTable implements PostgresNonceStore {
     assertText(name, "token", token);
     assertDuration(name, "retainMs", retainMs);
     const digest = digestNonce(scope, nonce);
-    const values = [digest, encodeText(token), this.#options.now(), retainMs];
+    const values = timed(this.#options, [digest, encodeText(token), retainMs]);
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
       const claimed = await this.#engine.run(name, this.#claimSql, values);
@@ -77,22 +74,24 @@ export class NonceTable implements PostgresNonceStore {
   }
 
   async #removeBatch(): Promise<number> {
-    return (await this.#engine.run(name, this.#removeExpiredSql, [this.#options.now()])).length;
+    return (await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []))).length;
   }
 }
 
-// $1 digest, $2 token, $3 clock, $4 retention. A nonce is live up to and including its last millisecond, so that it outlives the
-// signature even by the coarsest clock.
-function claimStatement({ names, lockTimeoutMs }: ResolvedOptions): string {
-  return `INSERT INTO ${names.nonces} AS kept (digest, token, until_at)
-SELECT $1, $2, ${clock("$3")} + ${milliseconds("$4")} WHERE ${isReadyToInsert(lockTimeoutMs)}
+// $1 digest, $2 token, $3 retention. A nonce is live up to and including its last millisecond, so that it outlives the signature
+// even by the coarsest clock.
+function claimStatement(options: ResolvedOptions): string {
+  const now = clockOf(options)(3);
+  return `INSERT INTO ${options.names.nonces} AS kept (digest, token, until_at)
+SELECT $1, $2, ${now} + ${milliseconds("$3")} WHERE ${isReadyToInsert(options.lockTimeoutMs)}
 ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(kept.until_at, excluded.until_at)
-WHERE kept.token = excluded.token OR kept.until_at < ${clock("$3")} RETURNING 1`;
+WHERE kept.token = excluded.token OR kept.until_at < ${now} RETURNING 1`;
 }
 
-// $1 clock. By row address, as in the idempotency store.
-function removeExpiredStatement({ names }: ResolvedOptions): string {
-  return `DELETE FROM ${names.nonces} WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM ${names.nonces} WHERE until_at < (SELECT ${clock("$1")})
+// By row address, as in the idempotency store.
+function removeExpiredStatement(options: ResolvedOptions): string {
+  const { nonces } = options.names;
+  return `DELETE FROM ${nonces} WHERE ctid = ANY (ARRAY(
+  SELECT ctid FROM ${nonces} WHERE until_at < (SELECT ${clockOf(options)(0)})
   ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 }

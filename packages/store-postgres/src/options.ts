@@ -28,8 +28,8 @@ export interface ResolvedOptions {
   readonly retentionMs: number;
   readonly pruneIntervalMs: number;
   readonly lockTimeoutMs: number;
-  /** A timestamptz; null: by the server's clock. */
-  readonly now: () => string | null;
+  /** A timestamptz; undefined: by the server's clock. */
+  readonly now: (() => string) | undefined;
 }
 
 /** The name that begins every message about the options. */
@@ -73,6 +73,6 @@ export function resolveOptions(options: PostgresStoresOptions): ResolvedOptions 
       max: 60_000,
       fallback: 2_000,
     }),
-    now: now === undefined ? () => null : () => new Date(now()).toISOString(),
+    now: now === undefined ? undefined : () => new Date(now()).toISOString(),
   };
 }

@@ -1,18 +1,36 @@
-/** The database's clock; a parameter that is not null stands in for it in tests. */
-export function clock(parameter: string): string {
-  return `coalesce(${parameter}::timestamptz, clock_timestamp())`;
+import type { ResolvedOptions } from "./options.ts";
+
+/** Now, as a statement has it whose parameters but the clock are so many; {@link timed} completes its values. */
+export type Clock = (parameters: number) => string;
+
+/** The server's clock, or the one of the options as the last parameter: what is not sent needs no planning. */
+export function clockOf({ now }: ResolvedOptions): Clock {
+  return now === undefined ? () => "clock_timestamp()" : (parameters) => `$${parameters + 1}::timestamptz`;
 }
 
-/** A number of milliseconds as an interval. The greatest safe integer still ends within PostgreSQL's calendar. */
-export function milliseconds(parameter: string): string {
-  return `${parameter}::float8 * interval '1 millisecond'`;
+/** The values of a statement that reads the clock. */
+export function timed({ now }: ResolvedOptions, values: readonly unknown[]): unknown[] {
+  return now === undefined ? [...values] : [...values, now()];
+}
+
+/** A number of milliseconds as an interval: a parameter, or the number itself. The greatest safe integer still ends within PostgreSQL's calendar. */
+export function milliseconds(amount: string | number): string {
+  return typeof amount === "number"
+    ? `interval '${amount} milliseconds'`
+    : `${amount}::float8 * interval '1 millisecond'`;
 }
 
 /** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
 export const isAlone = "txid_current_if_assigned() IS NULL";
 
-/** Whether a transaction that has written is open on the connection. */
-export const hasWritten = "txid_current_if_assigned() IS NOT NULL";
+// A setting that the server itself takes back with the end of the transaction, whoever ends it and why.
+const openMark = { setting: "countersign.transaction", value: "open" };
+
+/** BEGIN, in one message with the mark by which {@link isInTransaction} knows the transaction before it has written. */
+export const beginMarked: string = `BEGIN; SET LOCAL ${openMark.setting} = '${openMark.value}'`;
+
+/** Whether a transaction that has written, or was begun by {@link beginMarked}, is open on the connection. */
+export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR current_setting('${openMark.setting}', true) = '${openMark.value}')`;
 
 /**
  * True, and makes the commit of this transaction durable where the session would not: a claim that a crash of the server undoes

@@ -1,5 +1,7 @@
 import { withDeadline } from "@countersign/guard";
+import { sqlStateOf, syntaxError } from "./errors.ts";
 import type { PostgresTransaction } from "./queryable.ts";
+import { beginMarked } from "./statement-parts.ts";
 
 /** A connection taken out of a pool, as `pg` has it. */
 export interface PostgresPoolClient extends PostgresTransaction {
@@ -29,7 +31,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   const client = await takeClient(pool);
   let result: T;
   try {
-    await client.query("BEGIN");
+    await begin(client);
     result = await work(client);
   } catch (error) {
     await rollBack(client);
@@ -48,6 +50,16 @@ export async function takeClient<Client extends PostgresPoolClient>(
   // restart, would end this process by an error event without a listener; the next statement rejects anyway.
   client.on?.("error", ignoreError);
   return client;
+}
+
+async function begin(client: PostgresPoolClient): Promise<void> {
+  try {
+    await client.query(beginMarked);
+  } catch (error) {
+    // A driver that prepares every statement sends none but single ones. Nothing has begun.
+    if (sqlStateOf(error) !== syntaxError) throw error;
+    await client.query("BEGIN");
+  }
 }
 
 async function commit(client: PostgresPoolClient): Promise<void> {

@@ -163,6 +163,35 @@ describeOnPostgres("completeIn()", () => {
     expect(await payouts()).toBe(0);
   });
 
+  test("is one statement, as the first of withPostgresTransaction() and behind others", async () => {
+    await store.claim("second", claim("a"));
+    const sent: string[] = [];
+    await withPostgresTransaction(pool, async (client) => {
+      const counted: PostgresTransaction = {
+        query(text, values) {
+          sent.push(text);
+          return client.query(text, values);
+        },
+      };
+      expect(await store.completeIn(counted, key, "a")).toBe("ok");
+      expect(sent).toHaveLength(1);
+      expect(await store.completeIn(counted, "second", "a")).toBe("ok");
+    });
+    expect(sent).toHaveLength(2);
+  });
+
+  test.each(["COMMIT", "ROLLBACK"])(
+    "writes nothing when the work of withPostgresTransaction() has sent a %s of its own",
+    async (end) => {
+      await withPostgresTransaction(pool, async (client) => {
+        const ended = client.query(end);
+        await expect(store.completeIn(client, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+        await ended;
+      });
+      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    },
+  );
+
   test("refuses the pool in place of the client that began the transaction", async () => {
     const client = await connectClient(pool);
     await client.query("BEGIN");

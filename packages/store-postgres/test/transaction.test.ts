@@ -1,5 +1,6 @@
 import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
 import { expect, jest, test } from "@jest/globals";
+import type { QueryConfig } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
 import { connectPool, createSchema, pause } from "./connections.ts";
 
@@ -73,6 +74,44 @@ describeOnPostgres("withPostgresTransaction()", () => {
     again.release();
   });
 
+  test("lets the work begin with what only the start of a transaction takes", async () => {
+    const { pool } = await setUp();
+    const isolation = await withPostgresTransaction(pool, async (client) => {
+      await client.query("SET TRANSACTION ISOLATION LEVEL SERIALIZABLE");
+      return (await client.query("SHOW transaction_isolation")).rows;
+    });
+    expect(isolation).toEqual([{ transaction_isolation: "serializable" }]);
+  });
+
+  test.each([
+    ["commits", () => Promise.resolve()],
+    ["rolls back", () => Promise.reject(new Error("no such account"))],
+  ])("leaves no setting on the connection when it %s", async (_case, work) => {
+    const { pool } = await setUp();
+    const settings = async () =>
+      (await pool.query("SELECT current_setting('countersign.transaction', true) AS open")).rows;
+    await withPostgresTransaction(pool, work).catch(() => {});
+    expect(await settings()).toEqual([{ open: "" }]);
+  });
+
+  test("begins on a driver that sends single statements only", async () => {
+    const { pool, insert, count } = await setUp();
+    const connect = async (): Promise<PostgresPoolClient> => {
+      const client = await pool.connect();
+      return {
+        query: (text, values) => client.query({ text, values, queryMode: "extended" } as QueryConfig),
+        release: (destroy) => client.release(destroy),
+      };
+    };
+    const commit = withPostgresTransaction({ connect }, (client) => client.query(insert));
+    expect(await commit).toMatchObject({ rowCount: 1 });
+    const rollBack = withPostgresTransaction({ connect }, async (client) => {
+      await client.query("UPDATE pg_temp.nothing SET id = 1");
+    });
+    await expect(rollBack).rejects.toMatchObject({ code: "42P01" });
+    expect(await count()).toBe(1);
+  });
+
   test("destroys the client when the connection breaks, and the pool goes on with a new one", async () => {
     const { pool, insert, count, pid } = await setUp();
     const killer = connectPool();
@@ -93,7 +132,7 @@ type Answer = () => Promise<{ rows: never[]; command?: string }>;
 function fakePool(answers: Readonly<Record<string, Answer>>) {
   const released: unknown[] = [];
   const client: PostgresPoolClient = {
-    query: (text) => (answers[text] ?? (() => Promise.resolve({ rows: [] })))(),
+    query: (text) => (answers[text.split(";", 1).join()] ?? (() => Promise.resolve({ rows: [] })))(),
     release: (destroy) => void released.push(destroy),
   };
   return { pool: { connect: () => Promise.resolve(client) }, released };

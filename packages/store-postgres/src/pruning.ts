@@ -1,4 +1,5 @@
-import { pruneBatchSize } from "@countersign/store-core";
+/** How many rows one step removes: their locks are given back in between. */
+export const pruneBatchSize = 500;
 
 /** Removes batches until one is not full. Returns how many rows went. */
 export async function pruneAll(removeBatch: () => Promise<number>): Promise<number> {
