@@ -15,7 +15,7 @@ const rounds = 9;
 const warmUpRounds = 1;
 const roundMs = 1_500;
 const everyMs = 5;
-// More than the rounds with pruning can remove: 500 rows at a time, 50 ms apart.
+// More than the rounds with pruning can remove: no store removes more than 10,000 a second.
 const expired = 200_000;
 
 /** Four clients claim; the pruning is the stores' own, by its timer, on a pool of its own as another process has it. */

@@ -1,9 +1,7 @@
 import { isPromiseLike, publishNotice } from "@countersign/guard";
 
-/** How many rows one step removes: locks are given back in between. */
-export const pruneBatchSize = 500;
-
-const nextBatchMs = 50;
+// 10,000 rows a second: more than a store takes in, and time for others in between.
+const rowsPerMs = 10;
 
 /** What {@link startPruning} needs. */
 export interface Pruning {
@@ -11,7 +9,9 @@ export interface Pruning {
   readonly factory: string;
   /** Milliseconds from one pruning to the next, give or take a quarter; 0 for none. */
   readonly intervalMs: number;
-  /** Removes at most {@link pruneBatchSize} rows. Returns how many; undefined when it could not be tried now. */
+  /** How many rows one step removes at most: for so long it keeps others waiting. */
+  readonly batchSize: number;
+  /** Removes at most `batchSize` rows. Returns how many; undefined when it could not be tried now. */
   readonly removeBatch: () => number | undefined | Promise<number | undefined>;
 }
 
@@ -20,7 +20,7 @@ export interface Pruning {
  * its jitter keeps processes that started together apart. A failure is published as `prune-failed` on `countersign:notice` and
  * tried again. Returns the function that ends it.
  */
-export function startPruning({ factory, intervalMs, removeBatch }: Pruning): () => void {
+export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pruning): () => void {
   if (intervalMs === 0) return () => {};
   let timer: NodeJS.Timeout | undefined;
   let ended = false;
@@ -31,8 +31,8 @@ export function startPruning({ factory, intervalMs, removeBatch }: Pruning): () 
     timer.unref();
   };
   const proceed = (removed: number | undefined): void => {
-    const full = removed !== undefined && removed >= pruneBatchSize;
-    schedule(full ? Math.min(nextBatchMs, intervalMs) : jittered(intervalMs));
+    const full = removed !== undefined && removed >= batchSize;
+    schedule(full ? Math.min(batchSize / rowsPerMs, intervalMs) : jittered(intervalMs));
   };
   const fail = (error: unknown): void => {
     // Nothing is lost but space, and there is no request to answer: tell the operator.

@@ -1,8 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { pruneBatchSize, startPruning } from "@countersign/store-core";
+import { startPruning } from "@countersign/store-core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const intervalMs = 10_000;
+const batchSize = 200;
 // A quarter of jitter either way.
 const earliestMs = 7_500;
 const latestMs = 12_500;
@@ -24,7 +25,10 @@ describe("startPruning()", () => {
 
   function prune(removeBatch: () => number | undefined | Promise<number | undefined>) {
     const counted = jest.fn(removeBatch);
-    return { counted, end: startPruning({ factory: "createAStore", intervalMs, removeBatch: counted }) };
+    return {
+      counted,
+      end: startPruning({ factory: "createAStore", intervalMs, batchSize, removeBatch: counted }),
+    };
   }
 
   const kinds = [
@@ -47,10 +51,19 @@ describe("startPruning()", () => {
     });
 
     test("goes on at once after a full batch, until one is not full", async () => {
-      const sizes = [pruneBatchSize, pruneBatchSize, pruneBatchSize - 1];
+      const sizes = [batchSize, batchSize, batchSize - 1];
       const { counted, end } = prune(() => answer(sizes.shift() ?? 0));
       await jest.advanceTimersByTimeAsync(latestMs + 100);
       expect(counted).toHaveBeenCalledTimes(3);
+      end();
+    });
+
+    test("leaves time for others between full batches, as long for each row", async () => {
+      const { counted, end } = prune(() => answer(batchSize));
+      await jest.advanceTimersByTimeAsync(latestMs);
+      counted.mockClear();
+      await jest.advanceTimersByTimeAsync(1000);
+      expect(counted.mock.calls.length * batchSize).toBe(10_000);
       end();
     });
 
@@ -66,7 +79,7 @@ describe("startPruning()", () => {
     test("ends, also from within a batch, and leaves no timer", async () => {
       const pruning = prune(() => {
         pruning.end();
-        return answer(pruneBatchSize);
+        return answer(batchSize);
       });
       await jest.advanceTimersByTimeAsync(10 * latestMs);
       expect(pruning.counted).toHaveBeenCalledTimes(1);
@@ -109,14 +122,14 @@ describe("startPruning()", () => {
   });
 
   test("has no timer when the interval is 0", () => {
-    startPruning({ factory: "createAStore", intervalMs: 0, removeBatch: () => 0 });
+    startPruning({ factory: "createAStore", intervalMs: 0, batchSize, removeBatch: () => 0 });
     expect(jest.getTimerCount()).toBe(0);
   });
 
   test("keeps no process alive", () => {
     jest.useRealTimers();
     const before = process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
-    const end = startPruning({ factory: "createAStore", intervalMs, removeBatch: () => 0 });
+    const end = startPruning({ factory: "createAStore", intervalMs, batchSize, removeBatch: () => 0 });
     expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")).toHaveLength(before);
     end();
   });

@@ -14,7 +14,6 @@ import {
   assertOutcome,
   assertText,
   encodeText,
-  pruneBatchSize,
 } from "@countersign/store-core";
 import { type Sighting, decideClaim, leaseExpiredReason } from "./claim-decision.ts";
 import {
@@ -35,7 +34,7 @@ import {
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages, recordOf } from "./listing.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneInBackground } from "./pruning.ts";
+import { pruneAll, pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { assertUsable } from "./store-gate.ts";
 import { isInTransaction, withImmediateTransaction } from "./transaction.ts";
 

@@ -1,8 +1,8 @@
 import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
-import { assertDuration, assertText, encodeText, pruneBatchSize } from "@countersign/store-core";
+import { assertDuration, assertText, encodeText } from "@countersign/store-core";
 import type { SqliteStatement } from "./driver.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneInBackground } from "./pruning.ts";
+import { pruneAll, pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 import { assertUsable } from "./store-gate.ts";
 import { withImmediateTransaction } from "./transaction.ts";

@@ -1,7 +1,10 @@
-import { pruneBatchSize, startPruning } from "@countersign/store-core";
+import { startPruning } from "@countersign/store-core";
 import type { SqliteDatabase } from "./driver.ts";
 import { factory } from "./options.ts";
 import { isInTransaction } from "./transaction.ts";
+
+/** How many rows one step removes: so long the process does nothing else, and no other process writes. */
+export const pruneBatchSize = 100;
 
 /** What is pruned. */
 export interface PrunedTable {
@@ -25,5 +28,5 @@ export function pruneAll(removeBatch: () => number): number {
 export function pruneInBackground({ database, intervalMs, removeBatch }: PrunedTable): () => void {
   // The caller may have a transaction open across an await: pruning must neither join it nor fail it.
   const tryBatch = (): number | undefined => (isInTransaction(database) ? undefined : removeBatch());
-  return startPruning({ factory, intervalMs, removeBatch: tryBatch });
+  return startPruning({ factory, intervalMs, batchSize: pruneBatchSize, removeBatch: tryBatch });
 }
