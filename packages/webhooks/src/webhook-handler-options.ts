@@ -45,8 +45,9 @@ export function resolveWebhookHandlerOptions(
   const { store, leaseMs, storeTimeoutMs, keyPrefix = "webhook-event:", fallback, onError } = options;
   const keys = idempotencyKeys({ factory, store, leaseMs, storeTimeoutMs, recovery: "rerun" });
   assertRetention(options);
-  if (typeof keyPrefix !== "string" || !/^\P{Cc}{1,128}$/u.test(keyPrefix)) {
-    throw optionError(factory, "keyPrefix", "1 to 128 characters, no control characters", keyPrefix);
+  if (!isKeyPrefix(keyPrefix)) {
+    const expected = "1 to 128 characters, no control characters and no lone surrogates";
+    throw optionError(factory, "keyPrefix", expected, keyPrefix);
   }
   if (fallback !== "ignore" && typeof fallback !== "function") {
     throw optionError(factory, "fallback", '"ignore" or a function for events without a handler', fallback);
@@ -69,6 +70,14 @@ export function resolveWebhookHandlerOptions(
     deadLetters: deadLetters(options),
     onError,
   };
+}
+
+// In UTF-16 units: with an event_id of 256 and the number of a failure a key has at most 512. A lone surrogate has no UTF-8
+// form: in an engine two prefixes could become one.
+function isKeyPrefix(keyPrefix: unknown): boolean {
+  return (
+    typeof keyPrefix === "string" && keyPrefix.length <= 128 && /^[^\p{Cc}\p{Surrogate}]+$/u.test(keyPrefix)
+  );
 }
 
 const hourMs = 3_600_000;

@@ -216,6 +216,8 @@ describe("createWebhookHandler", () => {
     ["an empty keyPrefix", { keyPrefix: "" }, "option keyPrefix"],
     ["a keyPrefix with a control character", { keyPrefix: "a\tb" }, "option keyPrefix"],
     ["a keyPrefix that is too long", { keyPrefix: "a".repeat(129) }, "option keyPrefix"],
+    ["a keyPrefix of 256 UTF-16 units", { keyPrefix: "\u{1f512}".repeat(128) }, "option keyPrefix"],
+    ["a lone surrogate in keyPrefix", { keyPrefix: "a\ud800" }, "option keyPrefix"],
     ["maxAttempts without onDeadLetter", { maxAttempts: 3 }, "option onDeadLetter"],
     ["onDeadLetter without maxAttempts", { onDeadLetter: () => {} }, "option maxAttempts"],
     ["maxAttempts 0", { maxAttempts: 0, onDeadLetter: () => {} }, "option maxAttempts"],
