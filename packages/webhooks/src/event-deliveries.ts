@@ -23,13 +23,17 @@ export function deliveriesOf({ webhook_id: webhookId, events, invalid }: Webhook
   return deliveries;
 }
 
-/** The first delivery of each id: an id that comes twice in one envelope is one event. */
+/**
+ * Without those that repeat the first delivery of their id. One of another type or time is no repeat: whether it may pass for
+ * the same event is decided at the store, as it is when it comes in a webhook of its own.
+ */
 export function withoutRepeats(deliveries: readonly EventDelivery[]): readonly EventDelivery[] {
   if (deliveries.length < 2) return deliveries;
-  const seen = new Set<string>();
-  return deliveries.filter(({ event_id }) => {
-    if (seen.has(event_id)) return false;
-    seen.add(event_id);
+  const first = new Map<string, EventDelivery>();
+  return deliveries.filter((delivery) => {
+    const known = first.get(delivery.event_id);
+    if (known !== undefined) return !isRepeat(delivery, known);
+    first.set(delivery.event_id, delivery);
     return true;
   });
 }
@@ -43,14 +47,21 @@ export function outcomeOf(
   const acknowledged = outcomes.every(isAcknowledged);
   const results = handled.map((delivery, position) => resultOf(delivery, outcomes[position] ?? "failed"));
   if (handled.length === deliveries.length) return { acknowledged, events: results };
-  const first = new Map(results.map((result) => [result.event_id, result]));
-  const isHandled = new Set(handled);
+  const first = new Map<string, EventOutcome>();
+  let position = 0;
   const events = deliveries.map((delivery) => {
-    const outcome = first.get(delivery.event_id)?.outcome ?? "failed";
-    const repeats = !isHandled.has(delivery) && (outcome === "done" || outcome === "dead-lettered");
+    const result = delivery === handled[position] ? results[position++] : undefined;
+    const outcome = first.get(delivery.event_id) ?? result?.outcome ?? "failed";
+    first.set(delivery.event_id, outcome);
+    if (result !== undefined) return result;
+    const repeats = outcome === "done" || outcome === "dead-lettered";
     return resultOf(delivery, repeats ? "duplicate" : outcome);
   });
   return { acknowledged, events };
+}
+
+function isRepeat({ type, event }: EventDelivery, first: EventDelivery): boolean {
+  return type === first.type && event?.timestamp.raw === first.event?.timestamp.raw;
 }
 
 function resultOf({ event_id, type }: EventDelivery, outcome: EventOutcome): EventResult {

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { isPromiseLike } from "@countersign/guard";
+import { GuardError, isPromiseLike } from "@countersign/guard";
 import type { Awaitable, KeyAttempt, KeyRefusal, OwnedKey } from "@countersign/idempotency-guard";
 import type { EventState } from "./event-attempt.ts";
+import { differsInType, eventFingerprint } from "./event-fingerprint.ts";
 import { reportFailure } from "./event-report.ts";
 import { EventRun } from "./event-run.ts";
 import type { RoutedHandler } from "./event-routes.ts";
@@ -28,7 +29,7 @@ class EventHandling {
     this.#handlers = handlers;
     this.#claim = {
       key: state.keyPrefix + delivery.event_id,
-      fingerprint: delivery.event?.timestamp.raw ?? "invalid",
+      fingerprint: eventFingerprint(delivery),
       token: randomUUID(),
     };
   }
@@ -55,7 +56,11 @@ class EventHandling {
   #admit(acquired: OwnedKey | KeyRefusal): Awaitable<EventOutcome> {
     if (acquired.status === "acquired") return this.#own(acquired);
     if (acquired.status !== "done") return "busy";
-    if (acquired.fingerprint !== this.#claim.fingerprint) this.#noticeReuse();
+    if (acquired.fingerprint === this.#claim.fingerprint) return "duplicate";
+    // Another event: to acknowledge it as handled would lose it.
+    if (differsInType(acquired.fingerprint, this.#claim.fingerprint))
+      return this.#notRun("failed", idReused());
+    this.#noticeReuse();
     return "duplicate";
   }
 
@@ -92,9 +97,13 @@ class EventHandling {
   }
 
   #unavailable(error: unknown): EventOutcome {
+    return this.#notRun("unavailable", error);
+  }
+
+  #notRun(outcome: EventOutcome, error: unknown): EventOutcome {
     const attempt = { delivery: this.#delivery, claim: this.#claim, number: 1 };
-    reportFailure(this.#state, attempt, "unavailable", error);
-    return "unavailable";
+    reportFailure(this.#state, attempt, outcome, error);
+    return outcome;
   }
 
   // Skipped all the same: nothing is handled twice because its time was written in another way.
@@ -102,4 +111,12 @@ class EventHandling {
     const message = "is done, and came again as an event of another time";
     this.#state.keys.alarm({ code: "event-id-reused", key: this.#claim.key, message });
   }
+}
+
+function idReused(): GuardError {
+  return new GuardError({
+    status: 400,
+    code: "event-id-reused",
+    message: "the event has the id of one that is done and has another type",
+  });
 }

@@ -34,8 +34,8 @@ export interface EventContext {
 /**
  * What became of one event. Acknowledged are `done`, `duplicate` (done before, or the same id earlier in the envelope),
  * `ignored` (no handler, with fallback "ignore") and `dead-lettered`. Not acknowledged, so that the service sends it again:
- * `failed` (the handler threw, or the event is invalid), `timed-out`, `busy` (it runs elsewhere, or still), `unavailable` (the
- * store did not answer) and `in-doubt` (handled, but `done` is not confirmed).
+ * `failed` (the handler threw, the event is invalid, or its id is done under another type), `timed-out`, `busy` (it runs
+ * elsewhere, or still), `unavailable` (the store did not answer) and `in-doubt` (handled, but `done` is not confirmed).
  */
 export type EventOutcome =
   | "done"
