@@ -21,7 +21,7 @@ interface SeveralSecrets {
 }
 
 interface SignatureOptions {
-  /** The name of the field with the signature. Default `X-Payload-Signature`. */
+  /** The name of the field with the signature, none that has another use. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
   /** How each secret stands for the key's bytes. Default `utf8`. */
   readonly secretEncoding?: SecretEncoding | undefined;
@@ -111,13 +111,36 @@ function resolveKeys(options: WebhookHmacOptions, encoding: SecretEncoding): Res
   return typeof secrets === "function" ? secrets : importSecrets(secrets, encoding);
 }
 
+// Fields whose value HTTP, or basic authentication beside this guard, reads in a way of its own: no request with a signature in
+// one of them could pass, and the answer would not tell why.
+const takenHeaders: ReadonlySet<string> = new Set([
+  "authorization",
+  "connection",
+  "content-digest",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
 function resolveHeader(header = "X-Payload-Signature"): string {
   try {
     validateHeaderName(header);
   } catch {
     throw optionError(factory, "header", "the name of a header field", header);
   }
-  return header.toLowerCase();
+  const name = header.toLowerCase();
+  if (!takenHeaders.has(name)) return name;
+  const expected = "the name of a header field without another use, such as X-Payload-Signature";
+  throw optionError(factory, "header", expected, header);
 }
 
 function resolveSignatureEncodings(

@@ -2,6 +2,23 @@ import { describe, expect, test } from "@jest/globals";
 import { webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
 
 const secret = "test-secret";
+const takenHeaders = [
+  "authorization",
+  "connection",
+  "content-digest",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "cookie",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
 
 describe("webhookHmac as built", () => {
   test.each<[string, unknown, RegExp]>([
@@ -36,6 +53,12 @@ describe("webhookHmac as built", () => {
     ["an empty header", { secret, header: "" }, /option header must be/],
     ["a colon in the header", { secret, header: "X-Signature:" }, /option header must be/],
     ["a number for the header", { secret, header: 1 }, /option header must be/],
+    ["the field of basic authentication", { secret, header: "Authorization" }, /option header must be/],
+    ...takenHeaders.map((header): [string, unknown, RegExp] => [
+      `the field ${header}`,
+      { secret, header },
+      /option header must be .* without another use/,
+    ]),
     ["an unknown secret encoding", { secret, secretEncoding: "latin1" }, /option secretEncoding must be/],
     [
       "a name that every object has",

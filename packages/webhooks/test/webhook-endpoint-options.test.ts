@@ -41,6 +41,7 @@ describe("webhookEndpoint", () => {
     ["another encoding of secrets", { secretEncoding: "latin1" }, "option secretEncoding must be"],
     ["no encoding of signatures", { signatureEncodings: [] }, "option signatureEncodings must be"],
     ["a bad header name", { header: "X Payload" }, "option header must be"],
+    ["the field of the password for the signature", { header: "Authorization" }, "option header must be"],
     ["a limit of 0", { limit: 0 }, "option limit must be"],
     ["a limit that is a word", { limit: "big" }, "option limit must be"],
     ["a bad realm", { realm: 'a"b' }, "option realm must be"],
