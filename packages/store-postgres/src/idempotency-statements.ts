@@ -50,6 +50,7 @@ export function idempotencyStatements(options: ResolvedOptions): IdempotencyStat
 UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND ${where} RETURNING kept.state`;
   const done = `state = 'done', reason = '', until_at = ${now(2)} + ${milliseconds(retentionMs)}`;
   const isCompletable = "kept.token = $2 AND kept.state IN ('run', 'held')";
+  const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
   const isRunOfToken = "kept.token = $2 AND kept.state = 'run'";
   return {
     // $1 key.
@@ -81,10 +82,10 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
   until_at = ${now(2)} + CASE WHEN $2 THEN ${milliseconds(retentionMs)} ELSE ${milliseconds(fenceMemoryMs)} END`,
       `(kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(2)}))`,
     ),
-    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them.
-    removeExpired: `DELETE FROM ${idempotency} WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM ${idempotency} WHERE state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})
-  ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state`,
+    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. Expired also at
+    // that address: partitions each have their own, and a live row of another one can have the same.
+    removeExpired: `DELETE FROM ${idempotency} WHERE ${isExpired} AND ctid = ANY (ARRAY(
+  SELECT ctid FROM ${idempotency} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state`,
   };
 }
 

@@ -88,10 +88,10 @@ ON CONFLICT (digest) DO UPDATE SET token = excluded.token, until_at = greatest(k
 WHERE kept.token = excluded.token OR kept.until_at < ${now} RETURNING 1`;
 }
 
-// By row address, as in the idempotency store.
+// By row address, and expired there, as in the idempotency store.
 function removeExpiredStatement(options: ResolvedOptions): string {
   const { nonces } = options.names;
-  return `DELETE FROM ${nonces} WHERE ctid = ANY (ARRAY(
-  SELECT ctid FROM ${nonces} WHERE until_at < (SELECT ${clockOf(options)(0)})
-  ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
+  const isExpired = `until_at < (SELECT ${clockOf(options)(0)})`;
+  return `DELETE FROM ${nonces} WHERE ${isExpired} AND ctid = ANY (ARRAY(
+  SELECT ctid FROM ${nonces} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 }

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { createPostgresStores } from "@countersign/store-postgres";
+import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
@@ -10,6 +10,7 @@ import {
   createSchema,
   createStores,
   dayMs,
+  dropAfterTest,
   newStores,
   pause,
   testClock,
@@ -69,6 +70,38 @@ describeOnPostgres("prune()", () => {
     expect(await idempotency.prune()).toBe(1200);
     expect(statements).toHaveLength(3);
     expect(await store.prune()).toBe(0);
+  });
+
+  test("removes from partitioned tables no live row that has the address of an expired one", async () => {
+    const { pool, schema } = await newStores();
+    const partitioned = `${schema}_parts`;
+    dropAfterTest(pool, partitioned);
+    await pool.query(`CREATE SCHEMA ${partitioned}`);
+    for (const [table, column] of [
+      ["countersign_idempotency", "key"],
+      ["countersign_nonces", "digest"],
+    ]) {
+      const name = `${partitioned}.${table}`;
+      await pool.query(
+        `CREATE TABLE ${name} (LIKE ${schema}.${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS, PRIMARY KEY (${column})) PARTITION BY HASH (${column});
+         CREATE TABLE ${name}_0 PARTITION OF ${name} FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+         CREATE TABLE ${name}_1 PARTITION OF ${name} FOR VALUES WITH (MODULUS 2, REMAINDER 1)`,
+      );
+    }
+    await migratePostgres(pool, { schema: partitioned });
+    const { idempotency, nonces } = createStores(pool, { schema: partitioned });
+    const until = "CASE WHEN n % 3 = 0 THEN to_timestamp(0) ELSE now() + interval '1 day' END";
+    await pool.query(
+      `INSERT INTO ${partitioned}.countersign_idempotency
+       SELECT 'k' || n, 'done', 'a', n, 'f', '', ${until} FROM generate_series(1, 99) AS n`,
+    );
+    await pool.query(
+      `INSERT INTO ${partitioned}.countersign_nonces SELECT sha256(n::text::bytea), 'a', ${until} FROM generate_series(1, 99) AS n`,
+    );
+    expect([await idempotency.prune(), await nonces.prune()]).toEqual([33, 33]);
+    expect([await rowCount(pool, partitioned), await rowCount(pool, partitioned, "nonces")]).toEqual([
+      66, 66,
+    ]);
   });
 
   test("passes over rows that others have locked, and waits for nobody", async () => {
