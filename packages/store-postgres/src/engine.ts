@@ -5,7 +5,9 @@ import { factory } from "./options.ts";
 import { type PostgresQueryable, type Row, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 
-const maxAttempts = 5;
+// One of the statements that are in each other's way succeeds each time: many claims of new keys at once, where the default isolation
+// of the pool is SERIALIZABLE, read and write the same page of an index.
+const maxAttempts = 20;
 
 /** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
 export class Engine {

@@ -433,6 +433,26 @@ describeOnPostgres("idempotency store by the server's clock", () => {
     expect(await store.list({ state: "run", limit: 1 })).toMatchObject({ entries: [{ key }] });
   });
 
+  test.each([
+    [19, "acquired"],
+    [20, "could not serialize access"],
+  ])("sends a statement again that %i times was in the way of others: %s", async (refusals, outcome) => {
+    const { pool, schema } = await newStores();
+    let refused = 0;
+    const busy = {
+      query(text: string, values?: unknown[]) {
+        if (!text.startsWith("INSERT") || refused++ >= refusals) return pool.query(text, values);
+        return Promise.reject(Object.assign(new Error("could not serialize access"), { code: "40001" }));
+      },
+    };
+    const { idempotency: store } = createStores(busy, { schema });
+    const answer = store.claim(key, claim("a")).then(
+      ({ status }) => status,
+      (error: unknown) => (error as Error).message,
+    );
+    expect(await answer).toBe(outcome);
+  });
+
   test.each(["repeatable read", "serializable"])(
     "is as correct where the pool's default isolation is %s",
     async (level) => {
@@ -449,6 +469,10 @@ describeOnPostgres("idempotency store by the server's clock", () => {
         );
         const used = await Promise.all(uses);
         expect(used.filter((use) => use === "fresh")).toHaveLength(1);
+        const others = Array.from({ length: 20 }, (_, index) =>
+          store.claim(`new${round}-${index}`, claim("a")),
+        );
+        for (const { status } of await Promise.all(others)) expect(status).toBe("acquired");
       }
       const winner = await store.read("k0");
       if (winner?.state !== "run") throw new Error("not running");
