@@ -16,9 +16,6 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
 export const inTransaction =
   "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
 
-/** The SQLSTATE of a command that only a transaction can have. */
-export const noActiveTransaction = "25P01";
-
 /** The SQLSTATE of text that the server cannot read, and of several statements where it takes one. */
 export const syntaxError = "42601";
 

@@ -10,6 +10,7 @@ import {
   isReadyToInsert,
   milliseconds,
   settings,
+  transactionStart,
 } from "./statement-parts.ts";
 
 /** The reason recorded for a lease that expired; the literal of the guard, whose code is not needed at run time. */
@@ -24,7 +25,7 @@ const fenceMemoryMs = dayMs;
 
 /**
  * The statements of the idempotency store, as text: none is prepared by name, for PgBouncer's sake. The clock of the options, if
- * there is one, follows the parameters of those that read it: all but `hold`, `beginToWrite` and `requireTransaction`.
+ * there is one, follows the parameters of those that read it: all but `hold` and `beginToWrite`.
  */
 export interface IdempotencyStatements {
   readonly look: string;
@@ -34,7 +35,6 @@ export interface IdempotencyStatements {
   readonly complete: string;
   readonly completeIn: string;
   readonly beginToWrite: string;
-  readonly requireTransaction: string;
   readonly release: string;
   readonly hold: string;
   readonly resolve: string;
@@ -48,7 +48,8 @@ export function idempotencyStatements(options: ResolvedOptions): IdempotencyStat
   const update = (set: string, where: string, timeoutMs = lockTimeoutMs): string =>
     `WITH ${settings(timeoutMs)}
 UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND ${where} RETURNING kept.state`;
-  const done = `state = 'done', reason = '', until_at = ${now(2)} + ${milliseconds(retentionMs)}`;
+  const done = (parameters: number): string =>
+    `state = 'done', reason = '', until_at = ${now(parameters)} + ${milliseconds(retentionMs)}`;
   const isCompletable = "kept.token = $2 AND kept.state IN ('run', 'held')";
   const isExpired = `state IN ('done', 'free') AND until_at <= (SELECT ${now(0)})`;
   const isRunOfToken = "kept.token = $2 AND kept.state = 'run'";
@@ -64,14 +65,15 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
       Math.min(lockTimeoutMs, heartbeatLockTimeoutMs),
     ),
     // $1 key, $2 token.
-    complete: update(done, isCompletable),
-    // Only in a transaction that the server knows of: behind a COMMIT or ROLLBACK that was on its way, `done` would commit alone.
-    // How long the caller's own transaction waits for a lock is the caller's business.
-    completeIn: `UPDATE ${idempotency} AS kept SET ${done} WHERE kept.key = $1 AND ${isCompletable} AND ${isInTransaction} AND ${isDurable} RETURNING kept.state`,
+    complete: update(done(2), isCompletable),
+    // $1 key, $2 token, $3 the transaction that it must be, null for any. Only in one that the server knows of: behind a COMMIT or
+    // ROLLBACK that was on its way, `done` would commit alone. How long it waits for a lock is the caller's business.
+    completeIn: `WITH completed AS (
+  UPDATE ${idempotency} AS kept SET ${done(3)} WHERE kept.key = $1 AND ${isCompletable} AND ${isInTransaction}
+    AND ($3::text IS NULL OR ${transactionStart} = $3) AND ${isDurable} RETURNING kept.state)
+SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS transaction`,
     // Makes the transaction one that has written, without a trace where there is none.
     beginToWrite: "SELECT txid_current()::text",
-    // The one command without a trace that the server refuses outside of a transaction: the lock is that of the update before.
-    requireTransaction: `LOCK TABLE ${idempotency} IN ROW EXCLUSIVE MODE`,
     // $1 key, $2 token.
     release: update(`state = 'free', until_at = ${now(2)} + ${milliseconds(fenceMemoryMs)}`, isRunOfToken),
     // $1 key, $2 token, $3 reason.

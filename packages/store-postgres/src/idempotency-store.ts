@@ -17,13 +17,13 @@ import {
   startPruning,
 } from "@countersign/store-core";
 import type { Engine } from "./engine.ts";
-import { inTransaction, noActiveTransaction, sqlStateOf } from "./errors.ts";
+import { inTransaction } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
 import { pageOf, pageParameters, pageStatement } from "./listing.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { pruneAll, pruneBatchSize } from "./pruning.ts";
-import { type PostgresTransaction, type Row, assertQueryable } from "./queryable.ts";
+import { type PostgresTransaction, type Row, assertQueryable, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
@@ -110,14 +110,15 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertQueryable(tx, needsTransaction);
-    const values = this.#timed(key, encodeText(token));
-    const complete = (): Promise<readonly Row[]> =>
-      this.#engine.runIn(tx, name, this.#sql.completeIn, values);
-    if ((await complete()).length > 0) return "ok";
+    const first = await this.#completeIn(tx, key, token, null);
+    if (first["is_completed"] === true) return "ok";
     // Lost, or the first step of a transaction that the caller has begun with a plain BEGIN.
     await this.#engine.runIn(tx, name, this.#sql.beginToWrite, []);
-    if ((await complete()).length > 0) return "ok";
-    await this.#assertTransaction(tx);
+    const second = await this.#completeIn(tx, key, token, first["transaction"]);
+    if (second["is_completed"] === true) return "ok";
+    if (second["transaction"] !== first["transaction"]) {
+      throw new Error(`${needsTransaction}: BEGIN, and pass the client that began it, not the pool`);
+    }
     const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, this.#timed(key));
     return isDoneBy(keyRow(seen), token) ? "ok" : "lost";
   }
@@ -165,16 +166,13 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     this.#stopPruning();
   }
 
-  /** Throws unless a transaction is open on `tx`: the caller learns of the mistake, instead of a key that seems lost. */
-  async #assertTransaction(tx: PostgresTransaction): Promise<void> {
-    try {
-      await this.#engine.runIn(tx, name, this.#sql.requireTransaction, []);
-    } catch (error) {
-      if (sqlStateOf(error) !== noActiveTransaction) throw error;
-      throw new Error(`${needsTransaction}: BEGIN, and pass the client that began it, not the pool`, {
-        cause: error,
-      });
-    }
+  /**
+   * One attempt, in `transaction` only, unless that is null. Between two attempts the caller's transaction can end and the pool give
+   * the client to somebody else: in their transaction `done` would commit, and the payout not at all.
+   */
+  async #completeIn(tx: PostgresTransaction, key: string, token: string, transaction: unknown): Promise<Row> {
+    const values = this.#timed(key, encodeText(token), transaction);
+    return singleRow(await this.#engine.runIn(tx, name, this.#sql.completeIn, values));
   }
 
   /** Undefined when the key changed hands between two steps. */

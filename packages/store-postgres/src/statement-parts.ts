@@ -21,9 +21,6 @@ export function milliseconds(amount: string | number): string {
   return `${amount}::float8 * interval '1 millisecond'`;
 }
 
-/** Whether no transaction that has written is open on the connection: what is done in one can be undone after it was answered. */
-export const isAlone = "txid_current_if_assigned() IS NULL";
-
 // A setting that the server itself takes back with the end of the transaction, whoever ends it and why.
 const openMark = { setting: "countersign.transaction", value: "open" };
 
@@ -32,6 +29,12 @@ export const beginMarked: string = `BEGIN; SET LOCAL ${openMark.setting} = '${op
 
 /** Whether a transaction that has written, or was begun by {@link beginMarked}, is open on the connection. */
 export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR current_setting('${openMark.setting}', true) = '${openMark.value}')`;
+
+/** Whether none is, as far as the server tells: what is done in one can be undone after it was answered. */
+export const isAlone: string = `${isInTransaction} IS NOT TRUE`;
+
+/** What no two transactions of a connection have in common: each begins with a message of its own. */
+export const transactionStart = "transaction_timestamp()::text";
 
 /**
  * True, and makes the commit of this transaction durable where the session would not: a claim that a crash of the server undoes

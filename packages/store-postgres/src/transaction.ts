@@ -1,5 +1,6 @@
 import { withDeadline } from "@countersign/guard";
 import { sqlStateOf, syntaxError } from "./errors.ts";
+import { lendClient } from "./lent-client.ts";
 import type { PostgresTransaction } from "./queryable.ts";
 import { beginMarked } from "./statement-parts.ts";
 
@@ -22,21 +23,25 @@ const rollbackTimeoutMs = 5_000;
 /**
  * Runs `work` between BEGIN and COMMIT on a client of its own, and gives its result when the commit is durable. Rolls back when
  * `work` rejects, and rejects with the same; the client goes back to the pool, or is destroyed when its transaction may still be
- * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it.
+ * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it. The client of `work` takes no
+ * statement once `work` has settled.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
   pool: PostgresPool<Client>,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = await takeClient(pool);
+  const lent = lendClient(client);
   let result: T;
   try {
     await begin(client);
-    result = await work(client);
+    result = await work(lent.client);
   } catch (error) {
+    lent.end();
     await rollBack(client);
     throw error;
   }
+  lent.end();
   await commit(client);
   return result;
 }

@@ -158,10 +158,69 @@ describeOnPostgres("completeIn()", () => {
       await Promise.all([paid, Promise.reject(new Error("over the limit"))]);
     });
     await expect(attempt).rejects.toThrow("over the limit");
-    await expect(late).rejects.toThrow(/transaction is open: BEGIN/);
+    await expect(late).rejects.toThrow(/the transaction has ended/);
     expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
     expect(await payouts()).toBe(0);
   });
+
+  test.each([
+    ["behind the caller's ROLLBACK", "ROLLBACK", "BEGIN"],
+    ["behind the caller's COMMIT", "COMMIT", "BEGIN; SET LOCAL countersign.transaction = 'open'"],
+    ["in a transaction that the next one follows in one message", "SELECT 1", "COMMIT; BEGIN"],
+  ])(
+    "writes nothing in somebody else's transaction that begins between its statements: %s",
+    async (_case, ended, begins) => {
+      const client = await connectClient(pool);
+      await client.query("BEGIN");
+      await client.query("SELECT 1");
+      await client.query(ended);
+      const sent: string[] = [];
+      const overtaken: PostgresTransaction = {
+        async query(text, values) {
+          const result = await client.query(text, values);
+          if (sent.push(text) === 1) await client.query(begins);
+          return result;
+        },
+      };
+      await expect(store.completeIn(overtaken, key, "a")).rejects.toThrow(/transaction is open: BEGIN/);
+      await client.query("COMMIT");
+      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    },
+  );
+
+  test("writes nothing in the transaction of the next one who gets the client", async () => {
+    const single = connectPool({ max: 1 });
+    const { idempotency } = createStores(pool, { schema, now: clock.now });
+    let goOn = (): void => {};
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    let late: Promise<unknown> = Promise.resolve();
+    const attempt = withPostgresTransaction(single, async (client) => {
+      await insertPayout(client);
+      late = held.then(() => idempotency.completeIn(client, key, "a"));
+      late.catch(() => {});
+      throw new Error("took too long");
+    });
+    await expect(attempt).rejects.toThrow("took too long");
+    await withPostgresTransaction(single, async (client) => {
+      await client.query("SELECT 1");
+      goOn();
+      await expect(late).rejects.toThrow(/the transaction has ended/);
+    });
+    expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
+    expect(await payouts()).toBe(0);
+  });
+
+  test.each(["SAVEPOINT s; RELEASE s", "BEGIN", "RESET ALL", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN"])(
+    "commits with the transaction that is open after %s",
+    async (statements) => {
+      await withPostgresTransaction(pool, async (client) => {
+        await client.query(statements);
+        expect(await store.completeIn(client, key, "a")).toBe("ok");
+        expect(await store.read(key)).toMatchObject({ state: "run" });
+      });
+      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
+    },
+  );
 
   test("is one statement, as the first of withPostgresTransaction() and behind others", async () => {
     await store.claim("second", claim("a"));

@@ -98,6 +98,27 @@ describeOnPostgres("the connections of the pool", () => {
     expect((await pool.query(`SELECT FROM ${schema}.countersign_nonces`)).rowCount).toBe(2);
   });
 
+  test("are refused in a transaction of withPostgresTransaction() before it has written, whatever the driver tells", async () => {
+    const { pool, schema, idempotency: sound } = await newStores();
+    await sound.claim("mine", claim);
+    await sound.claim("expired", { ...claim, leaseMs: 1 });
+    await pause(5);
+    const refused = /a connection on which a transaction is open/;
+    await withPostgresTransaction(pool, async (client) => {
+      const silent = { query: (text: string, values?: unknown[]) => client.query(text, values) };
+      const { idempotency, nonces } = createStores(silent, { schema });
+      await expect(idempotency.read("mine")).rejects.toThrow(refused);
+      await expect(idempotency.claim("new", claim)).rejects.toThrow(refused);
+      await expect(idempotency.claim("expired", { ...claim, token: "b" })).rejects.toThrow(refused);
+      await expect(idempotency.complete("mine", "a")).rejects.toThrow(refused);
+      expect(await idempotency.release("mine", "a")).toBe("lost");
+      expect(await idempotency.heartbeat("mine", "a", 1000)).toBe("lost");
+      await expect(nonces.claim(use)).rejects.toThrow(refused);
+    });
+    expect(await sound.read("new")).toBeUndefined();
+    expect(await sound.read("mine")).toMatchObject({ state: "run", token: "a" });
+  });
+
   test.each([
     ["BEGIN", "BEGIN"],
     ["BEGIN and a look at something", "BEGIN; SELECT 1"],

@@ -112,6 +112,38 @@ describeOnPostgres("withPostgresTransaction()", () => {
     expect(await count()).toBe(1);
   });
 
+  test.each([
+    ["commits", () => Promise.resolve()],
+    ["rolls back", () => Promise.reject(new Error("no such account"))],
+  ])("takes no statement of work that goes on when it %s", async (_case, settle) => {
+    const { pool, insert, count } = await setUp();
+    let late: (() => Promise<unknown>) | undefined;
+    const attempt = withPostgresTransaction(pool, async (client) => {
+      const { query } = client;
+      late = async () => query(insert);
+      await settle();
+    });
+    await attempt.catch(() => {});
+    await expect(late?.()).rejects.toThrow(/the transaction has ended/);
+    expect(await count()).toBe(0);
+  });
+
+  test("gives the work all else of the client as it is", async () => {
+    const { pool } = await setUp();
+    const direct = await pool.connect();
+    direct.release();
+    await withPostgresTransaction(pool, async (client) => {
+      expect(client).toBeInstanceOf(direct.constructor);
+      const notices: unknown[] = [];
+      const listener = (notice: unknown) => void notices.push(notice);
+      client.on("notice", listener);
+      await client.query("DO $$ BEGIN RAISE NOTICE 'seen'; END $$");
+      client.removeListener("notice", listener);
+      expect(notices).toHaveLength(1);
+      expect(direct.listeners("notice")).toEqual([]);
+    });
+  });
+
   test("destroys the client when the connection breaks, and the pool goes on with a new one", async () => {
     const { pool, insert, count, pid } = await setUp();
     const killer = connectPool();
