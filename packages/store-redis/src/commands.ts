@@ -6,7 +6,7 @@ import type { RedisScript } from "./scripts.ts";
 
 /**
  * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
- * node; it is undefined for INFO, PING and SCAN, which concern the node that they reach. No command may go to a
+ * node; it is undefined for INFO, PING and a page of the list, which concern the node that they reach. No command may go to a
  * replica: what it says is old.
  */
 export type SendCommand = (
@@ -14,45 +14,60 @@ export type SendCommand = (
   route: { readonly key: string | undefined; readonly isReadonly: false },
 ) => Promise<unknown>;
 
+type Send = (command: readonly string[], key: string | undefined) => Promise<unknown>;
+
 /** Sends one command; fails when it takes longer than `commandTimeoutMs`. */
-export async function send(
-  { sendCommand, commandTimeoutMs }: ResolvedOptions,
-  command: readonly string[],
-  key?: string,
-): Promise<unknown> {
-  const reply = await withDeadline(
-    Promise.resolve(sendCommand(command, { key, isReadonly: false })),
-    commandTimeoutMs,
-    () =>
-      new Error(
-        `Redis did not answer ${String(command[0])} within ${commandTimeoutMs} ms, and may execute it all the same`,
-      ),
-  );
-  // Some clients resolve to an error instead of rejecting with it.
-  if (reply instanceof Error) throw reply;
-  return reply;
+export async function send(options: ResolvedOptions, command: readonly string[]): Promise<unknown> {
+  return await inTime(options, (sendNow) => sendNow(command, undefined));
 }
 
 /**
- * Runs a script on its one key, by its digest, and with its text where the server does not know it. A client whose connection
- * broke can be out of step, and give each command the reply to another one: what the script says of another payment must not be
- * taken for an answer about this one.
+ * Runs a script on its one key, or on none, by its digest, and with its text where the server does not know it. A client whose
+ * connection broke can be out of step, and give each command the reply to another one: what the script says of another payment
+ * must not be taken for an answer about this one.
  */
 export async function runScript(
   options: ResolvedOptions,
   { sha1, text }: RedisScript,
-  key: string,
+  key: string | undefined,
   args: readonly string[],
 ): Promise<unknown> {
   const call = randomUUID();
-  const rest = ["1", key, ...args, call];
-  try {
-    return answerTo(call, await send(options, ["EVALSHA", sha1, ...rest], key));
-  } catch (error) {
-    // After any other error the script may have run.
-    if (!isScriptUnknown(error)) throw error;
-    return answerTo(call, await send(options, ["EVAL", text, ...rest], key));
-  }
+  const rest = [...(key === undefined ? ["0"] : ["1", key]), ...args, call];
+  return await inTime(options, async (sendNow) => {
+    try {
+      return answerTo(call, await sendNow(["EVALSHA", sha1, ...rest], key));
+    } catch (error) {
+      // After any other error the script may have run.
+      if (!isScriptUnknown(error)) throw error;
+      return answerTo(call, await sendNow(["EVAL", text, ...rest], key));
+    }
+  });
+}
+
+/** Gives all that a step sends one deadline. */
+async function inTime(
+  { sendCommand, commandTimeoutMs }: ResolvedOptions,
+  step: (sendNow: Send) => Promise<unknown>,
+): Promise<unknown> {
+  let sent = "";
+  let isLate = false;
+  const late = (): Error => {
+    isLate = true;
+    return new Error(
+      `Redis did not answer ${sent} within ${commandTimeoutMs} ms, and may execute it all the same`,
+    );
+  };
+  const sendNow: Send = async (command, key) => {
+    // The caller was told that the step failed: it must not begin now.
+    if (isLate) throw late();
+    sent = String(command[0]);
+    const reply = await sendCommand(command, { key, isReadonly: false });
+    // Some clients resolve to an error instead of rejecting with it.
+    if (reply instanceof Error) throw reply;
+    return reply;
+  };
+  return await withDeadline(step(sendNow), commandTimeoutMs, late);
 }
 
 function answerTo(call: string, reply: unknown): unknown {

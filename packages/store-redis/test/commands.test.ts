@@ -55,6 +55,28 @@ describe("a script that the server does not know", () => {
   });
 
   test.each<[string, unknown]>([
+    ["its text is not answered", { EVALSHA: new Error(unknown), EVAL: () => new Promise(() => {}) }],
+    [
+      "its text is answered late",
+      { EVALSHA: () => pause(60).then(() => new Error(unknown)), EVAL: () => pause(60).then(() => "fresh") },
+    ],
+  ])("has one deadline for its digest and its text: %s", async (_case, replies) => {
+    const { nonces, sent } = onFakeServer(replies as Record<string, unknown>, { commandTimeoutMs: 100 });
+    await expect(nonces.claim(use)).rejects.toThrow("Redis did not answer EVAL within 100 ms");
+    expect(sent).toEqual(["EVALSHA", "EVAL"]);
+  });
+
+  test("is not sent by its text when the step has failed meanwhile", async () => {
+    const { nonces, sent } = onFakeServer(
+      { EVALSHA: () => pause(60).then(() => new Error(unknown)), EVAL: "fresh" },
+      { commandTimeoutMs: 30 },
+    );
+    await expect(nonces.claim(use)).rejects.toThrow("Redis did not answer EVALSHA within 30 ms");
+    await pause(60);
+    expect(sent).toEqual(["EVALSHA"]);
+  });
+
+  test.each<[string, unknown]>([
     ["an error that only speaks of it", new Error("ERR not NOSCRIPT")],
     ["no error", () => Promise.reject("NOSCRIPT")],
     ["nothing", () => Promise.reject(null)],
