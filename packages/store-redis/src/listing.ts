@@ -4,9 +4,10 @@ import type {
   IdempotencyRecord,
 } from "@countersign/idempotency-guard";
 import { assertListQuery, damagedCursor } from "@countersign/store-core";
-import { send } from "./commands.ts";
+import { runScript } from "./commands.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";
+import { nameScript, pageScript } from "./scripts.ts";
 
 /** The store whose keys are listed. */
 export interface ListedStore {
@@ -15,28 +16,77 @@ export interface ListedStore {
   readonly read: (key: string) => Promise<IdempotencyRecord | undefined>;
 }
 
-const cursorForm = /^\d{1,20}$/;
+/** Where SCAN goes on, and the process of the server that gave it. */
+interface Position {
+  readonly at: string;
+  readonly runId: string;
+}
+
+const scanCursorForm = /^\d{1,20}$/;
+const runIdForm = /^[0-9a-f]{40}$/;
+const cursorForm = /^(?<at>\d{1,20})\.(?<runId>[0-9a-f]{40})$/;
 
 /** One step of SCAN, which lists every key that is there from its first step to the last, at least once. */
 export async function listKeys(
   store: ListedStore,
-  { state, cursor = "0", limit }: IdempotencyListQuery,
+  { state, cursor, limit }: IdempotencyListQuery,
 ): Promise<IdempotencyListing> {
   assertListQuery(store.name, { state, limit });
-  if (typeof cursor !== "string" || !cursorForm.test(cursor)) throw damagedCursor(store.name);
-  const start = `${store.options.prefix}:key:`;
-  const command = ["SCAN", cursor, "MATCH", `${start}*`, "COUNT", String(limit)];
-  const reply = await send(store.options, command);
-  if (!Array.isArray(reply) || reply.length !== 2) throw new Error(`${store.name}: SCAN gave no page`);
-  const next = plain(reply[0]);
-  if (!cursorForm.test(next)) throw new Error(`${store.name}: SCAN gave no cursor`);
-  const keys = [...new Set(texts(reply[1]))].flatMap((found) => keyOf(found, start) ?? []);
+  const position = cursor === undefined ? undefined : parseCursor(store.name, cursor);
+  const start = await startOfNames(store);
+  const { names, next } = await scan(store, { position, pattern: `${literal(start)}*`, limit });
+  const keys = [...new Set(names)].flatMap((found) => keyOf(found, start) ?? []);
   const records = await Promise.all(keys.map((key) => store.read(key)));
-  const entries = keys.flatMap((key, position) => {
-    const record = records[position];
+  const entries = keys.flatMap((key, index) => {
+    const record = records[index];
     return record?.state === state ? [{ key, record }] : [];
   });
-  return { entries, cursor: next === "0" ? undefined : next };
+  return { entries, cursor: next };
+}
+
+function parseCursor(store: string, cursor: unknown): Position {
+  const { at, runId } = (typeof cursor === "string" ? cursorForm.exec(cursor)?.groups : undefined) ?? {};
+  if (at === undefined || runId === undefined) throw damagedCursor(store);
+  return { at, runId };
+}
+
+/** What the names of all keys begin with on the server. `keyPrefix` of ioredis is put before keys, but not before a pattern. */
+async function startOfNames({ name, options }: ListedStore): Promise<string> {
+  const start = `${options.prefix}:key:`;
+  const onServer = plain(await runScript(options, nameScript, start, []));
+  if (!onServer.endsWith(start)) throw new Error(`${name}: the client changes the names of keys`);
+  return onServer;
+}
+
+async function scan(
+  { name, options }: ListedStore,
+  { position, pattern, limit }: { position: Position | undefined; pattern: string; limit: number },
+): Promise<{ names: readonly string[]; next: string | undefined }> {
+  const reply = await runScript(options, pageScript, undefined, [
+    position?.at ?? "0",
+    pattern,
+    String(limit),
+  ]);
+  if (!Array.isArray(reply) || reply.length !== 3) throw new Error(`${name}: SCAN gave no page`);
+  const [next, runId] = [plain(reply[0]), plain(reply[2])];
+  if (position !== undefined && position.runId !== runId) throw endedCursor(name);
+  if (!scanCursorForm.test(next)) throw new Error(`${name}: SCAN gave no cursor`);
+  const names = texts(reply[1]);
+  if (next === "0") return { names, next: undefined };
+  // A later page could then be another process's, and miss keys.
+  if (!runIdForm.test(runId)) throw new Error(`${name}: a list of several pages needs run_id of INFO`);
+  return { names, next: `${next}.${runId}` };
+}
+
+function endedCursor(store: string): TypeError {
+  return new TypeError(
+    `${store}: the cursor is of another server, or of one that was started anew; begin with the first page`,
+  );
+}
+
+/** As a pattern of SCAN that means this text alone. */
+function literal(text: string): string {
+  return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
 }
 
 /** Undefined for a name that the store cannot have written: it is somebody else's. */

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
 
-/** One atomic step on one key. It replies with a pair: its last argument, by which a caller knows its own reply, and the answer. */
+/**
+ * One atomic step, on one key but for the list. It replies with a pair: its last argument, by which a caller knows its own reply,
+ * and the answer.
+ */
 export interface RedisScript {
   readonly text: string;
   /** What EVALSHA knows it by. */
@@ -145,4 +148,18 @@ if kept then
 end
 redis.call('SET', KEYS[1], string.format('%.0f', untilMs) .. ':' .. ARGV[2], 'PX', string.format('%.0f', untilMs - now + laterMs))
 return 'fresh'
+`);
+
+/** The name of the key as the server sees it: some clients put a prefix of their own before it. */
+export const nameScript: RedisScript = script("return KEYS[1]");
+
+/**
+ * No key. ARGV: cursor, pattern, count. Beside the page the run_id of the server's process, in the same step: a cursor of SCAN is
+ * worth nothing to another process, which hashes keys by a secret of its own. Empty where INFO is forbidden.
+ */
+export const pageScript: RedisScript = script(`
+local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local info = redis.pcall('INFO', 'server')
+local runId = type(info) == 'string' and string.match(info, '\\nrun_id:(%x+)') or ''
+return {page[1], page[2], runId}
 `);

@@ -156,4 +156,27 @@ onCluster("list() on a cluster", () => {
     expect(listed).toHaveLength(keys.length);
     expect(new Set(listed)).toEqual(new Set(keys));
   });
+
+  test("refuses the cursor of one node at another", async () => {
+    const { sendCommand, close } = await overRedis(createCluster6({ rootNodes }));
+    afterTest(close);
+    const prefix = isolatedName("cluster");
+    const { idempotency } = createRedisStores({ sendCommand, prefix });
+    const keys = Array.from({ length: 90 }, (_, index) => `key-${index}`);
+    await Promise.all(keys.map((key) => idempotency.claim(key, claim)));
+    const [first, second] = await Promise.all(
+      nodes.slice(0, 2).map(async (url) => {
+        const master = await ofMaster(url);
+        return createRedisStores({
+          prefix,
+          sendCommand: (command, route) =>
+            route.key === undefined ? master.sendCommand(command, route) : sendCommand(command, route),
+        });
+      }),
+    );
+    const page = await first?.idempotency.list({ state: "run", limit: 2 });
+    const query = { state: "run", limit: 1_000, cursor: page?.cursor ?? "" } as const;
+    await expect(second?.idempotency.list(query)).rejects.toThrow(/cursor is of another server/);
+    expect((await first?.idempotency.list(query))?.entries).not.toHaveLength(0);
+  });
 });

@@ -16,14 +16,15 @@ afterAll(() => server?.close());
 onOwnServer("a server that has no memory left", () => {
   let stores: ReturnType<typeof createRedisStores>;
   let clock: ReturnType<typeof testClock>;
-  let setMemory: (limit: string) => Promise<unknown>;
+  let sendKeyless: (...command: string[]) => Promise<unknown>;
+  const setMemory = (limit: string) => sendKeyless("CONFIG", "SET", "maxmemory", limit);
 
   beforeEach(async () => {
     const { sendCommand, close } = await connectRedis(server?.url ?? "");
     afterTest(close);
     clock = testClock();
     stores = createRedisStores({ sendCommand, prefix: isolatedName("full"), now: clock.now });
-    setMemory = (limit) => sendCommand(["CONFIG", "SET", "maxmemory", limit], keyless);
+    sendKeyless = (...command) => sendCommand(command, keyless);
     for (const key of ["complete", "release", "hold", "beat", "resolve", "expired"]) {
       await stores.idempotency.claim(key, claim);
     }
@@ -52,6 +53,12 @@ onOwnServer("a server that has no memory left", () => {
     expect(await idempotency.resolve("resolve", "done")).toBe("ok");
     expect(await nonces.claim(use)).toBe("fresh");
     expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
+  });
+
+  test("lists its keys, also where it has to learn the scripts for it", async () => {
+    await sendKeyless("SCRIPT", "FLUSH");
+    const { entries } = await stores.idempotency.list({ state: "held", limit: 1_000 });
+    expect(entries.map(({ key }) => key)).toEqual(["resolve"]);
   });
 
   test("gives an expired run to the next attempt, and holds it under recovery hold", async () => {
