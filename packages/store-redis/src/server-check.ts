@@ -6,30 +6,42 @@ import { plain } from "./replies.ts";
 const oldestVersion = [6, 2] as const;
 
 /**
- * Looks once at the server, after the first step that it answered and beside the next ones, and publishes on
- * `countersign:notice` what can lose a record.
+ * Looks at the server until it has been seen once, after the first step that it answered and beside the next ones, and publishes
+ * on `countersign:notice` what can lose a record. A look that failed is taken again after 1, 2, 4, 8 ... further steps: a server
+ * that never shows INFO is not asked for it with each payment.
  */
 export class ServerCheck {
   readonly #options: ResolvedOptions;
-  #begun = false;
+  #state: "due" | "under way" | "seen" = "due";
+  #pause = 0;
+  #failures = 0;
 
   constructor(options: ResolvedOptions) {
     this.#options = options;
   }
 
-  /** Never throws; only the first call sends something. */
+  /** For each step that was answered. Never throws. */
   begin(): void {
-    if (this.#begun) return;
-    this.#begun = true;
+    if (this.#state !== "due") return;
+    if (this.#pause > 1) {
+      this.#pause -= 1;
+      return;
+    }
+    this.#state = "under way";
     void this.#check();
   }
 
   async #check(): Promise<void> {
     try {
-      for (const [code, message] of doubtsAbout(plain(await send(this.#options, ["INFO"])))) {
-        publishNotice({ guard: factory, code, message });
-      }
+      const doubts = doubtsAbout(plain(await send(this.#options, ["INFO"])));
+      this.#state = "seen";
+      for (const [code, message] of doubts) publishNotice({ guard: factory, code, message });
     } catch (error) {
+      this.#state = "due";
+      this.#pause = 2 ** this.#failures;
+      this.#failures += 1;
+      // One notice, however often it fails.
+      if (this.#failures > 1) return;
       // A server whose rights hide INFO is no reason to refuse payments.
       const message =
         "the settings of Redis could not be read: check maxmemory-policy noeviction and appendonly yes by hand";

@@ -72,6 +72,44 @@ describe("the look at the server", () => {
     ]);
   });
 
+  test("that failed is taken again by the next step, is told once, and rests when it was taken", async () => {
+    const received = notices();
+    const answers = [new Error("the connection is gone"), infoOf({ aof_enabled: "0" })];
+    const { nonces, sent } = onFakeServer({ EVALSHA: "fresh", INFO: () => answers.shift() });
+    for (const _step of [1, 2, 3, 4]) {
+      expect(await nonces.claim(use)).toBe("fresh");
+      await pause(5);
+    }
+    expect(received.map(({ code }) => code)).toEqual(["redis-not-checked", "redis-forgets-on-restart"]);
+    expect(sent).toEqual(["EVALSHA", "INFO", "EVALSHA", "INFO", "EVALSHA", "EVALSHA"]);
+  });
+
+  test("is one for steps that come together, also after it has failed", async () => {
+    let asked = 0;
+    const { nonces } = onFakeServer({
+      EVALSHA: "fresh",
+      INFO: () => pause(5).then(() => new Error(`ERR ${(asked += 1)}`)),
+    });
+    for (const expected of [1, 2]) {
+      await Promise.all(Array.from({ length: 10 }, () => nonces.claim(use)));
+      await pause(20);
+      expect(asked).toBe(expected);
+    }
+  });
+
+  test("that always fails becomes rarer: after 1, 2, 4 and 8 further steps", async () => {
+    const received = notices();
+    const { nonces, sent } = onFakeServer({ EVALSHA: "fresh", INFO: new Error("NOPERM") });
+    const askedAt: number[] = [];
+    for (let step = 1; step <= 20; step++) {
+      await nonces.claim(use);
+      await pause(5);
+      if (sent.at(-1) === "INFO") askedAt.push(step);
+    }
+    expect(askedAt).toEqual([1, 2, 4, 8, 16]);
+    expect(received.map(({ code }) => code)).toEqual(["redis-not-checked"]);
+  });
+
   test("is taken once for both stores, and not before a step was answered", async () => {
     const { idempotency, nonces, sent } = onFakeServer({
       EVALSHA: (() => {
@@ -92,10 +130,16 @@ describe("the look at the server", () => {
   });
 
   test("holds no step up when it is not answered", async () => {
-    const { nonces } = onFakeServer({ EVALSHA: "fresh", INFO: () => new Promise(() => {}) });
-    const begun = performance.now();
-    await nonces.claim(use);
-    expect(performance.now() - begun).toBeLessThan(500);
+    const received = notices();
+    const { nonces } = onFakeServer(
+      { EVALSHA: "fresh", INFO: () => new Promise(() => {}) },
+      { commandTimeoutMs: 20 },
+    );
+    expect(await nonces.claim(use)).toBe("fresh");
+    expect(received).toEqual([]);
+    // Until it is given up: the notice of it belongs to no later test.
+    await pause(40);
+    expect(received.map(({ code }) => code)).toEqual(["redis-not-checked"]);
   });
 });
 
