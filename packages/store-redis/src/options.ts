@@ -9,7 +9,7 @@ export interface RedisStoresOptions {
   readonly prefix?: string | undefined;
   /** How long a paid key stays `done`, in milliseconds. Default 90 days, at least one day: a retry after it would pay again. */
   readonly retentionMs?: number | undefined;
-  /** How long a command may take, in milliseconds, before it fails. It may be executed all the same. Default 2,000. */
+  /** How long a script or a command may take, in milliseconds, before it fails. It may be executed all the same. Default 2,000. */
   readonly commandTimeoutMs?: number | undefined;
   /** Milliseconds since 1970, an integer, in place of the server's clock. For tests. */
   readonly now?: (() => number) | undefined;
@@ -32,6 +32,9 @@ export const dayMs = 86_400_000;
 
 /** Longer durations are cut to this one, about a century: with the clock added, Lua's numbers would not be exact any more. */
 export const longestMs: number = 36_500 * dayMs;
+
+// In the year 2255: a fence is the time in microseconds, and above this not exact.
+const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 
 const known: readonly (keyof RedisStoresOptions)[] = [
   "sendCommand",
@@ -70,6 +73,14 @@ export function resolveOptions(options: RedisStoresOptions): ResolvedOptions {
       max: 60_000,
       fallback: 2_000,
     }),
-    now: now === undefined ? () => "" : () => String(now()),
+    now: now === undefined ? () => "" : () => clockText(now()),
   };
+}
+
+// NaN is neither before nor after the end of a lease: a run that goes on would be given away.
+function clockText(nowMs: unknown): string {
+  if (typeof nowMs !== "number" || !Number.isSafeInteger(nowMs) || nowMs < 0 || nowMs > latestMs) {
+    throw optionError(factory, "now", "a function that gives whole milliseconds since 1970", nowMs);
+  }
+  return String(nowMs);
 }

@@ -1,6 +1,7 @@
 import { type RedisStoresOptions, createRedisStores } from "@countersign/store-redis";
 import { describe, expect, test } from "@jest/globals";
 import { dayMs } from "./connections.ts";
+import { onFakeServer } from "./fake-server.ts";
 
 const sendCommand = () => Promise.resolve("OK");
 
@@ -55,5 +56,25 @@ describe("createRedisStores() options", () => {
     let sent = 0;
     createRedisStores({ sendCommand: () => Promise.resolve((sent += 1)) });
     expect(sent).toBe(0);
+  });
+
+  test.each<[string, unknown]>([
+    ["no number", Number.NaN],
+    ["infinity", Number.POSITIVE_INFINITY],
+    ["half a millisecond", 1_800_000_000_000.5],
+    ["a time before 1970", -1],
+    ["microseconds", 1_800_000_000_000_000],
+    ["text", "1800000000000"],
+    ["an empty text, which would mean the server's clock", ""],
+    ["nothing", undefined],
+    ["a Date", new Date(1_800_000_000_000)],
+    ["a promise", Promise.resolve(1_800_000_000_000)],
+  ])("refuses a step by a clock that gives %s, and sends nothing", async (_case, time) => {
+    const { idempotency, nonces, sent } = onFakeServer({ EVALSHA: "fresh" }, { now: () => time as number });
+    const claim = { token: "a", fingerprint: "f", leaseMs: 1_000, recovery: "rerun" } as const;
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/^createRedisStores: option now/);
+    const use = { scope: "s", nonce: "n", token: "a", retainMs: 1_000 };
+    await expect(nonces.claim(use)).rejects.toThrow(/^createRedisStores: option now/);
+    expect(sent).toEqual([]);
   });
 });
