@@ -1,5 +1,6 @@
 import { guardChannel } from "./diagnostics.ts";
 import { isGuardError } from "./guard-error.ts";
+import { assertAllHeaderLines } from "./header-lines.ts";
 import type { GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 
 /** Decides about one request: returns to let it pass, throws to refuse it. */
@@ -10,14 +11,16 @@ export const requestAborted = "request-aborted";
 
 /**
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
- * alike, a return calls `next()`. Publishes a GuardEvent when `countersign:guard` has subscribers. A GuardError with the
- * code `request-aborted` ends in silence: nobody is left to answer.
+ * alike, a return calls `next()`. Refuses a request of which Node may have dropped header lines (431) before it asks `decide`.
+ * Publishes a GuardEvent when `countersign:guard` has subscribers. A GuardError with the code `request-aborted` ends in silence:
+ * nobody is left to answer.
  */
 export function guard(name: string, decide: GuardFunction): Middleware {
   const middleware: Middleware = (req, res, next) => {
     const passage = { name, req, next, startedAt: guardChannel.hasSubscribers ? performance.now() : 0 };
     let verdict: void | Promise<void>;
     try {
+      assertAllHeaderLines(req);
       verdict = decide(req, res);
     } catch (error) {
       refuse(passage, error);

@@ -9,6 +9,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import express, { type Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
+import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
 
 const loopback = ["127.0.0.1", "::1"];
 let codes: string[] = [];
@@ -140,6 +141,24 @@ describe.each([
   ])("accepts trust proxy as %s", async (_name, trustProxy, forwardedFor, status) => {
     await get(build(factory, { allow: ["198.51.100.7"] }, trustProxy), forwardedFor).expect(status);
     expect(warnings).toEqual([]);
+  });
+
+  test("refuses a listed address in front of so many lines that Node drops the proxy's own", async () => {
+    const app = build(factory, { allow: ["198.51.100.7"] }, 1);
+    const linesOf = (filler: number): string =>
+      ["X-Forwarded-For: 198.51.100.7", ...Array(filler).fill("X: 1"), "X-Forwarded-For: 203.0.113.9"].join(
+        "\r\n",
+      );
+    await withServer(app, async (port) => {
+      for (const [filler, status] of [
+        [900, "401"],
+        [1_100, "431"],
+      ] as const) {
+        const request = rawRequest("GET", "/").replace("\r\n\r\n", `\r\n${linesOf(filler)}\r\n\r\n`);
+        expect(await exchange(port, request)).toMatch(`HTTP/1.1 ${status} `);
+      }
+    });
+    expect(codes).toEqual(["ip-not-allowed", "header-lines-dropped"]);
   });
 
   test("refuses a client that fewer proxies named than trust proxy counts, and warns once", async () => {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import express4 from "express4";
 import { httpsOnly, type HttpsOnlyOptions } from "@countersign/webhooks";
+import { exchange, rawRequest, withServer } from "../../../test/support/wire.ts";
 
 // TLS with a shared key, so that the test needs no certificate.
 const sharedKey = Buffer.from("test-secret-of-the-tls-connection");
@@ -116,6 +117,16 @@ describe.each([
   ])("refuses a trusted proxy that says %s", async (_title, proto) => {
     expect(await ask(appOf(factory, { trustProxy: ["127.0.0.1"] }), { proto })).toBe(403);
     expect(codes).toEqual(["https-required"]);
+  });
+
+  test("refuses https in front of so many lines that Node drops the proxy's own", async () => {
+    const lines = ["X-Forwarded-Proto: https", ...Array(1_100).fill("X: 1"), "X-Forwarded-Proto: http"];
+    const request = rawRequest("GET", "/").replace("\r\n\r\n", `\r\n${lines.join("\r\n")}\r\n\r\n`);
+    const answer = await withServer(appOf(factory, { trustProxy: ["127.0.0.1"] }), (port) =>
+      exchange(port, request),
+    );
+    expect(answer).toMatch("HTTP/1.1 431 ");
+    expect(codes).toEqual(["header-lines-dropped"]);
   });
 
   test("believes a trusted proxy on TLS that the caller came by http", async () => {
