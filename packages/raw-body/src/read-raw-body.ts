@@ -9,6 +9,7 @@ import getRawBody from "raw-body";
 import { capturedRawBody, recordRawBody } from "./captured.ts";
 import { contentEncodingUnsupported, hasIdentityEncoding } from "./content-encoding.ts";
 import { isLimitBytes } from "./options.ts";
+import { hasKnownTransferCoding, transferCodingUnsupported } from "./transfer-encoding.ts";
 
 const readsUnderWay: RequestFact<Promise<Buffer>> = createRequestFact();
 
@@ -22,6 +23,7 @@ export function readRawBody(req: GuardRequest, limitBytes: number): Buffer | Pro
   if (captured !== undefined) return captured;
   if (!isLimitBytes(limitBytes)) throw new TypeError("readRawBody: limitBytes must be a positive integer");
 
+  if (!hasKnownTransferCoding(req)) throw transferCodingUnsupported();
   if (!hasIdentityEncoding(req)) throw contentEncodingUnsupported();
   const lengthBytes = contentLength(req);
   if (lengthBytes !== undefined && lengthBytes > limitBytes) throw bodyTooLarge(limitBytes);

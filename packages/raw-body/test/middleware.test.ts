@@ -4,6 +4,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "@jest/globals";
 import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse, Middleware } from "@countersign/guard";
+import express5 from "express";
 import request from "supertest";
 import { appWith, exchange, listening, expressVersions } from "./harness.ts";
 
@@ -62,6 +63,30 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     expect(answer).toMatch(/\r\naccept-encoding: identity\r\n/i);
     expect(seen.codes).toEqual(["content-encoding-unsupported"]);
     expect(seen.bodies).toEqual([]);
+  });
+
+  test.each([
+    ["gzip before chunked", "Transfer-Encoding: gzip, chunked\r\n"],
+    ["identity before chunked", "Transfer-Encoding: identity, chunked\r\n"],
+    ["two lines", "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"],
+  ])("refuses a transfer coding: %s, also behind a parser that keeps the bytes", async (_name, lines) => {
+    const parser = express5.json({ verify: captureRawBody });
+    const json = "Host: a\r\nConnection: close\r\nContent-Type: application/json\r\n";
+    const coded = `POST /payouts HTTP/1.1\r\n${json}${lines}\r\n2\r\n{}\r\n0\r\n\r\n`;
+    for (const chain of [[rawBody()], [parser, rawBody()]]) {
+      const { app, seen } = appWith(express, ...chain);
+      const answer = await listening(app, (port) => exchange(port, coded));
+      expect(answer).toMatch(/^HTTP\/1.1 501 /);
+      expect(seen).toEqual({ bodies: [], values: [], codes: ["transfer-coding-unsupported"] });
+    }
+  });
+
+  test("accepts chunked in another case", async () => {
+    const { app, seen } = appWith(express, rawBody());
+    const chunked =
+      "POST /payouts HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
+    expect(await listening(app, (port) => exchange(port, chunked))).toMatch(/^HTTP\/1.1 204 /);
+    expect(seen.bodies).toEqual([Buffer.from("{}")]);
   });
 
   test("accepts the coding that is none", async () => {
