@@ -410,6 +410,27 @@ describeOnPostgres("completeIn()", () => {
     expect(await show("synchronous_commit")).toEqual({ synchronous_commit: "off" });
   });
 
+  test("leaves a commit that waits for more than its own disk as it is", async () => {
+    const client = await connectClient(pool);
+    await client.query("BEGIN; SET LOCAL synchronous_commit = remote_apply");
+    await store.completeIn(client, key, "a");
+    const { rows } = await client.query("SHOW synchronous_commit");
+    expect(rows).toEqual([{ synchronous_commit: "remote_apply" }]);
+    await client.query("ROLLBACK");
+  });
+
+  test("remembers done from the step on, not from the start of a long transaction", async () => {
+    const { idempotency } = createStores(pool, { schema });
+    await withPostgresTransaction(pool, async (client) => {
+      await client.query("CREATE TEMP TABLE before ON COMMIT DROP AS SELECT clock_timestamp() AS at");
+      expect(await idempotency.completeIn(client, key, "a")).toBe("ok");
+      const { rows } = await client.query(
+        `SELECT until_at - interval '1 hour' * 24 * 90 >= at AS whole FROM before, ${schema}.countersign_idempotency`,
+      );
+      expect(rows).toEqual([{ whole: true }]);
+    });
+  });
+
   test("works on a pool of one connection, whose other steps wait for it", async () => {
     const single = connectPool({ max: 1 });
     const { idempotency } = createStores(single, { schema, now: clock.now });
