@@ -204,3 +204,20 @@ test("withPostgresTransaction() does not wait for ever for a ROLLBACK, as behind
     jest.useRealTimers();
   }
 });
+
+test("withPostgresTransaction() gives the work the methods of a client that keeps its state private", async () => {
+  class Client implements PostgresPoolClient {
+    readonly #sent: string[] = [];
+    query(text: string) {
+      this.#sent.push(text.split(";", 1).join());
+      return Promise.resolve({ rows: [] });
+    }
+    sent() {
+      return this.#sent;
+    }
+    release() {}
+  }
+  const pool = { connect: () => Promise.resolve(new Client()) };
+  const sent = await withPostgresTransaction(pool, (client) => Promise.resolve(client.sent()));
+  expect(sent).toEqual(["BEGIN", "COMMIT"]);
+});
