@@ -1,3 +1,5 @@
+import { isPromiseLike } from "./deadline.ts";
+
 /** A TypeError for a programmer's mistake: `<factory>: option <name> must be <expected>, got <value>`. */
 export function optionError(factory: string, option: string, expected: string, got: unknown): TypeError {
   return new TypeError(`${factory}: option ${option} must be ${expected}, got ${describeValue(got)}`);
@@ -5,7 +7,8 @@ export function optionError(factory: string, option: string, expected: string, g
 
 /** Throws a TypeError when `options` is no object or has a key outside `known`: a misspelt option must not be ignored. */
 export function assertKnownOptions(factory: string, options: unknown, known: readonly string[]): void {
-  if (typeof options !== "object" || options === null || Array.isArray(options)) {
+  // A promise has no keys of its own: every option would be its default, as if none had been given.
+  if (typeof options !== "object" || options === null || Array.isArray(options) || isPromiseLike(options)) {
     throw new TypeError(`${factory}: options must be an object, got ${describeValue(options)}`);
   }
   for (const key of Object.keys(options)) {
@@ -64,6 +67,7 @@ function describeValue(value: unknown): string {
   if (typeof value === "string")
     return value === "" ? "an empty string" : `a string of ${value.length} characters`;
   if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
+  if (isPromiseLike(value)) return "a promise";
   return typeof value === "function"
     ? "a function"
     : typeof value === "object"

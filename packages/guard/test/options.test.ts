@@ -20,6 +20,7 @@ describe("optionError", () => {
     ["an empty array", [], "an empty array"],
     ["an array", ["s3cret"], "an array of 1"],
     ["an object", { secret: "s3cret" }, "an object"],
+    ["a promise", Promise.resolve("s3cret"), "a promise"],
     ["a function", () => "s3cret", "a function"],
     ["a bigint", 5n, "a bigint"],
     ["a symbol", Symbol("s3cret"), "a symbol"],
@@ -42,6 +43,7 @@ describe("assertKnownOptions", () => {
     ["text", "a"],
     ["an array", ["a"]],
     ["a function", () => undefined],
+    ["a promise, which has no options of its own", Promise.resolve({ a: 1 })],
   ])("throws on %s", (_name, options) => {
     expect(() => assertKnownOptions("example", options, ["a"])).toThrow(
       "example: options must be an object, got ",
