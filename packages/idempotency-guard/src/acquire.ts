@@ -44,11 +44,12 @@ async function acquireInTime(
 function admit(
   state: KeyState,
   attempt: KeyAttempt,
-  result: IdempotencyClaimResult,
+  // A store of somebody else may give anything.
+  result: IdempotencyClaimResult | null | undefined,
   claimedAtMs: number,
 ): OwnedKey | KeyRefusal {
   const { leaseMs, retryAfterSeconds } = state.options;
-  switch (result.status) {
+  switch (result?.status) {
     case "done":
     case "held":
     case "in-flight":
@@ -60,6 +61,7 @@ function admit(
       abandonClaim(state, attempt, undefined);
       throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);
     default:
+      abandonClaim(state, attempt, undefined);
       throw storeUnavailable(new TypeError("the store gave no known answer to a claim"), retryAfterSeconds);
   }
 }

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { GuardError, type GuardRequest } from "@countersign/guard";
+import { GuardError, withDeadline, type GuardRequest } from "@countersign/guard";
+import type { ResolvedKeyOptions } from "./key-options.ts";
 
 /** SHA-256 of the body as received. Without one every payload would look the same, so that is an error (500). */
 export function bodyFingerprint(req: GuardRequest): string {
@@ -14,6 +15,21 @@ export function bodyFingerprint(req: GuardRequest): string {
       "idempotencyGuard found no bytes in req.rawBody to tell one payload from another: " +
       "mount rawBody() or the signature guard before it, or give the option fingerprint",
   });
+}
+
+/** The fingerprint that is due later; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+export function fingerprintInTime(
+  fingerprint: PromiseLike<string>,
+  { storeTimeoutMs, retryAfterSeconds }: ResolvedKeyOptions,
+): Promise<string> {
+  const late = (): GuardError =>
+    new GuardError({
+      status: 503,
+      code: "fingerprint-unavailable",
+      message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
+      headers: { "Retry-After": String(retryAfterSeconds) },
+    });
+  return withDeadline(Promise.resolve(fingerprint), storeTimeoutMs, late);
 }
 
 const printable = /^[\x20-\x7e]{1,128}$/;

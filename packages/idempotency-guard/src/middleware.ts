@@ -9,7 +9,7 @@ import {
 } from "@countersign/guard";
 import type { KeyRefusal } from "./acquire.ts";
 import type { Attempt, GuardState } from "./attempt.ts";
-import { checkFingerprint } from "./fingerprint.ts";
+import { checkFingerprint, fingerprintInTime } from "./fingerprint.ts";
 import { holdResponse } from "./held-response.ts";
 import { checkIdempotencyKey } from "./idempotency-key.ts";
 import { IdempotencyKeys } from "./idempotency-keys.ts";
@@ -40,7 +40,9 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): Middleware {
     const fingerprint = resolved.fingerprint(req);
     const begin = (checked: string): Awaitable<void> =>
       enter(state, { req, res, key, fingerprint: checked, token: randomUUID() });
-    return isPromiseLike(fingerprint) ? enterLater(fingerprint, begin) : begin(checkFingerprint(fingerprint));
+    return isPromiseLike(fingerprint)
+      ? enterLater(fingerprintInTime(fingerprint, resolved), begin)
+      : begin(checkFingerprint(fingerprint));
   });
 }
 

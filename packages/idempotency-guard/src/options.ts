@@ -17,7 +17,7 @@ export interface IdempotencyGuardOptions {
   readonly key: (req: GuardRequest) => unknown;
   /**
    * Returns what tells one payload from another: 1 to 128 printable ASCII characters. Default: SHA-256 of `req.rawBody`, and
-   * a configuration error (500) when there is none.
+   * a configuration error (500) when there is none. A promise is due within `storeTimeoutMs`.
    */
   readonly fingerprint?: ((req: GuardRequest) => Awaitable<string>) | undefined;
   /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */

@@ -460,12 +460,30 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
     expect((await app.pay({ key: "b" })).status).toBe(409);
   });
 
-  test("a store with an unknown answer to a claim is a store that failed", async () => {
-    const store = faultyStore();
-    store.claim = () => ({ status: "perhaps" }) as never;
-    const paid = payments();
-    const app = await platform(framework, { store }, paid.handler);
-    expect((await app.pay()).status).toBe(503);
-    expect(paid.count).toBe(0);
-  });
+  test.each([
+    ["an unknown status", { status: "perhaps" }],
+    ["nothing", undefined],
+    ["null", null],
+    ["a promise of nothing", Promise.resolve()],
+    ["true", true],
+  ])(
+    "a store that answers a claim with %s is a store that failed, and the retry runs",
+    async (_is, answer) => {
+      const store = faultyStore();
+      const { claim } = store;
+      store.claim = (of, by) => {
+        // It has taken the key all the same.
+        void store.inner.claim(of, by);
+        store.claim = claim;
+        return answer as never;
+      };
+      const paid = payments();
+      const app = await platform(framework, { store, waitMs: 0 }, paid.handler);
+      expect((await app.pay()).status).toBe(503);
+      expect(paid.count).toBe(0);
+      await eventually(() => store.inner.read(key) === undefined);
+      expect((await app.pay()).status).toBe(200);
+      expect(paid.count).toBe(1);
+    },
+  );
 });

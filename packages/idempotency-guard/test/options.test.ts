@@ -180,6 +180,20 @@ describe("the option fingerprint", () => {
     expect(faulty.calls.claim).toBe(0);
   });
 
+  test("answers 503 and claims nothing when it never comes, and runs the retry", async () => {
+    const faulty = faultyStore();
+    let asked = 0;
+    const fingerprint = (): Promise<string> => {
+      asked += 1;
+      return asked === 1 ? new Promise(() => {}) : Promise.resolve("v1");
+    };
+    const options = { store: faulty, fingerprint, storeTimeoutMs: 30, retryAfterSeconds: 7 };
+    const app = await platform(express, options, (_req, res) => res.end());
+    expect(await app.pay()).toMatchObject({ status: 503, headers: { "retry-after": "7" } });
+    expect(faulty.calls.claim).toBe(0);
+    expect((await app.pay()).status).toBe(200);
+  });
+
   test("and a key that throws end in 500 as well", async () => {
     const app = await platform(
       express,
