@@ -149,7 +149,8 @@ function resolveIdempotency(options: PayoutEndpointOptions): IdempotencyGuardOpt
     store: options.store,
     // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
     key: (req) => payoutStoreKey(payoutOf(req).idempotencyKey),
-    fingerprint: options.fingerprint ?? verifiedBytesFingerprint,
+    // Not for null, which the guard refuses.
+    fingerprint: options.fingerprint === undefined ? verifiedBytesFingerprint : options.fingerprint,
     leaseMs: options.leaseMs,
     waitMs: options.waitMs,
     pollMs: options.pollMs,

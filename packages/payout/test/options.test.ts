@@ -58,6 +58,8 @@ describe("payoutEndpoint", () => {
     ["a leaseMs of 1", { leaseMs: 1 }, "option leaseMs must be"],
     ["a negative waitMs", { waitMs: -1 }, "option waitMs must be"],
     ["an unknown recovery", { recovery: "retry" }, "option recovery must be"],
+    ["lengths that are a promise", { maxLengths: Promise.resolve({}) }, "option maxLengths: options must be"],
+    ["a fingerprint of null", { fingerprint: null }, "option fingerprint must be a function, got null"],
     ["a fingerprint that is no function", { fingerprint: "body" }, "option fingerprint must be"],
     ["a storeTimeoutMs of 0", { storeTimeoutMs: 0 }, "option storeTimeoutMs must be"],
     ["a reusedStatus of 200", { reusedStatus: 200 }, "option reusedStatus must be"],
