@@ -41,6 +41,20 @@ describe("a step whose command goes wrong", () => {
   });
 });
 
+describe("a reply that is right but for one thing", () => {
+  test.each<[string, readonly unknown[]]>([
+    ["more behind the answer", [["acquired", "5"], "more"]],
+    ["no answer", []],
+    ["a fence that no number holds exactly", [["acquired", "9007199254740993"]]],
+    ["a fence of 0", [["acquired", "0"]]],
+  ])("is no claim: %s", async (_case, answer) => {
+    const { idempotency } = createRedisStores({
+      sendCommand: async (command) => [command.at(-1), ...answer],
+    });
+    await expect(idempotency.claim("k", claim)).rejects.toThrow(/do not know/);
+  });
+});
+
 describe("a script that the server does not know", () => {
   const unknown = "NOSCRIPT No matching script. Please use EVAL.";
 
