@@ -55,16 +55,33 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
   }
 
   test("creates the tables, says so, and changes nothing the next time", async () => {
-    for (const _time of ["first", "second"]) {
+    const said = [
+      `created schema ${schema}, which was not there, and the tables in it`,
+      "nothing created, the tables were there",
+    ];
+    for (const words of said) {
       const { code, out, err } = await run(["migrate", ...flags()]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(
-        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): schema version 1\n$`),
+        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 1\n$`),
       );
       expect(await tables()).toEqual(allTables);
     }
-    const { out } = await run(["migrate", ...flags(), "--json"]);
-    expect(JSON.parse(out)).toEqual({ engine: "postgres", version: 1 });
+  });
+
+  test("says with --json what it has created", async () => {
+    const migrate = async (...more: readonly string[]): Promise<unknown> =>
+      JSON.parse((await run(["migrate", ...flags(), "--json", ...more])).out);
+    const document = { engine: "postgres", version: 1 };
+    expect(await migrate()).toEqual({ ...document, created: "schema and tables" });
+    expect(await migrate()).toEqual({ ...document, created: "nothing" });
+    expect(await migrate("--table", "other")).toEqual({ ...document, created: "tables" });
+  });
+
+  test("says that the schema was there when it creates tables alone", async () => {
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    const { out } = await run(["migrate", ...flags()]);
+    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 1\n`);
   });
 
   test("keeps the keys that are there", async () => {

@@ -2,9 +2,11 @@ import { Command } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { jsonLine } from "../operator/key-text.ts";
 import { failingInOneLine } from "../operator/operator-store.ts";
+import type { Migration } from "../operator/postgres-store.ts";
 import { sqliteTables } from "../operator/sqlite-store.ts";
 import type { ServerLocation, StoreLocation } from "../operator/store-location.ts";
 import { addNameOptions, readTarget, storeUrlOption, type StoreTarget } from "../operator/store-options.ts";
+import { printable } from "../printable.ts";
 
 interface MigrateFlags {
   readonly storeUrl?: string | undefined;
@@ -15,8 +17,9 @@ interface MigrateFlags {
 }
 
 const notes = `
-Safe to repeat, and to start on several machines at once: one at a time works, in one transaction. SQLite needs none, the store
-creates its tables when a platform opens the file; Redis has no tables.
+Safe to repeat, and to start on several machines at once: one at a time works, in one transaction. A schema that is missing is
+created; the output says whether the schema and the tables were there. SQLite needs none, the store creates its tables when a
+platform opens the file; Redis has no tables.
 
 Examples:
   STORE_URL=postgres://… countersign migrate
@@ -54,16 +57,25 @@ async function migrateStore({ storeUrl, schema, table, json }: MigrateFlags): Pr
   if (storeUrl === undefined) throw new UsageError("required option '--store-url <url>' not specified");
   const target = readTarget({ storeUrl, schema, table });
   const { location } = target;
-  const version = location.engine === "postgres" ? await migratePostgres(location, target) : undefined;
-  if (json === true) return jsonLine({ engine: location.engine, version });
-  if (version === undefined) return `${location.shown}: ${nothingToDo(location.engine)}\n`;
-  return `${target.shown}: schema version ${version}\n`;
+  const migration = location.engine === "postgres" ? await migratePostgres(location, target) : undefined;
+  if (json === true) return jsonLine({ engine: location.engine, ...migration });
+  if (migration === undefined) return `${location.shown}: ${nothingToDo(location.engine)}\n`;
+  return `${target.shown}: ${creation(migration, schema)}; schema version ${migration.version}\n`;
 }
 
-async function migratePostgres(location: ServerLocation, target: StoreTarget): Promise<number> {
+async function migratePostgres(location: ServerLocation, target: StoreTarget): Promise<Migration> {
   const { migrateTables } = await import("../operator/postgres-store.ts");
   const { schema, table } = target;
   return await failingInOneLine(target, () => migrateTables(location, { schema, table }));
+}
+
+// So that a typo in a name is seen.
+function creation({ created }: Migration, schema = "public"): string {
+  const place = `schema ${printable(schema)}`;
+  if (created === "nothing") return "nothing created, the tables were there";
+  return created === "tables"
+    ? `created the tables in ${place}, which was there`
+    : `created ${place}, which was not there, and the tables in it`;
 }
 
 function nothingToDo(engine: StoreLocation["engine"]): string {

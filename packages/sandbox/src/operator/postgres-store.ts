@@ -56,16 +56,36 @@ export function postgresTables({ schema, table }: TableNames): string {
   }
 }
 
-/** Creates the tables or brings them up to date, as long as it takes. Returns the version that they have then. */
-export async function migrateTables(location: ServerLocation, names: TableNames): Promise<number> {
+/** What a migration has left. */
+export interface Migration {
+  readonly version: number;
+  /** What was missing before. Of several migrations at once, each may have found it missing. */
+  readonly created: "nothing" | "tables" | "schema and tables";
+}
+
+/** Creates the tables or brings them up to date, as long as it takes. */
+export async function migrateTables(location: ServerLocation, names: TableNames): Promise<Migration> {
   postgresTables(names);
   const client = await connect(location, { query_timeout: 0 });
   try {
+    const created = await missingParts(client, names);
     await migratePostgres(client, names);
-    return postgresSchemaVersion;
+    return { version: postgresSchemaVersion, created };
   } finally {
     await disconnect(client);
   }
+}
+
+async function missingParts(
+  client: Client,
+  { schema = "public", table = "countersign" }: TableNames,
+): Promise<Migration["created"]> {
+  const { rowCount: schemas } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  if (schemas === 0) return "schema and tables";
+  const query =
+    "SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1 AND relname = $2";
+  const { rowCount: tables } = await client.query(query, [schema, `${table}_schema`]);
+  return tables === 0 ? "tables" : "nothing";
 }
 
 /** Gives a server that hangs a moment to say goodbye; the process does not wait for it any longer. */
