@@ -1,6 +1,7 @@
-import { mkdirSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SigningKeyPair } from "./key-pair.ts";
+import { makeFolder } from "./make-folder.ts";
 import { messageOf } from "./thrown.ts";
 
 /** Where {@link writeKeyFiles} put things. */
@@ -41,7 +42,7 @@ export function writeKeyFiles(pair: SigningKeyPair, { directory, force = false }
     keysFile: join(directory, "keys.json"),
   };
   try {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeFolder(directory, 0o700);
     const keys = readKeys(files.keysFile);
     if (!force) refuseToReplace(files, keys, pair.keyid);
     replaceFile(files.privateKeyFile, pair.privateKeyPem, 0o600);

@@ -1,5 +1,5 @@
 import type { KeyObject } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { holdsCertificate } from "./certificates.ts";
 import { UsageError } from "./command-io.ts";
 import { importPrivateKey } from "./key-pair.ts";
@@ -50,8 +50,14 @@ export function readCertificates(file: string): Buffer {
 /** The bytes of a file that an option names. Throws a UsageError. */
 export function readNamedFile(option: string, file: string): Buffer {
   try {
+    const stats = statSync(file);
+    // /dev/zero never ends. A pipe is what `<(command)` of a shell is: whoever names one waits for its writer.
+    if (!stats.isDirectory() && !stats.isFile() && !stats.isFIFO()) {
+      throw new UsageError(`${option} ${file}: is no file`);
+    }
     return readFileSync(file);
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`${option} ${file}: cannot be read (${codeOf(error)})`, { cause: error });
   }
 }

@@ -41,6 +41,23 @@ describe("writeKeyFiles", () => {
     expect(existsSync(files.keysFile)).toBe(true);
   });
 
+  test("gives each directory that it creates to its owner alone", () => {
+    writeKeyFiles(generateKeyPair(), { directory: join(directory, "a", "b") });
+    for (const made of ["a", join("a", "b")]) {
+      expect(statSync(join(directory, made)).mode & 0o777).toBe(0o700);
+    }
+  });
+
+  test.each([
+    ["a file for the directory", () => join(directory, "file")],
+    ["a file above the directory", () => join(directory, "file", "a")],
+  ])("refuses %s", (_name, place) => {
+    writeFileSync(join(directory, "file"), "mine");
+    const write = (): unknown => writeKeyFiles(generateKeyPair(), { directory: place() });
+    expect(write).toThrow(KeyFileError);
+    expect(write).toThrow(/^cannot write the key files: E[A-Z]+: /);
+  });
+
   test("keeps the other keys of keys.json", () => {
     writeFileSync(join(directory, "keys.json"), JSON.stringify({ old: "pem", jwk: { kty: "OKP" } }));
     const pair = generateKeyPair({ keyid: "new" });

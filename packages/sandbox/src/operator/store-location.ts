@@ -31,7 +31,8 @@ export function parseStoreUrl(text: string): StoreLocation {
     throw new UsageError(`${flag}: a store in memory lives inside its process; no command can reach it`);
   }
   const file = text.startsWith("sqlite:") ? text.slice("sqlite:".length) : undefined;
-  if (file === "" || file === ":memory:") throw new UsageError(`${flag}: expected sqlite:<path> of a file`);
+  if (file?.trim() === "" || file === ":memory:")
+    throw new UsageError(`${flag}: expected sqlite:<path> of a file`);
   if (file === undefined) return serverLocation(text);
   // Absolute, as libsql takes what looks like a URL for the address of a server.
   const absolute = path.resolve(file);
@@ -43,6 +44,8 @@ function serverLocation(text: string): ServerLocation {
   const url = new URL(text);
   const engine = engines.get(url.protocol);
   if (engine === undefined) throw new UsageError(`${flag}: expected ${expected}`);
+  // The driver would take this machine for a host that is missing. PostgreSQL's can stand in ?host=.
+  if (engine === "redis" && url.host === "") throw new UsageError(`${flag}: expected redis://<host>`);
   // A password with one of / ? # in it ends the host early, and its rest would be shown as path or port.
   if (url.hash !== "" || /@|%40/i.test(url.pathname + url.search) || !isEncoded(url)) {
     throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
