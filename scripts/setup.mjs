@@ -117,7 +117,7 @@ function filesUnder(folder) {
     .filter((name) => name !== "node_modules" && name !== "dist")
     .flatMap((name) => {
       const entry = path.join(folder, name);
-      return statSync(entry).isDirectory() ? filesUnder(entry) : [entry];
+      return statsOf(entry)?.isDirectory() === true ? filesUnder(entry) : [entry];
     });
 }
 
@@ -126,9 +126,13 @@ function listOf(folder) {
 }
 
 function describe(file) {
-  if (!existsSync(file)) return `${file} absent`;
-  const { size, mtimeMs } = statSync(file);
-  return `${file} ${size} ${mtimeMs}`;
+  const stats = statsOf(file);
+  return stats === undefined ? `${file} absent` : `${file} ${stats.size} ${stats.mtimeMs}`;
+}
+
+// Undefined for what somebody removes meanwhile, and for the links to nowhere by which some editors lock a file.
+function statsOf(file) {
+  return statSync(file, { throwIfNoEntry: false });
 }
 
 function digestOf(content) {

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -120,6 +120,11 @@ describe("buildFingerprint", () => {
     const before = setup.buildFingerprint(folder);
     change();
     expect(setup.buildFingerprint(folder)).not.toBe(before);
+  });
+
+  test("takes a link to nowhere, as editors make them", () => {
+    symlinkSync("nowhere", path.join(folder, "packages/a/src/.#index.ts"));
+    expect(setup.buildFingerprint(folder)).toBe(setup.buildFingerprint(folder));
   });
 
   test("stays when nothing changes", () => {
