@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { failureOf } from "./engine-failure.ts";
 
 /** How a payout ended, to be told to the service. */
 export interface PayoutConfirmation {
@@ -33,20 +34,18 @@ export function logReporter(logger: Logger): ConfirmationReporter {
  */
 export function httpReporter({
   url,
+  apiKey,
   buildBody = defaultConfirmationBody,
 }: HttpReporterOptions): ConfirmationReporter {
+  const headers = {
+    "content-type": "application/json",
+    ...(apiKey === undefined ? {} : { "x-api-key": apiKey }),
+  };
   return {
     async report(confirmation, signal) {
-      const response = await fetch(url, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify(buildBody(confirmation)),
-        // A redirect would carry the outcome of a payment to a place that nobody configured.
-        redirect: "error",
-        signal,
-      });
-      await response.body?.cancel();
-      if (!response.ok) throw new Error(`the confirmation was answered with ${response.status}`);
+      const body = JSON.stringify(buildBody(confirmation));
+      const { status } = await post(url, { headers, body, signal });
+      if (status < 200 || status > 299) throw new Error(explainAnswer(status));
     },
   };
 }
@@ -54,7 +53,40 @@ export function httpReporter({
 /** Options of {@link httpReporter}. */
 export interface HttpReporterOptions {
   readonly url: URL;
+  /** Sent as X-API-KEY. */
+  readonly apiKey?: string | undefined;
   readonly buildBody?: ConfirmationBodyBuilder | undefined;
+}
+
+async function post(url: URL, init: RequestInit): Promise<{ readonly status: number }> {
+  let response: Response;
+  try {
+    // A redirect would carry the outcome of a payment to a place that nobody configured.
+    response = await fetch(url, { ...init, method: "POST", redirect: "manual" });
+  } catch (error) {
+    if (init.signal?.aborted === true) throw error;
+    // The URL is not shown: it may hold a token.
+    const failure = failureOf(causeOf(error));
+    const message = `CONFIRMATION_URL cannot be reached: ${failure}; see its scheme, host and port`;
+    throw new Error(message, { cause: error });
+  }
+  await response.body?.cancel();
+  return response;
+}
+
+// fetch itself only says that it failed.
+function causeOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null && "cause" in error ? error.cause : error;
+}
+
+function explainAnswer(status: number): string {
+  const answered = `CONFIRMATION_URL answered ${status}`;
+  if (status >= 300 && status < 400) {
+    return `${answered}, a redirect, which is not followed: see its scheme and its path, also a slash at the end`;
+  }
+  if (status === 401 || status === 403) return `${answered}: see CONFIRMATION_API_KEY`;
+  if (status === 404 || status === 405) return `${answered}: see its path`;
+  return answered;
 }
 
 function defaultConfirmationBody(confirmation: PayoutConfirmation): unknown {

@@ -64,5 +64,7 @@ export class DemoStartError extends Error {
 function lastWords(file: string): string {
   const lines = readFileSync(file, "utf8").split("\n");
   const words = lines.filter((line) => line.trim() !== "" && !line.startsWith("{")).slice(-20);
-  return words.length === 0 ? `the platform did not start, see ${file}` : words.join("\n");
+  // Platforms that share a log fail for one reason.
+  const different = new Set(words);
+  return different.size === 0 ? `the platform did not start, see ${file}` : [...different].join("\n");
 }

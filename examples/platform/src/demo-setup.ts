@@ -81,6 +81,7 @@ const surroundings: Environment = {
   TRUST_PROXY: undefined,
   REFERENCE_FIELD: "reference",
   CONFIRMATION_URL: undefined,
+  CONFIRMATION_API_KEY: undefined,
   DATABASE_URL: undefined,
   STORE_SCHEMA: undefined,
   KEY_PREFIX: undefined,

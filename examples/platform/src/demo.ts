@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
 import { listedIp, runCases, runPaidKeyAgain, type CaseResult } from "./demo-cases.ts";
+import { lastingFolder, temporaryFolder } from "./demo-folder.ts";
 import { demoKeyid, prepareDemo, type DemoSetup } from "./demo-setup.ts";
 import { startDemoService, type DemoService } from "./demo-service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./demo-platform.ts";
@@ -50,7 +50,7 @@ export async function runDemo(args: readonly string[], places: DemoPlaces): Prom
 }
 
 async function demonstrateOnce(running: Set<DemoPlatform>): Promise<void> {
-  const folder = mkdtempSync(path.join(tmpdir(), "countersign-demo-"));
+  const folder = temporaryFolder("countersign-demo-");
   try {
     await demonstrate(running, folder, "0");
     await stopAll(running);
@@ -62,9 +62,8 @@ async function demonstrateOnce(running: Set<DemoPlatform>): Promise<void> {
 async function demonstrateAndServe(running: Set<DemoPlatform>, { folder, cwd }: DemoPlaces): Promise<void> {
   const port = parsePort("PORT", process.env["PORT"] ?? "3000");
   // Before the key files of another demo on this port are replaced.
-  await assertFreePort(port);
-  const place = path.join(folder, String(port));
-  mkdirSync(place, { recursive: true });
+  await assertFreePort(port, "npm start");
+  const place = lastingFolder(folder, String(port));
   const demonstration = await demonstrate(running, place, String(port));
   console.log(instructions(demonstration, path.relative(cwd, place) || "."));
   await demonstration.platform.ended;

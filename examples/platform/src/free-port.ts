@@ -1,13 +1,16 @@
 import { createServer } from "node:net";
-import { SettingError } from "./setting-error.ts";
+import { listenError } from "./listen-error.ts";
 
-/** Throws a SettingError when somebody listens on `port` of 127.0.0.1. */
-export function assertFreePort(port: number): Promise<void> {
+const host = "127.0.0.1";
+
+/** Throws a SettingError when `port` of 127.0.0.1 cannot be listened on; it says how `command` is given another one. */
+export function assertFreePort(port: number, command: string): Promise<void> {
+  const other = port === 65_535 ? port - 1 : port + 1;
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once("error", () => {
-      reject(new SettingError("PORT", `a free port, ${port} is in use: try PORT=${port + 1} npm start`));
+    probe.once("error", (error) => {
+      reject(listenError(error, { host, port }, `: try PORT=${other} ${command}`));
     });
-    probe.listen({ port, host: "127.0.0.1" }, () => probe.close(() => resolve()));
+    probe.listen({ port, host }, () => probe.close(() => resolve()));
   });
 }

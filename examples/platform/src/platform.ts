@@ -6,9 +6,9 @@ import { createApp } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./confirmation.ts";
 import { createInFlight } from "./in-flight.ts";
+import { listenError } from "./listen-error.ts";
 import { openStorage } from "./open-storage.ts";
 import { startWorkers } from "./payout-workers.ts";
-import { reasonOf, SettingError } from "./setting-error.ts";
 import type { Settings } from "./settings.ts";
 
 /** What replaces the practice parts in a real platform. */
@@ -72,8 +72,9 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   };
 }
 
-function defaultReporter({ confirmationUrl }: Settings, logger: Logger): ConfirmationReporter {
-  return confirmationUrl === undefined ? logReporter(logger) : httpReporter({ url: confirmationUrl });
+function defaultReporter(settings: Settings, logger: Logger): ConfirmationReporter {
+  const { confirmationUrl: url, confirmationApiKey: apiKey } = settings;
+  return url === undefined ? logReporter(logger) : httpReporter({ url, apiKey });
 }
 
 function createAppServer(app: RequestListener, { tls }: Settings): Server {
@@ -84,17 +85,10 @@ function createAppServer(app: RequestListener, { tls }: Settings): Server {
 function listen(server: Server, { host, port }: Settings): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
-      reject(listenError(error, host, port));
+      reject(listenError(error, { host, port }));
     });
     server.listen({ host, port }, () => resolve(server));
   });
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): SettingError {
-  if (error.code === "EADDRINUSE")
-    return new SettingError("PORT", `a free port, ${port} is in use on ${host}`);
-  if (error.code === "EACCES") return new SettingError("PORT", `a port that this user may open, not ${port}`);
-  return new SettingError("HOST", `an address of this machine (${reasonOf(error)})`, host);
 }
 
 function urlOf(server: Server, { tls }: Settings): string {

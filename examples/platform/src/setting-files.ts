@@ -1,7 +1,7 @@
-import { readFileSync } from "node:fs";
 import { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import { z } from "zod";
 import { reasonOf, SettingError } from "./setting-error.ts";
+import { readTextFile } from "./text-file.ts";
 
 /** A business of the platform, and the account to which it may be paid. */
 export interface Business {
@@ -71,7 +71,7 @@ export function readBusinesses(variable: string, file: string): readonly Busines
 function readJson(variable: string, file: string, expected: string): unknown {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readTextFile(file);
   } catch (error) {
     throw new SettingError(variable, `${expected} (${reasonOf(error)})`, file);
   }

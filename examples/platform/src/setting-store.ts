@@ -19,6 +19,8 @@ export interface RedisLocation {
   readonly kind: "redis";
   /** May hold a password: never shown. */
   readonly url: string;
+  /** Whose value `url` is; REDIS_URL is the cluster's. */
+  readonly variable: "STORE_URL" | "REDIS_URL";
   readonly keyPrefix: string;
   readonly payouts: PostgresLocation;
 }
@@ -46,9 +48,11 @@ export function readStore(env: Environment): StoreLocation {
 function parseEmbedded(text: string): SqliteLocation {
   if (text === "memory:") return { kind: "memory" };
   const file = /^sqlite:(?<file>.+)$/.exec(text)?.groups?.["file"];
-  if (file !== undefined && !file.startsWith(":") && !file.includes("\0")) return { kind: "sqlite", file };
-  // The URL of another database may hold a password.
-  throw new SettingError("STORE_URL", forms, text.includes("//") ? undefined : text);
+  if (file !== undefined && file.trim() !== "" && !file.startsWith(":") && !file.includes("\0")) {
+    return { kind: "sqlite", file };
+  }
+  // The URL of another database may hold a password, also one without its scheme.
+  throw new SettingError("STORE_URL", forms, /\/\/|@/.test(text) ? undefined : text);
 }
 
 function postgresAt(
@@ -56,18 +60,16 @@ function postgresAt(
   text: string,
   env: Environment,
 ): PostgresLocation {
-  if (!/^postgres(?:ql)?:\/\//.test(text) || !isPlainUrl(text))
-    throw new SettingError(variable, postgresForm);
   return {
     kind: "postgres",
-    url: text,
+    url: parsePostgresUrl(variable, text),
     schema: optional("STORE_SCHEMA", env, parseSchema) ?? "public",
     variable,
   };
 }
 
 function redisAt(text: string, env: Environment): RedisLocation {
-  if (!/^rediss?:\/\/[^/]/.test(text) || !isPlainUrl(text)) throw new SettingError("STORE_URL", redisForm);
+  const url = parseRedisUrl("STORE_URL", text);
   const databaseUrl = env["DATABASE_URL"];
   if (databaseUrl === undefined) {
     const why = "because Redis keeps only keys and nonces";
@@ -75,15 +77,43 @@ function redisAt(text: string, env: Environment): RedisLocation {
   }
   return {
     kind: "redis",
-    url: text,
+    url,
+    variable: "STORE_URL",
     keyPrefix: optional("KEY_PREFIX", env, parseKeyPrefix) ?? "countersign",
     payouts: postgresAt("DATABASE_URL", databaseUrl, env),
   };
 }
 
-// Behind a # that is not percent-encoded, a part of the password would be taken for the fragment.
+/** The URL as it is. Throws a SettingError, which shows nothing of it. */
+export function parsePostgresUrl(variable: string, text: string): string {
+  if (/^postgres(?:ql)?:\/\//.test(text) && isPlainUrl(text)) return text;
+  throw new SettingError(variable, postgresForm);
+}
+
+/** The same for a Redis. */
+export function parseRedisUrl(variable: string, text: string): string {
+  if (!/^rediss?:\/\/[^/]/.test(text) || !isPlainUrl(text)) throw new SettingError(variable, redisForm);
+  if (!/^\/?\d*$/.test(new URL(text).pathname)) {
+    throw new SettingError(variable, "a Redis URL with the number of its database for a path, or with none");
+  }
+  return text;
+}
+
+// A password with one of # / ? in it ends early, and its rest would be taken for the path or the fragment.
 function isPlainUrl(text: string): boolean {
-  return URL.canParse(text) && !text.includes("#");
+  if (!URL.canParse(text) || text.includes("#")) return false;
+  const { username, password, pathname, search } = new URL(text);
+  return !/@|%40/i.test(pathname + search) && isDecodable(username) && isDecodable(password);
+}
+
+// Drivers differ in what they make of an escape that is none.
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function parseSchema(variable: string, text: string): string {

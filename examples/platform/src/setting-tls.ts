@@ -1,8 +1,8 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { optional, type Environment } from "./environment.ts";
 import { reasonOf, SettingError } from "./setting-error.ts";
+import { readTextFile } from "./text-file.ts";
 
 /** What an https server presents, in PEM form. */
 export interface TlsSettings {
@@ -46,7 +46,7 @@ interface PemForm {
 function readPem(variable: string, file: string, { expected, parse }: PemForm): string {
   let pem: string;
   try {
-    pem = readFileSync(file, "utf8");
+    pem = readTextFile(file);
   } catch (error) {
     throw new SettingError(variable, `${expected} (${reasonOf(error)})`, file);
   }

@@ -84,13 +84,28 @@ export function parseAddresses(variable: string, text: string): readonly string[
   return entries;
 }
 
+// What new URL() would repair: http:host, http:///host, white space, backslashes. Credentials would be refused by fetch, and a
+// fragment never sent.
+const plainUrl = /^https?:\/\/[^/?#@\\\s]+(?:[/?][^#\\\s]*)?$/i;
+
 // The value is not shown: such a URL may hold a token.
 export function parseUrl(variable: string, text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || (url.protocol !== "https:" && url.protocol !== "http:") || url.username !== "") {
-    throw new SettingError(variable, "an http: or https: URL without user name");
+  const url = plainUrl.test(text) && URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.port === "0") {
+    throw new SettingError(
+      variable,
+      "a URL such as https://host/path, http: or https:, without user name, password, fragment and white space",
+    );
   }
   return url;
+}
+
+// Not shown either.
+export function parseApiKey(variable: string, text: string): string {
+  if (!/^[\x21-\x7e]{1,256}$/.test(text)) {
+    throw new SettingError(variable, "1 to 256 printable ASCII characters without spaces");
+  }
+  return text;
 }
 
 export function parseFlag(variable: string, text: string): boolean {

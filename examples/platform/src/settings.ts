@@ -6,6 +6,7 @@ import { readStore, type StoreLocation } from "./setting-store.ts";
 import { readTls, type TlsSettings } from "./setting-tls.ts";
 import {
   parseAddresses,
+  parseApiKey,
   parseFlag,
   parseHost,
   parseLogLevel,
@@ -33,6 +34,7 @@ export interface Settings {
   readonly businesses: readonly Business[] | undefined;
   /** Undefined: outcomes are only logged. */
   readonly confirmationUrl: URL | undefined;
+  readonly confirmationApiKey: string | undefined;
   /** Undefined: there is no webhook route. */
   readonly webhook: WebhookSettings | undefined;
   /** Undefined: plain http. */
@@ -57,7 +59,7 @@ export function readSettings(env: Environment): Settings {
     trustProxy: optional("TRUST_PROXY", env, parseAddresses) ?? [],
     pathPrefix: optional("PATH_PREFIX", env, parsePathPrefix),
     referenceField: optional("REFERENCE_FIELD", env, parseReferenceField),
-    confirmationUrl: optional("CONFIRMATION_URL", env, parseUrl),
+    ...readConfirmation(env),
     webhook,
     tls: readTls(env),
     inspect: optional("PLATFORM_INSPECT", env, parseFlag) ?? false,
@@ -65,4 +67,13 @@ export function readSettings(env: Environment): Settings {
     businesses: optional("BUSINESSES", env, readBusinesses),
     keys: readKeys("PAYOUT_KEYS", env["PAYOUT_KEYS"]),
   };
+}
+
+function readConfirmation(env: Environment): Pick<Settings, "confirmationUrl" | "confirmationApiKey"> {
+  const confirmationUrl = optional("CONFIRMATION_URL", env, parseUrl);
+  const confirmationApiKey = optional("CONFIRMATION_API_KEY", env, parseApiKey);
+  if (confirmationUrl === undefined && confirmationApiKey !== undefined) {
+    throw new SettingError("CONFIRMATION_API_KEY", "no value, because CONFIRMATION_URL is not set");
+  }
+  return { confirmationUrl, confirmationApiKey };
 }

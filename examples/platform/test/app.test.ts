@@ -23,6 +23,7 @@ const settings: Settings = {
   referenceField: undefined,
   businesses: undefined,
   confirmationUrl: undefined,
+  confirmationApiKey: undefined,
   webhook: undefined,
   tls: undefined,
   inspect: false,

@@ -1,10 +1,18 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
 import { createClient } from "redis";
-import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../../../test/support/engines.ts";
+import {
+  describeOnPostgres,
+  describeOnRedis,
+  isolatedName,
+  postgresUrl,
+  redisUrl,
+} from "../../../test/support/engines.ts";
+import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import { openEngines } from "../src/cluster/engines.ts";
 import { DemoStartError } from "../src/demo-platform.ts";
 import type { Environment } from "../src/environment.ts";
@@ -47,18 +55,24 @@ describe("runCluster", () => {
       /^npm run cluster: there is no PostgreSQL: install it .*DATABASE_URL.*docker compose -f examples\/cluster\/compose\.yaml up/,
     ],
     [
-      "no Redis",
-      [],
-      { DATABASE_URL: "postgres://127.0.0.1:1/x", REDIS_URL: "" },
-      /there is no Redis: install it .*REDIS_URL/,
-    ],
-    [
       "a PostgreSQL that does not answer",
       ["--once", "--store", "postgres"],
       { DATABASE_URL: "postgres://u:hunter2@127.0.0.1:1/x" },
-      /STORE_URL: expected a PostgreSQL that lets the platform in \(nobody listens there\)/,
+      /^DATABASE_URL: expected a PostgreSQL that lets the platform in \(nobody listens there\); without DATABASE_URL, a PostgreSQL is started .*\n$/,
+    ],
+    [
+      "a database of another kind",
+      ["--once"],
+      { DATABASE_URL: "mysql://u:hunter2@127.0.0.1:1/x" },
+      /^DATABASE_URL: expected a postgres:\/\/ URL, .*; without DATABASE_URL, .*\n$/,
     ],
     ["a port that is none", [], { PORT: "abc" }, /^PORT: expected an integer/],
+    [
+      "no place for temporary files",
+      ["--once"],
+      { TMPDIR: "/nowhere/h" },
+      /^TMPDIR: expected a folder .*ENOENT.*\n$/,
+    ],
     ["an unknown argument", ["--twice"], {}, /^npm run cluster: expected no argument, --once/],
     ["a store without a name", ["--store"], {}, /^npm run cluster: expected no argument, --once/],
   ])(
@@ -72,6 +86,65 @@ describe("runCluster", () => {
     },
     20_000,
   );
+});
+
+describeOnPostgres("runCluster with a PostgreSQL", () => {
+  test.each<[string, Environment, RegExp]>([
+    ["no Redis", { REDIS_URL: "" }, /^npm run cluster: there is no Redis: install it .*REDIS_URL.*\n$/],
+    [
+      "a Redis that does not answer",
+      { REDIS_URL: "redis://:hunter2@127.0.0.1:1" },
+      /^REDIS_URL: expected a Redis that lets the platform in \(nobody listens there\); without REDIS_URL, a Redis is started .*\n$/,
+    ],
+    [
+      "a Redis URL of another kind",
+      { REDIS_URL: "http://:hunter2@127.0.0.1:1" },
+      /^REDIS_URL: expected a redis:\/\/ or rediss:\/\/ URL, .*; without REDIS_URL, .*\n$/,
+    ],
+  ])("ends with 1 and one line about %s", async (_name, env, line) => {
+    const running = run(["--once"], { DATABASE_URL: postgresUrl, ...env });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toMatch(line);
+    expect(running.stderr()).not.toContain("hunter2");
+    expect(running.stdout()).toBe("");
+  });
+
+  test("ends with 1 and one line about a role that may create no schema", async () => {
+    const client = new Client({ connectionString: postgresUrl });
+    await client.connect();
+    const role = isolatedName("role");
+    try {
+      await client.query(`CREATE ROLE ${role} LOGIN PASSWORD 'hunter2'`);
+      const as = new URL(postgresUrl ?? "");
+      as.username = role;
+      as.password = "hunter2";
+      const running = run(["--once", "--store", "postgres"], { DATABASE_URL: as.href });
+      expect(await running.ended).toBe(1);
+      expect(running.stderr()).toMatch(
+        /^DATABASE_URL: expected a PostgreSQL in which a schema can be created \(the user lacks a privilege\); .*\n$/,
+      );
+    } finally {
+      await client.query(`DROP ROLE IF EXISTS ${role}`);
+      await client.end();
+    }
+  });
+});
+
+test("runCluster says that its port is in use, and how it is given another one", async () => {
+  const busy = createServer();
+  await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = busy.address() as AddressInfo;
+    const running = run([], { PORT: String(port) });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toMatch(
+      new RegExp(
+        `^PORT: expected a free port, ${port} is in use on 127\\.0\\.0\\.1: try PORT=\\d+ npm run cluster\n$`,
+      ),
+    );
+  } finally {
+    await new Promise((resolve) => busy.close(resolve));
+  }
 });
 
 describeOnPostgres("runCluster without --once", () => {
@@ -96,21 +169,23 @@ describeOnPostgres("runCluster without --once", () => {
   }, 60_000);
 });
 
-describeOnRedis("openEngines", () => {
-  const given = { DATABASE_URL: postgresUrl ?? "postgres://127.0.0.1/none", REDIS_URL: redisUrl };
+const describeOnBoth = postgresUrl === undefined ? describe.skip : describeOnRedis;
 
+describeOnBoth("openEngines", () => {
   test("takes given servers under a name of its own, and shows no password", async () => {
-    const engines = await openEngines(
-      "redis",
-      { ...given, DATABASE_URL: "postgres://u:hunter2@127.0.0.1:1/x" },
-      { postgres: none, redis: none },
-    );
-    const { STORE_URL, DATABASE_URL, STORE_SCHEMA, KEY_PREFIX } = engines.env;
-    expect([STORE_URL, DATABASE_URL]).toEqual([redisUrl, "postgres://u:hunter2@127.0.0.1:1/x"]);
+    const behindProxy = new URL(postgresUrl ?? "");
+    const line = await startTcpProxy(Number(behindProxy.port || 5432));
+    behindProxy.port = String(line.port);
+    behindProxy.password = "hunter2";
+    const given = { DATABASE_URL: behindProxy.href, REDIS_URL: redisUrl };
+    const engines = await openEngines("redis", given, { postgres: none, redis: none });
+    const { STORE_URL, DATABASE_URL, STORE_SCHEMA = "", KEY_PREFIX } = engines.env;
+    expect([STORE_URL, DATABASE_URL]).toEqual([redisUrl, behindProxy.href]);
     expect(STORE_SCHEMA).toMatch(/^cluster_[0-9a-f]{12}$/);
     expect(KEY_PREFIX).toBe(STORE_SCHEMA);
     expect(engines.description.join()).not.toContain("hunter2");
-    // The database is not there: it is said, and does not keep the rest from being removed.
+    // The database is gone: it is said, and does not keep the rest from being removed.
+    await line.close();
     const client = await createClient({ url: redisUrl! }).connect();
     await client.set(`${KEY_PREFIX}:key:a`, "1");
     const told = jest.spyOn(console, "error").mockImplementation(() => {});
@@ -121,6 +196,10 @@ describeOnRedis("openEngines", () => {
     told.mockRestore();
     expect(await client.exists(`${KEY_PREFIX}:key:a`)).toBe(0);
     await client.close();
+    const database = new Client({ connectionString: postgresUrl });
+    await database.connect();
+    await database.query(`DROP SCHEMA ${STORE_SCHEMA}`);
+    await database.end();
   });
 
   test("closes what it has started when the next server is missing", async () => {

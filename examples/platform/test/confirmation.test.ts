@@ -15,7 +15,8 @@ const confirmation: PayoutConfirmation = {
 let server: Server;
 let url: URL;
 let status = 200;
-let received: { method?: string | undefined; type?: string | undefined; body: unknown }[] = [];
+let received: { method?: string | undefined; type?: string | undefined; apiKey?: unknown; body: unknown }[] =
+  [];
 
 beforeEach(async () => {
   received = [];
@@ -23,7 +24,8 @@ beforeEach(async () => {
   server = createServer((req, res) => {
     void (async () => {
       const body: unknown = JSON.parse(await readText(req));
-      received.push({ method: req.method, type: req.headers["content-type"], body });
+      const { "content-type": type, "x-api-key": apiKey } = req.headers;
+      received.push({ method: req.method, type, apiKey, body });
       res.writeHead(status, status === 302 ? { location: "/elsewhere" } : {}).end("answer");
     })();
   });
@@ -60,6 +62,12 @@ describe("httpReporter", () => {
     ]);
   });
 
+  test("names its API key, when it has one", async () => {
+    await httpReporter({ url }).report(confirmation, never());
+    await httpReporter({ url, apiKey: "test-key" }).report(confirmation, never());
+    expect(received.map(({ apiKey }) => apiKey)).toEqual([undefined, "test-key"]);
+  });
+
   test("adds the reason of a failure", async () => {
     await httpReporter({ url }).report({ ...confirmation, status: "failed", reason: "closed" }, never());
     expect(received[0]?.body).toMatchObject({ status: "failed", reason: "closed" });
@@ -77,9 +85,29 @@ describe("httpReporter", () => {
     expect(received).toHaveLength(1);
   });
 
-  test("fails when nobody answers", async () => {
-    const dead = new URL("http://127.0.0.1:1/");
-    await expect(httpReporter({ url: dead }).report(confirmation, never())).rejects.toThrow();
+  test.each([
+    [302, /CONFIRMATION_URL answered 302, a redirect, which is not followed/],
+    [401, /CONFIRMATION_URL answered 401: see CONFIRMATION_API_KEY$/],
+    [404, /CONFIRMATION_URL answered 404: see its path$/],
+    [503, /CONFIRMATION_URL answered 503$/],
+  ])("says after %d which variable to look at", async (answer, message) => {
+    status = answer;
+    await expect(httpReporter({ url }).report(confirmation, never())).rejects.toThrow(message);
+  });
+
+  test.each<[string, (port: string) => string, RegExp]>([
+    [
+      "nobody answers",
+      () => "http://127.0.0.1:2/hunter2",
+      /nobody listens there; see its scheme, host and port$/,
+    ],
+    ["http is called as https", (port) => `https://127.0.0.1:${port}/hunter2`, /TLS fails: ERR_SSL_/],
+    ["fetch refuses the port", () => "http://127.0.0.1:1/hunter2", /fetch refuses its port/],
+    ["the host has no address", () => "http://nowhere.invalid/hunter2", /its host has no address/],
+  ])("fails when %s, and shows no URL", async (_name, urlOf, message) => {
+    const failed = httpReporter({ url: new URL(urlOf(url.port)) }).report(confirmation, never());
+    await expect(failed).rejects.toThrow(message);
+    await expect(failed).rejects.toThrow(/^CONFIRMATION_URL cannot be reached: (?!.*hunter2)/);
   });
 
   test("ends with its signal", async () => {

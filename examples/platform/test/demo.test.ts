@@ -113,7 +113,9 @@ describe("the demo", () => {
     const running = startDemo({ PORT: taken });
     expect(await running.ended).toBe(1);
     expect(running.stderr()).toMatch(
-      new RegExp(`^PORT: expected a free port, ${taken} is in use: try PORT=\\d+ npm start\n$`),
+      new RegExp(
+        `^PORT: expected a free port, ${taken} is in use on 127\\.0\\.0\\.1: try PORT=\\d+ npm start\n$`,
+      ),
     );
     await new Promise((resolve) => busy.close(resolve));
   });

@@ -8,6 +8,22 @@ describe("failureOf", () => {
     ["the first word of Redis", new Error("WRONGPASS invalid"), "user name or password are wrong"],
     ["a time-out without a code", new Error("timeout exceeded when trying to connect"), "no answer"],
     ["a certificate", Object.assign(new Error("self-signed certificate"), { code: "X" }), "TLS fails: X"],
+    [
+      "a database of Redis that it has not",
+      new Error("ERR DB index is out of range"),
+      "it has no database of this number",
+    ],
+    [
+      "a server of another kind",
+      new Error("Socket closed unexpectedly"),
+      "it ended the connection: something else listens there",
+    ],
+    ["a port that fetch refuses", new Error("bad port"), "fetch refuses its port"],
+    [
+      "a socket that is not there",
+      Object.assign(new Error("x"), { code: "ENOENT" }),
+      "its socket is not there",
+    ],
     ["a code that nobody knows", Object.assign(new Error("at hunter2"), { code: "EODD" }), "EODD"],
     ["no code at all", new RangeError("at hunter2"), "RangeError"],
     ["no error at all", "hunter2", "unknown error"],

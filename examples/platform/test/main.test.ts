@@ -86,6 +86,16 @@ describe("a start with a bad value", () => {
     [
       "a folder for a database",
       () => ({ STORE_URL: `sqlite:${folder}` }),
+      /^STORE_URL: expected a database .* \(it is no file\)\n$/,
+    ],
+    [
+      "a file for the folder of a database",
+      () => ({ STORE_URL: `sqlite:${keys}/platform.db` }),
+      /^STORE_URL: expected a database .* \((?:EEXIST|ENOTDIR): [^\n]*\)\n$/,
+    ],
+    [
+      "a database under a name that is too long",
+      () => ({ STORE_URL: `sqlite:./${"a".repeat(300)}` }),
       /^STORE_URL: expected a database .*\n$/,
     ],
     [
@@ -140,6 +150,29 @@ describe("a start with a bad value", () => {
     expect(await platform.ended).toBe(1);
     expect(platform.stderr()).toMatch(line);
     expect(platform.stdout()).toBe("");
+  });
+});
+
+// Elsewhere these names mean nothing.
+const describeOnLinux = process.platform === "linux" ? describe : describe.skip;
+
+describeOnLinux("a start with a path of the system", () => {
+  test.each<[string, string, string, RegExp]>([
+    ["a new folder in /proc", "STORE_URL", "sqlite:/proc/countersign/platform.db", /\(ENOENT: .*\)\n$/],
+    [
+      "a new file in /proc",
+      "STORE_URL",
+      "sqlite:/proc/p.db",
+      /\(no file can be opened or created there\)\n$/,
+    ],
+    ["a device for a database", "STORE_URL", "sqlite:/dev/null", /\(it is no file\)\n$/],
+    ["a device for the keys", "PAYOUT_KEYS", "/dev/zero", /\(it is no file\), got "\/dev\/zero"\n$/],
+    ["a device for the key of TLS", "TLS_KEY", "/dev/zero", /\(it is no file\), got "\/dev\/zero"\n$/],
+  ])("ends with one line about %s", async (_name, variable, value, reason) => {
+    const platform = start({ LOG_LEVEL: "silent", [variable]: value });
+    expect(await platform.ended).toBe(1);
+    expect(platform.stderr()).toMatch(new RegExp(`^${variable}: expected [^\\n]*\n$`));
+    expect(platform.stderr()).toMatch(reason);
   });
 });
 

@@ -91,7 +91,7 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
 
   function location(url: string): RedisLocation {
     const payouts = { ...isolatedPostgres(), variable: "DATABASE_URL" as const };
-    return { kind: "redis", url, keyPrefix: "countersign", payouts };
+    return { kind: "redis", url, variable: "STORE_URL", keyPrefix: "countersign", payouts };
   }
 
   test.each<[string, (url: URL) => void, RegExp]>([
@@ -138,7 +138,10 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
   test("comes back by itself when its connection was cut, and refuses commands in the meantime", async () => {
     if (server === undefined) return;
     const lines: string[] = [];
-    const redis = await connectRedis(server.url, pino({}, { write: (line: string) => lines.push(line) }));
+    const redis = await connectRedis(
+      { url: server.url, variable: "STORE_URL" },
+      pino({}, { write: (line: string) => lines.push(line) }),
+    );
     expect(await redis.sendCommand(["PING"])).toBe("PONG");
     await server.stop();
     await expect(redis.sendCommand(["PING"])).rejects.toThrow();

@@ -174,6 +174,8 @@ describe("a round-robin proxy", () => {
   test("says that its port is in use", async () => {
     const port = Number(new URL(proxy.url).port);
     const start = startRoundRobin({ targets: [], port, callerAddress });
-    await expect(start).rejects.toThrow(new SettingError("PORT", `a free port, ${port} is in use`).message);
+    await expect(start).rejects.toThrow(
+      new SettingError("PORT", `a free port, ${port} is in use on 127.0.0.1`).message,
+    );
   });
 });

@@ -1,5 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import {
+  buildPayoutRequest,
+  createPayoutInstruction,
+  PayoutSendError,
+  sendPayout,
+} from "@countersign/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import { z } from "zod";
 import { runCase, type CaseResult, type DemoCase } from "../demo-cases.ts";
@@ -10,6 +15,8 @@ import type { Cluster } from "./topology.ts";
 const payoutPath = "/api/v1/transaction";
 const manyPayouts = 20;
 const manyEvents = 20;
+// Longer than the proxy waits: its 502 comes first.
+const timeoutMs = 30_000;
 
 const inspectedPayouts = z.array(z.object({ idempotency_key: z.string() }));
 const inspectedEvents = z.array(z.object({ event_id: z.string(), applied: z.number() }));
@@ -76,11 +83,16 @@ function payoutCases({ platforms }: Cluster, keys: string[]): readonly DemoCase[
 async function payMany({ url, setup }: Cluster, keys: string[]): Promise<CaseResult> {
   const ours = Array.from({ length: manyPayouts }, () => `payout-${randomUUID()}.funding-1.business-1`);
   keys.push(...ours);
-  const send = async (idempotencyKey: string): Promise<number> => {
+  const send = async (idempotencyKey: string): Promise<string> => {
     const { keyid, privateKeyPem: privateKey } = setup.key;
     const body = createPayoutInstruction({ idempotencyKey });
     const request = buildPayoutRequest({ url: url + payoutPath, body, privateKey, keyid });
-    return (await sendPayout(request)).status;
+    try {
+      return String((await sendPayout(request, { timeoutMs })).status);
+    } catch (error) {
+      if (!(error instanceof PayoutSendError)) throw error;
+      return error.code;
+    }
   };
   const first = await Promise.all(ours.map(send));
   const second = await Promise.all(ours.map(send));
@@ -89,7 +101,7 @@ async function payMany({ url, setup }: Cluster, keys: string[]): Promise<CaseRes
   return resultOf(name, expected, [...countsOf(first), ...countsOf(second)].join(", "));
 }
 
-function countsOf(statuses: readonly number[]): readonly string[] {
+function countsOf(statuses: readonly string[]): readonly string[] {
   return [...new Set(statuses)].map(
     (status) => `${statuses.filter((other) => other === status).length} x ${status}`,
   );

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import path from "node:path";
+import { lastingFolder, temporaryFolder } from "../demo-folder.ts";
 import { DemoStartError } from "../demo-platform.ts";
 import { startDemoService } from "../demo-service.ts";
 import { demoKeyid } from "../demo-setup.ts";
@@ -82,7 +82,7 @@ async function demonstrateOnce(
   places: ClusterPlaces,
   ending: Ending,
 ): Promise<void> {
-  const folder = mkdtempSync(path.join(tmpdir(), "countersign-cluster-"));
+  const folder = temporaryFolder("countersign-cluster-");
   ending.add(async () => rmSync(folder, { recursive: true, force: true }));
   await demonstrate({ store, places, ending, folder, port: 0 });
 }
@@ -94,9 +94,8 @@ async function demonstrateAndServe(
 ): Promise<void> {
   const port = parsePort("PORT", process.env["PORT"] ?? "3000");
   // Before the key files of another demo on this port are replaced.
-  if (port !== 0) await assertFreePort(port);
-  const folder = path.join(places.folder, `cluster-${port}`);
-  mkdirSync(folder, { recursive: true });
+  if (port !== 0) await assertFreePort(port, "npm run cluster");
+  const folder = lastingFolder(places.folder, `cluster-${port}`);
   const { cluster, engines } = await demonstrate({ store, places, ending, folder, port });
   console.log(instructions(cluster, engines, path.relative(places.cwd, folder) || "."));
   await Promise.all(cluster.platforms.map(({ ended }) => ended));

@@ -1,9 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { Client, escapeIdentifier } from "pg";
+import { pino } from "pino";
 import { createClient } from "redis";
 import { DemoStartError } from "../demo-platform.ts";
 import { failureOf } from "../engine-failure.ts";
 import type { Environment } from "../environment.ts";
+import { connectPool } from "../postgres/pool.ts";
+import { connectRedis } from "../redis/client.ts";
+import { SettingError } from "../setting-error.ts";
+import { parsePostgresUrl, parseRedisUrl } from "../setting-store.ts";
 
 /** A server that was started for this cluster. */
 interface StartedServer {
@@ -35,7 +40,7 @@ const docker = "or use Docker: docker compose -f examples/cluster/compose.yaml u
 
 /**
  * Takes the servers of DATABASE_URL and REDIS_URL, with a schema and a key prefix that are this cluster's own, or starts some.
- * Throws a DemoStartError that says what to install.
+ * Throws a DemoStartError that names the variable of a server that cannot be used, or says what to install.
  */
 export async function openEngines(
   store: ClusterStore,
@@ -80,6 +85,8 @@ interface EngineKind {
   readonly server: string;
   readonly variable: string;
   readonly install: string;
+  /** Makes sure that the platforms can work there. Throws a SettingError that names the variable. */
+  readonly prepare: (url: string, name: string) => Promise<void>;
   /** Removes what has `name` from a server that goes on. */
   readonly remove: (url: string, name: string) => Promise<void>;
 }
@@ -88,6 +95,7 @@ const postgresKind: EngineKind = {
   server: "PostgreSQL",
   variable: "DATABASE_URL",
   install: "install it (the programs postgres and initdb)",
+  prepare: createSchema,
   remove: removeSchema,
 };
 
@@ -95,6 +103,7 @@ const redisKind: EngineKind = {
   server: "Redis",
   variable: "REDIS_URL",
   install: "install it (the program redis-server or valkey-server)",
+  prepare: reachRedis,
   remove: removeKeys,
 };
 
@@ -108,6 +117,7 @@ async function openEngine(kind: EngineKind, { env, start, name }: EngineWish): P
   const { server, variable, install, remove } = kind;
   const given = env[variable];
   if (given !== undefined && given !== "") {
+    await prepare(kind, given, name);
     const close = async (): Promise<void> => {
       try {
         await remove(given, name);
@@ -124,6 +134,41 @@ async function openEngine(kind: EngineKind, { env, start, name }: EngineWish): P
     );
   }
   return { url: started.url, description: `${server} at ${started.url}`, close: () => started.close() };
+}
+
+async function prepare(
+  { prepare: make, server, variable }: EngineKind,
+  url: string,
+  name: string,
+): Promise<void> {
+  try {
+    await make(url, name);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    throw new DemoStartError(`${error.message}; without ${variable}, a ${server} is started for this run`);
+  }
+}
+
+const silent = pino({ level: "silent" });
+
+// Here and not by the platforms: what they say names their own variables.
+async function createSchema(text: string, name: string): Promise<void> {
+  const variable = "DATABASE_URL";
+  const url = parsePostgresUrl(variable, text);
+  const pool = await connectPool({ url, variable }, silent);
+  try {
+    await pool.query(`CREATE SCHEMA ${escapeIdentifier(name)}`);
+  } catch (error) {
+    throw new SettingError(variable, `a PostgreSQL in which a schema can be created (${failureOf(error)})`);
+  } finally {
+    await pool.end();
+  }
+}
+
+async function reachRedis(text: string): Promise<void> {
+  const variable = "REDIS_URL";
+  const redis = await connectRedis({ url: parseRedisUrl(variable, text), variable }, silent);
+  await redis.close();
 }
 
 async function removeSchema(url: string, name: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { SettingError } from "../setting-error.ts";
+import { listenError } from "../listen-error.ts";
 
 /** A proxy for practice in front of several platforms. */
 export interface RoundRobin {
@@ -23,7 +23,7 @@ export interface RoundRobinInit {
 /**
  * Hands each request to the next of `targets`: method, path, header fields and body as they came, but for
  * X-Forwarded-For and X-Forwarded-Proto, which are this proxy's own word. A target that cannot be reached is passed over. Throws
- * a SettingError when the port is in use.
+ * a SettingError when it cannot listen on the port.
  */
 export async function startRoundRobin({ targets, port, callerAddress }: RoundRobinInit): Promise<RoundRobin> {
   const places = targets.map((target) => new URL(target));
@@ -127,9 +127,10 @@ function passed(rawHeaders: readonly string[]): [string, string][] {
 }
 
 function listen(server: Server, port: number): Promise<void> {
+  const host = "127.0.0.1";
   return new Promise((resolve, reject) => {
-    server.once("error", () => reject(new SettingError("PORT", `a free port, ${port} is in use`)));
-    server.listen({ port, host: "127.0.0.1" }, resolve);
+    server.once("error", (error) => reject(listenError(error, { host, port })));
+    server.listen({ port, host }, resolve);
   });
 }
 

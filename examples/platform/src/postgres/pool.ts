@@ -5,7 +5,10 @@ import { SettingError } from "../setting-error.ts";
 import type { PostgresLocation } from "../setting-store.ts";
 
 /** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
-export async function connectPool({ url, variable }: PostgresLocation, logger: Logger): Promise<Pool> {
+export async function connectPool(
+  { url, variable }: Pick<PostgresLocation, "url" | "variable">,
+  logger: Logger,
+): Promise<Pool> {
   const pool = new Pool({
     connectionString: url,
     application_name: "countersign platform",

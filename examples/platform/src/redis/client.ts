@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { createClient } from "redis";
 import { failureOf } from "../engine-failure.ts";
 import { SettingError } from "../setting-error.ts";
+import type { RedisLocation } from "../setting-store.ts";
 
 /** A connection that comes back by itself, and refuses commands in the meantime. */
 export interface RedisConnection {
@@ -16,7 +17,10 @@ const closeTimeoutMs = 1_000;
 const longestPauseMs = 2_000;
 
 /** Connects to a Redis. Throws a SettingError that shows nothing of the URL when it cannot. */
-export async function connectRedis(url: string, logger: Logger): Promise<RedisConnection> {
+export async function connectRedis(
+  { url, variable }: Pick<RedisLocation, "url" | "variable">,
+  logger: Logger,
+): Promise<RedisConnection> {
   let isStarted = false;
   const client = createClient({
     url,
@@ -37,7 +41,7 @@ export async function connectRedis(url: string, logger: Logger): Promise<RedisCo
     await withDeadline(client.ping(), connectTimeoutMs, late);
   } catch (error) {
     client.destroy();
-    throw new SettingError("STORE_URL", `a Redis that lets the platform in (${failureOf(error)})`);
+    throw new SettingError(variable, `a Redis that lets the platform in (${failureOf(error)})`);
   }
   isStarted = true;
   return {

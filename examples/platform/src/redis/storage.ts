@@ -10,8 +10,8 @@ import { connectRedis } from "./client.ts";
  * happened. Throws a SettingError.
  */
 export async function openRedisStorage(location: RedisLocation, logger: Logger): Promise<PlatformStorage> {
-  const { url, keyPrefix, payouts } = location;
-  const redis = await connectRedis(url, logger);
+  const { keyPrefix, payouts } = location;
+  const redis = await connectRedis(location, logger);
   try {
     const ledgers = await openPostgresLedgers(payouts, logger);
     const stores = createRedisStores({ sendCommand: (args) => redis.sendCommand(args), prefix: keyPrefix });

@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
-import path from "node:path";
 import { createSqliteStores, type SqliteStores } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { reasonOf, SettingError } from "../setting-error.ts";
 import type { SqliteLocation } from "../setting-store.ts";
+import { preparedFile } from "./database-file.ts";
 import { partyTables, payoutTables } from "./tables.ts";
 
 /** A connection of the libsql driver. */
@@ -27,14 +26,14 @@ export function openDatabase(store: SqliteLocation): OpenedDatabase {
   try {
     return open(store.kind === "memory" ? ":memory:" : preparedFile(store.file));
   } catch (error) {
-    throw new SettingError("STORE_URL", `a database that can be opened and written (${reasonOf(error)})`);
+    throw new SettingError("STORE_URL", `a database that can be opened and written (${openReasonOf(error)})`);
   }
 }
 
-function preparedFile(file: string): string {
-  const absolute = path.resolve(file);
-  mkdirSync(path.dirname(absolute), { recursive: true });
-  return absolute;
+// The driver gives the number alone: https://www.sqlite.org/rescode.html#cantopen
+function openReasonOf(error: unknown): string {
+  const reason = reasonOf(error);
+  return /^ConnectionFailed\b.*: 14\b/.test(reason) ? "no file can be opened or created there" : reason;
 }
 
 function open(file: string): OpenedDatabase {
