@@ -186,6 +186,33 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     else expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "fingerprint-a" });
   });
 
+  test("holds an expired run for whatever is not clearly rerun", async () => {
+    await store.claim(key, claim("a"));
+    clock.advance(leaseMs);
+    const unclear = claim("b", { recovery: undefined as unknown as "rerun" });
+    expect((await store.claim(key, unclear)).status).toBe("held");
+  });
+
+  test("keeps no reason on a key that is held no longer, and a released one for a day", async () => {
+    const steps: Record<string, (held: string) => Promise<unknown>> = {
+      completed: (held) => store.complete(held, "a"),
+      resolved: (held) => store.resolve(held, "done"),
+      released: (held) => store.resolve(held, "released"),
+    };
+    for (const [held, step] of Object.entries(steps)) {
+      await store.claim(held, claim("a"));
+      await store.hold(held, "a", "why");
+      await step(held);
+    }
+    clock.advance(dayMs - 1);
+    await store.prune();
+    const { rows } = await pool.query(
+      `SELECT key, reason FROM ${schema}.countersign_idempotency ORDER BY key`,
+    );
+    const kept = ["completed", "released", "resolved"].map((each) => ({ key: each, reason: "" }));
+    expect(rows).toEqual(kept);
+  });
+
   test("remembers what was resolved as done for the whole retention", async () => {
     await store.claim(key, claim("a"));
     clock.advance(leaseMs - 1);
