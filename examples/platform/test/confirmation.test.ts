@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { startSandbox } from "@countersign/sandbox";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { httpReporter, logReporter, type PayoutConfirmation } from "../src/confirmation.ts";
@@ -108,6 +109,20 @@ describe("httpReporter", () => {
     const failed = httpReporter({ url: new URL(urlOf(url.port)) }).report(confirmation, never());
     await expect(failed).rejects.toThrow(message);
     await expect(failed).rejects.toThrow(/^CONFIRMATION_URL cannot be reached: (?!.*hunter2)/);
+  });
+
+  test("is understood by a sandbox", async () => {
+    const sandbox = await startSandbox({ apiKey: "test-key" });
+    try {
+      const there = new URL("/sandbox/confirmations", sandbox.url);
+      await httpReporter({ url: there, apiKey: "test-key" }).report(confirmation, never());
+      expect(sandbox.confirmations()).toMatchObject([{ body: { idempotency_key: "a.b.c" } }]);
+      const slash = new URL("/sandbox/confirmations/", sandbox.url);
+      const wrong = httpReporter({ url: slash, apiKey: "test-key" }).report(confirmation, never());
+      await expect(wrong).rejects.toThrow("CONFIRMATION_URL answered 404: see its path");
+    } finally {
+      await sandbox.close();
+    }
   });
 
   test("ends with its signal", async () => {
