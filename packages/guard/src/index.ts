@@ -17,6 +17,7 @@ export {
   assertFunction,
   assertKnownOptions,
   booleanOption,
+  clockOption,
   integerOption,
   optionError,
   refuseInProduction,

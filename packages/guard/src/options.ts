@@ -23,6 +23,20 @@ export function assertFunction(factory: string, option: string, value: unknown):
   if (typeof value !== "function") throw optionError(factory, option, "a function", value);
 }
 
+/**
+ * The clock in milliseconds that the option `now` is, or performance.now. Throws a TypeError unless it is a function, and returns
+ * one that throws when the clock gives no finite number: by NaN a lease neither lasts nor ends.
+ */
+export function clockOption(factory: string, now: (() => number) | undefined): () => number {
+  if (now === undefined) return () => performance.now();
+  assertFunction(factory, "now", now);
+  return () => {
+    const nowMs: unknown = now();
+    if (typeof nowMs === "number" && Number.isFinite(nowMs)) return nowMs;
+    throw optionError(factory, "now", "a function that gives milliseconds, a finite number", nowMs);
+  };
+}
+
 /** Returns `value` when it is an integer within the bounds, `fallback` when it is undefined; throws a TypeError otherwise. */
 export function integerOption(
   factory: string,

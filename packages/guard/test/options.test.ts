@@ -2,6 +2,7 @@ import {
   assertFunction,
   assertKnownOptions,
   booleanOption,
+  clockOption,
   integerOption,
   optionError,
   refuseInProduction,
@@ -65,6 +66,23 @@ describe("assertFunction", () => {
   test("accepts functions only", () => {
     expect(() => assertFunction("example", "clock", () => 0)).not.toThrow();
     expect(() => assertFunction("example", "clock", "Date.now")).toThrow("option clock must be a function");
+  });
+});
+
+describe("clockOption", () => {
+  test("gives the clock's time, or that of the process", () => {
+    expect(clockOption("exampleStore", () => 7.5)()).toBe(7.5);
+    const before = performance.now();
+    expect(clockOption("exampleStore", undefined)()).toBeGreaterThanOrEqual(before);
+  });
+
+  test("refuses what is no function", () => {
+    expect(() => clockOption("exampleStore", 7 as never)).toThrow(/^exampleStore: option now .* a function/);
+  });
+
+  test.each([Number.NaN, Infinity, "7", null, undefined, 7n, new Date(7)])("refuses the time %p", (time) => {
+    const now = clockOption("exampleStore", () => time as never);
+    expect(now).toThrow(/^exampleStore: option now /);
   });
 });
 

@@ -1,7 +1,7 @@
 import {
-  assertFunction,
   assertKnownOptions,
   booleanOption,
+  clockOption,
   integerOption,
   refuseInProduction,
 } from "@countersign/guard";
@@ -35,8 +35,7 @@ export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceSt
     "memoryNonceStore",
     booleanOption("memoryNonceStore", "allowInProduction", options.allowInProduction, false),
   );
-  const { now = () => performance.now() } = options;
-  assertFunction("memoryNonceStore", "now", now);
+  const now = clockOption("memoryNonceStore", options.now);
   // One place more than is ever used, so that the cache itself has no reason to evict.
   const tokens = new LRUCache<string, string>({ max: max + 1, ttlResolution: 0, perf: { now } });
   let purgedAt = -Infinity;

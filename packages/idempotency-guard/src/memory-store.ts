@@ -1,7 +1,7 @@
 import {
-  assertFunction,
   assertKnownOptions,
   booleanOption,
+  clockOption,
   integerOption,
   refuseInProduction,
 } from "@countersign/guard";
@@ -39,8 +39,7 @@ const purgePauseMs = 1_000;
  */
 export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = {}): MemoryIdempotencyStore {
   assertKnownOptions(factory, options, ["max", "retentionMs", "allowInProduction", "now"]);
-  const { now = () => performance.now() } = options;
-  assertFunction(factory, "now", now);
+  const now = clockOption(factory, options.now);
   refuseInProduction(factory, booleanOption(factory, "allowInProduction", options.allowInProduction, false));
   return new MemoryIdempotencyStore({
     max: integerOption(factory, "max", options.max, { min: 1, max: 10_000_000, fallback: 100_000 }),

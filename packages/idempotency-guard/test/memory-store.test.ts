@@ -69,6 +69,14 @@ describe("memoryIdempotencyStore", () => {
     });
   });
 
+  test("gives no live run away when its clock fails", () => {
+    store.claim("k", by("a"));
+    nowMs = Number.NaN;
+    expect(() => store.claim("k", by("b"))).toThrow(/option now/);
+    nowMs = 1;
+    expect(store.claim("k", by("b"))).toMatchObject({ status: "in-flight" });
+  });
+
   test("answers the same token again, with the same fence and a new lease", () => {
     store.claim("k", by("a"));
     nowMs = 5_000;

@@ -63,7 +63,7 @@ export function resolveOptions(options: SqliteStoresOptions): ResolvedOptions {
     retentionMs: integer("retentionMs", options.retentionMs ?? 90 * dayMs, dayMs, 36_500 * dayMs),
     pruneIntervalMs: integer("pruneIntervalMs", options.pruneIntervalMs ?? 60_000, 0, dayMs),
     allowInProduction,
-    now: now ?? engineTime,
+    now: now === undefined ? engineTime : () => integer("now", now(), 0, Number.MAX_SAFE_INTEGER),
   };
 }
 

@@ -50,6 +50,15 @@ describe("createSqliteStores() options", () => {
     expect(create).toThrow(message);
   });
 
+  test.each([Number.NaN, 1.5, "7", null])("refuses the time %p of a clock", (time) => {
+    const { idempotency } = createStores(connect(":memory:"), {
+      allowInProduction: true,
+      now: () => time as never,
+    });
+    expect(() => idempotency.claim("k", claim)).toThrow(/option now/);
+    expect(() => idempotency.read("k")).toThrow(/option now/);
+  });
+
   test("refuses a bad table in the migration too", () => {
     expect(() => sqliteMigration("no spaces")).toThrow(TypeError);
   });
