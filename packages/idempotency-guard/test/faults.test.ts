@@ -118,7 +118,9 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
         expect(first.status).toBe(503);
         expect(first.headers["retry-after"]).toBe("5");
         expect(first.body).not.toContain("paid");
-        expect((await app.pay()).status).toBe(503);
+        const second = (await app.pay()).status;
+        // A machine that is busy with other things may have recorded it by now.
+        expect(store.calls.complete === 1 ? [503] : [503, 409]).toContain(second);
         await eventually(() => store.calls.complete === 2);
         await eventually(async () => (await app.pay()).status === 409);
         expect(paid.count).toBe(1);
