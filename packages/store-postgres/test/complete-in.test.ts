@@ -368,6 +368,19 @@ describeOnPostgres("completeIn()", () => {
     expect(await waiting).toBe(answer);
   });
 
+  test("lets a claim that waited for an expired run leave it held, when it was held meanwhile", async () => {
+    const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
+    clock.advance(1000);
+    const client = await connectClient(pool);
+    await client.query("BEGIN");
+    await client.query(`UPDATE ${schema}.countersign_idempotency SET state = 'held', reason = 'why'`);
+    const waiting = patient.claim(key, claim("b"));
+    await untilBlocked(pool, schema);
+    await client.query("COMMIT");
+    expect(await waiting).toEqual({ status: "held", fingerprint: "f", reason: "why" });
+    expect(await store.read(key)).toMatchObject({ state: "held", token: "a" });
+  });
+
   test("gives a claim that waited for another takeover a fence above that one's", async () => {
     const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
     clock.advance(1000);

@@ -197,6 +197,10 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     const steps: Record<string, (held: string) => Promise<unknown>> = {
       completed: (held) => store.complete(held, "a"),
       resolved: (held) => store.resolve(held, "done"),
+      retried: async (held) => {
+        await store.resolve(held, "released");
+        await store.claim(held, claim("b"));
+      },
       released: (held) => store.resolve(held, "released"),
     };
     for (const [held, step] of Object.entries(steps)) {
@@ -209,7 +213,7 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     const { rows } = await pool.query(
       `SELECT key, reason FROM ${schema}.countersign_idempotency ORDER BY key`,
     );
-    const kept = ["completed", "released", "resolved"].map((each) => ({ key: each, reason: "" }));
+    const kept = ["completed", "released", "resolved", "retried"].map((each) => ({ key: each, reason: "" }));
     expect(rows).toEqual(kept);
   });
 

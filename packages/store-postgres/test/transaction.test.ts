@@ -106,6 +106,7 @@ describeOnPostgres("withPostgresTransaction()", () => {
     const commit = withPostgresTransaction({ connect }, (client) => client.query(insert));
     expect(await commit).toMatchObject({ rowCount: 1 });
     const rollBack = withPostgresTransaction({ connect }, async (client) => {
+      await client.query(insert.replace("(1)", "(2)"));
       await client.query("UPDATE pg_temp.nothing SET id = 1");
     });
     await expect(rollBack).rejects.toMatchObject({ code: "42P01" });
@@ -179,6 +180,29 @@ test.each([
     const { pool, released } = fakePool({ [command]: () => Promise.reject(new Error(message)) });
     await expect(withPostgresTransaction(pool, () => Promise.resolve(1))).rejects.toThrow(message);
     expect(released).toEqual([command === "COMMIT" ? true : undefined]);
+  },
+);
+
+test.each([
+  ["42601", ["BEGIN; SET", "BEGIN", "COMMIT"]],
+  ["57P03", ["BEGIN; SET", "ROLLBACK"]],
+])(
+  "withPostgresTransaction() begins again after the error %s only where nothing can have begun",
+  async (code, expected) => {
+    const sent: string[] = [];
+    const client: PostgresPoolClient = {
+      query(text) {
+        sent.push(text.split(" LOCAL", 1).join());
+        const isRefused = text.includes(";");
+        return isRefused
+          ? Promise.reject(Object.assign(new Error(code), { code }))
+          : Promise.resolve({ rows: [] });
+      },
+      release() {},
+    };
+    const pool = { connect: () => Promise.resolve(client) };
+    await withPostgresTransaction(pool, () => Promise.resolve()).catch(() => {});
+    expect(sent).toEqual(expected);
   },
 );
 
