@@ -2,10 +2,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import {
+  buildPayoutRequest,
+  createPayoutInstruction,
+  PayoutSendError,
+  sendPayout,
+} from "@countersign/sandbox";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { endpointOf } from "../../examples/platform/dist/cluster/cases.js";
-import { openEngines, type ClusterEngines } from "../../examples/platform/dist/cluster/engines.js";
+import { openEngines } from "../../examples/platform/dist/cluster/engines.js";
 import { startCluster, type Cluster } from "../../examples/platform/dist/cluster/topology.js";
 import { startDemoService, type DemoService } from "../../examples/platform/dist/demo-service.js";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
@@ -15,7 +20,8 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = path.join(root, "scripts/cluster.mjs");
 const payoutPath = "/api/v1/transaction";
 
-jest.setTimeout(90_000);
+// On a machine that has no time for it, every answer is late; what is asserted is none the less true.
+jest.setTimeout(240_000);
 
 afterEach(killAll);
 
@@ -29,8 +35,10 @@ for (const { store, describe: describeOnStore } of stores) {
     test("shows every case as expected over both processes and ends with 0", async () => {
       const cluster = capture(process.execPath, [script, "--once", "--store", store], { cwd: root });
       const code = await cluster.ended;
-      expect(cluster.stderr()).not.toMatch(/error/i);
-      expect(code).toBe(0);
+      expect({ code, err: cluster.stderr(), out: cluster.stdout() }).toMatchObject({
+        code: 0,
+        err: expect.not.stringMatching(/error/i),
+      });
       const lines = cluster.stdout().trimEnd().split("\n");
       expect(lines[0]).toMatch(/^case +expected +got +ok$/);
       const rows = lines.slice(2, -2);
@@ -40,24 +48,25 @@ for (const { store, describe: describeOnStore } of stores) {
     });
 
     describe("of which one process is killed under load", () => {
-      let folder: string;
-      let engines: ClusterEngines;
+      const ends: (() => Promise<void> | void)[] = [];
       let cluster: Cluster;
       let service: DemoService;
 
       beforeEach(async () => {
-        folder = mkdtempSync(path.join(tmpdir(), "cluster-e2e-"));
+        const folder = mkdtempSync(path.join(tmpdir(), "cluster-e2e-"));
+        ends.push(() => rmSync(folder, { recursive: true, force: true }));
         const none = async (): Promise<undefined> => undefined;
-        engines = await openEngines(store, process.env, { postgres: none, redis: none });
+        const engines = await openEngines(store, process.env, { postgres: none, redis: none });
+        ends.push(() => engines.close());
         cluster = await startCluster({ folder, port: 0, store: engines.env });
+        ends.push(() => cluster.stop());
         service = await startDemoService();
+        ends.push(() => service.close());
       });
 
+      // The last first, and what was started alone: an error of the set-up is not hidden behind others.
       afterEach(async () => {
-        await service.close();
-        await cluster.stop();
-        await engines.close();
-        rmSync(folder, { recursive: true, force: true });
+        for (let end = ends.pop(); end !== undefined; end = ends.pop()) await end();
       });
 
       test("pays every payout once and applies every event once with the other", async () => {
@@ -85,14 +94,16 @@ for (const { store, describe: describeOnStore } of stores) {
           await new Promise((resolve) => setTimeout(resolve, 10));
         }
         await Promise.all(callers);
+        expect(killed).toBeDefined();
         await killed;
         await service.sandbox.deliveries.idle();
 
         expect(histories).toHaveLength(keys.length);
-        // 409 says that it was paid: only to somebody whose earlier call may have been handled.
+        // 409 says that it was paid: only to somebody whose earlier call may have been handled, by a process that was killed
+        // then, or that did not hear in time from its database what became of it.
         for (const seen of histories) {
           expect(seen.at(-1)).toMatch(/^(?:200|409)$/);
-          if (seen.at(-1) === "409") expect(seen).toContain("502");
+          if (seen.at(-1) === "409") expect(seen.join(" ")).toMatch(/502|503|timed-out|connection-lost/);
         }
         const payouts = await inspect<{ idempotency_key: string }>("payouts");
         expect(payouts).toHaveLength(keys.length);
@@ -101,7 +112,7 @@ for (const { store, describe: describeOnStore } of stores) {
         expect(events).toHaveLength(buyers.length);
         expect(events.filter(({ applied }) => applied !== 1)).toEqual([]);
         expect(Math.min(...cluster.proxy.answered)).toBeGreaterThan(0);
-        await expect(fetch(`${doomed.url}/healthz`)).rejects.toThrow();
+        expect(() => process.kill(doomed.pid!, 0)).toThrow("ESRCH");
       });
 
       async function inspect<Row>(what: string): Promise<readonly Row[]> {
@@ -117,17 +128,25 @@ test("npm run cluster refuses an argument that it does not know", async () => {
   expect(cluster.stderr()).toContain("npm run cluster: expected no argument, --once, --store redis");
 });
 
-/** As the service does: until the answer is a 200 or a 409. Gives every answer. */
+/** As the service does: until the answer is a 200 or a 409. Gives every answer, and why there was none. */
 async function payUntilDecided({ url, setup }: Cluster, idempotencyKey: string): Promise<readonly string[]> {
   const { keyid, privateKeyPem: privateKey } = setup.key;
   const body = createPayoutInstruction({ idempotencyKey });
   const seen: string[] = [];
-  for (const end = Date.now() + 45_000; Date.now() < end;) {
+  for (const end = Date.now() + 150_000; Date.now() < end;) {
     const request = buildPayoutRequest({ url: url + payoutPath, body, privateKey, keyid });
-    const { status } = await sendPayout(request);
-    seen.push(String(status));
-    if (status === 200 || status === 409) break;
+    const answer = await sendPayout(request, { timeoutMs }).then(({ status }) => String(status), reasonOf);
+    seen.push(answer);
+    if (answer === "200" || answer === "409") break;
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
   return seen;
+}
+
+// Longer than the proxy waits: its 502 comes first.
+const timeoutMs = 30_000;
+
+function reasonOf(error: unknown): string {
+  if (error instanceof PayoutSendError) return error.code;
+  throw error;
 }
