@@ -312,7 +312,7 @@ describeOnPostgres("openPostgresStorage, with a server that does not let it in",
     [
       "a role that it does not let in",
       (url) => void (url.username = "nobody"),
-      /\(the server refuses this user/,
+      /\(the server does not know this user/,
     ],
     ["TLS that the server has not", (url) => void (url.search = "?sslmode=verify-full"), /\(TLS fails/],
   ])("names the variable, and no password, for %s", async (_name, change, message) => {
