@@ -6,8 +6,9 @@ import type { GuardRequest } from "./types.ts";
 const usualLimit = 2_000;
 
 /**
- * Throws a GuardError (431) when Node may have left header lines out. It drops those beyond `server.maxHeadersCount` without a
- * word: enough lines of a caller's own hide the X-Forwarded-For that a proxy puts behind them, or the second Authorization.
+ * Throws a GuardError (431) when Node may have left header lines out. Where it does not refuse them itself, it drops those beyond
+ * `server.maxHeadersCount` without a word: enough lines of a caller's own hide the X-Forwarded-For that a proxy puts behind
+ * them, or the second Authorization.
  */
 export function assertAllHeaderLines(req: GuardRequest): void {
   const { rawHeaders, socket }: Received = req;

@@ -9,6 +9,9 @@ import { exchange } from "../../../test/support/wire.ts";
 
 const host = ["Host: platform.example", "Connection: close"];
 
+// The guard's, or that of a version of Node that drops nothing but answers so itself, without a body.
+const refusal = /"code":"header-lines-dropped"|^HTTP\/1\.1 431 .*\r\nConnection: close\r\n\r\n$/;
+
 /** A request with `count` header lines, the last of which is `last`. */
 function requestOf(count: number, last = "X: 1"): string {
   const filler = Array.from({ length: count - host.length - 1 }, () => "X: 1");
@@ -31,7 +34,7 @@ describe.each([
       const answer = await exchange((server.address() as AddressInfo).port, request);
       const passed = answer.endsWith("passed");
       expect(decide).toHaveBeenCalledTimes(passed ? 1 : 0);
-      if (!passed) expect(answer).toContain('"code":"header-lines-dropped"');
+      if (!passed) expect(answer).toMatch(refusal);
       return passed ? "passed" : answer.slice("HTTP/1.1 ".length).slice(0, 3);
     } finally {
       server.closeAllConnections();
