@@ -1,0 +1,102 @@
+// The guard of one request: idempotency-guard's acquire.ts, owned-key.ts, lease.ts and run.ts.
+import { may, type Rules } from "./configuration.ts";
+import {
+  type Attempt,
+  change,
+  changeOrEnd,
+  isWorking,
+  type KeyStep,
+  type State,
+  type Take,
+} from "./state.ts";
+import { complete, heartbeat, hold, isLocked, release, type Reply } from "./store.ts";
+
+export function guardSteps(state: State, rules: Rules, take: Take): void {
+  state.attempts.forEach((attempt, by) => {
+    const { guard } = attempt;
+    if (guard === "claiming") waitForClaim(state, by, rules, take);
+    if (guard === "running" && isWorking(attempt)) somebodyElseAnswers(state, by, rules, take);
+    if (guard === "running" || guard === "completing" || guard === "releasing" || guard === "holding") {
+      renewLease(state, by, rules, take);
+    }
+    if (isLocked(state, rules)) return;
+    if (guard === "abandoning") releaseAbandoned(state, by, rules, take);
+    if (guard === "completing") settle(state, by, complete(state.record, by, rules), take);
+    if (guard === "releasing") settle(state, by, release(state.record, by, rules), take);
+    if (guard === "holding") settle(state, by, hold(state.record, by, rules), take);
+  });
+}
+
+function waitForClaim(state: State, by: number, { bugs }: Rules, take: Take): void {
+  const { isGranted, isTooLate, isClaimSent } = state.attempts[by]!;
+  // A reply that was under way for a whole lease says nothing about now.
+  if (isGranted && (!isTooLate || bugs.lateReplyUsed === true)) {
+    const after = change(state, by, { guard: "running", handler: "begun", isGranted: false });
+    take({ name: "its handler begins", by, fair: true, told: "begins" }, after);
+  }
+  const givesUp = changeOrEnd(state, by, {
+    guard: bugs.claimNotAbandoned === true ? "over" : "abandoning",
+    isGranted: false,
+  });
+  const isAllOver = !isClaimSent && (!isGranted || isTooLate);
+  take({ name: "has no usable answer to its claim: 503", by, fair: isAllOver }, givesUp);
+}
+
+/** Sends releases until the claim cannot be executed any more and one of them was. */
+function releaseAbandoned(state: State, by: number, rules: Rules, take: Take): void {
+  const { told, record } = release(state.record, by, rules);
+  const isSure = !state.attempts[by]!.isClaimSent || rules.bugs.abandonGivesUp === true;
+  const released = { ...state, record };
+  take(
+    { name: "releases a claim that it gave up", by, fair: true, told: told === "ok" ? "ok" : "lost" },
+    isSure ? changeOrEnd(released, by, { guard: "over" }) : released,
+  );
+}
+
+function renewLease(state: State, by: number, rules: Rules, take: Take): void {
+  if (isLocked(state, rules)) return;
+  const { told, record } = heartbeat(state.record, by, rules);
+  const attempt = state.attempts[by]!;
+  if (told === "ok" && record !== state.record) {
+    take({ name: "renews the lease", by, fair: true, told: "ok" }, { ...state, record });
+  }
+  if (told === "lost" && attempt.guard === "running" && isWorking(attempt) && !attempt.isAborted) {
+    const after = change(state, by, { isAborted: true });
+    take({ name: "hears that the key is lost, and aborts its signal", by, fair: true }, after);
+  }
+}
+
+/**
+ * An app's time-out middleware, or the end of a response whose client left. The signal aborts before the key is given back; where
+ * the effect may have happened, and an operator is to decide about such keys, it is held.
+ */
+function somebodyElseAnswers(state: State, by: number, rules: Rules, take: Take): void {
+  if (!may("answered", rules)) return;
+  const { recovery, bugs } = rules;
+  const guard: Attempt["guard"] =
+    recovery === "hold" && bugs.freedWhileWorking !== true ? "holding" : "releasing";
+  const after = change(state, by, { guard, isAborted: bugs.signalNotAborted !== true });
+  take({ name: "somebody else answers for its handler", by, fair: false }, after);
+}
+
+const settlements = {
+  completing: "records its payment",
+  releasing: "releases the key",
+  holding: "holds the key",
+} as const;
+
+/** Repeated until an answer arrives. A 2xx waits for that of complete(). */
+function settle(state: State, by: number, { told, record }: Reply, take: Take): void {
+  const { guard } = state.attempts[by]!;
+  const name = settlements[guard as keyof typeof settlements];
+  const settled: State = { ...state, record };
+  const answer: KeyStep["told"] =
+    guard === "completing" && told === "ok" ? "2xx" : told === "ok" ? "ok" : "lost";
+  take(
+    { name: `${name}: ${answer}`, by, fair: true, told: answer },
+    changeOrEnd(settled, by, { guard: "over" }),
+  );
+  if (record !== state.record) {
+    take({ name: `${name}, and the answer is lost`, by, fair: false, told: "ok" }, settled);
+  }
+}

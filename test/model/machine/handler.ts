@@ -1,0 +1,139 @@
+// The handlers of a platform.
+import { may, type Rules } from "./configuration.ts";
+import { type Attempt, change, changeOrEnd, type State, type Take } from "./state.ts";
+import { end, isLocked, mayCompleteIn } from "./store.ts";
+
+export function handlerSteps(state: State, rules: Rules, take: Take): void {
+  state.attempts.forEach(({ handler }, by) => {
+    if (handler === "none" || handler === "ended") return;
+    if (rules.handler === "bank") bankSteps(state, by, rules, take);
+    else transactionSteps(state, by, rules, take);
+    if (handler === "paid") succeed(state, by, rules, take);
+  });
+}
+
+/** The key must be able to tell an effect that happened from one that did not: hold(reason) is called before the bank is. */
+function bankSteps(state: State, by: number, rules: Rules, take: Take): void {
+  const { handler, isAborted } = state.attempts[by]!;
+  if (handler === "begun") {
+    take({ name: "its handler fails before the effect", by, fair: isAborted }, fail(state, by, "releasing"));
+    if (isAborted) return;
+    const paid = { ...state, payments: state.payments + 1 };
+    take({ name: "the bank pays", by, fair: true }, change(paid, by, { handler: "paid" }));
+    take(
+      { name: "the bank pays, and its answer is lost", by, fair: false },
+      change(paid, by, { handler: "unsure" }),
+    );
+    take({ name: "the bank is not reached", by, fair: false }, change(state, by, { handler: "unsure" }));
+  } else {
+    const guard = rules.bugs.holdForgotten === true ? "releasing" : "holding";
+    take({ name: "its handler fails after hold()", by, fair: handler === "unsure" }, fail(state, by, guard));
+  }
+}
+
+function transactionSteps(state: State, by: number, rules: Rules, take: Take): void {
+  const { handler, transaction } = state.attempts[by]!;
+  if (handler === "begun") {
+    if (transaction === "none" && !isLocked(state, rules)) beginTransaction(state, by, rules, take);
+    take({ name: "its handler fails", by, fair: false }, fail(state, by, "releasing"));
+    if (may("stray", rules) && rules.handler === "transaction") {
+      const gone = fail(state, by, "releasing", { isStray: true });
+      take({ name: "its handler gives up on completeIn() and rolls back", by, fair: false }, gone);
+    }
+  } else if (handler === "inTransaction") {
+    commit(state, by, take);
+    const rolledBack = fail(state, by, "releasing", { transaction: "none" });
+    take({ name: "its handler fails and rolls back", by, fair: false }, rolledBack);
+  } else if (handler === "unsure") {
+    take({ name: "repeats its transaction", by, fair: false }, change(state, by, { handler: "begun" }));
+    take({ name: "its handler fails, unsure of its COMMIT", by, fair: true }, fail(state, by, "releasing"));
+  } else if (rules.handler === "transaction") {
+    take({ name: "its handler fails behind its COMMIT", by, fair: false }, fail(state, by, "releasing"));
+  }
+}
+
+function commit(state: State, by: number, take: Take): void {
+  const paid = { ...state, record: end(state.record, by), payments: state.payments + 1 };
+  const ended = { transaction: "none" } as const;
+  take({ name: "commits", by, fair: true }, change(paid, by, { handler: "paid", ...ended }));
+  take(
+    { name: "commits, and the answer is lost", by, fair: false },
+    change(paid, by, { handler: "unsure", ...ended }),
+  );
+  const late = change(state, by, { handler: "unsure", transaction: "committing" });
+  take({ name: "sends COMMIT, and hears no answer in time", by, fair: false }, late);
+}
+
+/** BEGIN, completeIn(), the payment's row. Its order with completeIn() is the same to everybody outside. */
+function beginTransaction(state: State, by: number, rules: Rules, take: Take): void {
+  const { bugs } = rules;
+  const told = mayCompleteIn(state.record, by, rules) ? "ok" : "lost";
+  if (told === "lost" && bugs.handlerIgnoresLost !== true) {
+    take(
+      { name: "completeIn(): lost; its handler rolls back and fails", by, fair: true, told },
+      fail(state, by, "releasing"),
+    );
+    if (state.record.state === "done" && state.record.owner === by) {
+      const paid = change(state, by, { handler: "paid" });
+      take(
+        { name: "completeIn(): lost; reads that its own commit went through", by, fair: true, told },
+        paid,
+      );
+    }
+    return;
+  }
+  if (rules.handler === "savepoint") {
+    const paid = { ...state, payments: state.payments + 1 };
+    const after = change(paid, by, { handler: "paid" });
+    take({ name: "completeIn() in a savepoint that is undone; pays and commits", by, fair: true }, after);
+    return;
+  }
+  const open = change(state, by, { handler: "inTransaction", transaction: "open" });
+  take({ name: `begins its transaction; completeIn(): ${told}`, by, fair: true, told }, open);
+  // A connection without BEGIN: refused, for `done` would commit alone.
+  const alone = { ...state, record: bugs.idleCompleteIn === true ? end(state.record, by) : state.record };
+  take(
+    { name: "completeIn() without BEGIN; its handler fails", by, fair: false },
+    fail(alone, by, "releasing"),
+  );
+}
+
+/** An answer that is no 2xx. It gives the key back, unless somebody else has answered already. */
+function fail(state: State, by: number, guard: "releasing" | "holding", left: Partial<Attempt> = {}): State {
+  const isAnswered = state.attempts[by]!.guard !== "running";
+  return changeOrEnd(state, by, { ...left, handler: "ended", ...(!isAnswered && { guard }) });
+}
+
+/** A 2xx: the guard records it, or reads from outside of the transaction whether completeIn() was committed. */
+function succeed(state: State, by: number, rules: Rules, take: Take): void {
+  const { record } = state;
+  const { bugs } = rules;
+  const end2xx = (guard: Attempt["guard"]): State => changeOrEnd(state, by, { handler: "ended", guard });
+  if (state.attempts[by]!.guard !== "running") {
+    take(
+      { name: "its handler ends with a 2xx that nobody waits for", by, fair: true },
+      changeOrEnd(state, by, { handler: "ended" }),
+    );
+    return;
+  }
+  if (bugs.answerBeforeDone === true) {
+    take({ name: "2xx leaves at once", by, fair: true, told: "2xx" }, end2xx("over"));
+    return;
+  }
+  if (rules.handler === "bank") {
+    take({ name: "its handler ends with a 2xx", by, fair: true }, end2xx("completing"));
+    return;
+  }
+  if (record.state === "done" && record.owner === by) {
+    take({ name: "2xx leaves: its record is done", by, fair: true, told: "2xx" }, end2xx("over"));
+    take({ name: "its record cannot be read: 503", by, fair: false }, end2xx("holding"));
+    return;
+  }
+  const guard =
+    bugs.contradictionReleased === true
+      ? "releasing"
+      : bugs.contradictionIgnored === true
+        ? "over"
+        : "holding";
+  take({ name: "its record contradicts its 2xx: 503 and an alarm", by, fair: true }, end2xx(guard));
+}

@@ -1,0 +1,121 @@
+// Named as in docs/architecture.md. I5, that whatever is in doubt is 503, is what I2 and I4 leave of the answers.
+import type { Rules } from "./configuration.ts";
+import type { Goal, Invariant } from "./explorer.ts";
+import { hasLock, isAlive, isWorking, type KeyStep, type State } from "./state.ts";
+
+export type InvariantName =
+  | "I1"
+  | "I2"
+  | "I3"
+  | "I4"
+  | "I6"
+  | "I7"
+  | "I8"
+  | "I9"
+  | "I10"
+  | "I11"
+  | "I12"
+  | "I13"
+  | "I14";
+
+interface KeyInvariant extends Invariant<State, KeyStep> {
+  readonly name: InvariantName;
+}
+
+/** From wherever things got, the payment can still be made. */
+export const noWedge: Goal<State> = {
+  name: "I3" satisfies InvariantName,
+  reached: ({ payments }) => payments > 0,
+};
+
+/** All but I3. */
+export function invariantsOf(rules: Rules): readonly KeyInvariant[] {
+  return [
+    { name: "I1", holds: ({ payments }) => payments <= 1 },
+    { name: "I2", holds: saysDoneOfPaymentsAlone },
+    { name: "I4", holds: ({ record }, { told }) => told !== "2xx" || record.state === "done" },
+    { name: "I6", holds: onlyItsOwnerEndsIt },
+    { name: "I7", holds: (after, step, before) => takesOnlyWhatIsFree(after, step, before, rules) },
+    {
+      name: "I8",
+      holds: ({ record }, _, before) => !hasNewOwner(record, before) || record.fence > before.record.fence,
+    },
+    { name: "I9", holds: (after, step) => runsAlone(after, step, rules) },
+    { name: "I10", holds: endsOnce },
+    { name: "I11", holds: abortsFirst },
+    { name: "I12", holds: beginsUnderALease },
+    { name: "I13", holds: holdsNothingThatNeverRan },
+    { name: "I14", holds: decidesWhatWasSeen },
+  ];
+}
+
+function isStepOfAttempt(step: KeyStep): step is KeyStep & { readonly by: number } {
+  return step.by !== undefined;
+}
+
+function hasNewOwner({ generation }: State["record"], before: State): boolean {
+  return generation !== before.record.generation;
+}
+
+/** I2: also of a record that nobody has read yet. */
+function saysDoneOfPaymentsAlone({ record, payments }: State, { told }: KeyStep): boolean {
+  return payments > 0 || (record.state !== "done" && told !== "409");
+}
+
+/** I6: what is told `ok`, or ends the run, was of the token that the record bore. */
+function onlyItsOwnerEndsIt(_: State, step: KeyStep, before: State): boolean {
+  if (!isStepOfAttempt(step) || (step.told !== "ok" && step.told !== "2xx")) return true;
+  return before.record.owner === step.by;
+}
+
+/** I7: a claim takes a key that is free; under rerun also a run whose lease has ended. Never one whose row is locked. */
+function takesOnlyWhatIsFree(after: State, _: KeyStep, before: State, { recovery }: Rules): boolean {
+  if (!hasNewOwner(after.record, before)) return true;
+  const { state, isExpired } = before.record;
+  const isOver = state === "run" && isExpired && recovery === "rerun";
+  return (state === "free" || isOver) && !before.attempts.some(hasLock);
+}
+
+/** I9: under hold, a handler begins when nobody has paid and nobody works, but for those whom an operator has overruled. */
+function runsAlone(after: State, step: KeyStep, { recovery }: Rules): boolean {
+  if (step.told !== "begins" || recovery !== "hold") return true;
+  const others = after.attempts.filter(
+    (attempt, by) => by !== step.by && isWorking(attempt) && !attempt.isOverruled,
+  );
+  return after.payments === 0 && others.length === 0;
+}
+
+/** I10: done stays done, and is an attempt's own only when the attempt has ended it. */
+function endsOnce({ record }: State, step: KeyStep, before: State): boolean {
+  if (before.record.state === "done" && record.state !== "done") return false;
+  if (step.told !== "2xx" || !isStepOfAttempt(step)) return true;
+  return before.record.state !== "done" || before.record.endedBy === step.by;
+}
+
+/** I11: an attempt that gives its key back while its handler works has aborted the signal before. */
+function abortsFirst(after: State, step: KeyStep, before: State): boolean {
+  if (!isStepOfAttempt(step) || step.told !== "ok" || before.record.owner !== step.by) return true;
+  const { state } = after.record;
+  if (state === before.record.state || (state !== "free" && state !== "held")) return true;
+  const attempt = before.attempts[step.by]!;
+  return !isWorking(attempt) || attempt.isAborted;
+}
+
+/** I12: a handler begins while the key is its own and the lease has not ended. */
+function beginsUnderALease({ record }: State, step: KeyStep): boolean {
+  return step.told !== "begins" || (record.state === "run" && record.owner === step.by && !record.isExpired);
+}
+
+/** I13: no key is held whose owner lives, heard of it in time, and never began its handler. */
+function holdsNothingThatNeverRan({ record, attempts }: State): boolean {
+  const owner = attempts[record.owner];
+  if (record.state !== "held" || owner === undefined || !isAlive(owner)) return true;
+  return owner.handler !== "none" || owner.isTooLate;
+}
+
+/** I14: an operator's decision takes effect on the owner that they saw, when it is held or its lease has ended. */
+function decidesWhatWasSeen(_: State, step: KeyStep, { record, decision }: State): boolean {
+  if (decision === undefined || isStepOfAttempt(step) || step.told !== "ok") return true;
+  const isOpen = record.state === "held" || (record.state === "run" && record.isExpired);
+  return isOpen && decision.generation === record.generation;
+}

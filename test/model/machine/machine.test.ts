@@ -1,0 +1,156 @@
+import { describe, expect, test } from "@jest/globals";
+import { type Configuration, type ConfigurationName, configurations, type Rules } from "./configuration.ts";
+import { type Exploration, explore } from "./explorer.ts";
+import { type InvariantName, invariantsOf, noWedge } from "./invariants.ts";
+import { keyMachine } from "./machine.ts";
+import { isAlive, isWorking, type KeyStep, type State } from "./state.ts";
+import { type Switch, switches } from "./switches.ts";
+
+type Explored = Exploration<State, KeyStep>;
+
+const timeoutMs = 120_000;
+
+/** All invariants, or those that are named. */
+function check(
+  configuration: Configuration,
+  bugs: Rules["bugs"],
+  names?: readonly InvariantName[],
+): Explored {
+  const rules: Rules = { ...configuration, bugs };
+  const invariants = invariantsOf(rules).filter(({ name }) => names?.includes(name) ?? true);
+  const goal = names === undefined || names.includes("I3") ? noWedge : undefined;
+  return explore(keyMachine(rules), { invariants, goal });
+}
+
+function report(name: string, { states, transitions, ms }: Explored): void {
+  process.stdout.write(`model: ${name}: ${states} states, ${transitions} transitions, ${ms} ms\n`);
+}
+
+/** The way to a violation, a step a line; undefined when there is none. */
+function show({ violation }: Explored): string | undefined {
+  if (violation === undefined) return undefined;
+  const lines = violation.trace.map(({ step, after: { record, payments } }) => {
+    const who = step.by === undefined ? "" : `${step.by}: `;
+    const lease = record.isExpired ? ", expired" : "";
+    return `  ${who}${step.name}  [${record.state}${lease}, fence ${record.fence}, ${payments} paid]`;
+  });
+  return [`${violation.name} is broken:`, ...lines].join("\n");
+}
+
+describe("the sound machine", () => {
+  const taken = new Set<string>();
+
+  test.each(Object.entries(configurations))(
+    "%s: breaks no invariant, and leaves the payment within reach",
+    (name, configuration) => {
+      const explored = check(configuration, {});
+      report(name, explored);
+      for (const step of explored.steps) taken.add(step);
+      expect(show(explored)).toBeUndefined();
+    },
+    timeoutMs,
+  );
+
+  // An invariant holds easily where nothing happens.
+  test.each([
+    "2xx leaves: its record is done",
+    "records its payment: 2xx",
+    "the store refuses its claim: 409",
+    "completeIn(): lost; its handler rolls back and fails",
+    "repeats its transaction",
+    "its COMMIT arrives late",
+    "its completeIn() arrives behind the ROLLBACK",
+    "its process is killed",
+    "its record contradicts its 2xx: 503 and an alarm",
+    "somebody else answers for its handler",
+    "hears that the key is lost, and aborts its signal",
+    "releases a claim that it gave up",
+    "the store executes its claim, which is sent twice: acquired",
+    "resolve(released): ok, and it is delivered once more",
+    "resolve(released): lost",
+    "resolve(done): ok",
+    "an operator pays by hand and decides: done",
+  ])("takes the step: %s", (step) => {
+    expect(taken).toContain(step);
+  });
+});
+
+describe("what has to be possible", () => {
+  const situations: readonly (readonly [string, ConfigurationName, (state: State) => boolean])[] = [
+    ["a payment", "a transaction, under rerun", ({ payments }) => payments === 1],
+    ["a takeover of a run whose handler works on", "a transaction, under rerun", hasTwoHandlers],
+    ["a key that is held and whose owner lives", "a call of the bank, under hold", isHeldFromTheLiving],
+    ["a free key after three owners", "a call of the bank, under hold", isFreeAgain],
+    ["three handlers at once", "three requests, a transaction, under rerun", hasThreeHandlers],
+  ];
+
+  test.each(situations)("%s", (_, name, isSo) => {
+    const rules: Rules = { ...configurations[name], bugs: {} };
+    const never = { name: "never", holds: (after: State) => !isSo(after) };
+    expect(explore(keyMachine(rules), { invariants: [never] }).violation?.name).toBe("never");
+  });
+
+  function hasTwoHandlers({ attempts }: State): boolean {
+    return attempts.filter(isWorking).length === 2;
+  }
+
+  function hasThreeHandlers({ attempts }: State): boolean {
+    return attempts.filter(isWorking).length === 3;
+  }
+
+  function isHeldFromTheLiving({ record, attempts }: State): boolean {
+    const owner = attempts[record.owner];
+    return record.state === "held" && owner !== undefined && isAlive(owner);
+  }
+
+  function isFreeAgain({ record }: State): boolean {
+    return record.state === "free" && record.fence === 3;
+  }
+});
+
+describe("a bug that is put back", () => {
+  const bugs = Object.entries(switches) as [Switch, (typeof switches)[Switch]][];
+  const rows = bugs.flatMap(([bug, { is, in: where, breaks }]) =>
+    breaks.map((invariant, index) => ({ bug, is, where, invariant, isFirst: index === 0 })),
+  );
+
+  test.each(rows.filter(({ isFirst }) => isFirst))(
+    "$bug breaks $invariant first: $is",
+    ({ bug, where, invariant }) => {
+      const explored = check(configurations[where], { [bug]: true });
+      report(`${bug} breaks ${invariant}`, explored);
+      expect(explored.violation?.name).toBe(invariant);
+    },
+    timeoutMs,
+  );
+
+  test.each(rows.filter(({ isFirst }) => !isFirst))(
+    "$bug also breaks $invariant",
+    ({ bug, where, invariant }) => {
+      const explored = check(configurations[where], { [bug]: true }, [invariant]);
+      expect(explored.violation?.name).toBe(invariant);
+    },
+    timeoutMs,
+  );
+
+  test("an owner that wakes up commits behind an operator's done", () => {
+    const wakesUp = {
+      name: "I1",
+      holds: ({ payments }: State, { by }: KeyStep, before: State) =>
+        payments <= 1 || by === undefined || !before.attempts[by]!.isOverruled,
+    };
+    const bothBugs = { resolveKeepsToken: true, completeInTwice: true } as const;
+    const rules: Rules = { ...configurations["a transaction, under hold"], bugs: bothBugs };
+    const explored = explore(keyMachine(rules), { invariants: [wakesUp] });
+    expect(explored.violation?.trace.at(-1)?.step.name).toBe("commits");
+  });
+
+  test("is shown with a shortest way into it", () => {
+    const explored = check(configurations["a transaction, under rerun"], { inFlightIs409: true });
+    expect(show(explored)).toBe(`I2 is broken:
+  0: a request arrives and its claim is sent  [free, fence 0, 0 paid]
+  1: a request arrives and its claim is sent  [free, fence 0, 0 paid]
+  0: the store executes its claim: acquired  [run, fence 1, 0 paid]
+  1: the store refuses its claim: 409  [run, fence 1, 0 paid]`);
+  });
+});

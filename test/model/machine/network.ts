@@ -1,0 +1,134 @@
+// What happens between a process and its store, and to both: messages that are executed late, twice or never, and the faults.
+import { may, type Rules } from "./configuration.ts";
+import {
+  type Attempt,
+  change,
+  changeOrEnd,
+  hasLock,
+  idle,
+  isAlive,
+  nobody,
+  type State,
+  type Take,
+} from "./state.ts";
+import { claim, end, free, isLocked, mayCompleteIn, take as takeKey } from "./store.ts";
+
+export function networkSteps(state: State, rules: Rules, take: Take): void {
+  requestArrives(state, take);
+  leaseEnds(state, rules, take);
+  if (rules.bugs.doneEvicted === true && state.record.state === "done") {
+    take({ name: "the record is evicted", fair: false }, { ...state, record: free(state.record) });
+  }
+  state.attempts.forEach((attempt, by) => {
+    if (attempt.guard === "none") return;
+    if (attempt.isClaimSent) claimArrives(state, by, rules, take);
+    if (attempt.isDecided && !isLocked(state, rules)) {
+      const written = { ...state, record: takeKey(state.record, by, rules) };
+      take(
+        { name: "the store writes the claim that it had decided", by, fair: true, told: "acquired" },
+        change(written, by, { isDecided: false, isGranted: attempt.guard === "claiming" }),
+      );
+    }
+    if (hasLock(attempt)) transactionEnds(state, by, rules, take);
+    if (attempt.isStray) strayArrives(state, by, rules, take);
+    if (isAlive(attempt) && may("crash", rules)) {
+      const { transaction, isClaimSent, isStray, isDecided } = attempt;
+      const dead: Attempt = { ...idle, transaction, isClaimSent, isStray, isDecided, guard: "dead" };
+      take({ name: "its process is killed", by, fair: false }, changeOrEnd(state, by, dead));
+    }
+  });
+}
+
+/** The sender tries again until it hears 2xx or 409. A request that finds `done` is answered 409 at once, and leaves no trace. */
+function requestArrives(state: State, take: Take): void {
+  const by = state.attempts.indexOf(idle);
+  if (by === -1 || state.record.state === "done") return;
+  const after = change(state, by, { guard: "claiming", isClaimSent: true });
+  take({ name: "a request arrives and its claim is sent", by, fair: true }, after);
+}
+
+function claimArrives(state: State, by: number, rules: Rules, take: Take): void {
+  const reply = claim(state.record, by, rules);
+  const isWaiting = state.attempts[by]!.guard === "claiming";
+  take(
+    { name: "its claim is lost on the way", by, fair: false },
+    changeOrEnd(state, by, { isClaimSent: false }),
+  );
+  const { claimInTwoSteps, claimBeforeLock } = rules.bugs;
+  if (
+    reply.told === "acquired" &&
+    (claimInTwoSteps === true || (claimBeforeLock === true && isLocked(state, rules)))
+  ) {
+    const after = change(state, by, { isClaimSent: false, isDecided: true });
+    take({ name: "the store decides the claim and does not write it yet", by, fair: true }, after);
+    return;
+  }
+  if (isLocked(state, rules)) return;
+  const executed = { ...state, record: reply.record };
+  if (reply.told === "acquired") {
+    const step = { by, told: "acquired" } as const;
+    const granted = change(executed, by, { isGranted: isWaiting });
+    take(
+      { ...step, name: "the store executes its claim: acquired", fair: true },
+      changeOrEnd(granted, by, { isClaimSent: false }),
+    );
+    if (may("duplicate", rules)) {
+      take(
+        { ...step, name: "the store executes its claim, which is sent twice: acquired", fair: false },
+        granted,
+      );
+    }
+    return;
+  }
+  const isDone = reply.record.state === "done" || rules.bugs.inFlightIs409 === true;
+  const told = isDone ? "409" : "503";
+  const refused = { isClaimSent: false, ...(isWaiting && { guard: "over", isGranted: false }) } as const;
+  take(
+    { name: `the store refuses its claim: ${told}`, by, fair: true, told },
+    changeOrEnd(executed, by, refused),
+  );
+}
+
+/** A transaction that nobody waits for any more: its COMMIT arrives late, or the server ends its connection. */
+function transactionEnds(state: State, by: number, rules: Rules, take: Take): void {
+  const { handler, transaction, guard } = state.attempts[by]!;
+  const isInUse = handler === "inTransaction";
+  if (transaction === "committing") {
+    const paid = { ...state, record: end(state.record, by), payments: state.payments + 1 };
+    take({ name: "its COMMIT arrives late", by, fair: true }, changeOrEnd(paid, by, { transaction: "none" }));
+  }
+  if (rules.bugs.halfOpenForEver === true && guard === "dead") return;
+  const rolledBack = changeOrEnd(state, by, { transaction: "none", ...(isInUse && { handler: "unsure" }) });
+  take({ name: "the server ends its connection and rolls back", by, fair: !isInUse }, rolledBack);
+}
+
+/** A completeIn() behind a ROLLBACK: outside of a transaction, where it would commit alone. Refused. */
+function strayArrives(state: State, by: number, rules: Rules, take: Take): void {
+  const { record } = state;
+  const isTaken =
+    rules.bugs.strayCompleteIn === true && mayCompleteIn(record, by, rules) && !isLocked(state, rules);
+  const executed = isTaken ? { ...state, record: end(record, by) } : state;
+  take(
+    { name: "its completeIn() arrives behind the ROLLBACK", by, fair: true, told: isTaken ? "ok" : "lost" },
+    changeOrEnd(executed, by, { isStray: false }),
+  );
+}
+
+/** At any step: an owner that stands still, a store out of reach, or nobody who renews it. */
+function leaseEnds(state: State, rules: Rules, take: Take): void {
+  const { record, attempts } = state;
+  const { runVanishes, clockSetBack } = rules.bugs;
+  if (record.state !== "run" || record.isExpired || clockSetBack === true) return;
+  const owner = attempts[record.owner];
+  const isLeft = owner === undefined || owner.guard === "dead" || owner.guard === "over";
+  if (!isLeft && !may("stall", rules)) return;
+  const ended = runVanishes === true ? free(record) : { ...record, isExpired: true };
+  const isTooLate = owner?.guard === "claiming" || owner?.guard === "abandoning";
+  const after = isTooLate ? change(state, record.owner, { isTooLate }) : state;
+  const step = {
+    name: "the lease ends",
+    by: record.owner === nobody ? undefined : record.owner,
+    fair: isLeft,
+  };
+  take(step, { ...after, record: ended });
+}

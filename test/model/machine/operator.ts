@@ -1,0 +1,93 @@
+// Operators: people who decide rightly by what is true when they look, and act later.
+import { may, type Rules } from "./configuration.ts";
+import {
+  changeOrEnd,
+  type Decision,
+  hasLock,
+  isAlive,
+  isWorking,
+  nobody,
+  type State,
+  type Take,
+} from "./state.ts";
+import { isLocked, resolve } from "./store.ts";
+
+export function operatorSteps(state: State, rules: Rules, take: Take): void {
+  if (!rules.hasOperator) return;
+  // Under rerun, nothing may depend on an operator; but a record that contradicts its payment is for one to decide.
+  const fair = rules.recovery === "hold" || rules.handler === "savepoint";
+  if (state.decision === undefined) look(state, rules, fair, take);
+  else act(state, state.decision, rules, fair, take);
+}
+
+/** Sees a key that is held, or a run whose lease has ended, with its fence; and the books. */
+function look(state: State, rules: Rules, fair: boolean, take: Take): void {
+  const { record, payments } = state;
+  const { bugs } = rules;
+  if (
+    record.state !== "held" &&
+    (record.state !== "run" || !(record.isExpired || bugs.resolveOfLiveRun === true))
+  )
+    return;
+  const { fence, generation } = record;
+  const decide = (outcome: Decision["outcome"]): State => ({
+    ...state,
+    decision: { outcome, fence, generation },
+  });
+  if (payments > 0) {
+    take({ name: "an operator sees the payment and decides: done", fair }, decide("done"));
+    return;
+  }
+  if (bugs.operatorLooksAway !== true && mayStillPay(state, rules)) return;
+  take({ name: "an operator sees no payment and decides: released", fair }, decide("released"));
+  take(
+    { name: "an operator sees no payment and decides: done, to be paid by hand on ok", fair },
+    decide("paysOnOk"),
+  );
+  const owner = state.attempts[record.owner];
+  const isGone = record.owner === nobody || (owner !== undefined && !isAlive(owner) && !hasLock(owner));
+  if ((record.state === "held" && isGone) || bugs.operatorPaysFirst === true) {
+    const paid = { ...decide("done"), payments: payments + 1 };
+    take({ name: "an operator pays by hand and decides: done", fair: false }, paid);
+  }
+}
+
+/**
+ * Whether the books can be wrong a moment later although nobody has the key: a call of the bank cannot be taken back by a record.
+ * So an operator waits for the end of the old handler, or for the abort of its signal. A transaction rolls back by itself.
+ */
+function mayStillPay({ attempts }: State, { handler }: Rules): boolean {
+  if (handler === "transaction") return false;
+  return attempts.some(
+    (attempt) => attempt.handler === "begun" && !(handler === "bank" && attempt.isAborted),
+  );
+}
+
+function act(state: State, decision: Decision, rules: Rules, fair: boolean, take: Take): void {
+  take(
+    { name: "the operator's decision is lost on the way", fair: false },
+    { ...state, decision: undefined },
+  );
+  if (isLocked(state, rules)) return;
+  const { told, record } = resolve(state.record, decision, rules);
+  const isTaken = told === "ok";
+  const payments = state.payments + (isTaken && decision.outcome === "paysOnOk" ? 1 : 0);
+  const executed = isTaken ? overrule({ ...state, record, payments }, state.record.owner, rules) : state;
+  const answer = isTaken ? "ok" : "lost";
+  take(
+    { name: `resolve(${decision.outcome}): ${answer}`, fair, told: answer },
+    { ...executed, decision: undefined },
+  );
+  if (isTaken && may("duplicate", rules)) {
+    take(
+      { name: `resolve(${decision.outcome}): ok, and it is delivered once more`, fair: false, told: "ok" },
+      executed,
+    );
+  }
+}
+
+function overrule(state: State, owner: number, { recovery }: Rules): State {
+  const attempt = state.attempts[owner];
+  if (attempt === undefined) return state;
+  return changeOrEnd(state, owner, { isOverruled: recovery === "hold" && isWorking(attempt) });
+}

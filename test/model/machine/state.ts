@@ -1,0 +1,232 @@
+import type { Step } from "./explorer.ts";
+
+/** In place of the index of an attempt: one that is over and forgotten, an operator, or none. */
+export const nobody = -1;
+
+/** The record of the one key, as its store has it. Absent is free: of a key that never was, the fence is 0. */
+export interface KeyRecord {
+  readonly state: "free" | "run" | "held" | "done";
+  /** The attempt whose token the record bears. */
+  readonly owner: number;
+  readonly fence: number;
+  /** Whether the lease has ended; of a run alone. */
+  readonly isExpired: boolean;
+  /** Known to the invariants alone: how many owners the key has had, and the attempt that ended it. */
+  readonly generation: number;
+  readonly endedBy: number;
+}
+
+/** One request with the guard that serves it and the handler that it began, and what is still on its way of them. */
+export interface Attempt {
+  /**
+   * What the guard does. `none`: the place is free for a request. `abandoning`: gives up a claim without a usable answer.
+   * `completing`, `releasing`, `holding`: sends that step until it hears an answer. A message that is late is in no way different
+   * from a process that stands still before it sends: nothing bounds how long any of these takes.
+   */
+  readonly guard:
+    | "none"
+    | "claiming"
+    | "abandoning"
+    | "running"
+    | "completing"
+    | "releasing"
+    | "holding"
+    | "over"
+    | "dead";
+  /**
+   * Where the handler stands. `unsure`: nobody told it whether its effect has happened. `paid`: it was told so. `ended` and `none`
+   * work no more, or never did.
+   */
+  readonly handler: "none" | "begun" | "inTransaction" | "unsure" | "paid" | "ended";
+  /** Its transaction, as the server has it: the row of the key is locked while it is open or its COMMIT under way. */
+  readonly transaction: "none" | "open" | "committing";
+  /** Whether a claim is on its way to the store. */
+  readonly isClaimSent: boolean;
+  /** Whether `acquired` is on its way back. */
+  readonly isGranted: boolean;
+  /** Whether the lease ended before the handler began, by the guard's own clock. */
+  readonly isTooLate: boolean;
+  /** Whether a completeIn() is on its way whose transaction is rolled back already. */
+  readonly isStray: boolean;
+  readonly isAborted: boolean;
+  /** Whether an operator has taken the key from it. */
+  readonly isOverruled: boolean;
+  /** Whether a claim was decided and is not written yet: in a store that takes two steps for it. */
+  readonly isDecided: boolean;
+}
+
+/** What an operator has decided about the owner that they saw, and sent or is about to send. */
+export interface Decision {
+  /** `paysOnOk`: done, and the operator pays by hand once the store has taken it. */
+  readonly outcome: "released" | "done" | "paysOnOk";
+  readonly fence: number;
+  readonly generation: number;
+}
+
+export interface State {
+  readonly record: KeyRecord;
+  readonly attempts: readonly Attempt[];
+  readonly decision: Decision | undefined;
+  /** Committed payments of the key. */
+  readonly payments: number;
+}
+
+/** A step, and what it told whoever waited for it. */
+export interface KeyStep extends Step {
+  readonly told?: "acquired" | "begins" | "ok" | "lost" | "2xx" | "409" | "503" | undefined;
+}
+
+export type Take = (step: KeyStep, after: State) => void;
+
+export const idle: Attempt = {
+  guard: "none",
+  handler: "none",
+  transaction: "none",
+  isClaimSent: false,
+  isGranted: false,
+  isTooLate: false,
+  isStray: false,
+  isAborted: false,
+  isOverruled: false,
+  isDecided: false,
+};
+
+export function initialState(attempts: number): State {
+  const record: KeyRecord = {
+    state: "free",
+    owner: nobody,
+    fence: 0,
+    isExpired: false,
+    generation: 0,
+    endedBy: nobody,
+  };
+  return { record, attempts: Array.from({ length: attempts }, () => idle), decision: undefined, payments: 0 };
+}
+
+/** Whether code of the handler may still run. */
+export function isWorking({ handler }: Attempt): boolean {
+  return handler !== "none" && handler !== "ended";
+}
+
+export function isAlive({ guard }: Attempt): boolean {
+  return guard !== "none" && guard !== "dead";
+}
+
+/** Whether its open transaction has the row of the key. */
+export function hasLock({ transaction }: Attempt): boolean {
+  return transaction !== "none";
+}
+
+export function change(state: State, by: number, changes: Partial<Attempt>): State {
+  const attempts = state.attempts.slice();
+  attempts[by] = merge(attempts[by]!, changes);
+  return { record: state.record, attempts, decision: state.decision, payments: state.payments };
+}
+
+// Most of the time goes into copies: member by member they take a fifth of what `...` takes.
+function merge(attempt: Attempt, changes: Partial<Attempt>): Attempt {
+  const handler = changes.handler ?? attempt.handler;
+  const hasEnded = handler === "ended" || handler === "none";
+  return {
+    guard: changes.guard ?? attempt.guard,
+    handler,
+    transaction: changes.transaction ?? attempt.transaction,
+    isClaimSent: changes.isClaimSent ?? attempt.isClaimSent,
+    isGranted: changes.isGranted ?? attempt.isGranted,
+    isTooLate: changes.isTooLate ?? attempt.isTooLate,
+    isStray: changes.isStray ?? attempt.isStray,
+    isDecided: changes.isDecided ?? attempt.isDecided,
+    // Nobody asks any more.
+    isAborted: !hasEnded && (changes.isAborted ?? attempt.isAborted),
+    isOverruled: !hasEnded && (changes.isOverruled ?? attempt.isOverruled),
+  };
+}
+
+/** The same, and the place is free again when nothing of the attempt is left that could matter. */
+export function changeOrEnd(state: State, by: number, changes: Partial<Attempt>): State {
+  const changed = change(state, by, changes);
+  const { record, decision, payments } = changed;
+  const attempt = changed.attempts[by]!;
+  const { guard, isClaimSent, isStray, isDecided, isTooLate } = attempt;
+  const isOver = guard === "dead" || (guard === "over" && !isWorking(attempt));
+  if (!isOver || hasLock(attempt) || isClaimSent || isStray || isDecided) return changed;
+  const { owner, endedBy } = record;
+  // It has the key and will never know: kept, for the invariant about keys that never ran.
+  if (guard === "over" && attempt.handler === "none" && owner === by && !isTooLate) return changed;
+  const attempts = changed.attempts.slice();
+  attempts[by] = idle;
+  if (owner !== by && endedBy !== by) return { record, attempts, decision, payments };
+  const orphan = {
+    ...record,
+    owner: owner === by ? nobody : owner,
+    endedBy: endedBy === by ? nobody : endedBy,
+  };
+  return { record: orphan, attempts, decision, payments };
+}
+
+const guards = [
+  "none",
+  "claiming",
+  "abandoning",
+  "running",
+  "completing",
+  "releasing",
+  "holding",
+  "over",
+  "dead",
+];
+const handlers = ["none", "begun", "inTransaction", "unsure", "paid", "ended"];
+const transactions = ["none", "open", "committing"];
+const guardCodes = codesOf(guards);
+const handlerCodes = codesOf(handlers);
+const transactionCodes = codesOf(transactions);
+const recordCodes = codesOf(["free", "run", "held", "done"]);
+const outcomeCodes = codesOf(["released", "done", "paysOnOk"]);
+
+const { fromCharCode } = String;
+
+function codesOf(words: readonly string[]): Readonly<Record<string, number>> {
+  return Object.fromEntries(words.map((word, code) => [word, code]));
+}
+
+/**
+ * Attempts are told apart by what they do and have, not by their place: states that differ in their order are one. So are states
+ * that differ in a fence alone, since nothing but its equality with the record's is ever asked: that is why the number of retries
+ * needs no bound.
+ */
+export function encodeState({ record, attempts, decision, payments }: State): string {
+  const codes = [
+    (recordCodes[record.state]! * 2 + bit(record.isExpired)) * 4 + payments,
+    decision === undefined ? 0 : 1 + decisionCode(decision, record),
+  ];
+  const sorted = attempts.map((attempt, by) =>
+    attemptCode(attempt, record.owner === by, record.endedBy === by),
+  );
+  sorted.sort((a, b) => a - b);
+  for (const code of sorted) codes.push(code >> 12, code & 0xfff);
+  return fromCharCode(...codes);
+}
+
+function decisionCode({ outcome, fence, generation }: Decision, record: KeyRecord): number {
+  const isAbout = bit(fence === record.fence) * 2 + bit(generation === record.generation);
+  return outcomeCodes[outcome]! * 4 + isAbout;
+}
+
+function attemptCode(attempt: Attempt, isOwner: boolean, hasEnded: boolean): number {
+  let code = guardCodes[attempt.guard]! * 8 + handlerCodes[attempt.handler]!;
+  code = code * 4 + transactionCodes[attempt.transaction]!;
+  code = code * 2 + bit(attempt.isClaimSent);
+  code = code * 2 + bit(attempt.isGranted);
+  code = code * 2 + bit(attempt.isTooLate);
+  code = code * 2 + bit(attempt.isStray);
+  code = code * 2 + bit(attempt.isAborted);
+  code = code * 2 + bit(attempt.isOverruled);
+  code = code * 2 + bit(attempt.isDecided);
+  code = code * 2 + bit(isOwner);
+  return code * 2 + bit(hasEnded);
+}
+
+// Inside jest a global costs a hundred times as much as a constant of the module.
+function bit(flag: boolean): number {
+  return flag ? 1 : 0;
+}

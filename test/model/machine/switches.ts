@@ -1,0 +1,194 @@
+import type { ConfigurationName } from "./configuration.ts";
+import type { InvariantName } from "./invariants.ts";
+
+/** A bug that is put back into the machine. */
+interface PlantedBug {
+  /** What goes wrong, in the words of whoever finds it. */
+  readonly is: string;
+  /** Where it shows. */
+  readonly in: ConfigurationName;
+  /** The invariant that names it, which is the first to break; and what else it breaks, each found when asked for alone. */
+  readonly breaks: readonly [InvariantName, ...InvariantName[]];
+}
+
+/** What earlier versions did, what earlier reviews found, what the stores that fail the contract do, and what handlers and operators must not do. */
+export const switches = {
+  // Ending a key.
+  completeInTwice: {
+    is: "completeIn() is ok on a key that the same token has done: a transaction repeated behind a lost COMMIT pays again",
+    in: "a transaction, under rerun",
+    breaks: ["I1"],
+  },
+  resolveKeepsToken: {
+    is: "resolve() leaves the owner its token: what an operator has done looks like the owner's own commit",
+    in: "a transaction, under hold",
+    breaks: ["I10"],
+  },
+  rowNotLocked: {
+    is: "completeIn() checks the token and takes no lock: two transactions pass the check",
+    in: "a transaction, under rerun",
+    breaks: ["I7", "I1"],
+  },
+  strayCompleteIn: {
+    is: "a completeIn() behind its ROLLBACK records done alone",
+    in: "a transaction, under rerun",
+    breaks: ["I2"],
+  },
+  idleCompleteIn: {
+    is: "completeIn() takes a connection without a transaction and commits alone",
+    in: "a transaction, under hold",
+    breaks: ["I2"],
+  },
+  answerBeforeDone: {
+    is: "a 2xx leaves before done is durable",
+    in: "a call of the bank, under hold",
+    breaks: ["I4"],
+  },
+  inFlightIs409: {
+    is: "a key in flight is answered 409, as in the IETF draft",
+    in: "a transaction, under rerun",
+    breaks: ["I2"],
+  },
+  doneEvicted: {
+    is: "a done record is pruned or evicted while retries come",
+    in: "a transaction, under rerun",
+    breaks: ["I10", "I1"],
+  },
+  completeOfAnyToken: {
+    is: "complete() of an attempt that has lost the key is ok",
+    in: "a call of the bank, under hold",
+    breaks: ["I6"],
+  },
+  contradictionReleased: {
+    is: "a 2xx without a record frees the key: completeIn() was undone by a savepoint, and every retry pays",
+    in: "a savepoint undone, under hold",
+    breaks: ["I9", "I1"],
+  },
+  contradictionIgnored: {
+    is: "a 2xx without a record leaves the key to its lease, and rerun pays again",
+    in: "a savepoint undone, under rerun",
+    breaks: ["I1"],
+  },
+  // Giving a key back.
+  releaseOfAnyToken: {
+    is: "release() does not compare the token: a late one frees the run of the next owner",
+    in: "a call of the bank, under hold",
+    breaks: ["I6", "I9", "I1"],
+  },
+  holdOfAnyToken: {
+    is: "hold() does not compare the token",
+    in: "a call of the bank, under hold",
+    breaks: ["I6"],
+  },
+  freedWhileWorking: {
+    is: "under hold the key is freed when somebody else answers for a handler that works on",
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
+  },
+  holdForgotten: {
+    is: "a handler that said hold() fails, and its key is freed",
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
+  },
+  signalNotAborted: {
+    is: "the key is given back while the handler works and its signal says nothing",
+    in: "a transaction, under rerun",
+    breaks: ["I11"],
+  },
+  claimNotAbandoned: {
+    is: "a claim without an answer is not released: the list of releases was full",
+    in: "a transaction, under hold",
+    breaks: ["I13"],
+  },
+  abandonGivesUp: {
+    is: "the release of a claim ends at the first `lost`, and the claim is executed after it",
+    in: "a transaction, under hold",
+    breaks: ["I13"],
+  },
+  // Taking a key.
+  claimForgetsItself: {
+    is: "a claim that is sent twice is refused for its own run",
+    in: "a transaction, under hold",
+    breaks: ["I13"],
+  },
+  lateReplyUsed: {
+    is: "a handler begins by a reply that was under way for longer than the lease",
+    in: "a call of the bank, under hold",
+    breaks: ["I12", "I9", "I1"],
+  },
+  claimInTwoSteps: {
+    is: "a claim looks first and writes later",
+    in: "a call of the bank, under hold",
+    breaks: ["I7", "I9", "I1"],
+  },
+  claimBeforeLock: {
+    is: "a claim decides before it waits for the lock of the row, and takes what was paid meanwhile",
+    in: "a transaction, under rerun",
+    breaks: ["I7", "I1"],
+  },
+  takeoverOfLiveRun: {
+    is: "a takeover does not compare the lease",
+    in: "a transaction, under rerun",
+    breaks: ["I7"],
+  },
+  rerunUnderHold: {
+    is: "an expired run is taken over although recovery is hold",
+    in: "a call of the bank, under hold",
+    breaks: ["I7", "I9", "I1"],
+  },
+  runVanishes: {
+    is: "a run goes with its lease, as if it had never been",
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
+  },
+  heartbeatOfAnyToken: {
+    is: "a heartbeat renews the run of another token",
+    in: "a transaction, under rerun",
+    breaks: ["I6"],
+  },
+  fencesGoBack: {
+    is: "fences go back after a failover, or come from a sequence with a cache",
+    in: "a call of the bank, under hold",
+    breaks: ["I8", "I14", "I1"],
+  },
+  // Waiting for nothing.
+  halfOpenForEver: {
+    is: "the server keeps the transaction of a connection that is gone, and with it the lock",
+    in: "a transaction, under rerun",
+    breaks: ["I3"],
+  },
+  clockSetBack: {
+    is: "a clock that was set back keeps the lease of a dead owner",
+    in: "a transaction, under rerun",
+    breaks: ["I3"],
+  },
+  // Deciding.
+  resolveWithoutFence: {
+    is: "a decision about one attempt is executed on the next one",
+    in: "a call of the bank, under hold",
+    breaks: ["I14", "I1"],
+  },
+  resolveOfLiveRun: {
+    is: "resolve() ends a run whose owner renews its lease",
+    in: "a transaction, under rerun",
+    breaks: ["I14"],
+  },
+  // What code cannot prevent: the rules for handlers and operators.
+  handlerIgnoresLost: {
+    is: "a handler commits although completeIn() was lost",
+    in: "a transaction, under rerun",
+    breaks: ["I1"],
+  },
+  operatorPaysFirst: {
+    is: "an operator pays by hand before resolve() was ok, and the owner wakes up in between",
+    in: "a transaction, under hold",
+    breaks: ["I1"],
+  },
+  operatorLooksAway: {
+    is: "an operator frees a key whose handler still may call the bank",
+    in: "a call of the bank, under hold",
+    breaks: ["I1"],
+  },
+} as const satisfies Readonly<Record<string, PlantedBug>>;
+
+export type Switch = keyof typeof switches;
