@@ -137,9 +137,8 @@ class Graph {
 
   /** The keys on the way by which the state was discovered, without that of the initial state. */
   pathTo(state: number): string[] {
-    const path: string[] = [];
-    for (let at = state; this.#parents[at] !== -1; at = this.#parents[at]!) path.push(this.#keys[at]!);
-    return path.reverse();
+    const parent = this.#parents[state]!;
+    return parent === -1 ? [] : [...this.pathTo(parent), this.#keys[state]!];
   }
 
   /** The first state from which fair transitions lead to none of the `reached`; -1 when there is none. */

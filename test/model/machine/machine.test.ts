@@ -133,6 +133,13 @@ describe("a bug that is put back", () => {
     timeoutMs,
   );
 
+  test("every invariant is the first to break for some bug", () => {
+    const broken = new Set(bugs.map(([, { breaks }]) => breaks[0]));
+    const rules: Rules = { ...configurations["a transaction, under rerun"], bugs: {} };
+    const all = [noWedge, ...invariantsOf(rules)].map(({ name }) => name);
+    expect(broken).toEqual(new Set(all));
+  });
+
   test("an owner that wakes up commits behind an operator's done", () => {
     const wakesUp = {
       name: "I1",

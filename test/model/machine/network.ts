@@ -82,10 +82,10 @@ function claimArrives(state: State, by: number, rules: Rules, take: Take): void 
   }
   const isDone = reply.record.state === "done" || rules.bugs.inFlightIs409 === true;
   const told = isDone ? "409" : "503";
-  const refused = { isClaimSent: false, ...(isWaiting && { guard: "over", isGranted: false }) } as const;
+  const refused = isWaiting ? ({ guard: "over", isGranted: false } as const) : {};
   take(
     { name: `the store refuses its claim: ${told}`, by, fair: true, told },
-    changeOrEnd(executed, by, refused),
+    changeOrEnd(executed, by, { ...refused, isClaimSent: false }),
   );
 }
 
