@@ -52,7 +52,7 @@ export const configurations = {
   "a transaction, under hold": transactionUnderHold,
   "a call of the bank, under hold": bankUnderHold,
   "a savepoint undone, under hold": savepointUnderHold,
-  // No guard mends this one when its process dies or sleeps between the payment and the answer: nothing is on record of it.
+  // No guard mends this one when its process dies or sleeps between the payment and its 2xx: nothing is on record of it.
   "a savepoint undone, under rerun": {
     ...savepointUnderHold,
     recovery: "rerun",

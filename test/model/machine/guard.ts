@@ -15,6 +15,13 @@ export function guardSteps(state: State, rules: Rules, take: Take): void {
   state.attempts.forEach((attempt, by) => {
     const { guard } = attempt;
     if (guard === "claiming") waitForClaim(state, by, rules, take);
+    if (guard === "abandoning" && attempt.isGranted) {
+      const after = change(state, by, { handler: "begun", isGranted: false });
+      take(
+        { name: "its handler begins although the claim was given up", by, fair: false, told: "begins" },
+        after,
+      );
+    }
     if (guard === "running" && isWorking(attempt)) somebodyElseAnswers(state, by, rules, take);
     if (guard === "running" || guard === "completing" || guard === "releasing" || guard === "holding") {
       renewLease(state, by, rules, take);
@@ -36,7 +43,7 @@ function waitForClaim(state: State, by: number, { bugs }: Rules, take: Take): vo
   }
   const givesUp = changeOrEnd(state, by, {
     guard: bugs.claimNotAbandoned === true ? "over" : "abandoning",
-    isGranted: false,
+    isGranted: isGranted && bugs.abandonedReplyUsed === true,
   });
   const isAllOver = !isClaimSent && (!isGranted || isTooLate);
   take({ name: "has no usable answer to its claim: 503", by, fair: isAllOver }, givesUp);
@@ -67,7 +74,7 @@ function renewLease(state: State, by: number, rules: Rules, take: Take): void {
 }
 
 /**
- * An app's time-out middleware, or the end of a response whose client left. The signal aborts before the key is given back; where
+ * An app's time-out middleware, or whoever destroys the response. The signal aborts before the key is given back; where
  * the effect may have happened, and an operator is to decide about such keys, it is held.
  */
 function somebodyElseAnswers(state: State, by: number, rules: Rules, take: Take): void {

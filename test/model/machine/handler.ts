@@ -17,7 +17,7 @@ function bankSteps(state: State, by: number, rules: Rules, take: Take): void {
   const { handler, isAborted } = state.attempts[by]!;
   if (handler === "begun") {
     take({ name: "its handler fails before the effect", by, fair: isAborted }, fail(state, by, "releasing"));
-    if (isAborted) return;
+    if (isAborted && rules.bugs.handlerIgnoresSignal !== true) return;
     const paid = { ...state, payments: state.payments + 1 };
     take({ name: "the bank pays", by, fair: true }, change(paid, by, { handler: "paid" }));
     take(

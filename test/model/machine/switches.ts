@@ -116,6 +116,11 @@ export const switches = {
     in: "a call of the bank, under hold",
     breaks: ["I12", "I9", "I1"],
   },
+  abandonedReplyUsed: {
+    is: "a handler begins by an answer that came after the guard gave the claim up, and the release goes on",
+    in: "a transaction, under rerun",
+    breaks: ["I12", "I11"],
+  },
   claimInTwoSteps: {
     is: "a claim looks first and writes later",
     in: "a call of the bank, under hold",
@@ -177,6 +182,11 @@ export const switches = {
   handlerIgnoresLost: {
     is: "a handler commits although completeIn() was lost",
     in: "a transaction, under rerun",
+    breaks: ["I1"],
+  },
+  handlerIgnoresSignal: {
+    is: "a handler calls the bank although its signal has aborted, and an operator relied on that",
+    in: "a call of the bank, under hold",
     breaks: ["I1"],
   },
   operatorPaysFirst: {
