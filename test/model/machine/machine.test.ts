@@ -39,16 +39,20 @@ function show({ violation }: Explored): string | undefined {
 }
 
 describe("the sound machine", () => {
-  const taken = new Set<string>();
+  const names = Object.keys(configurations) as ConfigurationName[];
+  const explorations = new Map<ConfigurationName, Explored>();
 
-  test.each(Object.entries(configurations))(
+  /** Explored once for all tests. */
+  function sound(name: ConfigurationName): Explored {
+    const explored = explorations.get(name) ?? check(configurations[name], {});
+    if (!explorations.has(name)) report(name, explored);
+    explorations.set(name, explored);
+    return explored;
+  }
+
+  test.each(names)(
     "%s: breaks no invariant, and leaves the payment within reach",
-    (name, configuration) => {
-      const explored = check(configuration, {});
-      report(name, explored);
-      for (const step of explored.steps) taken.add(step);
-      expect(show(explored)).toBeUndefined();
-    },
+    (name) => expect(show(sound(name))).toBeUndefined(),
     timeoutMs,
   );
 
@@ -70,10 +74,13 @@ describe("the sound machine", () => {
     "resolve(released): ok, and it is delivered once more",
     "resolve(released): lost",
     "resolve(done): ok",
+    "resolve(done) to pay by hand: ok",
     "an operator pays by hand and decides: done",
-  ])("takes the step: %s", (step) => {
-    expect(taken).toContain(step);
-  });
+  ])(
+    "takes the step: %s",
+    (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
+    timeoutMs,
+  );
 });
 
 describe("what has to be possible", () => {

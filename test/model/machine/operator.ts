@@ -24,11 +24,8 @@ export function operatorSteps(state: State, rules: Rules, take: Take): void {
 function look(state: State, rules: Rules, fair: boolean, take: Take): void {
   const { record, payments } = state;
   const { bugs } = rules;
-  if (
-    record.state !== "held" &&
-    (record.state !== "run" || !(record.isExpired || bugs.resolveOfLiveRun === true))
-  )
-    return;
+  const isOver = record.isExpired || bugs.resolveOfLiveRun === true;
+  if (record.state !== "held" && !(record.state === "run" && isOver)) return;
   const { fence, generation } = record;
   const decide = (outcome: Decision["outcome"]): State => ({
     ...state,
@@ -73,18 +70,19 @@ function act(state: State, decision: Decision, rules: Rules, fair: boolean, take
   const isTaken = told === "ok";
   const payments = state.payments + (isTaken && decision.outcome === "paysOnOk" ? 1 : 0);
   const executed = isTaken ? overrule({ ...state, record, payments }, state.record.owner, rules) : state;
-  const answer = isTaken ? "ok" : "lost";
-  take(
-    { name: `resolve(${decision.outcome}): ${answer}`, fair, told: answer },
-    { ...executed, decision: undefined },
-  );
+  const name = `${resolutions[decision.outcome]}: ${told}`;
+  const step = { name, fair, told: isTaken ? "ok" : "lost" } as const;
+  take(step, { ...executed, decision: undefined });
   if (isTaken && may("duplicate", rules)) {
-    take(
-      { name: `resolve(${decision.outcome}): ok, and it is delivered once more`, fair: false, told: "ok" },
-      executed,
-    );
+    take({ ...step, name: `${name}, and it is delivered once more`, fair: false }, executed);
   }
 }
+
+const resolutions = {
+  released: "resolve(released)",
+  done: "resolve(done)",
+  paysOnOk: "resolve(done) to pay by hand",
+} as const;
 
 function overrule(state: State, owner: number, { recovery }: Rules): State {
   const attempt = state.attempts[owner];
