@@ -1,20 +1,21 @@
 /** What the stores bind to a statement, by position. */
 export type SqliteValue = string | number | null;
 
-/** A prepared statement, as far as the stores use it. */
-export interface SqliteStatement {
-  run(...parameters: SqliteValue[]): { readonly changes: number | bigint };
-  get(...parameters: SqliteValue[]): unknown;
-  all(...parameters: SqliteValue[]): unknown[];
+/** A prepared statement, as far as the stores use it. `Value` is what can be bound by position. */
+export interface SqliteStatement<Value = SqliteValue> {
+  run(...parameters: Value[]): { readonly changes: number | bigint };
+  get(...parameters: Value[]): unknown;
+  all(...parameters: Value[]): unknown[];
 }
 
 /**
  * An open connection: the surface that `libsql`, `better-sqlite3` and the DatabaseSync of `node:sqlite` share. Drivers tell
  * whether a transaction is open by `inTransaction` or `isTransaction`; where both are missing, the stores find out with a BEGIN.
+ * Values are `unknown`, as in the types of libsql and better-sqlite3: before TypeScript 6 no type with `null` in it fits these.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
-  prepare(sql: string): SqliteStatement;
+  prepare(sql: string): SqliteStatement<unknown>;
   readonly inTransaction?: boolean | undefined;
   readonly isTransaction?: boolean | undefined;
 }
