@@ -1,3 +1,6 @@
+// What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+export type { Middleware } from "@countersign/guard";
+export { captureRawBody } from "@countersign/raw-body";
 export type { PayoutFault, PayoutFaultCode } from "./faults.ts";
 export type { BusinessAnswer, BusinessQuery, FindBusiness } from "./find-business.ts";
 export { payoutStoreKey } from "./idempotency-key.ts";

@@ -1,3 +1,6 @@
+// What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+export type { ErrorMiddleware, Middleware } from "@countersign/guard";
+export { captureRawBody } from "@countersign/raw-body";
 export { parseWebhookEnvelope } from "./envelope.ts";
 export type {
   BuyerStatusChanged,
