@@ -21,6 +21,19 @@ describe.each(packages)("the README of %s", (name) => {
     expect(firstExample(readme)).toBe(snippet(name));
   });
 
+  test("leads in its first lines to what compilers and jest need", () => {
+    expect(readme.split("\n").slice(0, 6).join("\n")).toContain("](../../docs/using.md)");
+  });
+
+  // pnpm lets a project import what it has installed itself, and nothing else. Everybody here has Express.
+  test("installs what its example imports", () => {
+    const commands = [...readme.matchAll(/^ *npm install (.*)$/gm)].map(([, line = ""]) => line.split(/\s+/));
+    const installed = new Set(commands.flat());
+    const imported = [...snippet(name).matchAll(/ from "([^"]+)"/g)].map(([, module = ""]) => module);
+    const missing = imported.filter((module) => !/^(node:|express$)/.test(module) && !installed.has(module));
+    expect(missing).toEqual([]);
+  });
+
   test("has at most 150 lines", () => {
     expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
   });
