@@ -1,0 +1,12 @@
+const express = require("express");
+const { memoryNonceStore } = require("@countersign/http-signature-verify");
+const { memoryIdempotencyStore } = require("@countersign/idempotency-guard");
+const { payoutEndpoint } = require("@countersign/payout");
+const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
+const { handleOnce, payOnce } = require("./send.js");
+
+test("receives a payout", () =>
+  payOnce({ express, memoryNonceStore, memoryIdempotencyStore, payoutEndpoint }));
+
+test("receives a webhook", () =>
+  handleOnce({ express, memoryIdempotencyStore, createWebhookHandler, webhookEndpoint }));

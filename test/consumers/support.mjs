@@ -1,0 +1,98 @@
+// What the consumers' projects are made with: the packed tarballs, npm, and processes that have to succeed.
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { npmCommand } from "../../scripts/setup.mjs";
+
+const here = dirname(fileURLToPath(import.meta.url));
+export const root = resolve(here, "../..");
+/** The files of the consumers. */
+export const project = join(here, "project");
+
+/** Packs every package, and returns the tarballs by package name. */
+export async function pack(work) {
+  const target = join(work, "tarballs");
+  mkdirSync(target);
+  const tarballs = {};
+  await inParallel(readdirSync(join(root, "packages")), async (folder) => {
+    const source = join(root, "packages", folder);
+    const file = await npm(["pack", "--silent", "--pack-destination", target], source);
+    tarballs[manifest("packages", folder).name] = join(target, file.trim());
+  });
+  return tarballs;
+}
+
+/** Makes the folder `name` in `work`, and installs `packages` (`name@version`, or paths of tarballs) there. */
+export async function install(work, { name, type, packages }) {
+  const folder = join(work, name);
+  makeModule(folder, type);
+  await npm(["install", "--no-audit", "--no-fund", "--loglevel=error", ...packages], folder);
+  return folder;
+}
+
+/** A folder whose files are ES modules (`module`) or CommonJS (`commonjs`). */
+export function makeModule(folder, type) {
+  mkdirSync(folder, { recursive: true });
+  writeJson(join(folder, "package.json"), { name: "consumer", private: true, type });
+  return folder;
+}
+
+export function writeJson(file, content) {
+  writeFileSync(file, JSON.stringify(content, null, 2));
+}
+
+export function manifest(...path) {
+  return JSON.parse(readFileSync(join(root, ...path, "package.json"), "utf8"));
+}
+
+/** `name@version` of tools that the workspace itself uses. */
+export function workspaceTools(...names) {
+  const { devDependencies } = manifest();
+  return names.map((name) => `${name}@${devDependencies[name]}`);
+}
+
+export function npm(args, cwd) {
+  const { file, args: all, shell } = npmCommand(process.env, process.platform, args);
+  return succeed(file, all, cwd, shell);
+}
+
+export function node(args, cwd) {
+  return succeed(process.execPath, args, cwd);
+}
+
+/** Runs a program that has to end with 0, and returns its stdout. */
+export async function succeed(file, args, cwd, shell = false) {
+  const { status, stdout, stderr } = await run(file, args, cwd, shell);
+  if (status === 0) return stdout;
+  throw new Error(`${args.join(" ")} in ${cwd} ended with ${status}\n${stdout}\n${stderr}`);
+}
+
+/** Runs a program to its end, however that is. */
+export function run(file, args, cwd, shell = false) {
+  return new Promise((fulfil, reject) => {
+    const child = spawn(file, args, { cwd, shell, stdio: ["ignore", "pipe", "pipe"] });
+    const [stdout, stderr] = [[], []];
+    child.stdout.on("data", (chunk) => stdout.push(chunk));
+    child.stderr.on("data", (chunk) => stderr.push(chunk));
+    child.once("error", reject);
+    child.once("close", (status) => fulfil({ status, stdout: textOf(stdout), stderr: textOf(stderr) }));
+  });
+}
+
+/** Two at a time. After a failure nothing more begins, and what runs may end first: the caller removes its folder. */
+export async function inParallel(items, work) {
+  const rest = [...items];
+  const worker = async () => {
+    try {
+      for (let item = rest.shift(); item !== undefined; item = rest.shift()) await work(item);
+    } finally {
+      rest.length = 0;
+    }
+  };
+  const ended = await Promise.allSettled([worker(), worker()]);
+  const failed = ended.find(({ status }) => status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+}
+
+const textOf = (chunks) => Buffer.concat(chunks).toString("utf8");

@@ -1,0 +1,140 @@
+// The READMEs' code, and a caller that is run afterwards, in TypeScript projects of many kinds: the oldest supported compiler to the
+// current one, ES modules and CommonJS, and every way to resolve modules. docs/using.md says what each of them needs.
+import { cpSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import {
+  inParallel,
+  install,
+  makeModule,
+  manifest,
+  node,
+  project,
+  root,
+  run,
+  writeJson,
+} from "./support.mjs";
+
+const current = manifest().devDependencies.typescript;
+const compilers = ["5.0.4", "5.4.5", "5.9.3", current];
+const before58 = new Set(["5.0.4", "5.4.5"]);
+
+// Types for node:sqlite, which those of Node 20 do not have.
+const nodeTypes = "@types/node@22.20.5";
+const driverTypes = "@types/better-sqlite3@9.6.0";
+
+// In each folder: what is compiled in one go, and what of it is run.
+const folders = {
+  esm: { type: "module", sources: ["snippets", "receive.ts", "drivers.ts", "require-caller.ts"] },
+  cjs: { type: "commonjs", sources: ["snippets", "receive.ts", "drivers.ts", "require-caller.ts"] },
+  importing: { type: "commonjs", sources: ["import-caller.ts"] },
+};
+
+const commonOptions = {
+  target: "es2022",
+  lib: ["es2022"],
+  types: ["node"],
+  strict: true,
+  esModuleInterop: true,
+  rootDir: ".",
+};
+
+// With `checked`, our own declarations are checked as well (skipLibCheck: false). Without, no error may remain in any file.
+const kinds = [
+  { name: "ES modules, nodenext", folder: "esm", module: "nodenext", checked: true },
+  { name: "ES modules, bundler", folder: "esm", module: "esnext", moduleResolution: "bundler" },
+  { name: "CommonJS, nodenext", folder: "cjs", module: "nodenext", refused: (v) => before58.has(v) },
+  { name: "CommonJS, nodenext, import()", folder: "importing", module: "nodenext" },
+  {
+    name: "CommonJS, node10",
+    folder: "cjs",
+    module: "commonjs",
+    moduleResolution: "node10",
+    checked: true,
+    // TypeScript 7 does not have it any more.
+    without: (version) => version === current,
+  },
+];
+
+/** Fails unless every project compiles, and its caller pays, or is refused in just the way that the documentation says. */
+export async function checkTypes(work, tarballs) {
+  const folder = await install(work, { name: "types", type: "module", packages: dependencies(tarballs) });
+  for (const [name, { type, sources }] of Object.entries(folders)) {
+    makeModule(join(folder, name), type);
+    for (const source of sources) copySource(source, join(folder, name));
+  }
+  for (const file of ["send.mjs", "types/run-caller.mjs"]) {
+    cpSync(join(project, file), join(folder, file.replace("types/", "")));
+  }
+  const rows = compilers.flatMap((version) =>
+    kinds.filter(({ without }) => without?.(version) !== true).map((kind) => ({ version, kind })),
+  );
+  await inParallel(rows, (row) => checkRow(folder, row));
+}
+
+function dependencies(tarballs) {
+  const { dependencies: used, devDependencies: types } = manifest("examples", "snippets");
+  const others = Object.entries({ ...used, ...types })
+    .filter(([name]) => tarballs[name] === undefined && name !== "@types/node")
+    .map(([name, version]) => `${name}@${version}`);
+  const aliases = compilers.map((version) => `typescript-${version}@npm:typescript@${version}`);
+  return [...Object.values(tarballs), ...others, ...aliases, nodeTypes, driverTypes];
+}
+
+function copySource(source, target) {
+  if (source !== "snippets") return cpSync(join(project, "types", source), join(target, source));
+  const snippets = join(root, "examples", "snippets", "src");
+  for (const file of readdirSync(snippets)) cpSync(join(snippets, file), join(target, file));
+}
+
+async function checkRow(folder, { version, kind }) {
+  const { name, folder: part, checked = false } = kind;
+  const refused = kind.refused?.(version) ?? false;
+  const title = `TypeScript ${version}, ${name}`;
+  const id = title.replaceAll(/[^\w.]+/g, "-");
+  const { module, moduleResolution } = kind;
+  const compilerOptions = {
+    module,
+    moduleResolution,
+    ...commonOptions,
+    skipLibCheck: !checked,
+    // Without resolution modes the types of ES modules have no name in the declarations of a CommonJS file (TS2841).
+    declaration: !refused && part !== "importing",
+    outDir: id,
+  };
+  const config = join(folder, part, `${id}.json`);
+  writeJson(config, { compilerOptions, include: ["*.ts"] });
+  const tsc = join(folder, "node_modules", `typescript-${version}`, "bin", "tsc");
+  const { status, stdout } = await run(process.execPath, [tsc, "-p", config, "--pretty", "false"], folder);
+  const all = errorsOf(stdout);
+  const errors = all.filter(({ file }) => !checked || !isOfAnother(file));
+  // A compiler that failed and told no error did not even start.
+  const compiled = errors.length === 0 && (status === 0 || all.length > 0);
+  if (refused ? !isRefusedAsDocumented(errors) : !compiled) {
+    const told = errors.map(({ line }) => line).join("\n") || stdout;
+    throw new Error(`${title}: tsc ended with ${status}\n${told}`);
+  }
+  if (!refused) {
+    const caller = part === "importing" ? "import-caller.js" : "require-caller.js";
+    await node(["run-caller.mjs", join(folder, part, id, caller)], folder);
+  }
+  console.log(`ok ${title}${refused ? ": TS1479, as documented" : ""}`);
+}
+
+// "The current file is a CommonJS module … the referenced file is an ECMAScript module": that, and nothing else.
+function isRefusedAsDocumented(errors) {
+  return errors.length > 0 && errors.every(({ code }) => code === "TS1479");
+}
+
+function errorsOf(stdout) {
+  const lines = stdout.split("\n").filter((line) => /(^|: )error TS\d+: /.test(line));
+  return lines.map((line) => ({
+    line,
+    file: /^(.+?)\(\d+,\d+\): /.exec(line)?.[1] ?? "",
+    code: /TS\d+/.exec(line)?.[0],
+  }));
+}
+
+// pg's own types need a newer compiler than the oldest that ours are for.
+function isOfAnother(file) {
+  return /node_modules\/(?!.*node_modules\/)(?!@countersign\/)/.test(file);
+}
