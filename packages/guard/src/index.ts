@@ -11,6 +11,7 @@ export {
   type GuardNotice,
 } from "./diagnostics.ts";
 export { expectManyProperties } from "./many-properties.ts";
+export { identifierFault } from "./identifier-text.ts";
 export { quoteForLog } from "./log-text.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export {

@@ -1,3 +1,4 @@
+import { identifierFault } from "@countersign/guard";
 import * as z from "zod";
 import type { UnknownWebhookEvent, WebhookEventMap } from "./events.ts";
 import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
@@ -17,14 +18,16 @@ export interface EnvelopeOfUnchecked {
   readonly [field: string]: unknown;
 }
 
-const identifierRule = "must be a string of 1 to 256 characters without control characters";
-const controlCharacter = /\p{Cc}/u;
+const identifierRule =
+  "must be a string of 1 to 256 assigned, visible characters in Unicode normalization form C";
 
 // Checks, which cost half of what a refinement or a transformation does.
 const identifier = z.string(identifierRule).check((payload) => {
   const { value } = payload;
-  if (value.length === 0 || value.length > 256 || controlCharacter.test(value)) {
-    addIssue(payload, identifierRule);
+  if (value.length === 0 || value.length > 256) addIssue(payload, identifierRule);
+  else {
+    const fault = identifierFault(value);
+    if (fault !== undefined) addIssue(payload, `${identifierRule} (${fault})`);
   }
 });
 
@@ -77,6 +80,9 @@ export const identifiedSchema: z.ZodType<IdentifiedEvent> = z.looseObject(
   { event_id: identifier, type: identifier },
   "must be an object",
 );
+
+/** The types of the spec, in its order. */
+export const knownEventTypes: readonly string[] = [...knownEventsByType.keys()];
 
 /** The schema of events of this type; another one for every type that the spec does not name. */
 export function schemaFor(
