@@ -10,6 +10,7 @@ export interface ParsedJson {
 
 const byteOrderMark = 0xfeff;
 const quote = 0x22;
+const comma = 0x2c;
 const colon = 0x3a;
 const openingBracket = 0x5b;
 const backslash = 0x5c;
@@ -20,13 +21,15 @@ const loneSurrogate = /\p{Surrogate}/u;
 
 /**
  * Parses the bytes of a body strictly: UTF-8 without error, one value, no key twice in an object, no key that reaches a
- * prototype, no number beyond a double, no lone surrogate, at most `maxDepth` levels. Throws a GuardError with status 400.
+ * prototype, no number beyond a double, no lone surrogate, at most `maxDepth` levels. Throws a GuardError with status 400, and
+ * 413 for more than `maxValues` members and elements, which are counted before any is built: the parser works in one go.
  */
-export function parseJsonBytes(bytes: Buffer, maxDepth: number): ParsedJson {
+export function parseJsonBytes(bytes: Buffer, maxDepth: number, maxValues: number = Infinity): ParsedJson {
   if (bytes.length === 0) throw refusal("json-empty", "the body is empty, where JSON is expected");
-  const { isAscii, hasEscape, depth, memberCount } = scanStructure(bytes);
+  const { isAscii, hasEscape, depth, memberCount, valueCount } = scanStructure(bytes);
   const text = isAscii ? bytes.toString("latin1") : decodeUtf8(bytes);
   if (depth > maxDepth) throw refusal("json-too-deep", `the JSON is nested deeper than ${maxDepth} levels`);
+  if (valueCount > maxValues) throw tooManyValues(maxValues);
 
   const value = parseWithoutPrototypes(text, hasEscape);
   // Only an escape can bring a lone surrogate into text that was UTF-8.
@@ -76,6 +79,8 @@ interface JsonStructure {
   readonly hasEscape: boolean;
   readonly depth: number;
   readonly memberCount: number;
+  /** At least as many as there are values. */
+  readonly valueCount: number;
 }
 
 /** Counts levels and members outside strings. The result is meaningful for valid JSON alone; the parser decides on that. */
@@ -83,6 +88,7 @@ function scanStructure(bytes: Buffer): JsonStructure {
   let level = 0;
   let depth = 0;
   let memberCount = 0;
+  let valueCount = 1;
   let bits = 0;
   let inString = false;
   let hasEscape = false;
@@ -97,12 +103,14 @@ function scanStructure(bytes: Buffer): JsonStructure {
       index += 1;
       bits |= bytes[index] ?? 0;
     } else if (byte === colon) memberCount += 1;
+    else if (byte === comma) valueCount += 1;
     else if (byte === openingBrace || byte === openingBracket) {
+      valueCount += 1;
       level += 1;
       if (level > depth) depth = level;
     } else if (byte === closingBrace || byte === closingBracket) level -= 1;
   }
-  return { isAscii: bits < 0x80, hasEscape, depth, memberCount };
+  return { isAscii: bits < 0x80, hasEscape, depth, memberCount, valueCount };
 }
 
 // Recursion is bounded by the depth that was checked before.
@@ -130,6 +138,14 @@ function countMembers(value: unknown, hasEscapes: boolean): number {
 
 function invalid(): GuardError {
   return refusal("json-invalid", "the body is not valid JSON in UTF-8");
+}
+
+function tooManyValues(maxValues: number): GuardError {
+  return new GuardError({
+    status: 413,
+    code: "json-too-many-values",
+    message: `the JSON has more than ${maxValues} members and elements`,
+  });
 }
 
 function refusal(code: string, message: string): GuardError {

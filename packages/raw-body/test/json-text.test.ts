@@ -72,3 +72,16 @@ describe("parseJsonBytes", () => {
     expect(performance.now() - startedAt).toBeLessThan(200);
   });
 });
+
+describe("maxValues", () => {
+  test.each([
+    ["members", '{"a":1,"b":"x,[{","c":null}', 4],
+    ["elements", "[1,[2],[]]", 6],
+    ["objects", '[{"a":{}},{}]', 6],
+    ["one value", "7", 1],
+  ])("counts at least as many as there are %s, outside of strings", async (_name, text, count) => {
+    const bytes = Buffer.from(text);
+    expect(parseJsonBytes(bytes, maxDepth, count).value).toEqual(JSON.parse(text));
+    expect(await codeOf(() => parseJsonBytes(bytes, maxDepth, count - 1))).toBe("413 json-too-many-values");
+  });
+});
