@@ -2,6 +2,7 @@ import { assertKnownOptions, booleanOption, optionError, type GuardErrorsOptions
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
+import type { WebhookEnvelopeOptions } from "./envelope.ts";
 import type { HttpsOnlyOptions } from "./https-only.ts";
 import type { WebhookHandler } from "./webhook-handler-types.ts";
 
@@ -21,6 +22,8 @@ export interface WebhookEndpointOptions {
   readonly hide?: boolean | undefined;
   /** The largest accepted body, in bytes or as "1mb". Default "1mb". */
   readonly limit?: number | string | undefined;
+  /** The largest number of events in one webhook; beyond it 413 `events-too-many`, before any is handled. Default 1,000. */
+  readonly maxEvents?: number | undefined;
   /** The name of the field with the signature. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
   /** How each secret stands for the key's bytes. Default `utf8`. */
@@ -40,6 +43,7 @@ export interface ResolvedOptions {
   readonly basicAuth: WebhookBasicAuthOptions;
   readonly hmac: WebhookHmacOptions;
   readonly handler: WebhookHandler;
+  readonly envelope: WebhookEnvelopeOptions;
   readonly answers: Required<Pick<GuardErrorsOptions, "hide">> & GuardErrorsOptions;
 }
 
@@ -53,6 +57,7 @@ const known: Readonly<Record<keyof WebhookEndpointOptions, true>> = {
   allowIps: true,
   hide: true,
   limit: true,
+  maxEvents: true,
   header: true,
   secretEncoding: true,
   signatureEncodings: true,
@@ -89,6 +94,7 @@ export function resolveOptions(options: WebhookEndpointOptions): ResolvedOptions
     basicAuth: { credentials, realm: options.realm },
     hmac: { secrets, header, limit, secretEncoding, signatureEncodings },
     handler: options.handler,
+    envelope: { maxEvents: options.maxEvents },
     answers: { hide: booleanOption(factory, "hide", options.hide, true), onReject: options.onReject },
   };
 }
