@@ -1,11 +1,13 @@
 // Over 200 lines: most steps exist with and without a promise, and all share the private state of one run.
 import { randomUUID } from "node:crypto";
-import { GuardError, isGuardError, isPromiseLike } from "@countersign/guard";
+import { GuardError, isPromiseLike } from "@countersign/guard";
 import type { Awaitable, KeyInDoubt, OwnedKey } from "@countersign/idempotency-guard";
 import { failureOf, type CountedDeadLetters, type EventAttempt, type EventState } from "./event-attempt.ts";
 import type { Expiring } from "./event-deadlines.ts";
+import { attemptsExhausted, eventNotBegun, isWaitOnly, ownershipFault } from "./event-faults.ts";
 import { reportFailure } from "./event-report.ts";
 import type { RoutedHandler } from "./event-routes.ts";
+import { RunSignal } from "./run-signal.ts";
 import { factory } from "./webhook-handler-options.ts";
 import type { EventContext, EventOutcome } from "./webhook-handler-types.ts";
 
@@ -17,6 +19,9 @@ export class EventRun implements EventContext, Expiring {
   readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
   #owned: OwnedKey;
+  readonly #signal: RunSignal;
+  /** How many waits of the handler are under way, see waitFor(). */
+  #waits = 0;
   #inLastHandler = false;
   #answer: ((outcome: EventOutcome) => void) | undefined;
 
@@ -31,15 +36,25 @@ export class EventRun implements EventContext, Expiring {
     this.#attempt = attempt;
     this.#handlers = handlers;
     this.#owned = owned;
+    this.#signal = new RunSignal(owned);
   }
 
   get signal(): AbortSignal {
+    return this.#signal.value;
+  }
+
+  /** Aborts when the event is not this run's any more: unlike `signal`, not when its answer is due. */
+  get ownership(): AbortSignal {
     return this.#owned.signal;
   }
 
   // A function of its own, so that a handler can take it out of the object. Made when somebody asks for it.
   get completeIn(): (tx: unknown) => Awaitable<void> {
     return (tx) => this.#completeIn(tx);
+  }
+
+  get waitFor(): <T>(pending: PromiseLike<T>) => Promise<T> {
+    return (pending) => this.#waitFor(pending);
   }
 
   /** Runs and settles the event; `timed-out` while it still runs after its time. Neither throws nor rejects. */
@@ -49,18 +64,15 @@ export class EventRun implements EventContext, Expiring {
   }
 
   /**
-   * The answer is due, but the run goes on: until it ends its key stays owned, so that no second run of the event begins
-   * beside it.
+   * The answer is due, but the run goes on: until it ends, or is given up, its key stays owned, so that no second run of the
+   * event begins beside it. One that has only waited has not failed.
    */
   expire(): void {
-    const error = new GuardError({
-      status: 503,
-      code: "event-timed-out",
-      message: "the event's handler did not end in time",
-    });
-    this.#owned.abort(error);
-    this.#report("timed-out", error);
-    this.#answer?.("timed-out");
+    const waits = this.#waits > 0;
+    const error = waits ? eventNotBegun() : eventTimedOut();
+    this.#signal.abort(error);
+    if (!waits) this.#report("timed-out", error);
+    this.#answer?.(waits ? "busy" : "timed-out");
   }
 
   #completeIn(tx: unknown): Awaitable<void> {
@@ -69,7 +81,20 @@ export class EventRun implements EventContext, Expiring {
         `${factory}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
       );
     }
+    // The turn of `latestOnly` may be another event's by now: what it wrote would be written over.
+    if (this.#owned.lost) throw this.ownership.reason;
     return this.#owned.completeIn(tx);
+  }
+
+  async #waitFor<T>(pending: PromiseLike<T>): Promise<T> {
+    this.#waits += 1;
+    try {
+      return await pending;
+    } catch (error) {
+      throw isWaitOnly(error) ? error : eventNotBegun(error);
+    } finally {
+      this.#waits -= 1;
+    }
   }
 
   #inTime(pending: Promise<EventOutcome>): Promise<EventOutcome> {
@@ -103,7 +128,7 @@ export class EventRun implements EventContext, Expiring {
     const { event } = this.#attempt.delivery;
     for (let index = from; index < this.#handlers.length; index += 1) {
       // Another attempt may run by now: nothing more is begun beside it.
-      if (this.#owned.lost) return this.#fail(this.signal.reason);
+      if (this.#owned.lost) return this.#fail(this.ownership.reason);
       this.#inLastHandler = index === this.#handlers.length - 1;
       try {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- routed by its type: it gets what it was registered for
@@ -154,7 +179,7 @@ export class EventRun implements EventContext, Expiring {
   }
 
   #failed(error: unknown): Awaitable<EventOutcome> {
-    // Neither a store that is down nor a lost lease is the event's own failure.
+    // Neither a store that is down, nor a lost lease, nor a wait is the event's own failure.
     const fault = this.#owned.lost ? "busy" : ownershipFault(error);
     const { deadLetters } = this.#state;
     if (fault !== undefined || deadLetters === undefined) return this.#giveBack(fault ?? "failed", error);
@@ -162,7 +187,7 @@ export class EventRun implements EventContext, Expiring {
   }
 
   #giveBack(outcome: EventOutcome, error: unknown): Awaitable<EventOutcome> {
-    this.#report(outcome, error);
+    if (!isWaitOnly(error)) this.#report(outcome, error);
     const left = this.#owned.release();
     return isPromiseLike(left) ? after(left, outcome) : outcome;
   }
@@ -213,19 +238,12 @@ export class EventRun implements EventContext, Expiring {
   }
 }
 
-function attemptsExhausted(maxAttempts: number): GuardError {
+function eventTimedOut(): GuardError {
   return new GuardError({
-    status: 500,
-    code: "attempts-exhausted",
-    message: `the event has failed ${maxAttempts} times, and its dead letter was not kept`,
+    status: 503,
+    code: "event-timed-out",
+    message: "the event's handler did not end in time",
   });
-}
-
-/** What completeIn() throws when the event is not this attempt's any more, or the store does not answer. */
-function ownershipFault(error: unknown): "busy" | "unavailable" | undefined {
-  if (!isGuardError(error)) return undefined;
-  if (error.code === "idempotency-lost") return "busy";
-  return error.code === "idempotency-store-unavailable" ? "unavailable" : undefined;
 }
 
 async function after<T>(work: Promise<void>, value: T): Promise<T> {

@@ -1,7 +1,8 @@
 import { assertFunction, assertKnownOptions, isPromiseLike, optionError } from "@countersign/guard";
 import type { Awaitable } from "@countersign/idempotency-guard";
+import { EventRun } from "./event-run.ts";
 import type { WebhookEvent } from "./events.ts";
-import { LatestQueue } from "./latest-queue.ts";
+import { LatestQueue, type TurnContext } from "./latest-queue.ts";
 import { memoryLatestTimestamps, type LatestTimestamps } from "./latest-timestamps.ts";
 import { compareTimestamps, type WebhookTimestamp } from "./timestamp.ts";
 import type { EventContext, EventHandler } from "./webhook-handler-types.ts";
@@ -44,15 +45,23 @@ export function latestOnly<Event extends WebhookEvent>(
   const gate = new LatestGate(latest, handler, onStale);
   return (event, context) => {
     const of = checkKey(key(event));
-    return queue.run(of, context, () => gate.pass({ key: of, event, context }));
+    const turn = turnContext(context);
+    return queue.run({ key: of, context: turn, work: () => gate.pass({ key: of, event, context, turn }) });
   };
 }
 
+// Not a copy: the signals of a run are made when they are asked for.
+function turnContext(context: EventContext): TurnContext {
+  if (context instanceof EventRun) return context;
+  return { signal: context.signal, waitFor: (pending) => context.waitFor(pending), ownership: undefined };
+}
+
 /** One event whose turn has come. */
-interface Turn<Event> {
+interface TurnOf<Event> {
   readonly key: string;
   readonly event: Event;
   readonly context: EventContext;
+  readonly turn: TurnContext;
 }
 
 class LatestGate<Event extends WebhookEvent> {
@@ -66,33 +75,38 @@ class LatestGate<Event extends WebhookEvent> {
     this.#onStale = onStale;
   }
 
-  pass(turn: Turn<Event>): Awaitable<unknown> {
-    const known = this.#latest.get(turn.key);
-    return isPromiseLike(known) ? this.#decideLater(known, turn) : this.#decide(known, turn);
+  pass(one: TurnOf<Event>): Awaitable<unknown> {
+    const known = this.#latest.get(one.key);
+    return isPromiseLike(known) ? this.#decideLater(known, one) : this.#decide(known, one);
   }
 
-  async #decideLater(pending: Promise<WebhookTimestamp | undefined>, turn: Turn<Event>): Promise<unknown> {
-    return this.#decide(await pending, turn);
+  async #decideLater(pending: Promise<WebhookTimestamp | undefined>, one: TurnOf<Event>): Promise<unknown> {
+    const known = await pending;
+    assertTurn(one.turn);
+    return this.#decide(known, one);
   }
 
-  #decide(known: WebhookTimestamp | undefined, { key, event, context }: Turn<Event>): Awaitable<unknown> {
+  #decide(known: WebhookTimestamp | undefined, one: TurnOf<Event>): Awaitable<unknown> {
+    const { key, event, context } = one;
     if (known !== undefined && compareTimestamps(event.timestamp, known) < 0) {
       return this.#onStale(event, context);
     }
     const returned = this.#handler(event, context);
     return isPromiseLike(returned)
-      ? this.#advanceAfter(returned, key, event.timestamp)
+      ? this.#advanceAfter(returned, one)
       : this.#latest.set(key, event.timestamp);
   }
 
-  async #advanceAfter(
-    handled: PromiseLike<unknown>,
-    key: string,
-    timestamp: WebhookTimestamp,
-  ): Promise<void> {
+  async #advanceAfter(handled: PromiseLike<unknown>, { key, event, turn }: TurnOf<Event>): Promise<void> {
     await handled;
-    await this.#latest.set(key, timestamp);
+    assertTurn(turn);
+    await this.#latest.set(key, event.timestamp);
   }
+}
+
+// Given up, the turn is another event's: the time of this one would set the newer one's back.
+function assertTurn({ ownership }: TurnContext): void {
+  if (ownership?.aborted === true) throw ownership.reason;
 }
 
 function checkKey(key: unknown): string {

@@ -1,7 +1,23 @@
 import { isPromiseLike } from "@countersign/guard";
 import type { Awaitable } from "@countersign/idempotency-guard";
+import type { EventContext } from "./webhook-handler-types.ts";
 
-/** Does work for one key at a time, in the order of arrival; work for other keys goes on meanwhile. */
+/** What a turn knows of its event. */
+export interface TurnContext extends Pick<EventContext, "signal" | "waitFor"> {
+  /** Aborts when the event was taken from its run, which then has no turn any more. Unknown for contexts of somebody else. */
+  readonly ownership: AbortSignal | undefined;
+}
+
+interface Turn<T> {
+  readonly key: string;
+  readonly context: TurnContext;
+  readonly work: () => Awaitable<T>;
+}
+
+/**
+ * Does work for one key at a time, in the order of arrival; work for other keys goes on meanwhile. Work that hangs keeps its
+ * turn until its event is given up: a turn that ended before could be followed by a newer event that the old one writes over.
+ */
 export class LatestQueue {
   /** What the next one of a key has to wait for. */
   readonly #tails = new Map<string, Promise<void>>();
@@ -10,31 +26,28 @@ export class LatestQueue {
    * Begins at once when the key is free. Rejects with the signal's reason when it aborts before the turn has come; the signal is
    * only asked for when there is a wait.
    */
-  run<T>(key: string, context: { readonly signal: AbortSignal }, work: () => Awaitable<T>): Awaitable<T> {
+  run<T>(turn: Turn<T>): Awaitable<T> {
+    const { key, context, work } = turn;
     const tail = this.#tails.get(key);
-    if (tail !== undefined) return this.#runAfter(tail, { key, signal: context.signal, work });
+    if (tail !== undefined) return this.#runAfter(tail, turn);
     const result = work();
     if (!isPromiseLike(result)) return result;
-    this.#append(key, settled(result));
+    this.#append(key, ended(result, context));
     return result;
   }
 
-  async #runAfter<T>(
-    tail: Promise<void>,
-    {
-      key,
-      signal,
-      work,
-    }: { readonly key: string; readonly signal: AbortSignal; readonly work: () => Awaitable<T> },
-  ): Promise<T> {
+  async #runAfter<T>(tail: Promise<void>, { key, context, work }: Turn<T>): Promise<T> {
     let leave: (() => void) | undefined;
     const turn = new Promise<void>((resolve) => {
       leave = resolve;
     });
     this.#append(key, both(tail, turn));
     try {
-      await unlessAborted(tail, signal);
-      return await work();
+      await context.waitFor(unlessAborted(tail, context.signal));
+      const result = work();
+      if (!isPromiseLike(result)) return result;
+      if (leave !== undefined) context.ownership?.addEventListener("abort", leave, { once: true });
+      return await result;
     } finally {
       leave?.();
     }
@@ -49,6 +62,11 @@ export class LatestQueue {
     await tail;
     if (this.#tails.get(key) === tail) this.#tails.delete(key);
   }
+}
+
+function ended(work: PromiseLike<unknown>, { ownership }: TurnContext): Promise<void> {
+  const end = settled(work);
+  return ownership === undefined ? end : Promise.race([end, abortOf(ownership)]);
 }
 
 async function settled(work: PromiseLike<unknown>): Promise<void> {

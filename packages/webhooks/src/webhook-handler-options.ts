@@ -31,6 +31,8 @@ const knownOptions: readonly (keyof CreateWebhookHandlerOptions)[] = [
   "timeoutMs",
   "leaseMs",
   "storeTimeoutMs",
+  "handlerTimeoutMs",
+  "recovery",
   "keyPrefix",
   "maxAttempts",
   "onDeadLetter",
@@ -43,7 +45,14 @@ export function resolveWebhookHandlerOptions(
 ): ResolvedWebhookHandlerOptions {
   assertKnownOptions(factory, options, knownOptions);
   const { store, leaseMs, storeTimeoutMs, keyPrefix = "webhook-event:", fallback, onError } = options;
-  const keys = idempotencyKeys({ factory, store, leaseMs, storeTimeoutMs, recovery: "rerun" });
+  const { recovery = "rerun" } = options;
+  const timeoutMs = integerOption(factory, "timeoutMs", options.timeoutMs, {
+    min: 1,
+    max: 3_600_000,
+    fallback: 10_000,
+  });
+  const handlerTimeoutMs = handlerTimeout(options, timeoutMs);
+  const keys = idempotencyKeys({ factory, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs });
   assertRetention(options);
   if (!isKeyPrefix(keyPrefix)) {
     const expected = "1 to 128 characters, no control characters and no lone surrogates";
@@ -62,14 +71,21 @@ export function resolveWebhookHandlerOptions(
       max: 1_000,
       fallback: 1,
     }),
-    timeoutMs: integerOption(factory, "timeoutMs", options.timeoutMs, {
-      min: 1,
-      max: 3_600_000,
-      fallback: 10_000,
-    }),
+    timeoutMs,
     deadLetters: deadLetters(options),
     onError,
   };
+}
+
+// Given up before its answer is due, an event could begin a second time beside a handler that is in time.
+function handlerTimeout(options: CreateWebhookHandlerOptions, timeoutMs: number): number {
+  const handlerTimeoutMs = integerOption(factory, "handlerTimeoutMs", options.handlerTimeoutMs, {
+    min: 1_000,
+    max: 86_400_000,
+    fallback: Math.max(600_000, timeoutMs),
+  });
+  if (handlerTimeoutMs >= timeoutMs) return handlerTimeoutMs;
+  throw optionError(factory, "handlerTimeoutMs", `at least timeoutMs (${timeoutMs})`, handlerTimeoutMs);
 }
 
 // In UTF-16 units: with an event_id of 256 and the number of a failure a key has at most 512. A lone surrogate has no UTF-8

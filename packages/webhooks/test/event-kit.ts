@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach } from "@jest/globals";
+import { afterEach, jest } from "@jest/globals";
 import { noticeChannelName, type GuardNotice } from "@countersign/guard";
 import {
   memoryIdempotencyStore,
@@ -25,8 +25,10 @@ const days3 = 72 * 3_600_000;
 
 const cleanUps: (() => unknown)[] = [];
 
-afterEach(() => {
+afterEach(async () => {
   while (cleanUps.length > 0) cleanUps.pop()?.();
+  // What was under way in this turn of the event loop went by the clock of the test that has ended.
+  await new Promise((resolve) => setImmediate(resolve));
 });
 
 /** An event as the service writes it. */
@@ -162,6 +164,31 @@ async function later<T>(fault: Fault, effect: () => T): Promise<T> {
   return fault === "hangs after" ? new Promise(() => {}) : value;
 }
 
+/**
+ * The clock by which webhooks give the event loop back: it stands, or goes on by `stepMs` each time that somebody looks. At the
+ * end of the test it is the real one again.
+ */
+export function setClock(stepMs: number): void {
+  let nowMs = performance.now();
+  const clock = jest.spyOn(performance, "now").mockImplementation(() => (nowMs += stepMs));
+  cleanUps.push(() => clock.mockRestore());
+}
+
+/** Counts the turns of the event loop that others get, until the end of the test. */
+export function countTurns(): () => number {
+  let turns = 0;
+  let counting = true;
+  const turn = (): void => {
+    turns += 1;
+    if (counting) setImmediate(turn);
+  };
+  setImmediate(turn);
+  cleanUps.push(() => {
+    counting = false;
+  });
+  return () => turns;
+}
+
 /** A promise with its ends. */
 export function gate<T = void>(): {
   promise: Promise<T>;
@@ -186,13 +213,16 @@ export function collectNotices(): GuardNotice[] {
   return notices;
 }
 
-/** Waits until `check` holds; fails after two seconds. */
-export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + 2_000;
+/** Waits until `check` holds; fails after `withinMs`. */
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  withinMs: number = 2_000,
+): Promise<void> {
+  const until = performance.now() + withinMs;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- polling
     if (await check()) return;
-    if (performance.now() > until) throw new Error("did not happen within two seconds");
+    if (performance.now() > until) throw new Error(`did not happen within ${withinMs} ms`);
     // oxlint-disable-next-line no-await-in-loop -- polling
     await sleep(5);
   }

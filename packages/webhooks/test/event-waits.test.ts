@@ -1,0 +1,234 @@
+import { describe, expect, jest, test } from "@jest/globals";
+import { GuardError } from "@countersign/guard";
+import {
+  latestOnly,
+  memoryLatestTimestamps,
+  type BuyerStatusChanged,
+  type CreateWebhookHandlerOptions,
+  type EventFailure,
+  type EventHandler,
+} from "@countersign/webhooks";
+import {
+  collectNotices,
+  createHandler,
+  eventually,
+  gate,
+  handleAll,
+  memoryStore,
+  sleep,
+  sqlite,
+  storeKinds,
+  wireEvent,
+  type WireEvent,
+} from "./event-kit.ts";
+
+const buyer = "buyer.status_changed";
+const key = (event: BuyerStatusChanged): string => event.data.buyer_id;
+
+function at(event_id: string, nanoseconds: number): WireEvent {
+  return wireEvent(event_id, { at: nanoseconds });
+}
+
+/** A handler that gives an event up at its first failure, with what became of the events. */
+function observed(
+  handle: EventHandler<BuyerStatusChanged>,
+  options: Partial<CreateWebhookHandlerOptions> = {},
+) {
+  const letters: string[] = [];
+  const failures: EventFailure[] = [];
+  const handler = createHandler({
+    timeoutMs: 25,
+    maxAttempts: 1,
+    onDeadLetter: ({ event_id }) => void letters.push(event_id),
+    onError: (failure) => void failures.push(failure),
+    ...options,
+  }).on(buyer, handle);
+  return { handler, letters, failures };
+}
+
+describe.each(storeKinds)(
+  "an event that waits for its turn behind a hung one, in %s",
+  (_name, createStore) => {
+    test("is busy at every delivery, never a failure, and runs when its turn comes", async () => {
+      const { promise, open } = gate();
+      const seen: string[] = [];
+      const handle = latestOnly<BuyerStatusChanged>({ key }, async ({ event_id }) => {
+        if (event_id === "hung") await promise;
+        seen.push(event_id);
+      });
+      const { handler, letters, failures } = observed(handle, { store: createStore() });
+      expect(await handleAll(handler, at("hung", 1))).toEqual(["timed-out"]);
+      for (let delivery = 1; delivery <= 3; delivery += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one delivery after another
+        expect(await handleAll(handler, at("waiting", 2))).toEqual(["busy"]);
+      }
+      expect(letters).toEqual([]);
+      expect(failures.map(({ event_id, outcome }) => `${event_id} ${outcome}`)).toEqual(["hung timed-out"]);
+      open();
+      await eventually(() => seen.length === 1);
+      expect(await handleAll(handler, at("waiting", 2))).toEqual(["done"]);
+      expect(seen).toEqual(["hung", "waiting"]);
+    });
+
+    test("has not begun when its signal aborts, whatever it waits for", async () => {
+      const { promise, open } = gate<string>();
+      const { handler, letters, failures } = observed(
+        async (_event, { waitFor, signal }) => {
+          await waitFor(promise);
+          signal.throwIfAborted();
+        },
+        { store: createStore() },
+      );
+      expect(await handleAll(handler, "a")).toEqual(["busy"]);
+      open("a connection");
+      await eventually(async () => (await handleAll(handler, "a")).join() === "done");
+      expect(letters).toEqual([]);
+      expect(failures).toEqual([]);
+    });
+  },
+);
+
+describe("waitFor()", () => {
+  test("gives what it waited for", async () => {
+    const got: unknown[] = [];
+    const { handler } = observed(async (_event, { waitFor }) => got.push(await waitFor(Promise.resolve(5))));
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+    expect(got).toEqual([5]);
+  });
+
+  test("that fails leaves the event busy and uncounted, and tells onError why", async () => {
+    const refused = new Error("too many connections");
+    const { handler, letters, failures } = observed(async (_event, { waitFor }) => {
+      await waitFor(Promise.reject(refused));
+    });
+    expect(await handleAll(handler, "a")).toEqual(["busy"]);
+    expect(await handleAll(handler, "a")).toEqual(["busy"]);
+    expect(letters).toEqual([]);
+    expect(failures).toMatchObject([
+      { attempt: 1, outcome: "busy", error: { code: "event-not-begun", status: 503, cause: refused } },
+      { attempt: 1, outcome: "busy" },
+    ]);
+    expect(failures[0]?.error).toBeInstanceOf(GuardError);
+  });
+
+  test("that is over excuses nothing: what fails or hangs behind it has run", async () => {
+    const { promise, fail } = gate();
+    const { handler, letters } = observed(async (_event, { waitFor }) => {
+      await waitFor(Promise.resolve());
+      await promise;
+    });
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    fail(new Error("no such buyer"));
+    await eventually(() => letters.length === 1);
+  });
+});
+
+describe("a handler that hangs beyond handlerTimeoutMs", () => {
+  const short = { leaseMs: 1_000, storeTimeoutMs: 300, handlerTimeoutMs: 1_000 };
+
+  test("loses its event under rerun: the next delivery runs it, and the late one can commit nothing", async () => {
+    const notices = collectNotices();
+    const { store } = sqlite();
+    const { promise, open } = gate();
+    const late: unknown[] = [];
+    const runs: string[] = [];
+    const { handler, letters } = observed(
+      async (_event, { completeIn, signal }) => {
+        runs.push("run");
+        if (runs.length > 1) return;
+        await promise;
+        late.push(signal.aborted);
+        await completeIn(undefined);
+      },
+      { ...short, store },
+    );
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    expect(await handleAll(handler, "a")).toEqual(["busy"]);
+    await eventually(() => notices.length === 1, 5_000);
+    // The lease of the hung run may still last.
+    await eventually(async () => (await handleAll(handler, "a")).join() === "done", 5_000);
+    open();
+    await eventually(() => late.length === 1);
+    await sleep(5);
+    expect(late).toEqual([true]);
+    expect(runs).toHaveLength(2);
+    expect(letters).toEqual([]);
+    expect(notices.map(({ code }) => code)).toEqual(["handler-timeout"]);
+    expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
+  });
+
+  test("loses its event under hold to an operator, who decides", async () => {
+    collectNotices();
+    const store = memoryStore();
+    let runs = 0;
+    const { handler } = observed(() => ((runs += 1) === 1 ? new Promise(() => {}) : undefined), {
+      ...short,
+      recovery: "hold",
+      store,
+    });
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    await eventually(async () => {
+      expect(await handleAll(handler, "a")).toEqual(["busy"]);
+      return store.read("webhook-event:a")?.state === "held";
+    }, 5_000);
+    expect(runs).toBe(1);
+    store.resolve("webhook-event:a", "released");
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+  });
+
+  test("loses its turn: newer events go on, and it neither commits nor sets the time back", async () => {
+    collectNotices();
+    const latest = memoryLatestTimestamps();
+    const { promise, open } = gate();
+    const seen: string[] = [];
+    const stale = jest.fn();
+    const handle = latestOnly<BuyerStatusChanged>(
+      { key, latest, onStale: ({ event_id }) => stale(event_id) },
+      async ({ event_id }) => {
+        if (event_id === "hung") await promise;
+        seen.push(event_id);
+      },
+    );
+    const { handler } = observed(handle, { ...short, store: memoryStore(), maxAttempts: 5 });
+    expect(await handleAll(handler, at("hung", 1))).toEqual(["timed-out"]);
+    expect(await handleAll(handler, at("newer", 5))).toEqual(["busy"]);
+    await eventually(async () => (await handleAll(handler, at("newer", 5))).join() === "done", 5_000);
+    expect(seen).toEqual(["newer"]);
+    open();
+    await eventually(() => seen.length === 2);
+    await sleep(5);
+    expect(await handleAll(handler, at("between", 3))).toEqual(["done"]);
+    expect(stale).toHaveBeenCalledWith("between");
+    expect(seen).toEqual(["newer", "hung"]);
+  });
+
+  test("that had to wait for its turn first loses it all the same", async () => {
+    collectNotices();
+    const seen: string[] = [];
+    const first = gate();
+    const handle = latestOnly<BuyerStatusChanged>({ key }, ({ event_id }) => {
+      if (event_id === "first") return first.promise;
+      if (event_id === "hung") return new Promise(() => {});
+      return void seen.push(event_id);
+    });
+    const { handler } = observed(handle, { ...short, timeoutMs: 100, concurrency: 2, store: memoryStore() });
+    const both = handleAll(handler, at("first", 1), at("hung", 2));
+    await sleep(5);
+    first.open();
+    expect(await both).toEqual(["done", "timed-out"]);
+    await eventually(async () => (await handleAll(handler, at("newer", 5))).join() === "done", 5_000);
+    expect(seen).toEqual(["newer"]);
+  });
+
+  test.each([
+    ["below a second", { handlerTimeoutMs: 999 }, "option handlerTimeoutMs"],
+    ["below timeoutMs", { timeoutMs: 5_000, handlerTimeoutMs: 4_999 }, "at least timeoutMs (5000)"],
+    ["under no known rule", { recovery: "again" }, 'option recovery must be "hold" or "rerun"'],
+  ])("is an option that is refused %s", (_name, options, message) => {
+    expect(() => createHandler(options as Partial<CreateWebhookHandlerOptions>)).toThrow(message);
+  });
+
+  test("has at least its timeoutMs by default", () => {
+    expect(() => createHandler({ timeoutMs: 3_600_000 })).not.toThrow();
+  });
+});
