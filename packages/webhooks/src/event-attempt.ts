@@ -2,6 +2,7 @@ import type { IdempotencyKeys, KeyAttempt } from "@countersign/idempotency-guard
 import type { EventDeadlines } from "./event-deadlines.ts";
 import type { EventFailures } from "./event-failures.ts";
 import type { EventRoutes } from "./event-routes.ts";
+import type { IgnoredTypes } from "./ignored-types.ts";
 import type { DeadLetters } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";
 
@@ -15,6 +16,7 @@ export interface EventState {
   readonly keys: IdempotencyKeys;
   readonly keyPrefix: string;
   readonly routes: EventRoutes;
+  readonly ignored: IgnoredTypes;
   readonly deadlines: EventDeadlines;
   readonly deadLetters: CountedDeadLetters | undefined;
   readonly onError: ((failure: EventFailure) => unknown) | undefined;

@@ -11,7 +11,10 @@ import type { EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 /** Handles one event unless it is done: claims it, runs its handlers and settles it. Neither throws nor rejects. */
 export function handleEvent(state: EventState, delivery: EventDelivery): Awaitable<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.routes.find(delivery.type) : none;
-  if (handlers.length === 0 && delivery.invalid === undefined) return "ignored";
+  if (handlers.length === 0 && delivery.invalid === undefined) {
+    state.ignored.notice(delivery.type);
+    return "ignored";
+  }
   return new EventHandling(state, delivery, handlers).start();
 }
 

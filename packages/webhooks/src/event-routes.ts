@@ -1,4 +1,6 @@
 import { assertFunction } from "@countersign/guard";
+import { knownEventTypes } from "./envelope-schema.ts";
+import { nearest } from "./near-text.ts";
 import { factory } from "./webhook-handler-options.ts";
 import type { EventHandler } from "./webhook-handler-types.ts";
 
@@ -17,15 +19,18 @@ export class EventRoutes {
   }
 
   on(type: string, handler: RoutedHandler): void {
-    if (typeof type !== "string" || type === "") {
-      throw new TypeError(`${factory}: on: the type must be a string that is not empty`);
+    assertType("on", type);
+    if (!knownEventTypes.includes(type)) throw unknownType(type);
+    this.#add("on", type, handler);
+  }
+
+  onOther(type: string, handler: RoutedHandler): void {
+    assertType("onOther", type);
+    if (knownEventTypes.includes(type)) {
+      const quoted = JSON.stringify(type);
+      throw new TypeError(`${factory}: onOther: ${quoted} is a known type; write on(${quoted}, ...)`);
     }
-    assertFunction(factory, `on(${JSON.stringify(type)})`, handler);
-    this.#assertOpen("on");
-    if (this.#handlers.has(type)) {
-      throw new TypeError(`${factory}: on: the type ${JSON.stringify(type)} has a handler already`);
-    }
-    this.#handlers.set(type, [handler]);
+    this.#add("onOther", type, handler);
   }
 
   onAny(handler: RoutedHandler): void {
@@ -50,8 +55,35 @@ export class EventRoutes {
     return this.#handlers.get(type) ?? this.#others;
   }
 
+  #add(method: string, type: string, handler: RoutedHandler): void {
+    assertFunction(factory, `${method}(${JSON.stringify(type)})`, handler);
+    this.#assertOpen(method);
+    if (this.#handlers.has(type)) {
+      throw new TypeError(`${factory}: ${method}: the type ${JSON.stringify(type)} has a handler already`);
+    }
+    this.#handlers.set(type, [handler]);
+  }
+
   #assertOpen(method: string): void {
     if (!this.#sealed) return;
     throw new TypeError(`${factory}: ${method}: register every handler before the first webhook is handled`);
   }
+}
+
+function assertType(method: string, type: unknown): void {
+  if (typeof type === "string" && type !== "") return;
+  throw new TypeError(`${factory}: ${method}: the type must be a string that is not empty`);
+}
+
+// A misspelt type would never come, and the events of the right one would be acknowledged without a handler.
+function unknownType(type: string): TypeError {
+  const quoted = JSON.stringify(type);
+  const near = nearest(type, knownEventTypes);
+  const meant =
+    near === undefined
+      ? `the known types are ${knownEventTypes.join(", ")}.`
+      : `did you mean ${JSON.stringify(near)}?`;
+  return new TypeError(
+    `${factory}: on: ${quoted} is no known type; ${meant} For a type that is not known here, write onOther(${quoted}, ...)`,
+  );
 }

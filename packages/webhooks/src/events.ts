@@ -1,14 +1,16 @@
 import type { WebhookTimestamp } from "./timestamp.ts";
 
-/** What every event has (spec, "Event object"), with the further fields that were received. */
+/**
+ * What every event has (spec, "Event object"). Further fields are kept, but have no place in the type, where a misspelt name
+ * would pass for one: see {@link allFields}.
+ */
 export interface WebhookEventFields<Type extends string, Data> {
-  /** 1 to 256 characters without control characters. */
+  /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly event_id: string;
   /** When the event occurred: the source of truth for the order of events. */
   readonly timestamp: WebhookTimestamp;
   readonly type: Type;
   readonly data: Data;
-  readonly [field: string]: unknown;
 }
 
 /** The statuses of buyers and sellers that the spec names. */
@@ -24,7 +26,6 @@ export type BuyerStatusChanged = WebhookEventFields<
     readonly buyer_id: string;
     readonly old_status: ReceivedPartyStatus;
     readonly new_status: ReceivedPartyStatus;
-    readonly [field: string]: unknown;
   }
 >;
 
@@ -35,14 +36,13 @@ export type SellerStatusChanged = WebhookEventFields<
     readonly seller_id: string;
     readonly old_status: ReceivedPartyStatus;
     readonly new_status: ReceivedPartyStatus;
-    readonly [field: string]: unknown;
   }
 >;
 
 /** A payment request was fully repaid by the buyer and can be considered closed. */
 export type PaymentRequestRepaid = WebhookEventFields<
   "payment_request.repayment.repaid",
-  { readonly payment_request_id: string; readonly [field: string]: unknown }
+  { readonly payment_request_id: string }
 >;
 
 /** A payment request is near or past its repayment deadline. */
@@ -54,7 +54,6 @@ export type PaymentRequestReminder = WebhookEventFields<
     readonly due_date: string;
     /** Calendar days since the due date, negative before it. An integer, whether it came as a number or as a string. */
     readonly days_from_due_date: number;
-    readonly [field: string]: unknown;
   }
 >;
 
@@ -98,9 +97,9 @@ export interface InvalidWebhookEvent {
   readonly raw: unknown;
 }
 
-/** A webhook (spec, "Webhook envelope"), with the further fields that were received. */
+/** A webhook (spec, "Webhook envelope"). Further fields are kept, see {@link allFields}. */
 export interface WebhookEnvelope {
-  /** 1 to 256 characters without control characters. */
+  /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly webhook_id: string;
   /** When the webhook was created. */
   readonly timestamp: WebhookTimestamp;
@@ -108,5 +107,13 @@ export interface WebhookEnvelope {
   readonly events: readonly WebhookEvent[];
   /** The events that are not valid, in the order received. */
   readonly invalid: readonly InvalidWebhookEvent[];
-  readonly [field: string]: unknown;
+}
+
+/**
+ * The same object, typed as everything that was received: `allFields(event.data)["reason"]` is a field that the spec does not
+ * name, and unknown. For an envelope, an event, or the data of a known event.
+ */
+export function allFields(received: object): Readonly<Record<string, unknown>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any object that was parsed from JSON is one of these
+  return received as Readonly<Record<string, unknown>>;
 }

@@ -1,7 +1,8 @@
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export type { ErrorMiddleware, Middleware } from "@countersign/guard";
 export { captureRawBody } from "@countersign/raw-body";
-export { parseWebhookEnvelope } from "./envelope.ts";
+export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope.ts";
+export { allFields } from "./events.ts";
 export type {
   BuyerStatusChanged,
   InvalidWebhookEvent,
@@ -32,7 +33,7 @@ export {
 } from "./latest-timestamps.ts";
 export { receiveWebhook } from "./receive-webhook.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./timestamp.ts";
-export { webhookEndpoint } from "./webhook-endpoint.ts";
+export { webhookEndpoint, type WebhookEndpointMiddleware } from "./webhook-endpoint.ts";
 export type { WebhookEndpointOptions } from "./webhook-endpoint-options.ts";
 export { createWebhookHandler } from "./webhook-handler.ts";
 export type {
@@ -43,6 +44,7 @@ export type {
   EventOf,
   EventOutcome,
   EventResult,
+  OtherEventType,
   WebhookHandler,
   WebhookOutcome,
 } from "./webhook-handler-types.ts";

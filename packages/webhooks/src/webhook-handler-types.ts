@@ -1,16 +1,20 @@
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
 import type {
   InvalidWebhookEvent,
+  KnownEventType,
   UnknownWebhookEvent,
   WebhookEnvelope,
   WebhookEvent,
   WebhookEventMap,
 } from "./events.ts";
 
-/** The event that a handler registered for `Type` gets. */
-export type EventOf<Type extends string> = Type extends keyof WebhookEventMap
+/** The event that a handler of `Type` gets, for a union of types one of theirs. */
+export type EventOf<Type extends string> = Type extends KnownEventType
   ? WebhookEventMap[Type]
   : UnknownWebhookEvent;
+
+/** `Type` itself unless it is a known type. */
+export type OtherEventType<Type extends string> = Type extends KnownEventType ? never : Type;
 
 /** Handles one event. Its event is done when it returns, or when its promise resolves; a throw or rejection repeats it. */
 export type EventHandler<Event = WebhookEvent> = (event: Event, context: EventContext) => unknown;
@@ -29,13 +33,19 @@ export interface EventContext {
    * last handler of the event: onAny() cannot complete an event that another handler is yet to see.
    */
   completeIn(tx: unknown): void | Promise<void>;
+  /**
+   * Waits for what the handler needs before its first effect, such as a connection of a pool: settles as `pending` does, a
+   * rejection as the `cause` of a GuardError `event-not-begun`. An event that has only waited when its time is up, or whose
+   * wait fails, is `busy`, and no attempt of `maxAttempts`.
+   */
+  waitFor<T>(pending: PromiseLike<T>): Promise<T>;
 }
 
 /**
  * What became of one event. Acknowledged are `done`, `duplicate` (done before, or the same id earlier in the envelope),
  * `ignored` (no handler, with fallback "ignore") and `dead-lettered`. Not acknowledged, so that the service sends it again:
  * `failed` (the handler threw, the event is invalid, or its id is done under another type), `timed-out`, `busy` (it runs
- * elsewhere, or still), `unavailable` (the store did not answer) and `in-doubt` (handled, but `done` is not confirmed).
+ * elsewhere, or still, or has only waited for its turn), `unavailable` (the store did not answer) and `in-doubt` (handled, but `done` is not confirmed).
  */
 export type EventOutcome =
   | "done"
@@ -100,6 +110,16 @@ export interface CreateWebhookHandlerOptions {
   readonly leaseMs?: number | undefined;
   /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
+  /**
+   * After how long a handler that never ends loses its event, in milliseconds: `signal` aborts, completeIn() throws, and once
+   * its lease has ended `recovery` decides. At least `timeoutMs`. Default 600,000, or `timeoutMs` where that is longer.
+   */
+  readonly handlerTimeoutMs?: number | undefined;
+  /**
+   * What becomes of an event whose owner died, or lost it by `handlerTimeoutMs`: the next delivery runs it, or an operator
+   * decides, and until then it is `busy`. Default `rerun`.
+   */
+  readonly recovery?: "hold" | "rerun" | undefined;
   /** Begins the key of each event in the store; 1 to 128 characters. Default `webhook-event:`. */
   readonly keyPrefix?: string | undefined;
   /** After how many failed attempts an event is given to `onDeadLetter`. Default: never. Needs `onDeadLetter`. */
@@ -112,8 +132,16 @@ export interface CreateWebhookHandlerOptions {
 
 /** Handles the events of webhooks, each of them once. Made by `createWebhookHandler`. */
 export interface WebhookHandler {
-  /** The handler of one type. Throws when the type has one already, or after the first envelope. */
-  on<Type extends string>(type: Type, handler: EventHandler<EventOf<Type>>): this;
+  /**
+   * The handler of a type that the spec names. Throws a TypeError for any other, when the type has one already, and after the
+   * first envelope.
+   */
+  on<Type extends KnownEventType>(type: Type, handler: EventHandler<WebhookEventMap[Type]>): this;
+  /**
+   * The handler of a type that the spec does not name; its data was not checked. Throws a TypeError for a type of `on()`, when
+   * the type has one already, and after the first envelope.
+   */
+  onOther<Type extends string>(type: OtherEventType<Type>, handler: EventHandler<UnknownWebhookEvent>): this;
   /** Sees every event before the handler of its type, which does not run when this one throws. Once, before the first envelope. */
   onAny(handler: EventHandler): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */

@@ -6,7 +6,8 @@ import { deliveriesOf, outcomeOf, withoutRepeats } from "./event-deliveries.ts";
 import { EventFailures } from "./event-failures.ts";
 import { EventRoutes } from "./event-routes.ts";
 import { EventWork } from "./event-work.ts";
-import type { WebhookEnvelope } from "./events.ts";
+import type { KnownEventType, UnknownWebhookEvent, WebhookEnvelope, WebhookEventMap } from "./events.ts";
+import { IgnoredTypes } from "./ignored-types.ts";
 import {
   resolveWebhookHandlerOptions,
   type ResolvedWebhookHandlerOptions,
@@ -14,7 +15,7 @@ import {
 import type {
   CreateWebhookHandlerOptions,
   EventHandler,
-  EventOf,
+  OtherEventType,
   WebhookHandler,
   WebhookOutcome,
 } from "./webhook-handler-types.ts";
@@ -40,6 +41,7 @@ class EventDispatcher implements WebhookHandler {
       keyPrefix,
       onError,
       routes: new EventRoutes(fallback),
+      ignored: new IgnoredTypes(),
       deadlines: new EventDeadlines(timeoutMs),
       deadLetters: deadLetters && {
         ...deadLetters,
@@ -48,8 +50,13 @@ class EventDispatcher implements WebhookHandler {
     };
   }
 
-  on<Type extends string>(type: Type, handler: EventHandler<EventOf<Type>>): this {
+  on<Type extends KnownEventType>(type: Type, handler: EventHandler<WebhookEventMap[Type]>): this {
     this.#state.routes.on(type, handler);
+    return this;
+  }
+
+  onOther<Type extends string>(type: OtherEventType<Type>, handler: EventHandler<UnknownWebhookEvent>): this {
+    this.#state.routes.onOther(type, handler);
     return this;
   }
 

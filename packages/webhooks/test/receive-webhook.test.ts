@@ -72,6 +72,7 @@ describe.each(expressVersions)("receiveWebhook on %s", (_version, factory) => {
     const thrown = new Error("broken");
     const broken: WebhookHandler = {
       on: () => broken,
+      onOther: () => broken,
       onAny: () => broken,
       handle: () => {
         throw thrown;

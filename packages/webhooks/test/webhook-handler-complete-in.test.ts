@@ -1,7 +1,15 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { withImmediateTransaction } from "@countersign/store-sqlite";
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";
-import { collectNotices, createHandler, envelope, faultyStore, handleAll, sqlite } from "./event-kit.ts";
+import {
+  collectNotices,
+  createHandler,
+  envelope,
+  faultyStore,
+  handleAll,
+  setClock,
+  sqlite,
+} from "./event-kit.ts";
 
 const buyer = "buyer.status_changed";
 const broken = new Error("no such buyer");
@@ -24,6 +32,7 @@ function setUp() {
 
 describe("completeIn()", () => {
   test("commits the effect and done together, without a promise when the store has none", async () => {
+    setClock(0);
     const { store, apply, effects } = setUp();
     const handler = createHandler({ store }).on(buyer, (event, context) => apply(event, context));
     expect(handler.handle(envelope("a"))).toMatchObject({ acknowledged: true });

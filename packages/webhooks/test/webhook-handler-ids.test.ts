@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { EventFailure } from "@countersign/webhooks";
+import type { EventFailure, KnownEventType } from "@countersign/webhooks";
 import {
   badEvent,
   collectNotices,
@@ -25,11 +25,12 @@ function codesOf(failures: readonly EventFailure[]): unknown[] {
 }
 
 describe.each(storeKinds)("one event_id under two types, in %s", (_kind, createStore) => {
-  function observed(types: readonly string[] = [buyer, repaid]) {
+  function observed(types: readonly KnownEventType[] = [buyer, repaid], others: readonly string[] = []) {
     const ran: string[] = [];
     const failures: EventFailure[] = [];
     const handler = createHandler({ store: createStore(), onError: (failure) => failures.push(failure) });
     for (const type of types) handler.on(type, () => void ran.push(type));
+    for (const type of others) handler.onOther(type, () => void ran.push(type));
     return { handler, ran, failures };
   }
 
@@ -77,7 +78,7 @@ describe.each(storeKinds)("one event_id under two types, in %s", (_kind, createS
     ["outside ASCII", "käufer."],
     ["with spaces", "a b"],
   ])("tells types %s apart", async (_name, type) => {
-    const { handler, failures } = observed([`${type}1`, `${type}2`]);
+    const { handler, failures } = observed([], [`${type}1`, `${type}2`]);
     const typed = (last: number): WireEvent => wireEvent("a", { type: `${type}${last}` });
     expect(await handleAll(handler, typed(1), typed(2), typed(1))).toEqual(["done", "failed", "duplicate"]);
     expect(failures).toHaveLength(1);
