@@ -1,5 +1,6 @@
 import { isPromiseLike } from "@countersign/guard";
 import type { Awaitable } from "@countersign/idempotency-guard";
+import { eventNotBegun } from "./event-faults.ts";
 import type { EventContext } from "./webhook-handler-types.ts";
 
 /** What a turn knows of its event. */
@@ -21,18 +22,24 @@ interface Turn<T> {
 export class LatestQueue {
   /** What the next one of a key has to wait for. */
   readonly #tails = new Map<string, Promise<void>>();
+  /** Who has the turn of a key, while others may have to wait. */
+  readonly #working = new Map<string, TurnContext>();
 
   /**
-   * Begins at once when the key is free. Rejects with the signal's reason when it aborts before the turn has come; the signal is
-   * only asked for when there is a wait.
+   * Begins at once when the key is free. Rejects with the signal's reason when it aborts before the turn has come, and throws a
+   * GuardError `event-not-begun` behind work whose own time is up: a webhook of a thousand events would wait a thousand times for
+   * the one that hangs. Signals are only asked for when there is a wait.
    */
   run<T>(turn: Turn<T>): Awaitable<T> {
     const { key, context, work } = turn;
     const tail = this.#tails.get(key);
-    if (tail !== undefined) return this.#runAfter(tail, turn);
+    if (tail !== undefined) {
+      if (this.#working.get(key)?.signal.aborted === true) throw eventNotBegun();
+      return this.#runAfter(tail, turn);
+    }
     const result = work();
     if (!isPromiseLike(result)) return result;
-    this.#append(key, ended(result, context));
+    this.#append(key, this.#turnOf(key, context, result));
     return result;
   }
 
@@ -46,11 +53,21 @@ export class LatestQueue {
       await context.waitFor(unlessAborted(tail, context.signal));
       const result = work();
       if (!isPromiseLike(result)) return result;
-      if (leave !== undefined) context.ownership?.addEventListener("abort", leave, { once: true });
+      // oxlint-disable-next-line promise/prefer-await-to-then -- the turn may end before the work does
+      void this.#turnOf(key, context, result).then(leave);
       return await result;
     } finally {
       leave?.();
     }
+  }
+
+  /** Resolves when the work has ended, or its event was given up. */
+  async #turnOf(key: string, context: TurnContext, work: PromiseLike<unknown>): Promise<void> {
+    this.#working.set(key, context);
+    const end = settled(work);
+    const { ownership } = context;
+    await (ownership === undefined ? end : Promise.race([end, abortOf(ownership)]));
+    if (this.#working.get(key) === context) this.#working.delete(key);
   }
 
   #append(key: string, tail: Promise<void>): void {
@@ -62,11 +79,6 @@ export class LatestQueue {
     await tail;
     if (this.#tails.get(key) === tail) this.#tails.delete(key);
   }
-}
-
-function ended(work: PromiseLike<unknown>, { ownership }: TurnContext): Promise<void> {
-  const end = settled(work);
-  return ownership === undefined ? end : Promise.race([end, abortOf(ownership)]);
 }
 
 async function settled(work: PromiseLike<unknown>): Promise<void> {

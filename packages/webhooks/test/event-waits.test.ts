@@ -88,6 +88,27 @@ describe.each(storeKinds)(
   },
 );
 
+test("a webhook does not wait once more for each event behind the one that hangs", async () => {
+  const { promise, open } = gate();
+  const seen: string[] = [];
+  const handle = latestOnly<BuyerStatusChanged>({ key }, async ({ event_id }) => {
+    if (event_id === "hung") await promise;
+    seen.push(event_id);
+  });
+  const { handler, letters } = observed(handle, { timeoutMs: 1_000 });
+  const others = Array.from({ length: 50 }, (_, index) => at(`e${index}`, index + 2));
+  // One wait each would take ten times as long as a test may.
+  const [hung, ...behind] = await handleAll(handler, at("hung", 1), ...others);
+  expect(hung).toBe("timed-out");
+  expect(new Set(behind)).toEqual(new Set(["busy"]));
+  open();
+  await eventually(() => seen.length === 1);
+  // Its turn is over with it: what comes now is not refused for its old time-out, nor when one waits for another.
+  const slow = handleAll(handler, at("hung", 1), ...others);
+  expect(new Set(await slow)).toEqual(new Set(["duplicate", "done"]));
+  expect(letters).toEqual([]);
+});
+
 describe("waitFor()", () => {
   test("gives what it waited for", async () => {
     const got: unknown[] = [];

@@ -197,11 +197,12 @@ describe("latestOnly", () => {
     expect(await handleAll(handler, ...events)).toEqual(["timed-out", "busy", "busy"]);
     await sleep(5);
     expect(reported).toEqual(["slow timed-out"]);
-    const again = handleAll(handler, statusEvent("b", 2), statusEvent("c", 3));
-    await sleep(5);
+    const again = [statusEvent("b", 2), statusEvent("c", 3)];
+    expect(await handleAll(handler, ...again)).toEqual(["busy", "busy"]);
     expect(seen).toEqual([]);
     open();
-    expect(await again).toEqual(["done", "done"]);
+    await sleep(5);
+    expect(await handleAll(handler, ...again)).toEqual(["done", "done"]);
     expect(seen).toEqual(["slow", "b", "c"]);
   });
 
