@@ -1,5 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { GuardError } from "@countersign/guard";
+import { withImmediateTransaction } from "@countersign/store-sqlite";
 import {
   latestOnly,
   memoryLatestTimestamps,
@@ -176,6 +177,36 @@ describe("a handler that hangs beyond handlerTimeoutMs", () => {
     expect(letters).toEqual([]);
     expect(notices.map(({ code }) => code)).toEqual(["handler-timeout"]);
     expect(await handleAll(handler, "a")).toEqual(["duplicate"]);
+  });
+
+  test("commits nothing once it is lost, also while nobody else has the event", async () => {
+    const notices = collectNotices();
+    const { store, database } = sqlite();
+    database.exec("CREATE TABLE effects (event_id TEXT) STRICT");
+    const insert = database.prepare("INSERT INTO effects VALUES (?)");
+    const rows = (): number => database.prepare("SELECT * FROM effects").all().length;
+    const { promise, open } = gate();
+    const { handler, failures, letters } = observed(
+      async ({ event_id }, { completeIn }) => {
+        if (rows() === 0 && failures.length === 0) await promise;
+        return withImmediateTransaction(database, (tx) => {
+          insert.run(event_id);
+          return completeIn(tx);
+        });
+      },
+      // The lease lasts for some seconds more when the run is given up.
+      { ...short, leaseMs: 6_000, store },
+    );
+    expect(await handleAll(handler, "a")).toEqual(["timed-out"]);
+    await eventually(() => notices.length === 1, 5_000);
+    expect(store.read("webhook-event:a")).toMatchObject({ state: "run" });
+    open();
+    await eventually(() => failures.length === 2);
+    expect(failures[1]).toMatchObject({ outcome: "busy", error: { code: "idempotency-lost" } });
+    expect(rows()).toBe(0);
+    expect(letters).toEqual([]);
+    expect(await handleAll(handler, "a")).toEqual(["done"]);
+    expect(rows()).toBe(1);
   });
 
   test("loses its event under hold to an operator, who decides", async () => {
