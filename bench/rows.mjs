@@ -7,7 +7,7 @@ export async function addPostgresKeys(pool, count) {
   await pool.query(
     `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_at)
      SELECT 'payout:payout-' || gen_random_uuid() || '.funding-1.business-1', 'run', gen_random_uuid()::text,
-       nextval('countersign_fences'), $1, '', clock_timestamp() + interval '30 seconds' FROM generate_series(1, $2::int)`,
+       (extract(epoch FROM clock_timestamp())::float8 * 1000000)::bigint, $1, '', clock_timestamp() + interval '30 seconds' FROM generate_series(1, $2::int)`,
     [fingerprint, count],
   );
   await pool.query(

@@ -52,7 +52,9 @@ describeEngines(["redis"], (ground) => {
     for (; refused.code !== "held"; refused = await pay(second, key)) expect(refused.code).toBe("in-flight");
     expect(await ground().payments(key)).toBe(1);
     const operator = await startPayer(config);
-    expect(await operator.store.resolve(key, "done")).toBe("ok");
+    const record = await operator.store.read(key);
+    if (record === undefined) throw new Error("the key must be held");
+    expect(await operator.store.resolve(key, "done", { fence: record.fence })).toBe("ok");
     expect(await payUntilDecided(second, key)).toMatchObject([{ status: 409 }]);
     expect(await ground().payments(key)).toBe(1);
   });

@@ -2,35 +2,36 @@ import { expect } from "@jest/globals";
 import * as fc from "fast-check";
 import type { ProcessIndex } from "./engine.ts";
 import { type Step, leaseMs, retentionMs } from "./reference-store.ts";
-import { type Real, type Sender, type World, keys, owners } from "./world.ts";
+import { type Attempt, type Real, type Sender, type World, keys, owners } from "./world.ts";
 
 type Command = fc.AsyncCommand<World, Real>;
+
+/** The step of a sender with this token; `fenceOf` an attempt, for an operator. */
+type Plan = (token: string, fenceOf: (key: string, attempt: Attempt) => number) => Step;
+
+/** As the fences of attempts are printed: 0 for the present one, and so on. */
+const attempts: readonly Attempt[] = ["present", "former", "future"];
 
 /** A step of the store. Its reply arrives; or it is dropped, and the sender, who saw an error, repeats the step. */
 class TakeStep implements Command {
   readonly #sender: Sender;
   readonly #by: ProcessIndex;
   readonly #isDropped: boolean;
-  readonly #plan: (token: string) => Step;
+  readonly #plan: Plan;
 
-  constructor(
-    [sender, by, isDropped]: readonly [Sender, ProcessIndex, boolean],
-    plan: (token: string) => Step,
-  ) {
+  constructor([sender, by, isDropped]: readonly [Sender, ProcessIndex, boolean], plan: Plan) {
     this.#sender = sender;
     this.#by = by;
     this.#isDropped = isDropped;
     this.#plan = plan;
   }
 
-  // An attempt runs its handler once: after its payment it only reads whether that has committed.
-  check(world: Readonly<World>): boolean {
-    const step = this.#plan(world.tokenOf(this.#sender));
-    return step.op !== "pay" || !world.record.payersOf(step.key).has(step.token);
+  check(): boolean {
+    return true;
   }
 
   async run(world: World, real: Real): Promise<void> {
-    const step = this.#plan(world.tokenOf(this.#sender));
+    const step = this.#plan(world.tokenOf(this.#sender), (key, attempt) => world.fenceAbout(key, attempt));
     if (this.#isDropped) await world.takeUnheard(step, this.#by, real);
     if (!this.#isDropped || step.op !== "pay") await world.take(step, this.#by, real);
     await world.expectSameRecords(this.#by === 0 ? 1 : 0, real);
@@ -38,7 +39,10 @@ class TakeStep implements Command {
 
   toString(): string {
     const { owner, late } = this.#sender;
-    const step = JSON.stringify(this.#plan(owner + (late ? " before the crash" : "")));
+    const plan = this.#plan(owner + (late ? " before the crash" : ""), (_key, attempt) =>
+      attempts.indexOf(attempt),
+    );
+    const step = JSON.stringify(plan);
     return `${step} by process ${this.#by}${this.#isDropped ? ", reply dropped" : ""}`;
   }
 }
@@ -90,6 +94,28 @@ class PassTime implements Command {
   }
 }
 
+/** The engine's clock is set back. Not over the end of a retention: whether the key is still there is the engine's affair. */
+class SetClockBack implements Command {
+  readonly #ms: number;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+  }
+
+  check(world: Readonly<World>): boolean {
+    return !world.hasForgotten;
+  }
+
+  async run(world: World, real: Real): Promise<void> {
+    world.passTime(-this.#ms, real);
+    await world.expectSameRecords(0, real);
+  }
+
+  toString(): string {
+    return `the clock is set back by ${this.#ms} ms`;
+  }
+}
+
 class Prune implements Command {
   readonly #by: ProcessIndex;
 
@@ -119,6 +145,10 @@ export function commands({ pays }: { readonly pays: boolean }): fc.Arbitrary<Com
   const owner = fc.constantFrom(...owners);
   const late = fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true));
   const isDropped = fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true));
+  const attempt = fc.oneof(
+    { weight: 2, arbitrary: fc.constant<Attempt>("present") },
+    fc.constantFrom(...attempts),
+  );
   const delivery = fc.tuple(fc.record({ owner, late }), by, isDropped);
   const claim = fc.tuple(delivery, key, fc.constantFrom("hold" as const, "rerun" as const));
   const pay = fc.tuple(delivery, key, fc.constantFrom("commit" as const, "rollback", "crash"));
@@ -132,9 +162,16 @@ export function commands({ pays }: { readonly pays: boolean }): fc.Arbitrary<Com
     ...(["heartbeat", "complete", "release", "hold"] as const).map((op) =>
       fc.tuple(delivery, key).map(([sent, at]) => new TakeStep(sent, (token) => ({ op, key: at, token }))),
     ),
-    fc
-      .tuple(delivery, key, fc.constantFrom("done" as const, "released" as const))
-      .map(([sent, at, outcome]) => new TakeStep(sent, () => ({ op: "resolve", key: at, outcome }))),
+    fc.tuple(delivery, key, fc.constantFrom("done" as const, "released"), attempt).map(
+      ([sent, at, outcome, about]) =>
+        new TakeStep(sent, (_token, fenceOf) => ({
+          op: "resolve",
+          key: at,
+          outcome,
+          fence: fenceOf(at, about),
+        })),
+    ),
+    fc.constantFrom(1, leaseMs, 3_600_000).map((ms) => new SetClockBack(ms)),
     fc
       .constantFrom(1, leaseMs - 1, leaseMs, leaseMs + 1, retentionMs / 2, retentionMs - 1, retentionMs)
       .map((ms) => new PassTime(ms)),

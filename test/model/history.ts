@@ -2,19 +2,22 @@ import * as fc from "fast-check";
 import type { Platform, ProcessIndex } from "./engine.ts";
 import { type Call, failed } from "./linearizability.ts";
 import { performStep } from "./perform-step.ts";
-import { type Step, leaseMs } from "./reference-store.ts";
+import { type Step, fenceIn, leaseMs } from "./reference-store.ts";
 
 export const contested = "a.b.c";
+
+/** A decision is about the attempt that its operator has read a moment before. */
+export type PlannedStep = Exclude<Step, { op: "resolve" }> | Omit<Extract<Step, { op: "resolve" }>, "fence">;
 
 /** Steps of one client, taken one after the other by one process, at the same time as those of the others. */
 export interface Program {
   readonly by: ProcessIndex;
-  readonly steps: readonly Step[];
+  readonly steps: readonly PlannedStep[];
 }
 
 /** What happened before, and what three clients do at once. */
 export interface Contest {
-  readonly before: readonly Step[];
+  readonly before: readonly PlannedStep[];
   readonly passedMs: number;
   readonly programs: readonly Program[];
 }
@@ -28,7 +31,7 @@ export function contests({ pays }: { readonly pays: boolean }): fc.Arbitrary<Con
   const op = fc.constantFrom("heartbeat" as const, "complete", "release", "hold");
   const outcome = fc.constantFrom("done" as const, "released");
   const ending = fc.constantFrom("commit" as const, "commit", "rollback", "crash");
-  const step: fc.Arbitrary<Step> = fc.oneof(
+  const step: fc.Arbitrary<PlannedStep> = fc.oneof(
     { weight: 4, arbitrary: claim },
     { weight: 3, arbitrary: fc.record({ op, key, token }) },
     fc.record({ op: fc.constant("resolve" as const), key, outcome }),
@@ -41,29 +44,11 @@ export function contests({ pays }: { readonly pays: boolean }): fc.Arbitrary<Con
     by: fc.constantFrom<ProcessIndex>(0, 1),
     steps: fc.array(step, { minLength: 1, maxLength: 3 }),
   });
-  return fc
-    .record({
-      before: fc.array(step, { maxLength: 3 }),
-      passedMs: fc.constantFrom(1, leaseMs),
-      programs: fc.array(program, { minLength: 3, maxLength: 3 }),
-    })
-    .map(payingOnce);
-}
-
-// An attempt runs its handler once: of the transactions of a token, all but the first only read.
-function payingOnce({ before, programs, ...contest }: Contest): Contest {
-  const payers = new Set<string>();
-  const once = (step: Step): Step => {
-    if (step.op !== "pay") return step;
-    if (payers.has(step.token)) return { op: "read", key: step.key };
-    payers.add(step.token);
-    return step;
-  };
-  return {
-    ...contest,
-    before: before.map(once),
-    programs: programs.map(({ by, steps }) => ({ by, steps: steps.map(once) })),
-  };
+  return fc.record({
+    before: fc.array(step, { maxLength: 3 }),
+    passedMs: fc.constantFrom(1, leaseMs),
+    programs: fc.array(program, { minLength: 3, maxLength: 3 }),
+  });
 }
 
 /** Runs all programs at once. Returns what their clients saw; rejects with an error that the engine does not allow itself. */
@@ -71,13 +56,18 @@ export async function record(platform: Platform, programs: readonly Program[]): 
   const calls: Call[] = [];
   let time = 0;
   const run = async ({ by, steps }: Program): Promise<void> => {
-    for (const step of steps) {
+    const take = async (step: Step): Promise<unknown> => {
       const sentAt = ++time;
       const answer = await performStep(platform, by, step).catch((error: unknown) => {
         if (platform.gaveUpWaiting?.(error) !== true) throw error;
         return failed;
       });
       calls.push({ step, answer, sentAt, answeredAt: ++time });
+      return answer;
+    };
+    for (const step of steps) {
+      if (step.op !== "resolve") await take(step);
+      else await take({ ...step, fence: fenceIn(await take({ op: "read", key: step.key })) ?? 1 });
     }
   };
   await Promise.all(programs.map(run));

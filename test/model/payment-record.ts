@@ -25,6 +25,10 @@ export class PaymentRecord {
     }
     if (answer !== "ok") return;
     const pays = step.op === "pay" && step.ending === "commit";
+    // I1: neither a transaction that is repeated nor an owner that wakes up pays what is paid, or what an operator declared.
+    if (pays) expect({ key, isPaid }).toEqual({ key, isPaid: false });
+    if (step.op === "complete" && this.#declared.has(key))
+      expect({ key, answer }).toEqual({ key, answer: "lost" });
     if (pays) this.everPaidInTransaction.push(key);
     if (step.op === "resolve" && step.outcome === "done") this.#declared.add(key);
     if (pays || step.op === "complete") {

@@ -19,7 +19,7 @@ export async function performStep(platform: Platform, by: ProcessIndex, step: St
       if (platform.payments === undefined) throw new Error("this engine has no transactions");
       return platform.payments.pay(by, step);
     case "resolve":
-      return store.resolve(step.key, step.outcome);
+      return store.resolve(step.key, step.outcome, { fence: step.fence });
     case "read":
       return store.read(step.key);
     default:

@@ -24,7 +24,13 @@ export type Step =
       readonly token: string;
       readonly ending: "commit" | "rollback" | "crash";
     }
-  | { readonly op: "resolve"; readonly key: string; readonly outcome: "done" | "released" }
+  | {
+      readonly op: "resolve";
+      readonly key: string;
+      readonly outcome: "done" | "released";
+      /** The attempt that is decided about. */
+      readonly fence: number;
+    }
   | { readonly op: "read"; readonly key: string };
 
 export const leaseMs = 1_000;
@@ -38,14 +44,20 @@ export function claimOf({ token, recovery }: Extract<Step, { op: "claim" }>): Id
 
 /** The fence in an answer, where there is one. */
 export function fenceIn(answer: unknown): number | undefined {
-  const fence: unknown =
-    typeof answer === "object" && answer !== null ? Reflect.get(answer, "fence") : undefined;
+  const fence = memberOf(answer, "fence");
   return typeof fence === "number" ? fence : undefined;
+}
+
+function memberOf(answer: unknown, name: string): unknown {
+  return typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
 }
 
 interface Cell {
   state: IdempotencyRecord["state"];
-  token: string;
+  /** Undefined from a decision until an answer has shown it: any that is not the old owner's. */
+  token: string | undefined;
+  /** From whom an operator has taken the key. */
+  formerToken: string | undefined;
   /** Undefined until an answer has shown it: fences are free but for their order. */
   fence: number | undefined;
   fingerprint: string;
@@ -72,10 +84,11 @@ export class ReferenceStore {
   }
 
   /**
-   * Takes the step and gives the answer that a right store gives. `seenFence` is the fence that the real store showed: it is
-   * taken over where it may be, and is otherwise not in the answer.
+   * Takes the step and gives the answer that a right store gives. `seen` is what the real store answered: its fence, and the token
+   * that a decision left behind, are taken over where they may be, and are otherwise not in the answer.
    */
-  apply(step: Step, seenFence?: number): unknown {
+  apply(step: Step, seen?: unknown): unknown {
+    const seenFence = fenceIn(seen);
     switch (step.op) {
       case "claim":
         return this.#claim(step, seenFence);
@@ -88,11 +101,11 @@ export class ReferenceStore {
       case "hold":
         return this.#change(step, ["run"], { state: "held", reason: holdReason });
       case "pay":
-        return step.ending === "commit" ? this.#complete(step) : this.clone().#complete(step);
+        return step.ending === "commit" ? this.#end(step) : this.clone().#end(step);
       case "resolve":
-        return this.#resolve(step.key, step.outcome);
+        return this.#resolve(step);
       case "read":
-        return this.#read(step.key, seenFence);
+        return this.#read(step.key, seen);
       default:
         return step satisfies never;
     }
@@ -120,7 +133,9 @@ export class ReferenceStore {
       return { status: "acquired", fence: this.#learn(step.key, cell, seenFence) };
     }
     if (state === "run" && untilMs > this.nowMs) {
-      return { status: "in-flight", fingerprint, remainingMs: untilMs - this.nowMs };
+      // No more than one lease, also when the clock was set back.
+      cell.untilMs = Math.min(untilMs, this.nowMs + leaseMs);
+      return { status: "in-flight", fingerprint, remainingMs: cell.untilMs - this.nowMs };
     }
     if (state === "run" && step.recovery === "rerun") return this.#take(step, seenFence);
     if (state === "run") Object.assign(cell, { state: "held", reason: "lease-expired" });
@@ -131,7 +146,8 @@ export class ReferenceStore {
     // An owner whose fence nobody ever saw had one all the same: whatever it was, the next one is only known to be higher.
     const { fingerprint, token } = claimOf(step);
     const untilMs = this.nowMs + leaseMs;
-    const cell: Cell = { state: "run", token, fence: undefined, fingerprint, reason: "", untilMs };
+    const attempt = { token, formerToken: undefined, fence: undefined, fingerprint };
+    const cell: Cell = { state: "run", ...attempt, reason: "", untilMs };
     this.#cells.set(step.key, cell);
     return { status: "acquired", fence: this.#learn(step.key, cell, seenFence) };
   }
@@ -139,10 +155,12 @@ export class ReferenceStore {
   #complete({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
     const cell = this.#live(key);
     if (cell?.state === "done") return cell.token === token ? "ok" : "lost";
-    return this.#change({ key, token }, ["run", "held"], {
-      state: "done",
-      untilMs: this.nowMs + retentionMs,
-    });
+    return this.#end({ key, token });
+  }
+
+  // With a payment beside it, never `ok` twice.
+  #end(owned: { readonly key: string; readonly token: string }): IdempotencyOwnership {
+    return this.#change(owned, ["run", "held"], { state: "done", untilMs: this.nowMs + retentionMs });
   }
 
   #release({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
@@ -151,21 +169,26 @@ export class ReferenceStore {
     return ownership;
   }
 
-  #resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
+  #resolve({ key, outcome, fence }: Extract<Step, { op: "resolve" }>): "ok" | "not-held" {
     const cell = this.#live(key);
-    const isOpen =
-      cell?.state === "held" || (cell?.state === "run" && cell.untilMs <= this.nowMs) ? cell : undefined;
-    if (isOpen === undefined) return "not-held";
+    // Who decides has read the fence: one that no answer has shown is another one.
+    if (cell === undefined || cell.fence !== fence) return "not-held";
+    const isOpen = cell.state === "held" || (cell.state === "run" && cell.untilMs <= this.nowMs);
+    if (!isOpen) return "not-held";
     if (outcome === "released") this.#cells.delete(key);
-    else Object.assign(isOpen, { state: "done", untilMs: this.nowMs + retentionMs });
+    else {
+      const untilMs = this.nowMs + retentionMs;
+      Object.assign(cell, { state: "done", token: undefined, formerToken: cell.token, untilMs });
+    }
     return "ok";
   }
 
-  #read(key: string, seenFence: number | undefined): unknown {
+  #read(key: string, seen: unknown): unknown {
     const cell = this.#live(key);
     if (cell === undefined) return undefined;
-    const { state, token, fingerprint, reason, untilMs } = cell;
-    const fence = this.#learn(key, cell, seenFence);
+    const { state, fingerprint, reason, untilMs } = cell;
+    const fence = this.#learn(key, cell, fenceIn(seen));
+    const token = learnToken(cell, memberOf(seen, "token"));
     if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - this.nowMs };
     return state === "held"
       ? { state, token, fence, fingerprint, reason }
@@ -201,4 +224,10 @@ export class ReferenceStore {
   #hasRetired({ state, untilMs }: Cell): boolean {
     return state === "done" && untilMs <= this.nowMs;
   }
+}
+
+// The token of a decision is shown once for all, and is not the one of the attempt that was decided about.
+function learnToken(cell: Cell, seen: unknown): string | undefined {
+  if (cell.token === undefined && typeof seen === "string" && seen !== cell.formerToken) cell.token = seen;
+  return cell.token;
 }

@@ -22,12 +22,19 @@ export interface Real {
   readonly prunes: boolean;
 }
 
+/** Which attempt an operator decides about. */
+export type Attempt = "present" | "former" | "future";
+
 /** What the reference and the owners know. */
 export class World {
   readonly reference: ReferenceStore;
   readonly record: PaymentRecord = new PaymentRecord();
   /** An owner that crashed has another token from then on: it forgot the old one. */
   readonly #crashes = new Map<string, number>();
+  /** The fences that each key has shown, the last one last. */
+  readonly #fences = new Map<string, readonly number[]>();
+  /** A key whose retention has ended is gone or not: pruning is the engine's affair. */
+  hasForgotten = false;
 
   constructor(nowMs: number) {
     this.reference = new ReferenceStore(nowMs);
@@ -41,10 +48,18 @@ export class World {
     this.#crashes.set(owner, (this.#crashes.get(owner) ?? 0) + 1);
   }
 
+  /** The fence of the attempt that has, or last had, the key; of the one before it; or of one that is still to come. */
+  fenceAbout(key: string, attempt: Attempt): number {
+    const fences = this.#fences.get(key) ?? [];
+    if (attempt === "future") return (fences.at(-1) ?? 0) + 1_000_000_000;
+    return fences.at(attempt === "present" ? -1 : -2) ?? 1;
+  }
+
   /** Takes a step whose reply arrives. */
   async take(step: Step, by: ProcessIndex, { platform }: Real): Promise<void> {
     const answer = await performStep(platform, by, step);
-    expect(answer).toEqual(this.reference.apply(step, fenceIn(answer)));
+    expect(answer).toEqual(this.reference.apply(step, answer));
+    this.#noteFence(step.key, fenceIn(answer));
     this.record.note(step, answer);
   }
 
@@ -58,7 +73,9 @@ export class World {
     const done = keys.filter((key) => this.reference.stateOf(key) === "done");
     this.reference.nowMs += ms;
     clock.nowMs = this.reference.nowMs;
-    this.record.forget(done.filter((key) => this.reference.stateOf(key) === "absent"));
+    const forgotten = done.filter((key) => this.reference.stateOf(key) === "absent");
+    this.hasForgotten ||= forgotten.length > 0;
+    this.record.forget(forgotten);
   }
 
   /** Every key reads the same in the store, as `by` has it, and in the reference. */
@@ -78,16 +95,22 @@ export class World {
    * paid once.
    */
   async expectWayOut(real: Real): Promise<void> {
+    // Whoever waits takes its turn after one lease, also when the clock was set back.
+    for (const key of keys) await this.take({ op: "claim", key, token: "next", recovery: "rerun" }, 1, real);
     this.passTime(leaseMs, real);
     for (const key of keys) {
       if (this.reference.stateOf(key) === "held")
-        await this.take({ op: "resolve", key, outcome: "released" }, 0, real);
+        await this.take(
+          { op: "resolve", key, outcome: "released", fence: this.fenceAbout(key, "present") },
+          0,
+          real,
+        );
       const claim: Step = { op: "claim", key, token: "next", recovery: "rerun" };
       const answer = await performStep(real.platform, 1, claim);
       const isDone = this.reference.stateOf(key) === "done";
       expect(answer).toMatchObject({ status: isDone ? "done" : "acquired" });
       if (isDone) continue;
-      this.reference.apply(claim, fenceIn(answer));
+      this.reference.apply(claim, answer);
       this.record.note(claim, answer);
       const pays = real.platform.payments !== undefined;
       await this.take(
@@ -99,6 +122,11 @@ export class World {
     }
     await this.expectSameRecords(0, real);
     await this.expectSamePayments(real);
+  }
+
+  #noteFence(key: string, fence: number | undefined): void {
+    const fences = this.#fences.get(key) ?? [];
+    if (fence !== undefined && fence !== fences.at(-1)) this.#fences.set(key, [...fences, fence]);
   }
 }
 

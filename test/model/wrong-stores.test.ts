@@ -107,20 +107,60 @@ const wrongs: readonly (readonly [string, Wrong])[] = [
       release: (key, token) => {
         const found = store.read(key);
         const isHeld = found?.state === "held" && found.token === token;
-        return isHeld && store.resolve(key, "released") === "ok" ? "ok" : store.release(key, token);
+        if (!isHeld) return store.release(key, token);
+        return store.resolve(key, "released", { fence: found.fence }) === "ok" ? "ok" : "lost";
       },
     }),
   ],
   [
     "resolve of a live run",
     (store) => ({
-      resolve: (key, outcome) => {
+      resolve: (key, outcome, decision) => {
         const found = store.read(key);
-        return found?.state === "run" ? store.release(key, found.token) && "ok" : store.resolve(key, outcome);
+        const isIts = found?.state === "run" && found.fence === decision.fence;
+        return isIts ? store.release(key, found.token) && "ok" : store.resolve(key, outcome, decision);
       },
     }),
   ],
-  ["resolve that mistakes released for done", (store) => ({ resolve: (key) => store.resolve(key, "done") })],
+  [
+    "resolve that mistakes released for done",
+    (store) => ({ resolve: (key, _outcome, decision) => store.resolve(key, "done", decision) }),
+  ],
+  [
+    "resolve of whatever attempt has the key",
+    (store) => ({
+      resolve: (key, outcome) => store.resolve(key, outcome, { fence: store.read(key)?.fence ?? 0 }),
+    }),
+  ],
+  [
+    "resolve that leaves the key to its owner",
+    (store) => {
+      const owners = new Map<string, string>();
+      return {
+        resolve: (key, outcome, decision) => {
+          const owner = store.read(key)?.token ?? "";
+          const answer = store.resolve(key, outcome, decision);
+          if (answer === "ok" && outcome === "done") owners.set(key, owner);
+          return answer;
+        },
+        complete: (key, token) => {
+          const isDone = store.read(key)?.state === "done";
+          return isDone && owners.get(key) === token ? "ok" : store.complete(key, token);
+        },
+      };
+    },
+  ],
+  [
+    "lease that is longer than one when the clock was set back",
+    (store) => ({
+      claim: (key, claim) => {
+        const found = store.read(key);
+        const isForeign = found?.state === "run" && found.token !== claim.token && found.remainingMs > 0;
+        const leaseMs = isForeign ? Math.max(claim.leaseMs, found.remainingMs) : claim.leaseMs;
+        return store.claim(key, { ...claim, leaseMs });
+      },
+    }),
+  ],
   [
     "complete of a held key that is refused",
     (store) => ({

@@ -24,8 +24,8 @@ export type Acceptance = "accepted" | "known" | "known-otherwise";
 /** The platform's own record of payouts. Each method is one transaction. */
 export interface PayoutLedger {
   /**
-   * Writes the payout, the task to execute it and, through `completeKey`, the end of its idempotency key: then a key that the
-   * ledger knows is an error. Without `completeKey`, for a store that shares no transaction with the ledger, the UNIQUE key of
+   * Writes, through `completeKey` and before all else, the end of the idempotency key, then the payout and the task to execute it:
+   * then a key that the ledger knows is an error. Without `completeKey`, for a store that shares no transaction with the ledger, the UNIQUE key of
    * the payouts alone decides, and a known key changes nothing.
    */
   accept(payout: AcceptedPayout, completeKey: Completion | undefined): Awaitable<Acceptance>;

@@ -185,6 +185,27 @@ describeOnPostgres("openPostgresStorage", () => {
     expect(await ledger.inspect()).toHaveLength(2);
   });
 
+  test("has connections for keys and nonces that no transaction of the ledgers keeps busy", async () => {
+    const { pool, stores } = await open();
+    const busy = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
+    const claim = { token: "t", fingerprint: "f", leaseMs: 10_000, recovery: "rerun" } as const;
+    expect(await stores.idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
+    expect(await stores.idempotency.heartbeat("k", "t", 10_000)).toBe("ok");
+    for (const connection of busy) connection.release();
+  });
+
+  test("ends an event before it writes what the event says", async () => {
+    const { parties } = await open();
+    let written: number | null = null;
+    const event = { event_id: "e-1", type: "x.y", timestamp: "2026-01-01T00:00:00Z", data: {} };
+    await parties.record(event as never, async (transaction) => {
+      const seen = `SELECT FROM "${location.schema}".webhook_events`;
+      written = (await (transaction as Client).query(seen)).rowCount;
+    });
+    expect(written).toBe(0);
+    expect(await parties.inspectEvents()).toHaveLength(1);
+  });
+
   test("limits its transactions, and leaves the connections of the pool as they were", async () => {
     const { ledger, pool } = await open();
     const limits = async (connection: Pick<Client, "query">): Promise<readonly unknown[]> => {

@@ -16,8 +16,9 @@ export function mountPayouts(app: Express, database: SqliteDatabase, publicKeyPe
   app.post("/api/v1/transaction", receivePayout, (req, res) => {
     const { idempotencyKey, beneficiary } = payoutOf(req);
     withImmediateTransaction(database, (tx) => {
+      const completed = req.idempotency?.completeIn(tx); // first: throws when the key is somebody else's, or paid
       insert.run(idempotencyKey, beneficiary.iban);
-      return req.idempotency?.completeIn(tx);
+      return completed;
     });
     res.json({ status: "acknowledged" });
   });

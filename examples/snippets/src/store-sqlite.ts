@@ -21,8 +21,9 @@ app.post("/payouts", rawBody(), onePayout, (req, res) => {
   const attempt = req.idempotency;
   if (attempt === undefined) throw new Error("idempotencyGuard() must come first");
   withImmediateTransaction(database, (tx) => {
+    const completed = attempt.completeIn(tx); // first: throws when another attempt owns the key, or it is paid
     insertPayout.run(attempt.key);
-    return attempt.completeIn(tx); // throws, and so rolls back, when another attempt owns the key
+    return completed;
   });
   res.json({ accepted: attempt.key });
 });

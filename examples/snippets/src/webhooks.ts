@@ -20,12 +20,12 @@ export function createApp(endpoint: GeneratedEndpoint, file = ":memory:"): Expre
   handler.on("buyer.status_changed", ({ data, timestamp }, context) =>
     // The effect and the mark that the event is done are one transaction.
     withImmediateTransaction(database, (tx) => {
+      const completed = context.completeIn(tx);
       const changedAt = String(timestamp.epochNanoseconds).padStart(20, "0");
       setStatus.run(data.buyer_id, data.new_status, changedAt);
-      return context.completeIn(tx);
+      return completed;
     }),
   );
-
   const app = express();
   // Before any body parser.
   app.use(path, webhookEndpoint({ credentials: [{ username, password }], secrets: [secret], handler }));

@@ -13,6 +13,7 @@ export {
 export { expectManyProperties } from "./many-properties.ts";
 export { identifierFault } from "./identifier-text.ts";
 export { quoteForLog } from "./log-text.ts";
+export { assertNoKeyClaimed, markKeyClaimed } from "./key-claimed.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";
 export {
   assertFunction,

@@ -2,14 +2,15 @@ import { randomUUID } from "node:crypto";
 import { TLSSocket } from "node:tls";
 import { verifyContentDigest } from "@countersign/content-digest";
 import {
+  assertNoKeyClaimed,
   createRequestFact,
   guard,
   GuardError,
-  isPromiseLike,
-  withDeadline,
   type GuardRequest,
+  isPromiseLike,
   type Middleware,
   type RequestFact,
+  withDeadline,
 } from "@countersign/guard";
 import {
   assertTimely,
@@ -65,7 +66,10 @@ export function verifiedSignature(req: GuardRequest): VerifiedSignature | undefi
  */
 export function httpSignatureVerify(options: HttpSignatureVerifyOptions): Middleware {
   const resolved = resolveOptions(options);
-  return guard("httpSignatureVerify", (req) => verifyRequest(req, resolved));
+  return guard("httpSignatureVerify", (req) => {
+    assertNoKeyClaimed("httpSignatureVerify", req);
+    return verifyRequest(req, resolved);
+  });
 }
 
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.

@@ -1,24 +1,33 @@
 import { isPromiseLike } from "@countersign/guard";
-import { callStore, inTime } from "./call-store.ts";
+import { inTime } from "./call-store.ts";
 import type { KeyAttempt, KeyState } from "./key-attempt.ts";
+import { KeySteps } from "./key-steps.ts";
 import { OwnedKey } from "./owned-key.ts";
-import { storeUnavailable } from "./refusals.ts";
+import { keysDraining, storeUnavailable } from "./refusals.ts";
 import type { Awaitable, IdempotencyClaimResult } from "./store.ts";
 
 /** Why a key was not acquired. */
 export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
-/** Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind. */
+/**
+ * Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind: one
+ * for whose return there is no room is not sent.
+ */
 export function acquire(state: KeyState, attempt: KeyAttempt): Awaitable<OwnedKey | KeyRefusal> {
-  const { store, leaseMs, recovery } = state.options;
+  const { store, leaseMs, recovery, retryAfterSeconds } = state.options;
   const { key, token, fingerprint } = attempt;
+  if (state.draining) throw keysDraining(retryAfterSeconds);
+  if (!state.retries.reserveClaim()) {
+    const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
+    throw storeUnavailable(cause, retryAfterSeconds);
+  }
   const claimedAtMs = performance.now();
   let answer: Awaitable<IdempotencyClaimResult>;
   try {
     answer = store.claim(key, { token, fingerprint, leaseMs, recovery });
   } catch (error) {
     abandonClaim(state, attempt, undefined);
-    throw storeUnavailable(error, state.options.retryAfterSeconds);
+    throw storeUnavailable(error, retryAfterSeconds);
   }
   return isPromiseLike(answer)
     ? acquireInTime(state, attempt, answer, claimedAtMs)
@@ -53,11 +62,14 @@ function admit(
     case "done":
     case "held":
     case "in-flight":
+      state.retries.claimAnswered();
       return result;
     case "acquired":
       // A process that slept between the claim and this line may have been replaced as the owner.
-      if (performance.now() - claimedAtMs < leaseMs)
+      if (performance.now() - claimedAtMs < leaseMs) {
+        state.retries.claimAnswered();
         return OwnedKey.begin(state, attempt, result.fence, claimedAtMs);
+      }
       abandonClaim(state, attempt, undefined);
       throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);
     default:
@@ -74,8 +86,8 @@ const lossesUntilSure = 3;
  * answered the claim itself and says that nothing is left.
  */
 function abandonClaim(
-  { options, retries }: KeyState,
-  { key, token }: KeyAttempt,
+  state: KeyState,
+  attempt: KeyAttempt,
   answer: Promise<IdempotencyClaimResult> | undefined,
 ): void {
   // A store that threw at once has nothing under way: one answer is enough.
@@ -86,12 +98,13 @@ function abandonClaim(
   };
   // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
   answer?.then(settle, settle);
-  retries.tryToRepeat(async () => {
+  const steps = new KeySteps(state.options, attempt);
+  state.retries.giveBackClaim(async () => {
     const answered = settled;
-    const ownership = await callStore(() => options.store.release(key, token), options.storeTimeoutMs);
-    if (ownership === "ok") options.onSettled(key);
+    const isGivenBack = (await steps.giveBack()) === "ok";
+    if (isGivenBack) state.options.onSettled(attempt.key);
     if (!answered) return false;
     losses += 1;
-    return ownership === "ok" || losses >= lossesUntilSure;
+    return isGivenBack || losses >= lossesUntilSure;
   });
 }

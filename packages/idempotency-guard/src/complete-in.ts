@@ -5,11 +5,15 @@ import type { ResolvedKeyOptions } from "./key-options.ts";
 import { idempotencyLost, storeUnavailable } from "./refusals.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
-/** Every throw makes the caller's transaction roll back; the next attempt finds the key as it was. */
+/**
+ * Every throw makes the caller's transaction roll back; the next attempt finds the key as it was. `onLost` hears of a key that is
+ * not this attempt's to complete.
+ */
 export function completeInTransaction(
   options: ResolvedKeyOptions,
   tx: unknown,
   { key, token }: KeyAttempt,
+  onLost: () => void,
 ): Awaitable<void> {
   const { store, storeTimeoutMs } = options;
   let ownership: Awaitable<IdempotencyOwnership>;
@@ -18,13 +22,14 @@ export function completeInTransaction(
   } catch (error) {
     throw failure(error, options);
   }
-  if (isPromiseLike(ownership)) return completeInLater(ownership, options);
-  assertOwned(ownership, options);
+  if (isPromiseLike(ownership)) return completeInLater(ownership, options, onLost);
+  assertOwned(ownership, options, onLost);
 }
 
 async function completeInLater(
   pending: Promise<IdempotencyOwnership>,
   options: ResolvedKeyOptions,
+  onLost: () => void,
 ): Promise<void> {
   let ownership: IdempotencyOwnership;
   try {
@@ -32,7 +37,7 @@ async function completeInLater(
   } catch (error) {
     throw failure(error, options);
   }
-  assertOwned(ownership, options);
+  assertOwned(ownership, options, onLost);
 }
 
 // A TypeError says that `tx` is no transaction of this store: the handler's mistake, which no retry mends.
@@ -40,6 +45,12 @@ function failure(error: unknown, { retryAfterSeconds }: ResolvedKeyOptions): unk
   return error instanceof TypeError ? error : storeUnavailable(error, retryAfterSeconds);
 }
 
-function assertOwned(ownership: IdempotencyOwnership, { retryAfterSeconds }: ResolvedKeyOptions): void {
-  if (ownership !== "ok") throw idempotencyLost(retryAfterSeconds);
+function assertOwned(
+  ownership: IdempotencyOwnership,
+  { retryAfterSeconds }: ResolvedKeyOptions,
+  onLost: () => void,
+): void {
+  if (ownership === "ok") return;
+  onLost();
+  throw idempotencyLost(retryAfterSeconds);
 }

@@ -1,19 +1,21 @@
 import { hash } from "node:crypto";
 import { GuardError, withDeadline, type GuardRequest } from "@countersign/guard";
+import { capturedRawBody } from "@countersign/raw-body";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 
-/** SHA-256 of the body as received. Without one every payload would look the same, so that is an error (500). */
+/**
+ * SHA-256 of the body as received: of the captured bytes, not of `req.rawBody`, which every middleware can write. Without one every
+ * payload would look the same, so that is an error (500).
+ */
 export function bodyFingerprint(req: GuardRequest): string {
-  const bytes: unknown = "rawBody" in req ? req.rawBody : undefined;
-  if (Buffer.isBuffer(bytes) && bytes.length > 0) {
-    return hash("sha256", bytes, "base64url");
-  }
+  const bytes = capturedRawBody(req);
+  if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
   throw new GuardError({
     status: 500,
     code: "fingerprint-missing",
     message:
-      "idempotencyGuard found no bytes in req.rawBody to tell one payload from another: " +
-      "mount rawBody() or the signature guard before it, or give the option fingerprint",
+      "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
+      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
   });
 }
 

@@ -3,8 +3,13 @@ import { hookResponse, type OriginalMethods, type ResponseHooks } from "./respon
 import { copyHead, replaceHead, restoreHead, type Replacement } from "./response-head.ts";
 import type { Awaitable } from "./store.ts";
 
-/** Decides what becomes of an answer with this status; undefined lets it out. Must neither throw nor reject. */
-export type Settle = (status: number) => Awaitable<Replacement | undefined>;
+/** What settles the key of a response. Must neither throw nor reject. */
+export interface Settlement {
+  /** Decides what becomes of an answer with this status; undefined lets it out. */
+  settle(status: number): Awaitable<Replacement | undefined>;
+  /** Hears that the app has destroyed the response before it was decided. */
+  settleDestroyed(): void;
+}
 
 /** Beyond this much of a body the answer is decided before the handler has ended it. */
 const heldBytes = 1_048_576;
@@ -14,8 +19,12 @@ const heldBytes = 1_048_576;
  * writes, from a pipe or from an error handler. Until then `headersSent` is false, which is the truth: an error handler can
  * still answer in place of a 2xx that was begun. `unsendable` hears of an answer that Node refused to send in the end.
  */
-export function holdResponse(res: GuardResponse, settle: Settle, unsendable: (error: unknown) => void): void {
-  new HeldResponse(res, settle, unsendable).install();
+export function holdResponse(
+  res: GuardResponse,
+  settlement: Settlement,
+  unsendable: (error: unknown) => void,
+): void {
+  new HeldResponse(res, settlement, unsendable).install();
 }
 
 type Callback = (error?: Error | null) => void;
@@ -29,7 +38,7 @@ interface Piece {
 
 class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
-  readonly #settle: Settle;
+  readonly #settlement: Settlement;
   readonly #unsendable: (error: unknown) => void;
   #original: OriginalMethods;
   readonly #namesBefore: readonly string[];
@@ -43,9 +52,9 @@ class HeldResponse implements ResponseHooks {
   #bytes = 0;
   #last: Piece | undefined;
 
-  constructor(res: GuardResponse, settle: Settle, unsendable: (error: unknown) => void) {
+  constructor(res: GuardResponse, settlement: Settlement, unsendable: (error: unknown) => void) {
     this.#res = res;
-    this.#settle = settle;
+    this.#settlement = settlement;
     this.#unsendable = unsendable;
     this.#original = res;
     this.#namesBefore = res.getHeaderNames();
@@ -106,6 +115,17 @@ class HeldResponse implements ResponseHooks {
     }
   }
 
+  destroy(error: Error | undefined): void {
+    // What is destroyed already lost its client, for which no handler stops: its retry finds the key owned.
+    if (!this.#settled && !this.#res.destroyed) {
+      this.#settled = true;
+      this.#phase = "replaced";
+      this.#pieces = [];
+      this.#settlement.settleDestroyed();
+    }
+    Reflect.apply(this.#original.destroy, this.#res, [error]);
+  }
+
   // Nothing has left yet, so an error handler that takes over after the first output begins a new answer.
   #begin(): void {
     const { statusCode } = this.#res;
@@ -134,7 +154,7 @@ class HeldResponse implements ResponseHooks {
     const streaming = this.#phase === "passing";
     this.#phase = "deciding";
     this.#settled = true;
-    const decision = this.#settle(this.#res.statusCode);
+    const decision = this.#settlement.settle(this.#res.statusCode);
     if (!isPromiseLike(decision)) this.#deliver(streaming ? undefined : decision);
     else void this.#decideLater(decision, streaming);
   }

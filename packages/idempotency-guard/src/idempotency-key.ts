@@ -1,11 +1,15 @@
 import { GuardError, isPromiseLike } from "@countersign/guard";
+import { storedKey } from "./scope.ts";
 
 const maxKeyLength = 512;
 // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
 const unstorable = /[\p{Surrogate}\p{Cc}]/u;
 
-/** The key as the option `key` returned it; throws a GuardError (400) on anything that a store cannot keep as it is. */
-export function checkIdempotencyKey(key: unknown): string {
+/**
+ * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
+ * is.
+ */
+export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
     throw new GuardError({
       status: 400,
@@ -19,9 +23,11 @@ export function checkIdempotencyKey(key: unknown): string {
       throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
     throw keyInvalid(`is no string but a ${typeof key}`);
   }
-  if (key.length > maxKeyLength) throw keyInvalid(`has ${key.length} characters, over ${maxKeyLength}`);
+  const stored = storedKey(scope, key);
+  const longest = maxKeyLength - (stored.length - key.length);
+  if (key.length > longest) throw keyInvalid(`has ${key.length} characters, over ${longest}`);
   if (unstorable.test(key)) throw keyInvalid("holds a control character or a lone surrogate");
-  return key;
+  return stored;
 }
 
 function keyInvalid(fault: string): GuardError {

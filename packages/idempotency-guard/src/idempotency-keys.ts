@@ -1,6 +1,7 @@
-import { assertKnownOptions } from "@countersign/guard";
+import { assertKnownOptions, integerOption } from "@countersign/guard";
 import { acquire, type KeyRefusal } from "./acquire.ts";
 import { callStore } from "./call-store.ts";
+import { drain, type DrainOptions, type DrainReport } from "./drain.ts";
 import type { KeyAttempt, KeyState } from "./key-attempt.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";
@@ -40,6 +41,8 @@ export class IdempotencyKeys {
       heartbeats: new Heartbeats(options.leaseMs),
       retries: new Retries(),
       inDoubt: { status: 503, retryAfterSeconds: options.retryAfterSeconds },
+      ownedKeys: 0,
+      draining: false,
     };
   }
 
@@ -50,6 +53,19 @@ export class IdempotencyKeys {
    */
   acquire(attempt: KeyAttempt): Awaitable<OwnedKey | KeyRefusal> {
     return acquire(this.#state, attempt);
+  }
+
+  /**
+   * For a process that is about to end: claims no key from here on (503, `draining`), and waits until every key that it owns is
+   * settled and recorded. Steps that the store refused are repeated at once and often. Resolves to what is left after `timeoutMs`
+   * (1 to 3,600,000, default 10,000): what runs then is left to recovery. Rejects with a TypeError on another time-out. Keeps the
+   * process alive meanwhile.
+   */
+  async drain(options: DrainOptions = {}): Promise<DrainReport> {
+    const { factory } = this.#state.options;
+    assertKnownOptions(`${factory}: drain`, options, ["timeoutMs"]);
+    const range = { min: 1, max: 3_600_000, fallback: 10_000 };
+    return drain(this.#state, integerOption(`${factory}: drain`, "timeoutMs", options.timeoutMs, range));
   }
 
   /** What the store knows about a key; throws, or rejects with, whatever the store does, and when it is too slow. */

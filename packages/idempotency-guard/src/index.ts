@@ -1,6 +1,7 @@
-export { idempotencyGuard } from "./middleware.ts";
+export { idempotencyGuard, type DrainableMiddleware } from "./middleware.ts";
 export type { IdempotencyGuardOptions } from "./options.ts";
 export { idempotencyKeys, type IdempotencyKeys } from "./idempotency-keys.ts";
+export type { DrainOptions, DrainReport } from "./drain.ts";
 export type { IdempotencyKeysOptions } from "./key-options.ts";
 export type { KeyAttempt, KeyInDoubt } from "./key-attempt.ts";
 export type { KeyNotice } from "./notices.ts";
@@ -17,6 +18,7 @@ export {
   type Awaitable,
   type IdempotencyClaim,
   type IdempotencyClaimResult,
+  type IdempotencyDecision,
   type IdempotencyOwnership,
   type IdempotencyListing,
   type IdempotencyListQuery,

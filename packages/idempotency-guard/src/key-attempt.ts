@@ -26,4 +26,8 @@ export interface KeyState {
   readonly heartbeats: Heartbeats;
   readonly retries: Retries;
   readonly inDoubt: KeyInDoubt;
+  /** How many keys are owned and not settled. */
+  ownedKeys: number;
+  /** No key is claimed any more. */
+  draining: boolean;
 }

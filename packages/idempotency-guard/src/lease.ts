@@ -17,6 +17,7 @@ export class Lease {
   #renewedAtMs: number;
   #beating = false;
   #phase: "running" | "settling" | "ended" = "running";
+  #settled = false;
   #lost = false;
   #isCommitted: (() => Awaitable<boolean>) | undefined;
   #abortReason: Error | undefined;
@@ -43,6 +44,11 @@ export class Lease {
     return this.#lost;
   }
 
+  /** Whether the key is on its way out: by the owner's own word, or by that of whoever answered in its place. */
+  get settled(): boolean {
+    return this.#settled;
+  }
+
   get ended(): boolean {
     return this.#phase === "ended";
   }
@@ -55,6 +61,7 @@ export class Lease {
 
   /** The handler has ended: a `lost` from now on may be the echo of our own complete or release. */
   settle(): void {
+    this.#settled = true;
     if (this.#phase === "running") this.#phase = "settling";
   }
 
@@ -116,15 +123,22 @@ export class Lease {
 
   #endAfterLoss(committed: boolean): void {
     this.#beating = false;
-    if (this.#phase === "running" && !committed)
-      this.#lose("lease-lost", "belongs to another attempt while its handler runs");
+    if (!committed) this.takenAway();
     this.end();
   }
 
-  // The store may be back in time, or nobody else may want the key: the heartbeat goes on, also after the end of the lease.
+  /** The store says that the key is another attempt's, or was decided about by an operator. */
+  takenAway(): void {
+    if (this.#phase === "running")
+      this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
+  }
+
+  // The store may be back in time, or nobody else may want the key: the heartbeat goes on, also after the end of the lease. While
+  // the handler's own transaction holds the key, nobody takes it, and no heartbeat gets through either.
   #missed(error: unknown): void {
     this.#beating = false;
-    if (this.#phase !== "running" || performance.now() < this.#renewedAtMs + this.#options.leaseMs) return;
+    if (this.#phase !== "running" || this.#isCommitted !== undefined) return;
+    if (performance.now() < this.#renewedAtMs + this.#options.leaseMs) return;
     this.#lose("lease-expired", "could not be renewed in time while its handler runs", error);
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   assertKnownOptions,
   booleanOption,
@@ -5,11 +6,11 @@ import {
   integerOption,
   refuseInProduction,
 } from "@countersign/guard";
-import { LRUCache } from "lru-cache";
 import {
   leaseExpired,
   type IdempotencyClaim,
   type IdempotencyClaimResult,
+  type IdempotencyDecision,
   type IdempotencyListing,
   type IdempotencyListQuery,
   type IdempotencyOwnership,
@@ -57,20 +58,17 @@ interface Entry {
   token: string;
   fence: number;
   fingerprint: string;
-  /** End of the lease of a run. */
-  expiresAtMs: number;
+  /** End of the lease of a run, or of the retention of a done key. */
+  untilMs: number;
   reason: string;
 }
 
-/** The store that {@link memoryIdempotencyStore} makes: every answer is there at once. */
+/** The store that {@link memoryIdempotencyStore} makes: every answer is there at once, each step costs the same at any `max`. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;
-  /** #makeRoom never lets it grow to where it would evict: lru-cache only keeps the time of what is done. */
-  readonly #entries: LRUCache<string, Entry>;
-  /** What lru-cache is told of a key that is done. */
-  readonly #retained: { readonly ttl: number };
+  readonly #entries = new Map<string, Entry>();
   #fence = 0;
   #purgedAtMs = -Infinity;
   #closed = false;
@@ -79,34 +77,29 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
-    // lru-cache still gives what has reached its time; at the end of the retention a key is gone.
-    this.#retained = { ttl: retentionMs - 0.001 };
-    // lru-cache takes a start of 0 for "no time to live", and without a resolution of 0 it would cache the time in a timer.
-    const perf = { now: () => now() + 1 };
-    this.#entries = new LRUCache({ max, ttlResolution: 0, noDeleteOnStaleGet: true, perf });
   }
 
   claim(key: string, { token, fingerprint, leaseMs, recovery }: IdempotencyClaim): IdempotencyClaimResult {
     const entry = this.#entry(key);
+    const untilMs = this.#now() + leaseMs;
     if (entry === undefined) {
       this.#makeRoom(key);
       const fence = this.#nextFence();
-      const expiresAtMs = this.#now() + leaseMs;
-      this.#entries.set(key, { state: "run", token, fence, fingerprint, expiresAtMs, reason: "" }, lasting);
+      this.#entries.set(key, { state: "run", token, fence, fingerprint, untilMs, reason: "" });
       return { status: "acquired", fence };
     }
     if (entry.state === "done") return { status: "done", fingerprint: entry.fingerprint };
     if (entry.state === "run") {
-      const remainingMs = entry.expiresAtMs - this.#now();
-      const expiresAtMs = this.#now() + leaseMs;
       if (entry.token === token) {
-        entry.expiresAtMs = expiresAtMs;
+        entry.untilMs = untilMs;
         return { status: "acquired", fence: entry.fence };
       }
+      entry.untilMs = Math.min(entry.untilMs, untilMs);
+      const remainingMs = entry.untilMs - this.#now();
       if (remainingMs > 0) return { status: "in-flight", fingerprint: entry.fingerprint, remainingMs };
       if (recovery === "rerun") {
         const fence = this.#nextFence();
-        Object.assign(entry, { token, fence, fingerprint, expiresAtMs });
+        Object.assign(entry, { token, fence, fingerprint, untilMs });
         return { status: "acquired", fence };
       }
       entry.state = "held";
@@ -123,14 +116,14 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership {
     const run = this.#run(key, token);
     if (run === undefined) return "lost";
-    run.expiresAtMs = this.#now() + leaseMs;
+    run.untilMs = this.#now() + leaseMs;
     return "ok";
   }
 
   complete(key: string, token: string): IdempotencyOwnership {
     const entry = this.#entry(key);
     if (entry?.token !== token) return "lost";
-    if (entry.state !== "done") this.#finish(key, entry);
+    if (entry.state !== "done") this.#finish(entry);
     return "ok";
   }
 
@@ -148,11 +141,13 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return "ok";
   }
 
-  resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
+  resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
+    const range = { min: 0, max: Number.MAX_SAFE_INTEGER };
+    const fence = integerOption(`${factory}: resolve`, "fence", decision?.fence, range);
     const entry = this.#entry(key);
-    if (entry === undefined || entry.state === "done") return "not-held";
-    if (entry.state === "run" && entry.expiresAtMs > this.#now()) return "not-held";
-    if (outcome === "done") this.#finish(key, entry);
+    if (entry === undefined || entry.state === "done" || entry.fence !== fence) return "not-held";
+    if (entry.state === "run" && entry.untilMs > this.#now()) return "not-held";
+    if (outcome === "done") this.#finish(Object.assign(entry, { token: randomUUID(), reason: "" }));
     else this.#entries.delete(key);
     return "ok";
   }
@@ -161,8 +156,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#assertOpen();
     integerOption(`${factory}: list`, "limit", limit, { min: 1, max: 1_000 });
     const matching: [string, Entry][] = [];
-    for (const [key, entry] of this.#entries.entries()) {
-      if (entry.state === state && key > cursor) matching.push([key, entry]);
+    for (const [key, entry] of this.#entries) {
+      if (entry.state === state && key > cursor && !this.#isForgotten(entry)) matching.push([key, entry]);
     }
     matching.sort(([a], [b]) => (a < b ? -1 : 1));
     const page = matching.slice(0, limit);
@@ -174,9 +169,11 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   prune(): number {
     this.#assertOpen();
-    const before = this.#entries.size;
-    this.#entries.purgeStale();
-    return before - this.#entries.size;
+    let pruned = 0;
+    for (const [key, entry] of this.#entries) {
+      if (this.#isForgotten(entry) && this.#entries.delete(key)) pruned += 1;
+    }
+    return pruned;
   }
 
   close(): void {
@@ -190,7 +187,13 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   #entry(key: string): Entry | undefined {
     this.#assertOpen();
-    return this.#entries.get(key);
+    const entry = this.#entries.get(key);
+    return entry === undefined || this.#isForgotten(entry) ? undefined : entry;
+  }
+
+  // Runs and held keys never go by themselves.
+  #isForgotten({ state, untilMs }: Entry): boolean {
+    return state === "done" && untilMs <= this.#now();
   }
 
   #run(key: string, token: string): Entry | undefined {
@@ -198,20 +201,21 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return entry?.state === "run" && entry.token === token ? entry : undefined;
   }
 
-  #record({ state, token, fence, fingerprint, expiresAtMs, reason }: Entry): IdempotencyRecord {
+  #record({ state, token, fence, fingerprint, untilMs, reason }: Entry): IdempotencyRecord {
     if (state === "done") return { state, token, fence, fingerprint };
     if (state === "held") return { state, token, fence, fingerprint, reason };
-    return { state, token, fence, fingerprint, remainingMs: expiresAtMs - this.#now() };
+    return { state, token, fence, fingerprint, remainingMs: untilMs - this.#now() };
   }
 
-  #finish(key: string, entry: Entry): void {
+  #finish(entry: Entry): void {
     entry.state = "done";
-    this.#entries.set(key, entry, this.#retained);
+    entry.untilMs = this.#now() + this.retentionMs;
   }
 
-  // One counter for all keys: a fence stays higher than each earlier one of its key, also after a release.
+  // One counter for all keys: a fence stays higher than each earlier one of its key, also after a release. It begins at the time of
+  // day, in microseconds, so that it is also above those of a process that was here before.
   #nextFence(): number {
-    this.#fence += 1;
+    this.#fence = this.#fence === 0 ? Date.now() * 1_000 : this.#fence + 1;
     return this.#fence;
   }
 
@@ -222,12 +226,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const nowMs = this.#now();
     if (nowMs - this.#purgedAtMs >= purgePauseMs) {
       this.#purgedAtMs = nowMs;
-      this.#entries.purgeStale();
-      if (this.#entries.size < this.#max) return;
+      if (this.prune() > 0) return;
     }
     throw new Error(`the memory idempotency store is full (${this.#max} keys)`);
   }
 }
-
-// What lru-cache is told of runs and held keys: they never go by themselves.
-const lasting = { ttl: 0 };

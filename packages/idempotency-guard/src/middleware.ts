@@ -4,11 +4,13 @@ import {
   GuardError,
   guard,
   isPromiseLike,
+  markKeyClaimed,
   type Middleware,
   type RequestFact,
 } from "@countersign/guard";
 import type { KeyRefusal } from "./acquire.ts";
 import type { Attempt, GuardState } from "./attempt.ts";
+import type { DrainOptions, DrainReport } from "./drain.ts";
 import { checkFingerprint, fingerprintInTime } from "./fingerprint.ts";
 import { holdResponse } from "./held-response.ts";
 import { checkIdempotencyKey } from "./idempotency-key.ts";
@@ -17,26 +19,35 @@ import { alarm } from "./notices.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
 import type { OwnedKey } from "./owned-key.ts";
 import { alreadyProcessed, clientLeft, held, inFlight } from "./refusals.ts";
-import { AttemptHandle, type RequestIdempotency } from "./request-idempotency.ts";
+import { AttemptHandle } from "./request-idempotency.ts";
 import { Run } from "./run.ts";
 import type { Awaitable } from "./store.ts";
 import { Waiters } from "./waiters.ts";
 
-const admitted: RequestFact<RequestIdempotency> = createRequestFact();
+const running: RequestFact<Run> = createRequestFact();
+
+/** What {@link idempotencyGuard} makes. */
+export interface DrainableMiddleware extends Middleware {
+  /**
+   * For the end of the process, when the server takes no connection any more: claims no key from here on (503, `draining`), and
+   * waits until what is under way is settled and recorded. Resolves to what is left after `timeoutMs`.
+   */
+  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
+}
 
 /**
  * Runs what follows at most once for each idempotency key: claims the key, holds the answer back until the key is recorded as
  * done, and answers 409 from then on. Any answer but a 2xx frees the key. Sets `req.idempotency`. Throws a TypeError on a
  * bad option.
  */
-export function idempotencyGuard(options: IdempotencyGuardOptions): Middleware {
+export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
   const resolved = resolveOptions(options);
   const waiters = new Waiters(resolved);
   const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
   const state: GuardState = { options: resolved, keys, waiters };
-  return guard(factory, (req, res) => {
-    if (admitted.get(req) !== undefined) throw mountedTwice();
-    const key = checkIdempotencyKey(resolved.key(req));
+  const claimKey = guard(factory, (req, res) => {
+    if (running.get(req) !== undefined) throw mountedTwice();
+    const key = checkIdempotencyKey(resolved.key(req), resolved.scope);
     const fingerprint = resolved.fingerprint(req);
     const begin = (checked: string): Awaitable<void> =>
       enter(state, { req, res, key, fingerprint: checked, token: randomUUID() });
@@ -44,6 +55,14 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): Middleware {
       ? enterLater(fingerprintInTime(fingerprint, resolved), begin)
       : begin(checkFingerprint(fingerprint));
   });
+  const middleware: Middleware = (req, res, next) =>
+    claimKey(req, res, (error) => {
+      const run = error === undefined ? running.get(req) : undefined;
+      if (run === undefined) next(error);
+      else run.start(next);
+    });
+  Object.defineProperty(middleware, "name", { value: claimKey.name });
+  return Object.assign(middleware, { drain: (drainOptions?: DrainOptions) => keys.drain(drainOptions) });
 }
 
 async function enterLater(
@@ -78,7 +97,7 @@ function admit(
 ): Awaitable<void> {
   switch (result.status) {
     case "acquired":
-      own(attempt, result);
+      own(state, attempt, result);
       return;
     case "done":
       throw alreadyProcessed(attempt, result.fingerprint, state.options);
@@ -99,17 +118,17 @@ async function wait(state: GuardState, attempt: Attempt, waitUntilMs: number): P
   else throw alreadyProcessed(attempt, outcome.fingerprint, state.options);
 }
 
-function own(attempt: Attempt, owned: OwnedKey): void {
+function own(state: GuardState, attempt: Attempt, owned: OwnedKey): void {
   const { req, res, key } = attempt;
-  const run = new Run(attempt, owned);
+  const run = new Run(attempt, owned, state.options.recovery);
   const unsendable = (error: unknown): void => {
     const message = "has an answer that could not be sent";
     alarm(factory, { code: "answer-unsendable", key, message, req, error });
   };
-  const handle = new AttemptHandle(attempt, run);
-  admitted.set(req, handle);
-  req.idempotency = handle;
-  holdResponse(res, (status) => run.settle(status), unsendable);
+  running.set(req, run);
+  markKeyClaimed(req);
+  req.idempotency = new AttemptHandle(attempt, run);
+  holdResponse(res, run, unsendable);
 }
 
 function mountedTwice(): GuardError {

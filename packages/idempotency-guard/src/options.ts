@@ -7,17 +7,24 @@ import {
 } from "@countersign/guard";
 import { bodyFingerprint } from "./fingerprint.ts";
 import { resolveKeyOptions, type ResolvedKeyOptions } from "./key-options.ts";
+import { checkScope } from "./scope.ts";
 import type { Awaitable, IdempotencyStore } from "./store.ts";
 
 /** Options of {@link idempotencyGuard}. */
 export interface IdempotencyGuardOptions {
   /** Where the keys are kept, shared by every process that serves the route. */
   readonly store: IdempotencyStore;
-  /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters is answered with 400. */
+  /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters, less those of `scope`, is 400. */
   readonly key: (req: GuardRequest) => unknown;
   /**
-   * Returns what tells one payload from another: 1 to 128 printable ASCII characters. Default: SHA-256 of `req.rawBody`, and
-   * a configuration error (500) when there is none. A promise is due within `storeTimeoutMs`.
+   * Stands before the key in the store, with a colon, so that other routes can have the same keys: 1 to 32 lower-case letters,
+   * digits, `-` and `_`. Default none. Required where a store is given to more than one guard.
+   */
+  readonly scope?: string | undefined;
+  /**
+   * Returns what tells one payload from another: 1 to 128 printable ASCII characters. Default: SHA-256 of the bytes that
+   * rawBody(), the signature guard or captureRawBody captured, and a configuration error (500) when none did. A promise is due
+   * within `storeTimeoutMs`.
    */
   readonly fingerprint?: ((req: GuardRequest) => Awaitable<string>) | undefined;
   /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
@@ -48,6 +55,7 @@ export interface IdempotencyGuardOptions {
 /** Checked options, all present. */
 export interface ResolvedOptions extends ResolvedKeyOptions {
   readonly key: (req: GuardRequest) => unknown;
+  readonly scope: string | undefined;
   readonly fingerprint: (req: GuardRequest) => Awaitable<string>;
   readonly waitMs: number;
   readonly pollMs: number;
@@ -62,6 +70,7 @@ export const factory = "idempotencyGuard";
 const knownOptions: readonly (keyof IdempotencyGuardOptions)[] = [
   "store",
   "key",
+  "scope",
   "fingerprint",
   "leaseMs",
   "waitMs",
@@ -79,7 +88,7 @@ const knownOptions: readonly (keyof IdempotencyGuardOptions)[] = [
 export function resolveOptions(options: IdempotencyGuardOptions): ResolvedOptions {
   assertKnownOptions(factory, options, knownOptions);
   const { key, fingerprint = bodyFingerprint, reusedStatus = 409, handlerTimeoutMs = 600_000 } = options;
-  const { store, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = options;
+  const { store, scope, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = options;
   const keys = { factory, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs, retryAfterSeconds };
   const resolvedKeys = resolveKeyOptions(keys);
   assertFunction(factory, "key", key);
@@ -87,15 +96,21 @@ export function resolveOptions(options: IdempotencyGuardOptions): ResolvedOption
   if (![409, 422].includes(reusedStatus)) {
     throw optionError(factory, "reusedStatus", "409 or 422", reusedStatus);
   }
-  return {
-    ...resolvedKeys,
-    key,
-    fingerprint,
-    reusedStatus,
+  const integers = {
     waitMs: integer(options, "waitMs", 0, 60_000, 2_000),
     pollMs: integer(options, "pollMs", 5, 10_000, 100),
     maxWaiters: integer(options, "maxWaiters", 0, 1_000_000, 1_000),
     heldRetryAfterSeconds: integer(options, "heldRetryAfterSeconds", 1, 86_400, 300),
+  };
+  // Last, when this guard is certain to be made.
+  checkScope(factory, scope, store);
+  return {
+    ...resolvedKeys,
+    ...integers,
+    key,
+    scope,
+    fingerprint,
+    reusedStatus,
   };
 }
 

@@ -1,11 +1,15 @@
 // Over 200 lines: most steps exist with and without a promise, and all share the private state of one ownership.
 import { isPromiseLike } from "@countersign/guard";
-import { callStore } from "./call-store.ts";
 import { completeInTransaction } from "./complete-in.ts";
 import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
+import { KeySteps } from "./key-steps.ts";
 import { Lease } from "./lease.ts";
 import { alarm } from "./notices.ts";
-import type { Awaitable, IdempotencyOwnership, IdempotencyRecord } from "./store.ts";
+import { idempotencyLost } from "./refusals.ts";
+import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+
+/** The reason that is recorded of a success without its record. */
+const contradiction = "its completeIn() has not been committed";
 
 /** The ownership of a key: from the claim to the one step that ends it. */
 export class OwnedKey {
@@ -14,19 +18,23 @@ export class OwnedKey {
   readonly #state: KeyState;
   readonly #attempt: KeyAttempt;
   readonly #lease: Lease;
+  readonly #steps: KeySteps;
   #inTransaction = false;
+  #ended = false;
 
   private constructor(state: KeyState, attempt: KeyAttempt, fence: number, lease: Lease) {
     this.fence = fence;
     this.#state = state;
     this.#attempt = attempt;
     this.#lease = lease;
+    this.#steps = new KeySteps(state.options, attempt);
   }
 
   /** Owns the key and renews its lease from here on. `claimedAtMs` was taken before the claim was sent. */
   static begin(state: KeyState, attempt: KeyAttempt, fence: number, claimedAtMs: number): OwnedKey {
     const lease = new Lease(attempt, state.options, claimedAtMs);
     state.heartbeats.add(lease);
+    state.ownedKeys += 1;
     return new OwnedKey(state, attempt, fence, lease);
   }
 
@@ -56,9 +64,10 @@ export class OwnedKey {
   }
 
   /**
-   * Writes `done` inside the caller's own transaction; a promise when the store is asynchronous, to be awaited before COMMIT.
-   * Throws a GuardError when another attempt owns the key (`idempotency-lost`) or the store fails
-   * (`idempotency-store-unavailable`), so that the transaction rolls back; a TypeError when the store knows none.
+   * Writes `done` inside the caller's own transaction, and locks the key until that ends: best as its first step. A promise when
+   * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or done already, be
+   * it by its own commit whose answer was lost (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so
+   * that the transaction rolls back; a TypeError when the store knows none.
    */
   completeIn(tx: unknown): Awaitable<void> {
     const { options } = this.#state;
@@ -67,9 +76,10 @@ export class OwnedKey {
         `${options.factory}: completeIn: this store has no transactions; succeed without it instead`,
       );
     }
+    if (this.#lease.settled) throw idempotencyLost(options.retryAfterSeconds);
     this.#inTransaction = true;
     this.#lease.committing(() => this.isDone());
-    return completeInTransaction(options, tx, this.#attempt);
+    return completeInTransaction(options, tx, this.#attempt, () => void this.#completionLost());
   }
 
   /**
@@ -78,8 +88,8 @@ export class OwnedKey {
    * heartbeats, for an hour.
    *
    * After completeIn() the record is only read, from outside of the transaction: writing it would mark as done what may have
-   * been rolled back (I3), and a release could free a key whose commit is under way (I1). Without a committed record nothing
-   * is touched, and recovery decides when the lease ends.
+   * been rolled back (I3), and a release could free a key whose commit is under way (I1). A success without a committed record
+   * contradicts itself: the payment may have committed without it, from around a savepoint. The key is held.
    */
   complete(): Awaitable<KeyInDoubt | undefined> {
     this.#lease.settle();
@@ -100,59 +110,59 @@ export class OwnedKey {
     return this.#leave(reason);
   }
 
-  /** Whether the store has this attempt's own durable record; false when it does not say. */
-  isDone(): Awaitable<boolean> {
-    const { store, storeTimeoutMs } = this.#state.options;
-    let record: Awaitable<IdempotencyRecord | undefined>;
+  /** Whether the store has this attempt's own durable record, read from outside of any transaction; false when it does not say. */
+  async isDone(): Promise<boolean> {
     try {
-      record = callStore(() => store.read(this.#attempt.key), storeTimeoutMs);
-    } catch {
-      return false;
-    }
-    return isPromiseLike(record) ? this.#isDoneLater(record) : this.#isOwnRecord(record);
-  }
-
-  async #isDoneLater(pending: Promise<IdempotencyRecord | undefined>): Promise<boolean> {
-    try {
-      return this.#isOwnRecord(await pending);
+      return await this.#steps.isDone();
     } catch {
       return false;
     }
   }
 
-  #isOwnRecord(record: IdempotencyRecord | undefined): boolean {
-    return record?.state === "done" && record.token === this.#attempt.token;
+  // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call in one transaction.
+  async #completionLost(): Promise<void> {
+    try {
+      const record = await this.#steps.read();
+      if (record?.token !== this.#attempt.token) this.#lease.takenAway();
+    } catch {
+      // The next heartbeat finds out.
+    }
   }
 
-  #confirm(): Awaitable<KeyInDoubt | undefined> {
-    const done = this.isDone();
-    return isPromiseLike(done) ? this.#confirmLater(done) : this.#confirmed(done);
+  async #confirm(): Promise<KeyInDoubt | undefined> {
+    try {
+      return await this.#confirmOrHold();
+    } catch (error) {
+      this.#alarm("completion-delayed", "ended with success, but the store does not tell its record", error);
+      const again = async (): Promise<boolean> => {
+        await this.#confirmOrHold();
+        return true;
+      };
+      this.#state.retries.repeat(again, () => this.#abandoned());
+      return this.#state.inDoubt;
+    }
   }
 
-  async #confirmLater(pending: Promise<boolean>): Promise<KeyInDoubt | undefined> {
-    return this.#confirmed(await pending);
-  }
-
-  #confirmed(done: boolean): KeyInDoubt | undefined {
+  /** Holding waits for a transaction that is still open, so it is this step that decides. Throws when the store does not answer. */
+  async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
+    const held = !(await this.#steps.isDone()) && (await this.#steps.hold(contradiction)) === "ok";
+    const done = !held && (await this.#steps.isDone());
     this.#finished();
     if (done) return undefined;
-    this.#alarm("commit-not-confirmed", "ended with success, but its completeIn() has not been committed");
+    if (held) {
+      this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
+    } else this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
     return this.#state.inDoubt;
   }
 
   #complete(): Awaitable<KeyInDoubt | undefined> {
     let ownership: Awaitable<IdempotencyOwnership>;
     try {
-      ownership = this.#callComplete();
+      ownership = this.#steps.complete();
     } catch (error) {
       return this.#checkCompletion(error);
     }
     return isPromiseLike(ownership) ? this.#completeLater(ownership) : this.#completed(ownership);
-  }
-
-  #callComplete(): Awaitable<IdempotencyOwnership> {
-    const { store, storeTimeoutMs } = this.#state.options;
-    return callStore(() => store.complete(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
   }
 
   async #completeLater(pending: Promise<IdempotencyOwnership>): Promise<KeyInDoubt | undefined> {
@@ -179,7 +189,7 @@ export class OwnedKey {
     this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
     this.#state.retries.repeat(
       async () => {
-        this.#completed(await this.#callComplete());
+        this.#completed(await this.#steps.complete());
         return true;
       },
       () => this.#abandoned(),
@@ -189,21 +199,15 @@ export class OwnedKey {
 
   #leave(holdReason: string | undefined): Awaitable<void> {
     this.#lease.settle();
-    const { options, retries } = this.#state;
-    const { key, token } = this.#attempt;
+    // Before anybody else can begin: whoever answered, the handler may still be at work.
+    this.#lease.abort(idempotencyLost(this.#state.options.retryAfterSeconds));
     const step = (): Awaitable<IdempotencyOwnership> =>
-      callStore(
-        () =>
-          holdReason === undefined
-            ? options.store.release(key, token)
-            : options.store.hold(key, token, holdReason),
-        options.storeTimeoutMs,
-      );
+      holdReason === undefined ? this.#steps.release() : this.#steps.hold(holdReason);
     const failed = (): void => {
       // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
       // happened, taken over (I1).
       const again = async (): Promise<boolean> => this.#left(await step(), holdReason);
-      retries.repeat(again, () => this.#abandoned());
+      this.#state.retries.repeat(again, () => this.#abandoned());
     };
     try {
       const ownership = step();
@@ -236,6 +240,9 @@ export class OwnedKey {
   }
 
   #finished(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#state.ownedKeys -= 1;
     this.#state.heartbeats.remove(this.#lease);
     this.#state.options.onSettled(this.#attempt.key);
   }

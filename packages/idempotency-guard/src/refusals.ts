@@ -54,6 +54,11 @@ export function storeUnavailable(cause: unknown, retryAfterSeconds: number): Gua
   });
 }
 
+/** The process ends: another one takes the request when it comes again. */
+export function keysDraining(retryAfterSeconds: number): GuardError {
+  return unavailable("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
+}
+
 /** The attempt does not own the key any more: its transaction has to roll back. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError {
   return unavailable(

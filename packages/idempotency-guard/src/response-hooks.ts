@@ -11,10 +11,11 @@ export interface ResponseHooks {
   end(chunk: unknown, encoding: unknown, callback: unknown): void;
   writeHead(head: readonly unknown[]): void;
   flushHeaders(): void;
+  destroy(error: Error | undefined): void;
 }
 
 /** The methods that were there before, to be applied to the response. */
-export type OriginalMethods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders">;
+export type OriginalMethods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
 
 const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
 
@@ -24,14 +25,15 @@ const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
  */
 export function hookResponse(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
-  const { write, end, writeHead, flushHeaders } = res;
+  const { write, end, writeHead, flushHeaders, destroy } = res;
   hooksOf.set(res, hooks);
   expectManyProperties(res, "sendDate");
   res.write = hookedWrite;
   res.end = hookedEnd;
   res.writeHead = hookedWriteHead;
   res.flushHeaders = hookedFlushHeaders;
-  return { write, end, writeHead, flushHeaders };
+  res.destroy = hookedDestroy;
+  return { write, end, writeHead, flushHeaders, destroy };
 }
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
@@ -55,6 +57,11 @@ function hookedWriteHead(this: GuardResponse, ...head: readonly unknown[]): Guar
 
 function hookedFlushHeaders(this: GuardResponse): void {
   requiredHooks(this).flushHeaders();
+}
+
+function hookedDestroy(this: GuardResponse, error?: Error): GuardResponse {
+  requiredHooks(this).destroy(error);
+  return this;
 }
 
 // An object that inherits from the response speaks for it. For any other, an answer must not slip past the hooks.

@@ -7,7 +7,10 @@ export interface IdempotencyClaim {
   readonly token: string;
   /** Digest of the payload, compared by the guard, only kept by the store. At most 128 characters. */
   readonly fingerprint: string;
-  /** For how long the attempt owns the key without a heartbeat, in milliseconds on the store's clock. */
+  /**
+   * For how long the attempt owns the key without a heartbeat, in milliseconds on the store's clock. Also the most that a claim
+   * leaves to the present owner, so give all processes the same.
+   */
   readonly leaseMs: number;
   /** What happens to a key whose owner's lease has expired: `hold` it for an operator, or `rerun` with a higher fence. */
   readonly recovery: "hold" | "rerun";
@@ -15,7 +18,7 @@ export interface IdempotencyClaim {
 
 /** The answer to a claim. */
 export type IdempotencyClaimResult =
-  /** The caller owns the key. The fence grows with each owner of the same key. */
+  /** The caller owns the key. The fence, a safe integer, grows with each owner of the same key. */
   | { readonly status: "acquired"; readonly fence: number }
   /** A payment for the key has committed. Terminal until the retention ends. */
   | { readonly status: "done"; readonly fingerprint: string }
@@ -48,6 +51,12 @@ export type IdempotencyRecord =
       readonly reason: string;
     };
 
+/** What an operator has looked at before deciding. */
+export interface IdempotencyDecision {
+  /** The fence of the record that was read: a decision about one attempt never ends another one. */
+  readonly fence: number;
+}
+
 /** Which keys an operator wants to see. */
 export interface IdempotencyListQuery {
   readonly state: IdempotencyRecord["state"];
@@ -74,7 +83,8 @@ export const leaseExpired = "lease-expired";
  * Where an idempotency guard keeps its keys. Every method is one atomic step on the engine; leases and retention run on the
  * engine's own clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a claim with
  * recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`;
- * held -> done or absent by resolve. A method that cannot reach the engine throws; it never guesses.
+ * held -> done by its owner, or done or absent by resolve. A key is ended once: what is done stays as it is. A method that
+ * cannot reach the engine throws; it never guesses.
  */
 export interface IdempotencyStore<Tx = never> {
   /**
@@ -84,7 +94,8 @@ export interface IdempotencyStore<Tx = never> {
   readonly retentionMs?: number | undefined;
   /**
    * Takes the key, or says who has it. With the token of the present owner in state run: `acquired` with the same fence,
-   * and the lease begins anew. Stored as given: the store must take any string of 1 to 512 characters.
+   * and the lease begins anew. A lease that ends later than now plus `leaseMs` ends then: the engine's clock was set back, and
+   * the owner may be dead. Stored as given: the store must take any string of 1 to 512 characters.
    */
   claim(key: string, claim: IdempotencyClaim): Awaitable<IdempotencyClaimResult>;
   /** Reads without changing anything; undefined when the key is absent or its retention has ended. */
@@ -100,8 +111,16 @@ export interface IdempotencyStore<Tx = never> {
   release(key: string, token: string): Awaitable<IdempotencyOwnership>;
   /** run -> held, with a reason of at most 256 characters for the operator. */
   hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
-  /** An operator's decision on a held key, or on a run whose lease has expired. `not-held`: nothing to decide. */
-  resolve(key: string, outcome: "done" | "released"): Awaitable<"ok" | "not-held">;
+  /**
+   * An operator's decision on the attempt with this fence, which is held or a run whose lease has expired. Takes the key from its
+   * owner: the record gets a token that nobody has, so that nothing of the old attempt can end it any more. `not-held`: nothing
+   * to decide, or another attempt has the key.
+   */
+  resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Awaitable<"ok" | "not-held">;
   /**
    * The keys in a state, page by page, for an operator. Every key that is in the state from the first page to the last is
    * listed, at least once; what changes in the meantime may be listed or not. Absent on stores that cannot list.
@@ -113,9 +132,10 @@ export interface IdempotencyStore<Tx = never> {
   close(): Awaitable<void>;
   /**
    * `complete` as part of the caller's own transaction: checks the token under a lock, then writes done. It becomes
-   * visible when `tx` commits. The lock lasts as long as `tx`: a claim, release, hold or resolve of the key in the meantime
-   * waits for its end or fails, so that what follows a rollback never overtakes a commit. Absent on engines without
-   * transactions.
+   * visible when `tx` commits. On a key that is done it is `lost`, whoever did it: a transaction that is repeated because the
+   * reply to COMMIT was lost would pay again. Whose commit it was tells `read`, from outside. The lock lasts as long as `tx`: a
+   * claim, release, hold or resolve of the key in the meantime waits for its end or fails, so that what follows a rollback never
+   * overtakes a commit. Throws on a `tx` without an open transaction. Absent on engines without transactions.
    */
   completeIn?(tx: Tx, key: string, token: string): Awaitable<IdempotencyOwnership>;
 }

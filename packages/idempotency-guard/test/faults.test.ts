@@ -224,20 +224,45 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       expect((await app.pay()).status).toBe(200);
     });
 
-    test("turns a 2xx without a commit into a 503, and touches the key no more", async () => {
-      const store = transactionalStore();
-      const app = await platform(framework, { store, waitMs: 0 }, async (req, res) => {
-        await req.idempotency?.completeIn(new FakeTransaction());
-        res.json({ paid: true });
-      });
-      const answer = await app.pay();
-      expect(answer.status).toBe(503);
-      expect(answer.body).not.toContain("paid");
-      expect(store.calls).toMatchObject({ complete: 0, release: 0, hold: 0 });
-      expect(store.inner.read(key)).toMatchObject({ state: "run" });
-      expect(notices.codes()).toEqual(["commit-not-confirmed"]);
-      expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
-    });
+    test.each([
+      {
+        name: "is rolled back later",
+        end: "rollback",
+        code: "held",
+        rows: 0,
+        notes: ["completion-delayed", "commit-not-confirmed", "held"],
+      },
+      {
+        name: "commits later",
+        end: "commit",
+        code: "already-processed",
+        rows: 1,
+        notes: ["completion-delayed"],
+      },
+    ] as const)(
+      "answers 503 to a 2xx inside a transaction that $name, and lets its end decide about the key",
+      async ({ end, code, rows, notes }) => {
+        const store = transactionalStore();
+        const tx = new FakeTransaction();
+        let paid = 0;
+        const short = { store, waitMs: 0, storeTimeoutMs: 50 };
+        const app = await platform(framework, short, async (req, res) => {
+          await req.idempotency?.completeIn(tx);
+          tx.onCommit(() => (paid += 1));
+          res.json({ paid: true });
+        });
+        const answer = await app.pay();
+        expect(answer.status).toBe(503);
+        expect(answer.body).not.toContain("paid");
+        expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+        tx[end]();
+        await eventually(async () => (await app.pay()).code === code);
+        expect(paid).toBe(rows);
+        expect(store.calls).toMatchObject({ complete: 0, release: 0 });
+        await eventually(() => notes.every((note) => notices.codes().includes(note)));
+        expect(new Set(notices.codes())).toEqual(new Set(notes));
+      },
+    );
 
     test("answers 503 to a success of an attempt that was replaced, though the other one has paid", async () => {
       const store = transactionalStore();

@@ -212,22 +212,28 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       await eventually(async () => (await app.pay()).status === 409);
     });
 
-    test("frees the key when the source of a pipeline fails", async () => {
-      const store = createStore();
-      const app = await platform(framework, { store }, (_req, res) =>
-        pipeline(
-          Readable.from(
-            (function* source() {
-              yield "part";
-              throw new Error("disk");
-            })(),
+    test.each([
+      { recovery: "rerun", state: undefined },
+      { recovery: "hold", state: "held" },
+    ] as const)(
+      "leaves the key by recovery $recovery when a pipeline destroys it",
+      async ({ recovery, state }) => {
+        const store = createStore();
+        const app = await platform(framework, { store, recovery }, (_req, res) =>
+          pipeline(
+            Readable.from(
+              (function* source() {
+                yield "part";
+                throw new Error("disk");
+              })(),
+            ),
+            res,
           ),
-          res,
-        ),
-      );
-      await expect(app.pay()).rejects.toThrow("socket hang up");
-      await eventually(async () => store.inner.read(key) === undefined);
-    });
+        );
+        await expect(app.pay()).rejects.toThrow("socket hang up");
+        await eventually(async () => store.inner.read(key)?.state === state);
+      },
+    );
 
     test("is replaced without what the handler said, and keeps what others said before", async () => {
       const app = framework();

@@ -121,14 +121,19 @@ describe("an owned key", () => {
     },
   );
 
-  test("is in doubt, and touched no more, when its transaction has not committed", async () => {
+  test("is in doubt, and held, when its transaction has not committed", async () => {
     const notices = collectNotices("open");
     const store = transactionalStore();
     const keys = create({ store, retryAfterSeconds: 9 });
     const owned = await own(keys, "open");
-    await owned.completeIn(new FakeTransaction());
+    const tx = new FakeTransaction();
+    await owned.completeIn(tx);
+    tx.rollback();
     expect(await owned.complete()).toEqual({ status: 503, retryAfterSeconds: 9 });
-    expect(store.inner.read("open")).toMatchObject({ state: "run" });
+    expect(store.inner.read("open")).toMatchObject({
+      state: "held",
+      reason: "its completeIn() has not been committed",
+    });
     expect(notices.codes()).toEqual(["commit-not-confirmed"]);
     notices.stop();
   });

@@ -8,11 +8,13 @@ import express4 from "express4";
 import {
   idempotencyGuard,
   memoryIdempotencyStore,
+  type DrainableMiddleware,
   type IdempotencyGuardOptions,
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency-guard";
-import { guardErrors, noticeChannelName, type GuardNotice, type Middleware } from "@countersign/guard";
+import { captureRawBody } from "@countersign/raw-body";
+import { guardErrors, noticeChannelName, type GuardNotice } from "@countersign/guard";
 
 export { sleep };
 
@@ -84,7 +86,7 @@ async function handle(
   }
 }
 
-export function payoutGuard(options: Partial<IdempotencyGuardOptions>): Middleware {
+export function payoutGuard(options: Partial<IdempotencyGuardOptions>): DrainableMiddleware {
   return idempotencyGuard({
     store: memoryIdempotencyStore(),
     key: (req) => req.headers["idempotency-key"],
@@ -97,7 +99,7 @@ export function bytesOf(framework: Framework): express.RequestHandler {
   return framework.json({
     type: () => true,
     strict: false,
-    verify: (req, _res, bytes) => Object.assign(req, { rawBody: bytes }),
+    verify: captureRawBody,
   });
 }
 
@@ -230,7 +232,7 @@ export function faultyStore({ synchronous = false } = {}): FaultyStore {
     complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
     release: (key, token) => faulty("release", () => inner.release(key, token)),
     hold: (key, token, reason) => faulty("hold", () => inner.hold(key, token, reason)),
-    resolve: (key, outcome) => inner.resolve(key, outcome),
+    resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
     prune: () => inner.prune(),
     close: () => inner.close(),
   };
@@ -263,6 +265,11 @@ export class FakeTransaction {
     this.#onCommit.push(effect);
   }
 
+  /** Undoes what came since the beginning, as ROLLBACK TO SAVEPOINT does. */
+  rollbackToSavepoint(): void {
+    this.#onCommit.length = 0;
+  }
+
   commit(): void {
     for (const effect of this.#onCommit) effect();
     this.#end();
@@ -273,7 +280,7 @@ export class FakeTransaction {
   }
 }
 
-/** A faulty store that can complete in a {@link FakeTransaction}; a release waits for the transaction that has the key. */
+/** A faulty store that can complete in a {@link FakeTransaction}; release and hold wait for the transaction that has the key. */
 export function transactionalStore({ synchronous = false } = {}): FaultyStore {
   const store = faultyStore({ synchronous });
   const locks = new Map<string, Promise<void>>();
@@ -282,6 +289,10 @@ export function transactionalStore({ synchronous = false } = {}): FaultyStore {
     async release(key, token) {
       await locks.get(key);
       return store.release(key, token);
+    },
+    async hold(key, token, reason) {
+      await locks.get(key);
+      return store.hold(key, token, reason);
     },
     completeIn(tx, key, token) {
       const record = store.inner.read(key);

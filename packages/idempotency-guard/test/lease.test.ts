@@ -107,14 +107,16 @@ describe("the lease of a running handler", () => {
     const notices = collectNotices(key);
     const store = transactionalStore();
     const app = await platform(express, { ...short, store }, async (req, res) => {
-      await req.idempotency?.completeIn(new FakeTransaction());
+      const tx = new FakeTransaction();
+      await req.idempotency?.completeIn(tx);
+      tx.rollback();
       store.inner.release(key, req.idempotency?.token ?? "");
       store.inner.claim(key, { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
       await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
       res.json({});
     });
     expect((await app.pay({ key })).status).toBe(503);
-    expect(notices.codes()).toEqual(["lease-lost", "commit-not-confirmed"]);
+    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
     notices.stop();
   });
 

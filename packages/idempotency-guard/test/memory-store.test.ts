@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import {
   leaseExpired,
   memoryIdempotencyStore,
@@ -8,12 +8,16 @@ import {
 
 const nodeEnv = process.env["NODE_ENV"];
 afterEach(() => {
+  jest.restoreAllMocks();
   process.env["NODE_ENV"] = nodeEnv;
 });
 
 let nowMs: number;
 let store: MemoryIdempotencyStore;
+// The first fence of a store: the time of day in microseconds.
+const firstFence = Date.UTC(2030) * 1_000;
 beforeEach(() => {
+  jest.spyOn(Date, "now").mockReturnValue(Date.UTC(2030));
   nowMs = 0;
   store = memoryIdempotencyStore({ max: 3, retentionMs: 10_000, now: () => nowMs });
 });
@@ -53,7 +57,7 @@ describe("memoryIdempotencyStore", () => {
   });
 
   test("gives a key to one token until its lease ends", () => {
-    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence });
     nowMs = 999;
     expect(store.claim("k", by("b"))).toEqual({
       status: "in-flight",
@@ -63,7 +67,7 @@ describe("memoryIdempotencyStore", () => {
     expect(store.read("k")).toEqual({
       state: "run",
       token: "a",
-      fence: 1,
+      fence: firstFence,
       fingerprint: "print of a",
       remainingMs: 1,
     });
@@ -80,7 +84,7 @@ describe("memoryIdempotencyStore", () => {
   test("answers the same token again, with the same fence and a new lease", () => {
     store.claim("k", by("a"));
     nowMs = 5_000;
-    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence });
     expect(store.read("k")).toMatchObject({ remainingMs: 1_000 });
   });
 
@@ -95,7 +99,7 @@ describe("memoryIdempotencyStore", () => {
     expect(store.read("k")).toEqual({
       state: "held",
       token: "a",
-      fence: 1,
+      fence: firstFence,
       fingerprint: "print of a",
       reason: leaseExpired,
     });
@@ -110,7 +114,10 @@ describe("memoryIdempotencyStore", () => {
   test("hands an expired run over at a claim under rerun, with a higher fence", () => {
     store.claim("k", by("a"));
     nowMs = 1_000;
-    expect(store.claim("k", by("b", { recovery: "rerun" }))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.claim("k", by("b", { recovery: "rerun" }))).toEqual({
+      status: "acquired",
+      fence: firstFence + 1,
+    });
     expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
     expect(store.complete("k", "a")).toBe("lost");
     expect(store.release("k", "a")).toBe("lost");
@@ -134,10 +141,15 @@ describe("memoryIdempotencyStore", () => {
     expect(store.complete("k", "a")).toBe("ok");
     expect(store.complete("k", "b")).toBe("lost");
     expect(store.complete("absent", "a")).toBe("lost");
-    expect(store.read("k")).toEqual({ state: "done", token: "a", fence: 1, fingerprint: "print of a" });
+    expect(store.read("k")).toEqual({
+      state: "done",
+      token: "a",
+      fence: firstFence,
+      fingerprint: "print of a",
+    });
     expect(store.release("k", "a")).toBe("lost");
     expect(store.hold("k", "a", "late")).toBe("lost");
-    expect(store.resolve("k", "released")).toBe("not-held");
+    expect(store.resolve("k", "released", { fence: firstFence })).toBe("not-held");
   });
 
   test("releases for the owner alone, and the next fence is higher", () => {
@@ -146,12 +158,12 @@ describe("memoryIdempotencyStore", () => {
     expect(store.release("k", "a")).toBe("ok");
     expect(store.release("k", "a")).toBe("lost");
     expect(store.read("k")).toBeUndefined();
-    expect(store.claim("k", by("b"))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.claim("k", by("b"))).toEqual({ status: "acquired", fence: firstFence + 1 });
   });
 
   test.each([
     { outcome: "done", next: { status: "done", fingerprint: "print of a" } },
-    { outcome: "released", next: { status: "acquired", fence: 2 } },
+    { outcome: "released", next: { status: "acquired", fence: firstFence + 1 } },
   ] as const)("lets the operator resolve a held key as $outcome", ({ outcome, next }) => {
     store.claim("k", by("a"));
     expect(store.hold("k", "a", "bank timed out")).toBe("ok");
@@ -160,18 +172,92 @@ describe("memoryIdempotencyStore", () => {
       fingerprint: "print of a",
       reason: "bank timed out",
     });
-    expect(store.resolve("k", outcome)).toBe("ok");
-    expect(store.resolve("k", outcome)).toBe("not-held");
+    expect(store.resolve("k", outcome, { fence: firstFence })).toBe("ok");
+    expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
     expect(store.claim("k", by("b"))).toEqual(next);
   });
 
   test("lets the operator resolve an expired run, not a living one", () => {
     store.claim("k", by("a"));
-    expect(store.resolve("k", "done")).toBe("not-held");
+    expect(store.resolve("k", "done", { fence: firstFence })).toBe("not-held");
     nowMs = 1_000;
-    expect(store.resolve("k", "done")).toBe("ok");
-    expect(store.complete("k", "a")).toBe("ok");
-    expect(store.resolve("absent", "done")).toBe("not-held");
+    expect(store.resolve("k", "done", { fence: firstFence })).toBe("ok");
+    expect(store.complete("k", "a")).toBe("lost");
+    expect(store.resolve("absent", "done", { fence: firstFence })).toBe("not-held");
+  });
+
+  test.each(["done", "released"] as const)(
+    "resolves as %s only the attempt with the fence of the decision",
+    (outcome) => {
+      store.claim("k", by("a"));
+      nowMs = 1_000;
+      store.claim("k", by("b", { recovery: "rerun" }));
+      expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
+      nowMs = 2_000;
+      for (const fence of [firstFence, firstFence + 2, 0]) {
+        expect(store.resolve("k", outcome, { fence })).toBe("not-held");
+      }
+      store.hold("k", "b", "in doubt");
+      expect(store.resolve("k", outcome, { fence: firstFence })).toBe("not-held");
+      expect(store.read("k")).toMatchObject({ state: "held", token: "b", fence: firstFence + 1 });
+      expect(store.resolve("k", outcome, { fence: firstFence + 1 })).toBe("ok");
+    },
+  );
+
+  test.each([undefined, null])("refuses the decision %p", (decision) => {
+    store.claim("k", by("a"));
+    store.hold("k", "a", "in doubt");
+    expect(() => store.resolve("k", "done", decision as never)).toThrow(/resolve: option fence must be/);
+    expect(store.read("k")).toMatchObject({ state: "held" });
+  });
+
+  test.each([
+    { state: "held", outcome: "done" },
+    { state: "held", outcome: "released" },
+    { state: "expired", outcome: "done" },
+    { state: "expired", outcome: "released" },
+  ] as const)("leaves nothing to end to the owner of a $state key resolved as $outcome", (row) => {
+    store.claim("k", by("a"));
+    if (row.state === "held") store.hold("k", "a", "in doubt");
+    nowMs = 1_000;
+    expect(store.resolve("k", row.outcome, { fence: firstFence })).toBe("ok");
+    const before = store.read("k");
+    expect(store.heartbeat("k", "a", 1_000)).toBe("lost");
+    expect(store.complete("k", "a")).toBe("lost");
+    expect(store.release("k", "a")).toBe("lost");
+    expect(store.hold("k", "a", "late")).toBe("lost");
+    expect(store.read("k")).toEqual(before);
+    const nobody: unknown = expect.stringMatching(/^[\da-f-]{36}$/);
+    const done = { state: "done", token: nobody, fence: firstFence, fingerprint: "print of a" };
+    expect(before).toEqual(row.outcome === "done" ? done : undefined);
+  });
+
+  test.each(["rerun", "hold"] as const)(
+    "leaves a dead owner one lease when its clock is set back: %s",
+    (recovery) => {
+      nowMs = 3_600_000;
+      store.claim("k", by("a"));
+      nowMs = 0;
+      const inFlight = { status: "in-flight", fingerprint: "print of a", remainingMs: 1_000 };
+      expect(store.claim("k", by("b", { recovery }))).toEqual(inFlight);
+      expect(store.read("k")).toMatchObject({ state: "run", token: "a", remainingMs: 1_000 });
+      // A claim that waits no longer than the owner itself has, leaves the lease alone.
+      nowMs = 400;
+      expect(store.claim("k", by("b", { recovery }))).toMatchObject({ remainingMs: 600 });
+      nowMs = 1_000;
+      const status = recovery === "rerun" ? "acquired" : "held";
+      expect(store.claim("k", by("b", { recovery }))).toMatchObject({ status });
+    },
+  );
+
+  test("begins its fences above those of a process that was here before", () => {
+    store.claim("k", by("a"));
+    jest.spyOn(Date, "now").mockReturnValue(Date.UTC(2030) + 1);
+    const next = memoryIdempotencyStore();
+    expect(next.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence + 1_000 });
+    jest.spyOn(Date, "now").mockReturnValue(0);
+    next.release("k", "a");
+    expect(next.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence + 1_001 });
   });
 
   test("fault 18: remembers a done key until the retention has passed, read or not", () => {
@@ -185,7 +271,7 @@ describe("memoryIdempotencyStore", () => {
     expect(store.read("k")).toBeUndefined();
     expect(store.prune()).toBe(1);
     expect(store.prune()).toBe(0);
-    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired", fence: 2 });
+    expect(store.claim("k", by("b"))).toMatchObject({ status: "acquired", fence: firstFence + 1 });
   });
 
   test("takes a key whose retention has ended without a prune", () => {
@@ -233,7 +319,7 @@ describe("memoryIdempotencyStore", () => {
     { name: "complete", call: () => store.complete("k", "a") },
     { name: "release", call: () => store.release("k", "a") },
     { name: "hold", call: () => store.hold("k", "a", "r") },
-    { name: "resolve", call: () => store.resolve("k", "done") },
+    { name: "resolve", call: () => store.resolve("k", "done", { fence: firstFence }) },
     { name: "prune", call: () => store.prune() },
   ])("throws at $name after close", ({ call }) => {
     store.close();

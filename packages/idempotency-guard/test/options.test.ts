@@ -1,3 +1,4 @@
+import { captureRawBody } from "@countersign/raw-body";
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express from "express";
@@ -105,15 +106,29 @@ describe("idempotencyGuard", () => {
 
 describe("the default fingerprint", () => {
   const fingerprintOf = (rawBody: unknown): string => bodyFingerprint({ rawBody } as unknown as GuardRequest);
+  const captured = (bytes: Buffer): GuardRequest => {
+    const req = { headers: {}, rawHeaders: [] } as unknown as GuardRequest;
+    captureRawBody(req, undefined, bytes);
+    return req;
+  };
 
   test("is the SHA-256 of the bytes as received", () => {
     const bytes = Buffer.from('{"amount":1}');
-    expect(fingerprintOf(bytes)).toBe(createHash("sha256").update(bytes).digest("base64url"));
-    expect(fingerprintOf(bytes)).not.toBe(fingerprintOf(Buffer.from('{"amount": 1}')));
+    const fingerprint = bodyFingerprint(captured(bytes));
+    expect(fingerprint).toBe(createHash("sha256").update(bytes).digest("base64url"));
+    expect(fingerprint).not.toBe(bodyFingerprint(captured(Buffer.from('{"amount": 1}'))));
+  });
+
+  test("is not of what another middleware wrote to req.rawBody", () => {
+    const req = captured(Buffer.from('{"amount":1}'));
+    const before = bodyFingerprint(req);
+    req.rawBody = Buffer.from('{"amount":1000}');
+    expect(bodyFingerprint(req)).toBe(before);
   });
 
   test.each<{ name: string; rawBody: unknown }>([
     { name: "no body", rawBody: undefined },
+    { name: "bytes that no guard captured", rawBody: Buffer.from("{}") },
     { name: "a body as text", rawBody: "{}" },
     { name: "a parsed body", rawBody: {} },
     { name: "an empty body", rawBody: Buffer.alloc(0) },

@@ -47,21 +47,49 @@ describe("Retries", () => {
     expect({ calls, abandoned }).toEqual({ calls: 1, abandoned: 1 });
   });
 
-  test("tries an optional step at once, and takes on a thousand of them at a time", async () => {
+  test("has two thousand places for claims, each free again when its claim was answered or given back", async () => {
     const retries = new Retries();
     let finish = false;
     let calls = 0;
-    const step = (): boolean => {
-      calls += 1;
-      return finish;
-    };
-    for (let index = 0; index < 1_200; index += 1) retries.tryToRepeat(step);
-    expect(calls).toBe(1_000);
+    for (let index = 0; index < 2_000; index += 1) expect(retries.reserveClaim()).toBe(true);
+    expect(retries.reserveClaim()).toBe(false);
+    retries.claimAnswered();
+    expect(retries.reserveClaim()).toBe(true);
+    for (let index = 0; index < 3; index += 1) {
+      retries.giveBackClaim(() => {
+        calls += 1;
+        return finish;
+      });
+    }
+    expect({ calls, claims: retries.claims }).toEqual({ calls: 3, claims: 2_000 });
+    expect(retries.reserveClaim()).toBe(false);
     finish = true;
-    await eventually(() => calls === 2_000);
-    calls = 0;
-    for (let index = 0; index < 1_200; index += 1) retries.tryToRepeat(step);
+    await eventually(() => retries.claims === 1_997);
+    expect(retries.reserveClaim()).toBe(true);
+  });
+
+  test("hurries: what waits is tried at once, what is being tried is not tried twice", async () => {
+    const retries = new Retries();
+    let calls = 0;
+    let answer: (done: boolean) => void = () => {};
+    retries.repeat(
+      () => {
+        calls += 1;
+        return new Promise((resolve) => (answer = resolve));
+      },
+      () => {},
+    );
+    expect(calls).toBe(0);
+    retries.hurry();
+    retries.hurry();
+    expect(calls).toBe(1);
+    answer(false);
     await sleep(0);
-    expect(calls).toBeGreaterThanOrEqual(1_000);
+    retries.hurry();
+    expect(calls).toBe(2);
+    answer(true);
+    await sleep(0);
+    retries.hurry();
+    expect(calls).toBe(2);
   });
 });

@@ -55,8 +55,8 @@ describe.each(frameworks)("duplicates on %s", (_name, framework) => {
       res.json({});
     };
     const apps = [
-      await platform(framework, { store }, handler),
-      await platform(framework, { store }, handler),
+      await platform(framework, { store, scope: "payout" }, handler),
+      await platform(framework, { store, scope: "payout" }, handler),
     ];
     const answers = await Promise.all(Array.from({ length: 30 }, () => apps.map((app) => app.pay())).flat());
     expect(runs).toBe(1);

@@ -1,4 +1,11 @@
-import { GuardError, guard, quoteForLog, type GuardRequest, type Middleware } from "@countersign/guard";
+import {
+  assertNoKeyClaimed,
+  guard,
+  GuardError,
+  type GuardRequest,
+  type Middleware,
+  quoteForLog,
+} from "@countersign/guard";
 import { parseAddress } from "./address.ts";
 import { resolveOptions, type IpAllowlistOptions } from "./options.ts";
 import { countForwardedFor, createTrustInspector } from "./trust-proxy.ts";
@@ -15,6 +22,7 @@ export function ipAllowlist(options: IpAllowlistOptions): Middleware {
   const inspectTrust = createTrustInspector(isAllowed, warnOnce);
 
   return guard("ipAllowlist", (req) => {
+    assertNoKeyClaimed("ipAllowlist", req);
     const trust = inspectTrust(req);
     const address = clientAddress(req);
     if (!isAllowed(address)) throw refusal(status, address);

@@ -1,6 +1,3 @@
-/** What stands before the idempotency_key in the store, so that one store can serve other endpoints as well. */
-export const payoutKeyPrefix = "payout:";
-
 /**
  * Whether `key` is `<operation_key>.<from_id>.<to_id>`: at least three dot-separated parts, none blank. The alphabet of the
  * ids is not shown, so an id may hold dots itself, and more than three parts are fine.
@@ -12,7 +9,10 @@ export function isIdempotencyKey(key: string): boolean {
   return parts.length >= 3 && parts.every((part) => part.trim() !== "");
 }
 
-/** The key under which the idempotency store keeps a payout, for `store.resolve()` and look-ups by an operator. */
-export function payoutStoreKey(idempotencyKey: string): string {
-  return payoutKeyPrefix + idempotencyKey;
+/**
+ * The key under which the idempotency store keeps a payout, for `store.resolve()` and look-ups by an operator. `scope` is the
+ * option of payoutEndpoint(), default `payout`: one store can serve other endpoints as well.
+ */
+export function payoutStoreKey(idempotencyKey: string, scope = "payout"): string {
+  return `${scope}:${idempotencyKey}`;
 }

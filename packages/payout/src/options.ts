@@ -14,13 +14,13 @@ import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { capturedRawBody } from "@countersign/raw-body";
 import type { FindBusiness } from "./find-business.ts";
-import { payoutKeyPrefix, payoutStoreKey } from "./idempotency-key.ts";
+import { payoutStoreKey } from "./idempotency-key.ts";
 import { payoutOf } from "./payout.ts";
 import { namedFields, type PayoutSchemaOptions } from "./schema.ts";
 
 /** Longest accepted texts, in UTF-16 units. The interface shows no lengths; these keep a caller from filling a database. */
 export interface PayoutMaxLengths {
-  /** Default 256, at most 505: a store takes keys of 512 characters, and `payout:` is put before it. */
+  /** Default 256, at most 505, less with a longer `scope`: a store takes keys of 512 characters, and `payout:` is put before it. */
   readonly idempotencyKey?: number | undefined;
   /** Default 256. */
   readonly businessId?: number | undefined;
@@ -32,7 +32,12 @@ export interface PayoutMaxLengths {
 
 /** Options of `payoutEndpoint`: its own, those of httpSignatureVerify and those of idempotencyGuard. */
 export interface PayoutEndpointOptions
-  extends Omit<HttpSignatureVerifyOptions, "algorithms">, Omit<IdempotencyGuardOptions, "key"> {
+  extends Omit<HttpSignatureVerifyOptions, "algorithms">, Omit<IdempotencyGuardOptions, "key" | "scope"> {
+  /**
+   * What stands before the idempotency_key in the store, with a colon: 1 to 32 lower-case letters, digits, `-` and `_`. Default
+   * `payout`. Required where the store is given to a second endpoint or guard.
+   */
+  readonly scope?: string | undefined;
   /** The addresses and CIDR blocks from which the lending service calls. Must not be empty. */
   readonly allowIps: IpAllowlistOptions["allow"];
   /** Accept `allowIps` that together admit every address of a family. Default false. */
@@ -82,6 +87,7 @@ const known: Readonly<Record<keyof PayoutEndpointOptions, true>> = {
   waitMs: true,
   pollMs: true,
   recovery: true,
+  scope: true,
   fingerprint: true,
   storeTimeoutMs: true,
   handlerTimeoutMs: true,
@@ -108,7 +114,7 @@ export function resolveOptions(options: PayoutEndpointOptions): ResolvedOptions 
     signature: resolveSignature(options),
     schema: {
       referenceField: resolveReferenceField(options.referenceField),
-      maxLengths: resolveMaxLengths(options.maxLengths),
+      maxLengths: resolveMaxLengths(options),
     },
     idempotency: resolveIdempotency(options),
     lookup: resolveLookup(options),
@@ -144,11 +150,15 @@ function resolveSignature(options: PayoutEndpointOptions): HttpSignatureVerifyOp
   };
 }
 
-function resolveIdempotency(options: PayoutEndpointOptions): IdempotencyGuardOptions {
+function resolveIdempotency({ scope, ...options }: PayoutEndpointOptions): IdempotencyGuardOptions {
   return {
     store: options.store,
     // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
-    key: (req) => payoutStoreKey(payoutOf(req).idempotencyKey),
+    key: (req) => {
+      const { idempotencyKey } = payoutOf(req);
+      return scope === undefined ? payoutStoreKey(idempotencyKey) : idempotencyKey;
+    },
+    scope,
     // Not for null, which the guard refuses.
     fingerprint: options.fingerprint === undefined ? verifiedBytesFingerprint : options.fingerprint,
     leaseMs: options.leaseMs,
@@ -207,7 +217,10 @@ function resolveReferenceField(field: string | undefined): string | undefined {
   return field;
 }
 
-function resolveMaxLengths(maxLengths: PayoutMaxLengths = {}): PayoutSchemaOptions["maxLengths"] {
+function resolveMaxLengths({
+  maxLengths = {},
+  scope,
+}: PayoutEndpointOptions): PayoutSchemaOptions["maxLengths"] {
   assertKnownOptions(`${factory}: option maxLengths`, maxLengths, [
     "idempotencyKey",
     "businessId",
@@ -217,7 +230,7 @@ function resolveMaxLengths(maxLengths: PayoutMaxLengths = {}): PayoutSchemaOptio
   const length = (name: keyof PayoutMaxLengths, fallback: number, max = 100_000): number =>
     integerOption(factory, `maxLengths.${name}`, maxLengths[name], { min: 1, max, fallback });
   return {
-    idempotencyKey: length("idempotencyKey", 256, 512 - payoutKeyPrefix.length),
+    idempotencyKey: length("idempotencyKey", 256, 512 - payoutStoreKey("", scope).length),
     businessId: length("businessId", 256),
     beneficiaryName: length("beneficiaryName", 256),
     reference: length("reference", 1024),

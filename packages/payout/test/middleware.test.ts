@@ -204,6 +204,18 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     expect(store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toMatchObject({ state: "done" });
   });
 
+  test("pays the same key once in each scope, and drains", async () => {
+    const store = memoryIdempotencyStore({ max: 10 });
+    const platforms = ["eu", "us"].map((scope) => platformOn(framework, { store, scope }));
+    for (const { app } of platforms) await send(app).expect(200);
+    for (const { app } of platforms) await send(app).expect(409);
+    expect(store.read(payoutStoreKey("op_1.acc_from.acc_to", "us"))).toMatchObject({ state: "done" });
+    expect(platforms.map(({ paid }) => paid.length)).toEqual([1, 1]);
+
+    const endpoint = payoutEndpoint(optionsWith());
+    expect(await endpoint.drain({ timeoutMs: 1_000 })).toEqual({ keys: 0, claims: 0 });
+  });
+
   test("takes the longest key with its prefix", async () => {
     const { app } = platformOn(framework, { maxLengths: { idempotencyKey: 505 } });
     await send(app, payoutWith("/idempotency_key", `${"x".repeat(501)}.a.b`)).expect(200);

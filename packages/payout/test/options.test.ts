@@ -32,6 +32,12 @@ describe("payoutEndpoint", () => {
       { maxLengths: { idempotencyKey: 506 } },
       "option maxLengths.idempotencyKey",
     ],
+    [
+      "a key length above the stores' with a longer scope",
+      { scope: "a".repeat(32), maxLengths: { idempotencyKey: 480 } },
+      "option maxLengths.idempotencyKey",
+    ],
+    ["a scope with a colon", { scope: "eu:payout" }, "option scope must be"],
     ["other errors", { errors: "hide" }, "option errors must be"],
     ["an onReject that is no function", { onReject: "log" }, "option onReject must be a function"],
     [
@@ -82,6 +88,15 @@ describe("payoutEndpoint", () => {
     ["undefined for every optional member", { findBusiness: undefined, errors: undefined, limit: undefined }],
   ])("accepts %s", (_name, overrides) => {
     expect(payoutEndpoint(optionsWith(overrides)).name).toBe("payoutEndpointMiddleware");
+  });
+
+  test("takes a store of another endpoint or guard only where each has a scope", () => {
+    const { store } = optionsWith();
+    payoutEndpoint(optionsWith({ store, scope: "payout-eu" }));
+    payoutEndpoint(optionsWith({ store, scope: "payout-us" }));
+    expect(() => payoutEndpoint(optionsWith({ store }))).toThrow(
+      "payoutEndpoint: this store was given to another guard already",
+    );
   });
 
   test("leaves its options as they are", () => {

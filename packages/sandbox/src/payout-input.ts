@@ -75,7 +75,7 @@ export function parseInteger(
   text: string,
   { min, max }: { min: number; max: number },
 ): number {
-  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (!(value >= min && value <= max))
     throw new UsageError(`${option}: expected an integer from ${min} to ${max}`);
   return value;

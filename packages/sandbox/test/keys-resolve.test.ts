@@ -116,7 +116,7 @@ for (const engine of engines) {
           await runOn(on, ["keys", "resolve", "key", "--as", "released", "--yes"]);
           await begin(on, "key", { expired: true });
         },
-        /has changed since it was shown; nothing was resolved/,
+        /has changed since it was shown: it is at fence \d+ now; nothing was resolved, look at it again/,
       ],
       [
         "was completed by its owner",
@@ -133,6 +133,25 @@ for (const engine of engines) {
       expect(code).toBe(1);
       expect(err).toMatch(why);
       expect(await bench.idempotency.read("key")).toBeDefined();
+    });
+
+    test("decides about the attempt of --fence, and about no other", async () => {
+      await hold(bench, "key");
+      const { fence = 0 } = (await bench.idempotency.read("key")) ?? {};
+      const resolve = (given: number) =>
+        runOn(bench, ["keys", "resolve", "key", "--as", "released", "--fence", String(given), "--yes"]);
+      for (const other of [fence - 1, fence + 1]) {
+        const { code, out, err } = await resolve(other);
+        expect({ code, out }).toEqual({ code: 1, out: "" });
+        expect(err).toMatch(
+          new RegExp(`^error: key has changed [^\n]* at fence ${fence} now; nothing was resolved`),
+        );
+      }
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held", fence });
+      const { code, out } = await resolve(fence);
+      expect(code).toBe(0);
+      expect(out).toMatch(new RegExp(`^fence +${fence}$`, "m"));
+      expect(await bench.idempotency.read("key")).toBeUndefined();
     });
 
     test("--json prints the decision and the record as it was, and the question elsewhere", async () => {
@@ -177,6 +196,12 @@ for (const engine of engines) {
         ["key", "--as", "done", "--retention-days", "0"],
         /--retention-days: expected/,
       ],
+      [
+        "a fence that is no number",
+        ["key", "--as", "done", "--fence", "first"],
+        /--fence: expected an integer/,
+      ],
+      ["a fence beyond all", ["key", "--as", "done", "--fence", "9999999999999999"], /--fence: expected/],
       ["two positional keys", ["key", "other", "--as", "done"], /too many arguments/],
     ])("%s ends with 2 and one line", async (_name, args, line) => {
       const { code, out, err } = await runOn(bench, ["keys", "resolve", ...args, "--yes"]);

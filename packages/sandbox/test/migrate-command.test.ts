@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { postgresMigration } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
@@ -63,7 +63,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       const { code, out, err } = await run(["migrate", ...flags()]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(
-        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 1\n$`),
+        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 2\n$`),
       );
       expect(await tables()).toEqual(allTables);
     }
@@ -72,16 +72,41 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
   test("says with --json what it has created", async () => {
     const migrate = async (...more: readonly string[]): Promise<unknown> =>
       JSON.parse((await run(["migrate", ...flags(), "--json", ...more])).out);
-    const document = { engine: "postgres", version: 1 };
+    const document = { engine: "postgres", version: 2 };
     expect(await migrate()).toEqual({ ...document, created: "schema and tables" });
     expect(await migrate()).toEqual({ ...document, created: "nothing" });
     expect(await migrate("--table", "other")).toEqual({ ...document, created: "tables" });
   });
 
+  test("says which version it has brought up to date, and keeps the keys", async () => {
+    const file = new URL("../../store-postgres/migrations/001-countersign.sql", import.meta.url);
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    const old = async (): Promise<void> => {
+      await pool.query(`DROP TABLE IF EXISTS ${schema}.countersign_schema`);
+      await pool.query(readFileSync(file, "utf8").replaceAll(/(["'])public\1/g, `$1${schema}$1`));
+    };
+    await old();
+    await pool.query(
+      `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now())`,
+    );
+    expect((await run(["keys", "held", ...flags()])).err).toMatch(/schema version 1, .* countersign migrate/);
+    const { out } = await run(["migrate", ...flags()]);
+    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 2\n");
+    expect((await run(["keys", "held", ...flags()])).out).toMatch(/^key +held +1 /m);
+    await old();
+    expect(JSON.parse((await run(["migrate", ...flags(), "--json"])).out)).toEqual({
+      engine: "postgres",
+      version: 2,
+      created: "nothing",
+      updatedFrom: 1,
+    });
+    expect((await run(["migrate", ...flags()])).out).toContain(": nothing created, the tables were there;");
+  });
+
   test("says that the schema was there when it creates tables alone", async () => {
     await pool.query(`CREATE SCHEMA ${schema}`);
     const { out } = await run(["migrate", ...flags()]);
-    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 1\n`);
+    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 2\n`);
   });
 
   test("keeps the keys that are there", async () => {

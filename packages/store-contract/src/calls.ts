@@ -18,7 +18,7 @@ export function callsOf(store: Store): readonly Call[] {
     ["complete", () => store.complete("running", "stranger")],
     ["release", () => store.release("running", "stranger")],
     ["hold", () => store.hold("running", "stranger", "reason")],
-    ["resolve", () => store.resolve("running", "released")],
+    ["resolve", () => store.resolve("running", "released", { fence: 0 })],
     ["prune", () => store.prune()],
   ];
   if (store.list !== undefined) calls.push(["list", () => store.list?.({ state: "run", limit: 10 })]);

@@ -62,8 +62,18 @@ export async function takeAndExpire(
 }
 
 /** Takes the key over from an owner whose lease has expired. Returns the fence. */
-export async function takeOver(store: Store, token: string): Promise<number> {
-  return fenceOf(await store.claim(key, claimBy(token)), "under rerun an expired run must be acquired");
+export async function takeOver(store: Store, token: string, ofKey: string = key): Promise<number> {
+  return fenceOf(await store.claim(ofKey, claimBy(token)), "under rerun an expired run must be acquired");
+}
+
+/** An operator's decision about whatever attempt has the key now. */
+export async function decide(
+  store: Store,
+  ofKey: string,
+  outcome: "done" | "released",
+): Promise<"ok" | "not-held"> {
+  const record = await store.read(ofKey);
+  return store.resolve(ofKey, outcome, { fence: record?.fence ?? 0 });
 }
 
 /** A step of an owner, which must be `ok`. */

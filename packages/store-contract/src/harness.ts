@@ -60,7 +60,10 @@ export interface EngineHarness {
 /** An empty store that nobody else uses, and what a case may do around it. Made anew for each case. */
 export interface StoreHarness<Store> {
   readonly store: Store;
-  /** Moves the store's injected clock by exactly so many milliseconds. Absent: on the engine's clock, and the cases wait. */
+  /**
+   * Moves the store's injected clock by exactly so many milliseconds; a number below 0 sets it back. It
+   * begins at a time of this century. Absent: on the engine's clock, and the cases wait.
+   */
   advance?(ms: number): Awaitable<void>;
   /** One more store on the same data, with a connection of its own, as another process has it. `close` closes it too. */
   another?(): Awaitable<Store>;
@@ -75,7 +78,8 @@ export interface StoreHarness<Store> {
 export interface IdempotencyStoreHarness<Tx = never> extends StoreHarness<IdempotencyStore<Tx>> {
   /**
    * Begins a transaction on a connection that is not the store's where the engine has several, awaits `work`, and commits; when
-   * `work` throws, rolls back and throws the same. `work` may await, and calls the store meanwhile.
+   * `work` throws, rolls back and throws the same. `work` may await, and calls the store meanwhile, and `transaction` once more.
+   * A case keeps `tx` and uses it again when nothing is open on it any more.
    */
   transaction?(work: (tx: Tx) => Awaitable<void>): Awaitable<void>;
 }

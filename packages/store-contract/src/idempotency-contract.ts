@@ -3,6 +3,7 @@ import { claimCases } from "./cases/claim-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
 import { orderCases } from "./cases/order-cases.ts";
 import { leaseCases } from "./cases/lease-cases.ts";
+import { clockCases } from "./cases/clock-cases.ts";
 import { heartbeatCases } from "./cases/heartbeat-cases.ts";
 import { settleCases } from "./cases/settle-cases.ts";
 import { resolveCases } from "./cases/resolve-cases.ts";
@@ -11,6 +12,7 @@ import { retentionCases } from "./cases/retention-cases.ts";
 import { hostileTextCases } from "./cases/hostile-text-cases.ts";
 import { engineCases } from "./cases/engine-cases.ts";
 import { transactionCases } from "./cases/transaction-cases.ts";
+import { onceCases } from "./cases/once-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
 import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
 import type { ContractCase, ContractOptions, IdempotencyStoreHarness } from "./harness.ts";
@@ -23,6 +25,7 @@ const definitions: readonly IdempotencyCase[] = [
   ...raceCases,
   ...orderCases,
   ...leaseCases,
+  ...clockCases,
   ...heartbeatCases,
   ...settleCases,
   ...resolveCases,
@@ -31,6 +34,7 @@ const definitions: readonly IdempotencyCase[] = [
   ...hostileTextCases,
   ...engineCases,
   ...transactionCases,
+  ...onceCases,
   ...listCases,
 ];
 

@@ -56,8 +56,8 @@ describe.each([
   test("leaves the clock of the process as it was", async () => {
     const { Date: before } = globalThis;
     const own = contract().filter(({ name }) => name.includes("whatever the process thinks"));
-    expect(own).toHaveLength(1);
-    await own[0]?.run();
+    expect(own.length).toBeGreaterThan(0);
+    for (const { run } of own) await run();
     expect(globalThis.Date).toBe(before);
   });
 });

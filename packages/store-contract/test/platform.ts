@@ -22,6 +22,8 @@ export interface Platform {
   readonly store: Store;
   /** Which transaction has locked a key. */
   readonly locks: Map<string, Tx>;
+  /** The transactions that are open. */
+  readonly open: Set<Tx>;
   readonly engine: { isRunning: boolean };
 }
 
@@ -39,6 +41,7 @@ export function createPlatform({
   const now = () => clock.nowMs + clockShiftMs();
   const memory = memoryIdempotencyStore({ max: room, retentionMs, now });
   const locks = new Map<string, Tx>();
+  const open = new Set<Tx>();
   const engine = { isRunning: true };
   const reach = () => {
     if (!engine.isRunning) throw new Error("the engine is stopped");
@@ -56,22 +59,21 @@ export function createPlatform({
     complete: (key, token) => change(key).complete(key, token),
     release: (key, token) => change(key).release(key, token),
     hold: (key, token, reason) => change(key).hold(key, token, reason),
-    resolve: (key, outcome) => change(key).resolve(key, outcome),
+    resolve: (key, outcome, decision) => change(key).resolve(key, outcome, decision),
     list: (query) => reach().list(query),
     prune: () => reach().prune(),
     close: () => memory.close(),
     completeIn(tx, key, token) {
-      if (tx.get(key) === token) return "ok";
+      if (!open.has(tx)) throw new Error("no transaction is open");
+      if (tx.has(key)) return "lost";
       const record = change(key).read(key);
-      if (record?.token !== token) return "lost";
-      if (record.state !== "done") {
-        tx.set(key, token);
-        locks.set(key, tx);
-      }
+      if (record?.token !== token || record.state === "done") return "lost";
+      tx.set(key, token);
+      locks.set(key, tx);
       return "ok";
     },
   };
-  return { clock, memory, store, locks, engine };
+  return { clock, memory, store, locks, open, engine };
 }
 
 /** The harness of a platform. `handle` makes a store on it: as it is, or wrong. */
@@ -80,7 +82,7 @@ export function harnessOf(
   handle: (platform: Platform) => Store = ({ store }) => store,
   engine: Partial<EngineHarness> = {},
 ): IdempotencyStoreHarness<Tx> {
-  const { clock, memory, locks } = platform;
+  const { clock, memory, locks, open } = platform;
   const store = handle(platform);
   return {
     store,
@@ -97,10 +99,12 @@ export function harnessOf(
     },
     async transaction(work) {
       const tx: Tx = new Map();
+      open.add(tx);
       try {
         await work(tx);
         for (const [key, token] of tx) memory.complete(key, token);
       } finally {
+        open.delete(tx);
         for (const key of tx.keys()) locks.delete(key);
       }
     },

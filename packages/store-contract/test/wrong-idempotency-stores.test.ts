@@ -3,12 +3,15 @@ import { idempotencyStoreContract } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
 import { createPlatform, harnessOf } from "./platform.ts";
 import { wrongClaims } from "./wrong/claims.ts";
+import { wrongClocks } from "./wrong/clocks.ts";
+import { wrongDecisions } from "./wrong/decisions.ts";
 import { wrongDetails } from "./wrong/details.ts";
 import { wrongEffects } from "./wrong/effects.ts";
 import { wrongEngines } from "./wrong/engine.ts";
 import { countingFences, wrongFences } from "./wrong/fences.ts";
 import { wrongLeases } from "./wrong/leases.ts";
 import { wrongListings } from "./wrong/listings.ts";
+import { wrongOnce } from "./wrong/once.ts";
 import { wrongRaces } from "./wrong/races.ts";
 import { wrongResolving } from "./wrong/resolving.ts";
 import { wrongRetention } from "./wrong/retention.ts";
@@ -21,8 +24,10 @@ const wrongStores = [
   ...wrongClaims,
   ...wrongRaces,
   ...wrongLeases,
+  ...wrongClocks,
   ...wrongSettling,
   ...wrongResolving,
+  ...wrongDecisions,
   ...wrongFences,
   ...wrongRetention,
   ...wrongDetails,
@@ -30,6 +35,7 @@ const wrongStores = [
   ...wrongTexts,
   ...wrongEngines,
   ...wrongTransactions,
+  ...wrongOnce,
   ...wrongListings,
 ];
 

@@ -23,6 +23,18 @@ export function assertOutcome(store: string, outcome: unknown): asserts outcome 
   }
 }
 
+/** Throws a TypeError unless `decision` has the fence of the attempt that it is about. */
+export function assertDecision(
+  store: string,
+  decision: unknown,
+): asserts decision is { readonly fence: number } {
+  const fence: unknown =
+    typeof decision === "object" && decision !== null && "fence" in decision ? decision.fence : undefined;
+  if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
+    throw new TypeError(`${store}: resolve needs { fence }, that of the record that was read`);
+  }
+}
+
 /** Throws after close. */
 export function assertOpen(store: string, closed: boolean): void {
   if (closed) throw new Error(`${store}: the store is closed`);

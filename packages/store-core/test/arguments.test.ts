@@ -1,4 +1,10 @@
-import { assertDuration, assertOpen, assertOutcome, assertText } from "@countersign/store-core";
+import {
+  assertDecision,
+  assertDuration,
+  assertOpen,
+  assertOutcome,
+  assertText,
+} from "@countersign/store-core";
 import { describe, expect, test } from "@jest/globals";
 
 describe("assertText()", () => {
@@ -44,6 +50,28 @@ describe("assertOutcome()", () => {
 
   test.each(["", "Done", "paid", "__proto__", undefined, ["done"]])("refuses %p", (outcome) => {
     expect(() => assertOutcome("a store", outcome)).toThrow(/^a store: outcome must be/);
+  });
+});
+
+describe("assertDecision()", () => {
+  test.each([0, 1, Number.MAX_SAFE_INTEGER])("takes the fence %d", (fence) => {
+    expect(() => assertDecision("a store", { fence })).not.toThrow();
+  });
+
+  test.each([
+    undefined,
+    null,
+    7,
+    {},
+    { fence: undefined },
+    { fence: "7" },
+    { fence: 7n },
+    { fence: 7.5 },
+    { fence: -1 },
+    { fence: Number.NaN },
+    { fence: 2 ** 53 },
+  ])("refuses %p", (decision) => {
+    expect(() => assertDecision("a store", decision)).toThrow(/^a store: resolve needs \{ fence \}/);
   });
 });
 

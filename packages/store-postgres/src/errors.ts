@@ -1,5 +1,8 @@
+/** The SQLSTATE of a session that the server ends because its transaction stands idle. */
+export const idleSession = "25P03";
+
 const grants =
-  "GRANT USAGE on the schema, SELECT, INSERT, UPDATE, DELETE on the tables and USAGE on the sequence to the role of the pool";
+  "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
 // By SQLSTATE: what an operator can do about it. Everything else says enough itself.
 const remedies: Readonly<Record<string, (place: string) => string>> = {
@@ -8,6 +11,9 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
     `the tables ${place} are of another release; bring them up to date with: countersign migrate`,
   "42501": (place) => `the role may not use the tables ${place}; ${grants}`,
   "25006": (place) => `the tables ${place} cannot be written here; connect the pool to the primary server`,
+  [idleSession]: () =>
+    "the server has ended the session and rolled the transaction back, because no statement came for as long as " +
+    "idle_in_transaction_session_timeout allows (option idleTimeoutMs)",
   "55P03": (place) =>
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };

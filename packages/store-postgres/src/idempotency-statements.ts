@@ -8,6 +8,7 @@ import {
   isDurable,
   isInTransaction,
   isReadyToInsert,
+  microseconds,
   milliseconds,
   settings,
   transactionStart,
@@ -22,6 +23,9 @@ const heartbeatLockTimeoutMs = 100;
 
 // A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
 const fenceMemoryMs = dayMs;
+
+// No key is empty. What has this one is free for ever: its fence is the highest that pruning has removed.
+const floorKey = "''";
 
 /**
  * The statements of the idempotency store, as text: none is prepared by name, for PgBouncer's sake. The clock of the options, if
@@ -78,60 +82,77 @@ SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS tr
     release: update(`state = 'free', until_at = ${now(2)} + ${milliseconds(fenceMemoryMs)}`, isRunOfToken),
     // $1 key, $2 token, $3 reason.
     hold: update("state = 'held', reason = $3", isRunOfToken),
-    // $1 key, $2 whether it is done.
+    // $1 key, $2 whether it is done, $3 the token that nobody has, $4 the fence that the operator has seen.
     resolve: update(
-      `state = CASE WHEN $2 THEN 'done' ELSE 'free' END, reason = '',
-  until_at = ${now(2)} + CASE WHEN $2 THEN ${milliseconds(retentionMs)} ELSE ${milliseconds(fenceMemoryMs)} END`,
-      `(kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(2)}))`,
+      `state = CASE WHEN $2 THEN 'done' ELSE 'free' END, token = $3, reason = '',
+  until_at = ${now(4)} + CASE WHEN $2 THEN ${milliseconds(retentionMs)} ELSE ${milliseconds(fenceMemoryMs)} END`,
+      `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(4)}))`,
     ),
     // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. Expired also at
-    // that address: partitions each have their own, and a live row of another one can have the same.
-    removeExpired: `DELETE FROM ${idempotency} WHERE ${isExpired} AND ctid = ANY (ARRAY(
-  SELECT ctid FROM ${idempotency} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state`,
+    // that address: partitions each have their own, and a live row of another one can have the same. The highest fence that goes
+    // stays in the floor, from the same commit on.
+    removeExpired: `WITH removed AS (
+  DELETE FROM ${idempotency} WHERE ${isExpired} AND ctid = ANY (ARRAY(
+    SELECT ctid FROM ${idempotency} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state, fence),
+raised AS (
+  INSERT INTO ${idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
+  SELECT ${floorKey}, 'free', '', max(fence), '', 'highest fence of a pruned key', '9999-12-31 00:00:00+00' FROM removed HAVING count(*) > 0
+  ON CONFLICT (key) DO UPDATE SET fence = greatest(kept.fence, excluded.fence))
+SELECT state FROM removed`,
   };
 }
 
 /** The columns of a key's row, with what is left of its time by the clock, in seconds. */
 export function keyColumns(now: string): string {
-  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, extract(epoch FROM kept.until_at - ${now}) AS remaining_seconds`;
+  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, ${remaining(now)}`;
+}
+
+function remaining(now: string): string {
+  return `extract(epoch FROM kept.until_at - ${now}) AS remaining_seconds`;
 }
 
 /**
- * $1 key, $2 token, $3 fingerprint, $4 lease. No row: the key is there, which is read first, so that a duplicate draws no fence and
- * writes nothing; or somebody else was faster.
+ * $1 key, $2 token, $3 fingerprint, $4 lease. No row: the key is there, which is read first, so that a duplicate writes nothing;
+ * or somebody else was faster.
  *
- * Its fence was drawn before the row was there. It is above those of the key's owners before it all the same, because a released
- * or forgotten key keeps its row for a day or longer.
+ * Its fence is the time, and above all that was pruned, in case the clock was set back. What pruned the key since this statement
+ * began is not seen here, but neither is it that the key has gone.
  */
 function insertStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
   return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
-SELECT $1, 'run', $2, nextval(${names.fences}), $3, '', ${now(4)} + ${milliseconds("$4")}
+SELECT $1, 'run', $2, greatest(${microseconds(now(4))}, (SELECT pruned.fence + 1 FROM ${names.idempotency} AS pruned WHERE pruned.key = ${floorKey})),
+  $3, '', ${now(4)} + ${milliseconds("$4")}
 WHERE NOT EXISTS (SELECT FROM ${names.idempotency} AS seen WHERE seen.key = $1) AND ${isReadyToInsert(lockTimeoutMs)}
-ON CONFLICT (key) DO NOTHING RETURNING kept.state, kept.fence`;
+ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
 }
 
 /**
  * $1 key, $2 token, $3 fingerprint, $4 lease, $5 whether an expired run is to be held. No row: nothing there to take over.
  *
- * The fence is drawn after the row that it follows was seen, and once more when the row has changed while the statement waited for
- * its lock: it is above every fence that the row has had.
+ * The clock is read once: what is expired for the condition is not live for the columns. Another owner's lease that is live and
+ * nevertheless changed here is one that ends too late, and is cut.
+ *
+ * The fence is above that of the row as it is when it is locked, whatever the clock says, and at least the time, so that it is also
+ * above those that this server has never seen: of the server before it, whose last commits a failover has lost.
  */
 function takeOverStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
-  const { idempotency, fences } = names;
-  const until = `${now(5)} + ${milliseconds("$4")}`;
+  const until = `settings.now + ${milliseconds("$4")}`;
   const isOwn = "kept.state = 'run' AND kept.token = $2";
-  const isHeld = "kept.state = 'run' AND kept.token <> $2 AND $5";
-  const keeps = `(${isOwn}) OR (${isHeld})`;
-  return `WITH ${settings(lockTimeoutMs)}
-UPDATE ${idempotency} AS kept SET
+  const isOther = "kept.state = 'run' AND kept.token <> $2";
+  const isCut = `${isOther} AND kept.until_at > settings.now`;
+  const isHeld = `${isOther} AND kept.until_at <= settings.now AND $5`;
+  const keepsOwner = `(${isCut}) OR (${isHeld})`;
+  const keeps = `(${isOwn}) OR ${keepsOwner}`;
+  return `WITH ${settings(lockTimeoutMs, `${now(5)} AS now`)}
+UPDATE ${names.idempotency} AS kept SET
   state = CASE WHEN ${isHeld} THEN 'held' ELSE 'run' END,
-  token = CASE WHEN ${isHeld} THEN kept.token ELSE $2 END,
-  fence = CASE WHEN ${keeps} THEN kept.fence ELSE nextval(${fences}) END,
+  token = CASE WHEN ${keepsOwner} THEN kept.token ELSE $2 END,
+  fence = CASE WHEN ${keeps} THEN kept.fence ELSE greatest(kept.fence + 1, ${microseconds("settings.now")}) END,
   fingerprint = CASE WHEN ${keeps} THEN kept.fingerprint ELSE $3 END,
   reason = CASE WHEN ${isHeld} THEN '${leaseExpiredReason}' ELSE '' END,
   until_at = CASE WHEN ${isHeld} THEN kept.until_at ELSE ${until} END
 FROM settings
-WHERE kept.key = $1
-  AND (kept.state = 'free' OR (${isOwn}) OR (kept.state IN ('run', 'done') AND kept.until_at <= ${now(5)}))
-RETURNING kept.state, kept.fence, kept.fingerprint, kept.reason`;
+WHERE kept.key = $1 AND (kept.state = 'free' OR (${isOwn}) OR (${isOther} AND kept.until_at > ${until})
+  OR (kept.state IN ('run', 'done') AND kept.until_at <= settings.now))
+RETURNING kept.token = $2 AS is_own, kept.state, kept.fence, kept.fingerprint, kept.reason, ${remaining("settings.now")}`;
 }

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyDecision,
   IdempotencyListing,
   IdempotencyListQuery,
   IdempotencyOwnership,
@@ -8,6 +10,7 @@ import type {
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
 import {
+  assertDecision,
   assertDuration,
   assertListQuery,
   assertOpen,
@@ -36,7 +39,11 @@ export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTrans
   complete(key: string, token: string): Promise<IdempotencyOwnership>;
   release(key: string, token: string): Promise<IdempotencyOwnership>;
   hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
-  resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held">;
+  resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held">;
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   /** Removes all done keys past their retention. Returns how many. */
   prune(): Promise<number>;
@@ -44,7 +51,8 @@ export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTrans
   close(): void;
   /**
    * `complete` inside the transaction that the caller has begun on `tx`, a client of the same database. Rejects when no
-   * transaction is open there. Makes the commit durable where synchronous_commit is off.
+   * transaction is open there. `lost` also on a key that is done, whoever did it. Makes the commit durable where
+   * synchronous_commit is off. Call it first: from then on nobody takes the key over while the transaction runs.
    */
   completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
 }
@@ -119,8 +127,8 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     if (second["transaction"] !== first["transaction"]) {
       throw new Error(`${needsTransaction}: BEGIN, and pass the client that began it, not the pool`);
     }
-    const [seen] = await this.#engine.runIn(tx, name, this.#sql.look, this.#timed(key));
-    return isDoneBy(keyRow(seen), token) ? "ok" : "lost";
+    // Never `ok` on a key that is done, as complete() is: what this transaction pays would be a second payment.
+    return "lost";
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
@@ -135,10 +143,16 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     return ownershipOf(await this.#engine.run(name, this.#sql.hold, values));
   }
 
-  async resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held"> {
+  async resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held"> {
     this.#assertCall(key);
     assertOutcome(name, outcome);
-    const changed = await this.#change(this.#sql.resolve, key, outcome === "done");
+    assertDecision(name, decision);
+    const values = [outcome === "done", randomUUID(), decision.fence];
+    const changed = await this.#change(this.#sql.resolve, key, ...values);
     return changed === "ok" ? "ok" : "not-held";
   }
 
@@ -176,17 +190,15 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   /** Undefined when the key changed hands between two steps. */
-  async #tryClaim(
-    key: string,
-    { token, fingerprint, leaseMs, recovery }: IdempotencyClaim,
-  ): Promise<IdempotencyClaimResult | undefined> {
+  async #tryClaim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult | undefined> {
+    const { token, fingerprint, leaseMs, recovery } = claim;
     const values = [encodeText(token), encodeText(fingerprint), leaseMs];
     const [inserted] = await this.#run(this.#sql.insert, key, ...values);
     if (inserted !== undefined) return claimedOf(inserted);
     // Another statement: it sees what others have committed meanwhile, the first one's snapshot does not.
     const seen = await this.#look(key);
     if (seen === undefined) return undefined;
-    const answer = answerTo(seen, token);
+    const answer = answerTo(seen, claim);
     if (answer !== undefined) return answer;
     // Whatever is not clearly `rerun` leaves an expired run to an operator.
     const [taken] = await this.#run(this.#sql.takeOver, key, ...values, recovery !== "rerun");

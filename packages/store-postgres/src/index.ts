@@ -5,4 +5,9 @@ export type { PostgresStoresOptions } from "./options.ts";
 export type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
 export { createPostgresStores, type PostgresStores } from "./stores.ts";
 export type { PostgresTables } from "./table-names.ts";
-export { withPostgresTransaction, type PostgresPool, type PostgresPoolClient } from "./transaction.ts";
+export {
+  withPostgresTransaction,
+  type PostgresPool,
+  type PostgresPoolClient,
+  type PostgresTransactionOptions,
+} from "./transaction.ts";

@@ -1,4 +1,8 @@
-import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency-guard";
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyRecord,
+} from "@countersign/idempotency-guard";
 import { decodeText } from "@countersign/store-core";
 import { type Row, integerOf, millisecondsOf } from "./queryable.ts";
 
@@ -38,20 +42,32 @@ export function recordOf(row: KeyRow | undefined): IdempotencyRecord | undefined
   return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint } : undefined;
 }
 
-/** What a claim with this token is answered that changes nothing; undefined when it has to write. */
-export function answerTo(row: KeyRow, token: string): IdempotencyClaimResult | undefined {
+/** What a claim is answered that changes nothing; undefined when it has to write. */
+export function answerTo(
+  row: KeyRow,
+  { token, leaseMs }: Pick<IdempotencyClaim, "token" | "leaseMs">,
+): IdempotencyClaimResult | undefined {
   const { state, fingerprint, reason, remainingMs } = row;
   if (state === "held") return { status: "held", fingerprint, reason };
   if (state === "free" || remainingMs <= 0) return undefined;
   if (state === "done") return { status: "done", fingerprint };
   // The same attempt again, after a lost reply: it must never see itself as somebody else.
-  return row.token === token ? undefined : { status: "in-flight", fingerprint, remainingMs };
+  if (row.token === token) return undefined;
+  // More than a lease is left where the clock was set back since: it has to be cut, for the owner may be dead.
+  return remainingMs > leaseMs ? undefined : { status: "in-flight", fingerprint, remainingMs };
 }
 
-/** What a claim is answered by the row that it wrote: it has the key, or it found an expired lease and held the key. */
+/**
+ * What a claim is answered by the row that it wrote: it has the key, or it cut another one's lease, or it found an expired lease and
+ * held the key.
+ */
 export function claimedOf(row: Row): IdempotencyClaimResult {
-  if (row["state"] === "run") return { status: "acquired", fence: integerOf(row["fence"]) };
+  const isRun = row["state"] === "run";
+  if (isRun && row["is_own"] === true) return { status: "acquired", fence: integerOf(row["fence"]) };
   const fingerprint = decodeText(String(row["fingerprint"]));
+  if (isRun) {
+    return { status: "in-flight", fingerprint, remainingMs: millisecondsOf(row["remaining_seconds"]) };
+  }
   return { status: "held", fingerprint, reason: decodeText(String(row["reason"])) };
 }
 

@@ -1,3 +1,5 @@
+import { isPromiseLike } from "@countersign/guard";
+import { explained, idleSession, sqlStateOf } from "./errors.ts";
 import type { PostgresPoolClient } from "./transaction.ts";
 
 /** A client for as long as one transaction is open on it. */
@@ -5,22 +7,37 @@ export interface LentClient<Client> {
   readonly client: Client;
   /** From here on `query` throws. */
   end(): void;
+  /** The error of a statement, or where the server has ended the session since, why. */
+  reasonOf(error: unknown): unknown;
 }
+
+const caller = "withPostgresTransaction";
 
 /**
  * The client without a way into what runs on its connection later. Work can go on after it was given up, as behind a Promise.race:
  * its statements would commit alone or with somebody else's transaction, and completeIn() a key whose payout was rolled back.
+ *
+ * A server that ends the session says why at once, between two statements; the next one learns from the driver only that the
+ * connection is gone.
  */
 export function lendClient<Client extends PostgresPoolClient>(client: Client): LentClient<Client> {
   let hasEnded = false;
+  let endedBy: Error | undefined;
+  const listener = (error: Error): void => void (endedBy ??= error);
+  client.on?.("error", listener);
+  const reasonOf = (error: unknown): unknown => {
+    const reason = endedBy ?? error;
+    return sqlStateOf(reason) === idleSession ? explained(caller, "", reason) : error;
+  };
   const send: (...values: never[]) => unknown = client.query.bind(client);
   const query = (...values: never[]): unknown => {
     if (hasEnded) {
       throw new Error(
-        "withPostgresTransaction: the transaction has ended; let the work settle after all of its statements",
+        `${caller}: the transaction has ended; let the work settle after all of its statements`,
       );
     }
-    return send(...values);
+    const result = send(...values);
+    return isPromiseLike(result) ? withReason(result, reasonOf) : result;
   };
   const lent = new Proxy(client, {
     get(target, property): unknown {
@@ -29,5 +46,23 @@ export function lendClient<Client extends PostgresPoolClient>(client: Client): L
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  return { client: lent, end: () => void (hasEnded = true) };
+  return {
+    client: lent,
+    reasonOf,
+    end() {
+      hasEnded = true;
+      client.removeListener?.("error", listener);
+    },
+  };
+}
+
+async function withReason(
+  result: PromiseLike<unknown>,
+  reasonOf: (error: unknown) => unknown,
+): Promise<unknown> {
+  try {
+    return await result;
+  } catch (error) {
+    throw reasonOf(error);
+  }
 }

@@ -11,12 +11,12 @@ import {
 } from "./table-names.ts";
 
 /** The version of the tables that this release reads and writes. */
-export const postgresSchemaVersion = 1;
+export const postgresSchemaVersion = 2;
 
 /**
- * The SQL that creates the tables, for those who keep migrations by hand; `migratePostgres` runs the same. One statement: it
- * happens as a whole or not at all. It can be repeated, then locks nothing, and fails on tables of a later release. Throws a
- * TypeError on a bad name.
+ * The SQL that creates the tables, or brings those of an earlier release up to date, for those who keep migrations by hand;
+ * `migratePostgres` runs the same. One statement: it happens as a whole or not at all. It can be repeated, then locks nothing, and
+ * fails on tables of a later release. Throws a TypeError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
   return migration(checkedTables("postgresMigration", tables));
@@ -48,16 +48,32 @@ ${unlessThere(names.version, "rp", versionTable(names.version))}
   END IF;
 
 ${unlessThere(names.idempotency, "rp", idempotencyTable(tables))}
-${unlessThere(names.sequence, "S", fenceSequence(names))}
-${unlessThere(names.nonces, "rp", nonceTable(tables))}END
+${unlessThere(names.nonces, "rp", nonceTable(tables))}
+${ifThere(names.sequence, "S", dropSequence(names))}
+  IF found < ${postgresSchemaVersion} THEN
+    UPDATE ${names.version} SET version = ${postgresSchemaVersion} WHERE id = 1;
+  END IF;
+END
 $countersign$;
 `;
 }
 
 function unlessThere(name: string, kinds: string, statements: string): string {
-  const indented = statements.replaceAll(/^(?=.)/gm, "    ");
+  return condition(`NOT ${exists(name, kinds)}`, statements);
+}
+
+function ifThere(name: string, kinds: string, statements: string): string {
+  return condition(exists(name, kinds), statements);
+}
+
+function exists(name: string, kinds: string): string {
   const isOfKind = kinds.split("").map(quoteLiteral).join(", ");
-  return `  IF NOT EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN (${isOfKind})) THEN
+  return `EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN (${isOfKind}))`;
+}
+
+function condition(test: string, statements: string): string {
+  const indented = statements.replaceAll(/^(?=.)/gm, "    ");
+  return `  IF ${test} THEN
 ${indented}  END IF;
 `;
 }
@@ -71,11 +87,10 @@ INSERT INTO ${version} (id, version) VALUES (1, ${postgresSchemaVersion});
 `;
 }
 
-function fenceSequence({ sequence, fences, idempotency }: TableNames): string {
-  return `-- The fences of all keys: they grow, also over what was pruned. No cache: a session would give out its own ones late.
-CREATE SEQUENCE ${sequence} AS bigint CACHE 1 NO CYCLE;
--- Where it was lost, as with a dump of the tables alone, it goes on above what it had given.
-PERFORM pg_catalog.setval(${fences}, (SELECT coalesce(pg_catalog.max(fence), 0) + 1 FROM ${idempotency}), false);
+// Waits for the statements that draw from it, so that none of version 1 gives out a fence once version 2 has begun.
+function dropSequence({ sequence }: TableNames): string {
+  return `-- Of version 1. Fences are times now, above all that it gave; a process of the release before fails without it.
+DROP SEQUENCE ${sequence};
 `;
 }
 
@@ -116,7 +131,7 @@ function indexName({ table }: Tables, suffix: string): string {
 }
 
 /**
- * Creates what is missing of the tables, in one transaction and behind an advisory lock: repeatable, and safe when several
+ * Creates what is missing of the tables, and brings those of an earlier release up to date, in one transaction and behind an advisory lock: repeatable, and safe when several
  * processes do it at once, also behind PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
  * database for a schema, and becomes the owner. Throws when the tables are of a later release, and a TypeError on a bad name.
  */

@@ -21,13 +21,22 @@ export function milliseconds(amount: string | number): string {
   return `${amount}::float8 * interval '1 millisecond'`;
 }
 
+/**
+ * An instant in microseconds since 1970, as a bigint. In PostgreSQL 13 the seconds are a float8, whose steps are a quarter of a
+ * microsecond until 2038: rounded, each microsecond is itself, and a later instant is never a smaller number. Not a numeric
+ * on the way: of a float8 that keeps 15 digits.
+ */
+export function microseconds(instant: string): string {
+  return `round(extract(epoch FROM ${instant})::float8 * 1000000::float8)::bigint`;
+}
+
 // A setting that the server itself takes back with the end of the transaction, whoever ends it and why.
 const openMark = { setting: "countersign.transaction", value: "open" };
 
-/** BEGIN, in one message with the mark by which {@link isInTransaction} knows the transaction before it has written. */
-export const beginMarked: string = `BEGIN; SET LOCAL ${openMark.setting} = '${openMark.value}'`;
+/** The mark by which {@link isInTransaction} knows a transaction before it has written. */
+export const setOpenMark: string = `SET LOCAL ${openMark.setting} = '${openMark.value}'`;
 
-/** Whether a transaction that has written, or was begun by {@link beginMarked}, is open on the connection. */
+/** Whether a transaction that has written, or has sent {@link setOpenMark}, is open on the connection. */
 export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR current_setting('${openMark.setting}', true) = '${openMark.value}')`;
 
 /** Whether none is, as far as the server tells: what is done in one can be undone after it was answered. */
@@ -56,6 +65,6 @@ export function isReadyToInsert(lockTimeoutMs: number): string {
  * waited for that lock and looks at the row again. Conditions of the UPDATE itself are evaluated once more then, and by then the
  * statement is a transaction that has written.
  */
-export function settings(lockTimeoutMs: number): string {
-  return `settings AS MATERIALIZED (SELECT WHERE ${isReadyToInsert(lockTimeoutMs)})`;
+export function settings(lockTimeoutMs: number, columns = ""): string {
+  return `settings AS MATERIALIZED (SELECT ${columns} WHERE ${isReadyToInsert(lockTimeoutMs)})`;
 }

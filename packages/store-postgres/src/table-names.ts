@@ -12,9 +12,8 @@ export interface TableNames {
   readonly idempotency: string;
   readonly nonces: string;
   readonly version: string;
+  /** Of version 1: see the migration. */
   readonly sequence: string;
-  /** The sequence as nextval() and setval() take it, and not as text: that could find a function of somebody else's. */
-  readonly fences: string;
 }
 
 /** The tables' schema and prefix, checked. Throws a TypeError that names the option. */
@@ -43,7 +42,6 @@ export function tableNames({
     nonces: qualified("_nonces"),
     version: qualified("_schema"),
     sequence: qualified("_fences"),
-    fences: `${quoteLiteral(qualified("_fences"))}::pg_catalog.regclass`,
   };
 }
 

@@ -1,8 +1,8 @@
-import { withDeadline } from "@countersign/guard";
+import { assertKnownOptions, integerOption, withDeadline } from "@countersign/guard";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresTransaction } from "./queryable.ts";
-import { beginMarked } from "./statement-parts.ts";
+import { setOpenMark } from "./statement-parts.ts";
 
 /** A connection taken out of a pool, as `pg` has it. */
 export interface PostgresPoolClient extends PostgresTransaction {
@@ -18,32 +18,58 @@ export interface PostgresPool<Client extends PostgresPoolClient> {
   connect(callback: (error: Error | undefined, client: Client | undefined, done: () => void) => void): void;
 }
 
+/** Options of {@link withPostgresTransaction}. */
+export interface PostgresTransactionOptions {
+  /**
+   * For how long the transaction may wait for its next statement, in milliseconds; then the server ends the session and rolls
+   * back. Otherwise a process that was cut off would keep its key's row locked for hours. Takes the place of the session's own
+   * `idle_in_transaction_session_timeout`. 100 to 3,600,000, default 60,000.
+   */
+  readonly idleTimeoutMs?: number | undefined;
+}
+
+const factory = "withPostgresTransaction";
 const rollbackTimeoutMs = 5_000;
 
 /**
  * Runs `work` between BEGIN and COMMIT on a client of its own, and gives its result when the commit is durable. Rolls back when
  * `work` rejects, and rejects with the same; the client goes back to the pool, or is destroyed when its transaction may still be
- * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it. The client of `work` takes no
- * statement once `work` has settled.
+ * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it, once the session has ended. The
+ * client of `work` takes no statement once `work` has settled. Rejects with a TypeError on a bad option.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
   pool: PostgresPool<Client>,
   work: (client: Client) => Promise<T>,
+  options: PostgresTransactionOptions = {},
 ): Promise<T> {
+  const idleTimeoutMs = resolveIdleTimeout(options);
   const client = await takeClient(pool);
   const lent = lendClient(client);
   let result: T;
   try {
-    await begin(client);
+    await begin(client, idleTimeoutMs);
     result = await work(lent.client);
   } catch (error) {
     lent.end();
     await rollBack(client);
     throw error;
   }
-  lent.end();
-  await commit(client);
+  try {
+    lent.end();
+    await commit(client);
+  } catch (error) {
+    throw lent.reasonOf(error);
+  }
   return result;
+}
+
+function resolveIdleTimeout(options: PostgresTransactionOptions): number {
+  assertKnownOptions(factory, options, ["idleTimeoutMs"]);
+  return integerOption(factory, "idleTimeoutMs", options.idleTimeoutMs, {
+    min: 100,
+    max: 3_600_000,
+    fallback: 60_000,
+  });
 }
 
 /** A client of the pool, to be given back by {@link releaseClient}. */
@@ -57,13 +83,15 @@ export async function takeClient<Client extends PostgresPoolClient>(
   return client;
 }
 
-async function begin(client: PostgresPoolClient): Promise<void> {
+async function begin(client: PostgresPoolClient, idleTimeoutMs: number): Promise<void> {
+  const setIdleTimeout = `SET LOCAL idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
   try {
-    await client.query(beginMarked);
+    await client.query(`BEGIN; ${setOpenMark}; ${setIdleTimeout}`);
   } catch (error) {
     // A driver that prepares every statement sends none but single ones. Nothing has begun.
     if (sqlStateOf(error) !== syntaxError) throw error;
     await client.query("BEGIN");
+    await client.query(setIdleTimeout);
   }
 }
 

@@ -28,12 +28,15 @@ describeOnPostgres("completeIn()", () => {
   let store: PostgresIdempotencyStore;
   let pool: Pool;
   let schema: string;
+  let fence: number;
 
   beforeEach(async () => {
     clock = testClock();
     ({ idempotency: store, pool, schema } = await newStores({ now: clock.now, lockTimeoutMs: 150 }));
     await pool.query(`CREATE TABLE ${schema}.payouts (idempotency_key text PRIMARY KEY)`);
-    await store.claim(key, claim("a"));
+    const claimed = await store.claim(key, claim("a"));
+    if (claimed.status !== "acquired") throw new Error(claimed.status);
+    ({ fence } = claimed);
   });
 
   const insertPayout = (tx: PostgresTransaction) =>
@@ -52,7 +55,6 @@ describeOnPostgres("completeIn()", () => {
     test("makes the payout and done visible together at the commit", async () => {
       await withPostgresTransaction(pool, async (client) => {
         await insertPayout(client);
-        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
         expect(await store.completeIn(as(client), key, "a")).toBe("ok");
         expect(await store.read(key)).toMatchObject({ state: "run" });
       });
@@ -92,7 +94,23 @@ describeOnPostgres("completeIn()", () => {
     test.each([
       ["an absent key", async () => void (await store.release(key, "a")), "lost"],
       ["a held key of its own", async () => void (await store.hold(key, "a", "why")), "ok"],
-      ["a done key of its own", async () => void (await store.complete(key, "a")), "ok"],
+      ["a done key of its own", async () => void (await store.complete(key, "a")), "lost"],
+      [
+        "a key of its own that an operator ended",
+        async () => {
+          clock.advance(1000);
+          await store.resolve(key, "done", { fence });
+        },
+        "lost",
+      ],
+      [
+        "a key of its own that an operator freed",
+        async () => {
+          await store.hold(key, "a", "why");
+          await store.resolve(key, "released", { fence });
+        },
+        "lost",
+      ],
       [
         "a done key of its own past the retention",
         async () => {
@@ -115,6 +133,45 @@ describeOnPostgres("completeIn()", () => {
       await withPostgresTransaction(pool, async (client) => {
         expect(await store.completeIn(as(client), key, "a")).toBe(answer);
       });
+    });
+
+    test("is lost when it comes twice in one transaction, and commits once", async () => {
+      await withPostgresTransaction(pool, async (client) => {
+        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
+        await insertPayout(client);
+        expect(await store.completeIn(as(client), key, "a")).toBe("lost");
+      });
+      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
+    });
+
+    test("is lost to a transaction that is repeated because the reply to its COMMIT was lost", async () => {
+      await pool.query(`ALTER TABLE ${schema}.payouts DROP CONSTRAINT payouts_pkey`);
+      const pay = () =>
+        withPostgresTransaction(pool, async (client) => {
+          await insertPayout(client);
+          if ((await store.completeIn(as(client), key, "a")) === "lost") throw new Error("lost");
+        });
+      await pay();
+      await expect(pay()).rejects.toThrow("lost");
+      expect(await payouts()).toBe(1);
+      // Whose commit it was.
+      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
+      expect(await store.complete(key, "a")).toBe("ok");
+    });
+
+    test("is lost to an owner that wakes up after an operator's decision, and its payment rolls back", async () => {
+      await store.hold(key, "a", "the owner stalls");
+      expect(await store.resolve(key, "done", { fence })).toBe("ok");
+      const late = withPostgresTransaction(pool, async (client) => {
+        await insertPayout(client);
+        if ((await store.completeIn(as(client), key, "a")) === "lost") throw new Error("lost");
+      });
+      await expect(late).rejects.toThrow("lost");
+      expect(await payouts()).toBe(0);
+      expect(await store.complete(key, "a")).toBe("lost");
+      const record = await store.read(key);
+      expect(record).toMatchObject({ state: "done", fence, fingerprint: "f" });
+      expect(record?.token).not.toBe("a");
     });
 
     test("refuses a client without an open transaction and changes nothing", async () => {
@@ -269,6 +326,30 @@ describeOnPostgres("completeIn()", () => {
     await expect(store.completeIn(tx as unknown as PostgresTransaction, key, "a")).rejects.toThrow(TypeError);
   });
 
+  test("is undone by a savepoint, although the payout is committed: the record says run, and another may take the key", async () => {
+    await withPostgresTransaction(pool, async (client) => {
+      await insertPayout(client);
+      await client.query("SAVEPOINT receipt");
+      expect(await store.completeIn(client, key, "a")).toBe("ok");
+      await client.query("ROLLBACK TO SAVEPOINT receipt");
+    });
+    expect(await payouts()).toBe(1);
+    expect(await store.read(key)).toMatchObject({ state: "run", token: "a", fence });
+    clock.advance(1000);
+    expect((await store.claim(key, claim("b"))).status).toBe("acquired");
+  });
+
+  test("may come again behind the savepoint that has undone it", async () => {
+    await withPostgresTransaction(pool, async (client) => {
+      await client.query("SAVEPOINT receipt");
+      await store.completeIn(client, key, "a");
+      await client.query("ROLLBACK TO SAVEPOINT receipt");
+      await insertPayout(client);
+      expect(await store.completeIn(client, key, "a")).toBe("ok");
+    });
+    expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
+  });
+
   test("is undone by a savepoint, with the payout", async () => {
     await withPostgresTransaction(pool, async (client) => {
       await client.query("SAVEPOINT payout");
@@ -317,7 +398,7 @@ describeOnPostgres("completeIn()", () => {
       () => store.claim(key, { ...claim("b"), recovery: "hold" }),
       () => store.release(key, "a"),
       () => store.hold(key, "a", "why"),
-      () => store.resolve(key, "released"),
+      () => store.resolve(key, "released", { fence }),
       () => store.complete(key, "a"),
     ];
     for (const other of others) {
@@ -355,10 +436,16 @@ describeOnPostgres("completeIn()", () => {
     ["a hold", "until_at = until_at + interval '1 s'", (patient) => patient.hold(key, "a", "why"), "ok"],
     ["a completion", "token = 'b', fence = fence + 1", (patient) => patient.complete(key, "a"), "lost"],
     ["a release", "state = 'held'", (patient) => patient.release(key, "a"), "lost"],
-    ["a decision", "state = 'held'", (patient) => patient.resolve(key, "done"), "ok"],
+    ["a decision", "state = 'held'", (patient) => patient.resolve(key, "done", { fence }), "ok"],
+    [
+      "a decision",
+      "fence = fence + 1, until_at = until_at - interval '1 day'",
+      (patient) => patient.resolve(key, "done", { fence }),
+      "not-held",
+    ],
   ])("lets %s that waited look again at the row: after %s", async (_case, change, step, answer) => {
     const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
-    if (answer === "ok" && change.includes("held")) clock.advance(1000);
+    if (change.includes("held") || answer === "not-held") clock.advance(1000);
     const client = await connectClient(pool);
     await client.query("BEGIN");
     await client.query(`UPDATE ${schema}.countersign_idempotency SET ${change}`);
@@ -389,13 +476,10 @@ describeOnPostgres("completeIn()", () => {
     await client.query(`SELECT FROM ${schema}.countersign_idempotency FOR UPDATE`);
     const waiting = patient.claim(key, claim("b"));
     await untilBlocked(pool, schema);
-    await client.query(
-      `UPDATE ${schema}.countersign_idempotency SET state = 'free', fence = nextval('${schema}.countersign_fences') RETURNING fence`,
-    );
+    const ahead = clock.now() * 1000 + 7;
+    await client.query(`UPDATE ${schema}.countersign_idempotency SET state = 'free', fence = $1`, [ahead]);
     await client.query("COMMIT");
-    const result = await waiting;
-    const { rows } = await pool.query(`SELECT last_value::int FROM ${schema}.countersign_fences`);
-    expect(result).toEqual({ status: "acquired", fence: rows[0]?.last_value });
+    expect(await waiting).toEqual({ status: "acquired", fence: ahead + 1 });
   });
 
   test("fails the owner's heartbeat at once while its own transaction has the row, and lets it go on after a rollback", async () => {

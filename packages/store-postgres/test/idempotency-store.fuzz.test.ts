@@ -50,6 +50,7 @@ class Model {
       return { status: "acquired", fence: row.fence };
     }
     if (row.state === "run" && row.untilMs > this.nowMs) {
+      row.untilMs = Math.min(row.untilMs, this.nowMs + claim.leaseMs);
       return { status: "in-flight", fingerprint, remainingMs: row.untilMs - this.nowMs };
     }
     if (row.state === "run" && claim.recovery === "hold") {
@@ -90,10 +91,17 @@ class Model {
     return this.step(key, token, ["run", "held"], { state: "done", untilMs: this.nowMs + 90 * dayMs });
   }
 
-  resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
+  /** As complete(), but a key that is done is nobody's any more. */
+  completeIn(key: string, token: string): "ok" | "lost" {
+    return this.at(key).state === "done" ? "lost" : this.complete(key, token);
+  }
+
+  /** `token`: what the store gave the key, which nobody has. */
+  resolve(key: string, outcome: "done" | "released", fence: number, token: string): "ok" | "not-held" {
     const row = this.at(key);
     const expired = row.state === "run" && row.untilMs <= this.nowMs;
-    if (row.state !== "held" && !expired) return "not-held";
+    if ((row.state !== "held" && !expired) || row.fence !== fence) return "not-held";
+    row.token = token;
     row.state = outcome === "done" ? "done" : "absent";
     row.untilMs = this.nowMs + 90 * dayMs;
     return "ok";
@@ -108,10 +116,15 @@ const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: of("claim"), key, token, rerun: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ op: of("complete"), key, token }) },
   { weight: 3, arbitrary: fc.record({ op: of("completeIn"), key, token, commit: fc.boolean() }) },
-  fc.record({ op: of("heartbeat"), key, token }),
+  fc.record({ op: of("heartbeat"), key, token, leaseMs: fc.constantFrom(leaseMs, 5 * leaseMs) }),
   fc.record({ op: of("release"), key, token }),
   fc.record({ op: of("hold"), key, token }),
-  fc.record({ op: of("resolve"), key, outcome: fc.constantFrom("done" as const, "released" as const) }),
+  fc.record({
+    op: of("resolve"),
+    key,
+    outcome: fc.constantFrom("done" as const, "released" as const),
+    fence: fc.constantFrom("read", "another"),
+  }),
   {
     weight: 2,
     arbitrary: fc.record({
@@ -170,7 +183,7 @@ onPostgres("the idempotency store", () => {
           if (!operated.commit || answer === "lost") throw new Error(answer);
         });
         const row = { ...model.at(operated.key) };
-        const expected = model.complete(operated.key, operated.token);
+        const expected = model.completeIn(operated.key, operated.token);
         if (operated.commit && expected === "ok") return attempt;
         await expect(attempt).rejects.toThrow(expected);
         model.rows.set(operated.key, row);
@@ -183,9 +196,9 @@ onPostgres("the idempotency store", () => {
         return;
       case "heartbeat": {
         const expected = model.step(operated.key, operated.token, ["run"], {
-          untilMs: model.nowMs + leaseMs,
+          untilMs: model.nowMs + operated.leaseMs,
         });
-        expect(await store.heartbeat(operated.key, operated.token, leaseMs)).toBe(expected);
+        expect(await store.heartbeat(operated.key, operated.token, operated.leaseMs)).toBe(expected);
         return;
       }
       case "release": {
@@ -200,7 +213,12 @@ onPostgres("the idempotency store", () => {
       }
       case "resolve": {
         const { outcome } = operated;
-        expect(await store.resolve(operated.key, outcome)).toBe(model.resolve(operated.key, outcome));
+        const row = model.at(operated.key);
+        const fence = operated.fence === "read" ? row.fence : row.fence + 1;
+        const answer = await store.resolve(operated.key, outcome, { fence });
+        const given = (await store.read(operated.key))?.token ?? "";
+        expect(answer).toBe(model.resolve(operated.key, outcome, fence, given));
+        expect(answer === "ok" && ["t1", "t2", "t3"].includes(given)).toBe(false);
         return;
       }
       case "prune":

@@ -15,6 +15,7 @@ import {
   createStores,
   dropAfterTest,
   newStores,
+  untilBlocked,
 } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
@@ -30,7 +31,6 @@ describeOnPostgres("migratePostgres()", () => {
     expect(rows).toEqual([{ version: postgresSchemaVersion }]);
     const tables = `SELECT relname, relpersistence FROM pg_class WHERE relnamespace = '${schema}'::regnamespace AND relkind IN ('r', 'S') ORDER BY 1`;
     expect((await pool.query(tables)).rows).toEqual([
-      { relname: "countersign_fences", relpersistence: "p" },
       { relname: "countersign_idempotency", relpersistence: "p" },
       { relname: "countersign_nonces", relpersistence: "p" },
       { relname: "countersign_schema", relpersistence: "p" },
@@ -72,14 +72,68 @@ describeOnPostgres("migratePostgres()", () => {
     expect(await idempotency.read("k")).toMatchObject({ state: "run" });
   });
 
-  test("lets fences grow on when the sequence was lost, as with a dump of the tables alone", async () => {
-    const { idempotency, pool, schema } = await newStores();
-    for (const key of ["k", "k2", "k3"]) await idempotency.claim(key, claim);
-    await idempotency.release("k3", "a");
-    await pool.query(`DROP SEQUENCE ${schema}.countersign_fences`);
-    await expect(idempotency.claim("k3", claim)).rejects.toThrow(/countersign migrate/);
-    await migratePostgres(pool, { schema });
-    expect(await idempotency.claim("k3", claim)).toEqual({ status: "acquired", fence: 4 });
+  describe("on tables of version 1", () => {
+    const v1 = readFileSync(new URL("../migrations/001-countersign.sql", import.meta.url), "utf8");
+    const drawn = "SELECT nextval('%.countersign_fences'::regclass)";
+
+    async function oldTables() {
+      const pool = connectPool();
+      const schema = isolatedName("pg");
+      dropAfterTest(pool, schema);
+      await pool.query(v1.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`));
+      await pool.query(
+        `INSERT INTO ${schema}.countersign_idempotency
+         SELECT 'k' || n, CASE WHEN n = 1 THEN 'held' ELSE 'free' END, 'a', nextval('${schema}.countersign_fences'), 'f', '', now() + interval '1 hour'
+         FROM generate_series(1, 3) AS n`,
+      );
+      return { pool, schema };
+    }
+
+    test("keeps the keys, drops the sequence, and fences grow on", async () => {
+      const { pool, schema } = await oldTables();
+      const { idempotency } = createStores(pool, { schema });
+      await expect(idempotency.claim("k2", claim)).rejects.toThrow(
+        /schema version 1, .* countersign migrate/,
+      );
+      await migratePostgres(pool, { schema });
+      await migratePostgres(pool, { schema });
+      const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
+      expect(rows).toEqual([{ version: 2 }]);
+      expect(await idempotency.read("k1")).toMatchObject({ state: "held", fence: 1 });
+      const claimed = await idempotency.claim("k2", claim);
+      expect(claimed).toEqual({ status: "acquired", fence: expect.any(Number) });
+      expect(claimed.status === "acquired" && claimed.fence).toBeGreaterThan(1e15);
+    });
+
+    test("leaves a process of the release before without fences: its claims fail", async () => {
+      const { pool, schema } = await oldTables();
+      await migratePostgres(pool, { schema });
+      await expect(pool.query(drawn.replace("%", schema))).rejects.toMatchObject({ code: "42P01" });
+      await expect(
+        pool.query(v1.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`)),
+      ).rejects.toThrow(/schema version 2, newer than 1/);
+    });
+
+    test("waits until nobody draws a fence of version 1 any more", async () => {
+      const { pool, schema } = await oldTables();
+      const client = await connectClient(pool);
+      await client.query("BEGIN");
+      await client.query(drawn.replace("%", schema));
+      const migrated = migratePostgres(pool, { schema });
+      await untilBlocked(pool, schema);
+      expect((await pool.query(`SELECT version FROM ${schema}.countersign_schema`)).rows).toEqual([
+        { version: 1 },
+      ]);
+      await client.query("COMMIT");
+      await migrated;
+      await createStores(pool, { schema }).ready();
+    });
+
+    test("may run many times at once", async () => {
+      const { pool, schema } = await oldTables();
+      await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
+      await createStores(pool, { schema }).ready();
+    });
   });
 
   test("is one transaction: a failure leaves nothing, and no transaction open on the connection", async () => {
@@ -110,15 +164,15 @@ describeOnPostgres("migratePostgres()", () => {
   test("refuses tables of a later release, and so do the stores", async () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 2`);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 3`);
     await expect(migratePostgres(pool, { schema })).rejects.toThrow(
-      /schema version 2, newer than 1: upgrade/,
+      /schema version 3, newer than 2: upgrade/,
     );
     const stores = createStores(pool, { schema });
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 2, .* upgrade/);
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 3, .* upgrade/);
     await pool.query(`UPDATE ${schema}.countersign_schema SET version = 0`);
     await expect(stores.ready()).rejects.toThrow(/schema version 0, .* countersign migrate/);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 1`);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 2`);
     expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
   });
 
@@ -141,7 +195,7 @@ describeOnPostgres("migratePostgres()", () => {
     const made =
       "SELECT relname FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
     const { rows } = await pool.query<{ relname: string }>(made, [schema]);
-    expect(rows).toHaveLength(10);
+    expect(rows).toHaveLength(9);
     for (const { relname } of rows) expect(relname.startsWith(table)).toBe(true);
   });
 
@@ -156,7 +210,7 @@ describeOnPostgres("migratePostgres()", () => {
 
 describe("postgresMigration()", () => {
   test("is shipped as a file for the default names", () => {
-    const file = new URL("../migrations/001-countersign.sql", import.meta.url);
+    const file = new URL("../migrations/002-countersign.sql", import.meta.url);
     expect(readFileSync(file, "utf8")).toBe(postgresMigration());
   });
 
@@ -228,15 +282,17 @@ describeOnPostgres("the tables", () => {
     const trap = "LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'trapped %', current_user; END $$";
     // Each would suit a call with an untyped literal, or types that the server has to convert, better than the server's own.
     for (const signature of [
-      "nextval(text) RETURNS bigint",
-      "setval(text, bigint, boolean) RETURNS bigint",
       "hashtextextended(text, integer) RETURNS bigint",
       "is_same(oid, regclass) RETURNS boolean",
+      "times(numeric, integer) RETURNS numeric",
     ]) {
       await pool.query(`CREATE FUNCTION ${others}.${signature} ${trap}`);
     }
     await pool.query(
       `CREATE OPERATOR ${others}.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = ${others}.is_same)`,
+    );
+    await pool.query(
+      `CREATE OPERATOR ${others}.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = ${others}.times)`,
     );
     const trapped = connectPool({ options: `-c search_path=${others}` });
     await migratePostgres(trapped, { schema });
@@ -276,7 +332,6 @@ describeOnPostgres("a role", () => {
     `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
     `GRANT SELECT ON ${schema}.countersign_schema TO ${role}`,
     `GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.countersign_idempotency, ${schema}.countersign_nonces TO ${role}`,
-    `GRANT USAGE ON SEQUENCE ${schema}.countersign_fences TO ${role}`,
   ];
 
   test("with the grants of the README can do all that the stores do, and make no table", async () => {
@@ -294,7 +349,7 @@ describeOnPostgres("a role", () => {
     await client.query("COMMIT");
     await idempotency.claim("k2", claim);
     await idempotency.hold("k2", "a", "why");
-    await idempotency.resolve("k2", "done");
+    await idempotency.resolve("k2", "done", { fence: (await idempotency.read("k2"))?.fence ?? 0 });
     await idempotency.claim("k3", claim);
     await idempotency.release("k3", "a");
     await idempotency.list({ state: "done", limit: 10 });
@@ -310,7 +365,6 @@ describeOnPostgres("a role", () => {
     ["the schema", 0],
     ["the version", 1],
     ["the tables", 2],
-    ["the sequence", 3],
   ])("without the grant on %s is told what to grant", async (_case, missing) => {
     const { owner, schema, role, pool } = await roles();
     for (const [index, grant] of grants(schema, role).entries())

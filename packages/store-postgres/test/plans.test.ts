@@ -53,6 +53,11 @@ onPostgres("the plans on 10,000 rows", () => {
 
   test.each<[string, string, () => Promise<unknown>]>([
     ["a claim of a new key", "countersign_idempotency_pkey", () => idempotency.claim("new", claim)],
+    [
+      "the cut of a lease that ends too late",
+      "countersign_idempotency_pkey",
+      () => idempotency.claim("payout-1001", { ...claim, token: "b", leaseMs: 1000 }),
+    ],
     ["a takeover", "countersign_idempotency_pkey", () => idempotency.claim("payout-102", claim)],
     ["a read", "countersign_idempotency_pkey", () => idempotency.read("payout-7")],
     ["a heartbeat", "countersign_idempotency_open", () => idempotency.heartbeat("payout-1", "a", 60_000)],
@@ -62,7 +67,7 @@ onPostgres("the plans on 10,000 rows", () => {
     [
       "an operator's decision",
       "countersign_idempotency_pkey",
-      () => idempotency.resolve("payout-1000", "done"),
+      () => idempotency.resolve("payout-1000", "done", { fence: 1000 }),
     ],
     [
       "a page of held keys",

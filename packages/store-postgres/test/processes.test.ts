@@ -23,7 +23,7 @@ async function setUp() {
 }
 
 /** Resolves when the child has come to the point. */
-async function payerAt(point: string, schema: string, leaseMs: number) {
+async function payerAt(point: string, schema: string, leaseMs: number, idleTimeoutMs?: number) {
   const child = spawn(process.execPath, [
     script("payer.mjs"),
     postgresUrl ?? "",
@@ -31,6 +31,7 @@ async function payerAt(point: string, schema: string, leaseMs: number) {
     "payer",
     String(leaseMs),
     point,
+    ...(idleTimeoutMs === undefined ? [] : [String(idleTimeoutMs)]),
   ]);
   afterTest(() => child.kill("SIGKILL"));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -93,6 +94,27 @@ describeOnPostgres("a platform process that is stopped beyond its lease", () => 
     expect(await nextLine()).toBe("paid");
     expect(await payouts()).toBe(1);
     expect((await idempotency.claim(key, claim)).status).toBe("done");
+  });
+});
+
+describeOnPostgres("a platform process that is cut off behind completeIn", () => {
+  test("keeps its key for idleTimeoutMs: then another process gets it, and the first one hears why it has not paid", async () => {
+    const { idempotency, schema, payouts, expiry } = await setUp();
+    const { child, nextLine } = await payerAt("paused before commit", schema, 300, 1_500);
+    await expiry();
+    await expect(idempotency.claim(key, claim)).rejects.toThrow(/stayed locked by another transaction/);
+    const deadline = performance.now() + 10_000;
+    let status: string | undefined;
+    while (status !== "acquired" && performance.now() < deadline) {
+      ({ status } = await idempotency.claim(key, claim).catch(() => ({ status: undefined })));
+    }
+    expect(status).toBe("acquired");
+    const exit = once(child, "exit");
+    child.kill("SIGCONT");
+    expect(await nextLine()).toMatch(/the server has ended the session and rolled the transaction back/);
+    expect(await exit).toEqual([0, null]);
+    expect(await payouts()).toBe(0);
+    expect(await idempotency.complete(key, "retry")).toBe("ok");
   });
 });
 

@@ -1,5 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { type PostgresQueryable, createPostgresStores } from "@countersign/store-postgres";
+import {
+  type PostgresQueryable,
+  createPostgresStores,
+  postgresSchemaVersion,
+} from "@countersign/store-postgres";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
@@ -25,7 +29,11 @@ function serverWith(
     query: (text) => {
       asked.push(text);
       return Promise.resolve({
-        rows: [text.includes("server_version_num") ? { ...sound, ...settings } : { version: "1" }],
+        rows: [
+          text.includes("server_version_num")
+            ? { ...sound, ...settings }
+            : { version: String(postgresSchemaVersion) },
+        ],
       });
     },
   };

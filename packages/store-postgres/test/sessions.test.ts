@@ -26,7 +26,7 @@ describeOnPostgres("the connections of the pool", () => {
     await idempotency.complete("k", "a");
     await idempotency.claim("k2", claim);
     await idempotency.hold("k2", "a", "why");
-    await idempotency.resolve("k2", "released");
+    await idempotency.resolve("k2", "released", { fence: (await idempotency.read("k2"))?.fence ?? 0 });
     await nonces.claim(use);
     await nonces.claim({ ...use, token: "b" });
     await idempotency.prune();

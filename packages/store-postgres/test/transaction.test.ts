@@ -1,6 +1,6 @@
 import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
 import { expect, jest, test } from "@jest/globals";
-import type { QueryConfig } from "pg";
+import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
 import { connectPool, createSchema, pause } from "./connections.ts";
 
@@ -50,16 +50,56 @@ describeOnPostgres("withPostgresTransaction()", () => {
     expect(await count()).toBe(0);
   });
 
-  test("survives that the server ends the session between two statements", async () => {
+  const ended = {
+    message: expect.stringMatching(
+      /^withPostgresTransaction: the server has ended the session .* \(option idleTimeoutMs\)$/,
+    ),
+    cause: expect.objectContaining({ code: "25P03" }),
+  };
+
+  test.each<[string, (client: PoolClient) => Promise<unknown>]>([
+    ["the next statement", (client) => client.query("SELECT 1")],
+    ["COMMIT", () => Promise.resolve()],
+  ])("survives that the server ends an idle session: %s rejects and says why", async (_case, next) => {
     const { pool, insert, count } = await setUp();
-    const attempt = withPostgresTransaction(pool, async (client) => {
-      await client.query("SET LOCAL idle_in_transaction_session_timeout = 20");
+    const work = async (client: PoolClient) => {
       await client.query(insert);
-      await pause(200);
-      await client.query("SELECT 1");
-    });
-    await expect(attempt).rejects.toThrow(/not queryable|terminat/);
+      await pause(400);
+      await next(client);
+    };
+    const attempt = withPostgresTransaction(pool, work, { idleTimeoutMs: 100 });
+    await expect(attempt).rejects.toMatchObject(ended);
     expect(await count()).toBe(0);
+  });
+
+  test("lets the driver answer a statement with a callback when the session has ended", async () => {
+    const { pool } = await setUp();
+    let answer: unknown;
+    const work = async (client: PoolClient) => {
+      await pause(400);
+      answer = await new Promise((resolve) => client.query("SELECT 1", resolve));
+      throw new Error("seen");
+    };
+    await expect(withPostgresTransaction(pool, work, { idleTimeoutMs: 100 })).rejects.toThrow("seen");
+    expect(answer).toBeInstanceOf(Error);
+  });
+
+  test.each<[string, number | undefined, string]>([
+    ["a minute", undefined, "1min"],
+    ["its option", 2_500, "2500ms"],
+  ])("bounds how long the transaction stands idle by %s, and leaves no trace", async (_case, ms, shown) => {
+    const { pool } = await setUp();
+    const show = (on: Pick<PoolClient, "query">) => on.query("SHOW idle_in_transaction_session_timeout");
+    const before = (await show(pool)).rows;
+    const { rows } = await withPostgresTransaction(pool, show, { idleTimeoutMs: ms });
+    expect(rows).toEqual([{ idle_in_transaction_session_timeout: shown }]);
+    expect((await show(pool)).rows).toEqual(before);
+  });
+
+  test("leaves other errors of statements as they are", async () => {
+    const { pool } = await setUp();
+    const missing = withPostgresTransaction(pool, (client) => client.query("SELECT FROM nowhere.nothing"));
+    await expect(missing).rejects.toMatchObject({ code: "42P01" });
   });
 
   test("leaves no listener on a client that goes back to the pool", async () => {
@@ -184,7 +224,7 @@ test.each([
 );
 
 test.each([
-  ["42601", ["BEGIN; SET", "BEGIN", "COMMIT"]],
+  ["42601", ["BEGIN; SET", "BEGIN", "SET", "COMMIT"]],
   ["57P03", ["BEGIN; SET", "ROLLBACK"]],
 ])(
   "withPostgresTransaction() begins again after the error %s only where nothing can have begun",
@@ -205,6 +245,21 @@ test.each([
     expect(sent).toEqual(expected);
   },
 );
+
+test.each<[string, unknown, RegExp]>([
+  ["a bound of 0, which would be none", { idleTimeoutMs: 0 }, /option idleTimeoutMs/],
+  ["a bound below a tenth of a second", { idleTimeoutMs: 99 }, /option idleTimeoutMs/],
+  ["a bound above an hour", { idleTimeoutMs: 3_600_001 }, /option idleTimeoutMs/],
+  ["a bound that is text", { idleTimeoutMs: "1min" }, /option idleTimeoutMs/],
+  ["an option that it does not have", { idleTimeout: 1_000 }, /unknown option idleTimeout/],
+  ["a number", 60_000, /options must be an object/],
+])("withPostgresTransaction() refuses %s, before it takes a client", async (_case, options, message) => {
+  const connect = jest.fn<() => Promise<PostgresPoolClient>>();
+  const attempt = withPostgresTransaction({ connect }, () => Promise.resolve(), options as object);
+  await expect(attempt).rejects.toThrow(TypeError);
+  await expect(attempt).rejects.toThrow(message);
+  expect(connect).not.toHaveBeenCalled();
+});
 
 test("withPostgresTransaction() destroys a client whose ROLLBACK is refused", async () => {
   const { pool, released } = fakePool({ ROLLBACK: () => Promise.reject(new Error("gone")) });

@@ -1,13 +1,22 @@
+import { randomUUID } from "node:crypto";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyDecision,
   IdempotencyListing,
   IdempotencyListQuery,
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
-import { assertDuration, assertOpen, assertOutcome, assertText, encodeText } from "@countersign/store-core";
+import {
+  assertDecision,
+  assertDuration,
+  assertOpen,
+  assertOutcome,
+  assertText,
+  encodeText,
+} from "@countersign/store-core";
 import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
 import { type ResolvedOptions, dayMs, longestMs } from "./options.ts";
@@ -33,7 +42,11 @@ export interface RedisIdempotencyStore extends IdempotencyStore {
   complete(key: string, token: string): Promise<IdempotencyOwnership>;
   release(key: string, token: string): Promise<IdempotencyOwnership>;
   hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
-  resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held">;
+  resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held">;
   /**
    * By SCAN, so it walks over all keys of the database; on a cluster, over those of the node that `sendCommand` reaches without a
    * key.
@@ -98,13 +111,16 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
     return ownership(await this.#run(holdScript, key, [encodeText(token), encodeText(reason)]));
   }
 
-  async resolve(key: string, outcome: "done" | "released"): Promise<"ok" | "not-held"> {
+  async resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held"> {
     this.#assertCall(key);
     assertOutcome(name, outcome);
-    const found = await this.read(key);
-    if (found === undefined) return "not-held";
+    assertDecision(name, decision);
     const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
-    const args = [String(found.fence), state, String(rememberedMs)];
+    const args = [String(decision.fence), randomUUID(), state, String(rememberedMs)];
     return oneOf(await this.#run(resolveScript, key, args), ["ok", "not-held"]);
   }
 

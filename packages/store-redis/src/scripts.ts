@@ -52,15 +52,16 @@ local function write(...)
   if state then redis.call('PERSIST', KEYS[1]) end
   redis.call('HSET', KEYS[1], ...)
 end
-local function remember(newState, durationMs)
-  write('state', newState, 'reason', '', 'until', int(now + tonumber(durationMs)))
+local function remember(newState, durationMs, newToken)
+  write('state', newState, 'token', newToken or token, 'reason', '', 'until', int(now + tonumber(durationMs)))
   redis.call('PEXPIRE', KEYS[1], int(tonumber(durationMs) + laterMs))
 end
 `;
 
 /**
  * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows also
- * where the record of the last is gone.
+ * where the record of the last is gone, or the clock was set back. Then more than one lease may remain, and is cut to one: a
+ * dead owner would keep the key for as long as the clock has to catch up.
  */
 export const claimScript: RedisScript = script(`${prelude}
 if state == 'done' and untilMs > now then return {'done', fingerprint} end
@@ -69,6 +70,11 @@ if state == 'run' then
   if token == ARGV[2] then
     write('until', int(now + tonumber(ARGV[4])))
     return {'acquired', fence}
+  end
+  local oneLease = now + tonumber(ARGV[4])
+  if untilMs > oneLease then
+    untilMs = oneLease
+    write('until', int(untilMs))
   end
   if untilMs > now then return {'in-flight', fingerprint, int(untilMs - now)} end
   if ARGV[5] ~= 'rerun' then
@@ -119,13 +125,14 @@ return 'ok'
 `);
 
 /**
- * ARGV: clock, fence, done or free, for how long it is remembered. A decision has no token: were it sent again by the client, the
- * fence keeps it off the next owner, about whom nobody has decided.
+ * ARGV: clock, fence, the token of the decision, done or free, for how long it is remembered. The fence keeps it off every other
+ * attempt, about which nobody has decided; its token takes the key from the old owner, and tells it when the client sends it again.
  */
 export const resolveScript: RedisScript = script(`${prelude}
 if fence ~= ARGV[2] then return 'not-held' end
+if token == ARGV[3] then return 'ok' end
 if state ~= 'held' and not (state == 'run' and untilMs <= now) then return 'not-held' end
-remember(ARGV[3], ARGV[4])
+remember(ARGV[4], ARGV[5], ARGV[3])
 return 'ok'
 `);
 

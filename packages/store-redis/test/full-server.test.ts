@@ -50,7 +50,10 @@ onOwnServer("a server that has no memory left", () => {
     ).toBe("ok");
     expect(await idempotency.heartbeat("beat", "a", 120_000)).toBe("ok");
     expect(await idempotency.claim("beat", claim)).toMatchObject({ status: "acquired" });
-    expect(await idempotency.resolve("resolve", "done")).toBe("ok");
+    const rival = { ...claim, token: "b", leaseMs: 1_000 };
+    expect(await idempotency.claim("beat", rival)).toMatchObject({ status: "in-flight", remainingMs: 1_000 });
+    const fence = (await idempotency.read("resolve"))?.fence ?? 0;
+    expect(await idempotency.resolve("resolve", "done", { fence })).toBe("ok");
     expect(await nonces.claim(use)).toBe("fresh");
     expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
   });

@@ -12,6 +12,9 @@ const fenceOf = async (store: IdempotencyStore, token = "a") => {
   return result.status === "acquired" ? result.fence : Number.NaN;
 };
 
+const decide = async (store: IdempotencyStore, outcome: "done" | "released") =>
+  store.resolve(key, outcome, { fence: (await store.read(key))?.fence ?? 0 });
+
 describeOnRedis("what Redis removes by itself", () => {
   const never = -1;
 
@@ -48,13 +51,13 @@ describeOnRedis("what Redis removes by itself", () => {
     [
       "a key that was resolved as done after the retention",
       7 * dayMs,
-      async (store) => [await store.hold(key, "a", "why"), await store.resolve(key, "done")],
+      async (store) => [await store.hold(key, "a", "why"), await decide(store, "done")],
     ],
     ["a released key after a day", dayMs, (store) => store.release(key, "a")],
     [
       "a key that was resolved as released after a day",
       dayMs,
-      async (store) => [await store.hold(key, "a", "why"), await store.resolve(key, "released")],
+      async (store) => [await store.hold(key, "a", "why"), await decide(store, "released")],
     ],
   ])("is %s", async (_case, expectedMs, step) => {
     const ttl = await timeToLive(step);
@@ -128,7 +131,7 @@ describeOnRedis("a record that is damaged", () => {
     ["complete", (store) => store.complete(key, "a")],
     ["release", (store) => store.release(key, "a")],
     ["hold", (store) => store.hold(key, "a", "why")],
-    ["resolve", (store) => store.resolve(key, "released")],
+    ["resolve", (store) => store.resolve(key, "released", { fence: 1 })],
   ];
 
   test.each<[string, string, ...string[]]>([
@@ -146,7 +149,7 @@ describeOnRedis("a record that is damaged", () => {
     await onKey(key, command, ...args);
     const before = await onKey(key, "DUMP");
     for (const [name, step] of steps) {
-      expect({ name, answer: await outcome(() => step(idempotency)) }).toEqual({
+      expect({ name, answer: await answerOf(() => step(idempotency)) }).toEqual({
         name,
         answer: expect.stringMatching(/record of a key is damaged/),
       });
@@ -158,7 +161,7 @@ describeOnRedis("a record that is damaged", () => {
     const { idempotency, onKey } = await newStores();
     await onKey(key, "SET", "something else");
     for (const [name, step] of steps) {
-      expect({ name, answer: await outcome(() => step(idempotency)) }).toEqual({
+      expect({ name, answer: await answerOf(() => step(idempotency)) }).toEqual({
         name,
         answer: expect.stringMatching(/WRONGTYPE/),
       });
@@ -168,6 +171,59 @@ describeOnRedis("a record that is damaged", () => {
 });
 
 describeOnRedis("resolve()", () => {
+  test.each([undefined, null, {}, { fence: "1" }, { fence: 1.5 }])("refuses %p", async (decision) => {
+    const { idempotency } = await newStores();
+    await idempotency.claim(key, claim);
+    await idempotency.hold(key, "a", "why");
+    const untyped = decision as { fence: number };
+    await expect(idempotency.resolve(key, "done", untyped)).rejects.toThrow(/needs \{ fence \}/);
+    expect(await idempotency.read(key)).toMatchObject({ state: "held" });
+  });
+
+  test.each(["done", "released"] as const)("as %s is one command", async (outcome) => {
+    const { idempotency, sendCommand, prefix } = await newStores();
+    const fence = await fenceOf(idempotency);
+    await idempotency.hold(key, "a", "why");
+    const sent: string[] = [];
+    const { idempotency: operator } = await newStores({
+      prefix,
+      sendCommand: (command, route) => {
+        sent.push(command[0] ?? "");
+        return sendCommand(command, route);
+      },
+    });
+    // The second one finds the script on the server.
+    expect(await operator.resolve(key, outcome, { fence: fence + 1 })).toBe("not-held");
+    sent.length = 0;
+    expect(await operator.resolve(key, outcome, { fence })).toBe("ok");
+    expect(sent.filter((name) => name !== "INFO")).toEqual(["EVALSHA"]);
+  });
+
+  test.each(["done", "released"] as const)(
+    "as %s, sent again by the client whose reply was lost, is told that it decided",
+    async (outcome) => {
+      const commands: (readonly string[])[] = [];
+      const { idempotency, sendCommand, prefix } = await newStores();
+      const { idempotency: operator } = await newStores({
+        prefix,
+        sendCommand: (command, route) => {
+          commands.push(command);
+          return sendCommand(command, route);
+        },
+      });
+      const fence = await fenceOf(idempotency);
+      await idempotency.hold(key, "a", "why");
+      expect(await operator.resolve(key, outcome, { fence })).toBe("ok");
+      const before = await idempotency.read(key);
+      const [decision = []] = commands.filter(([name]) => name === "EVALSHA" || name === "EVAL").slice(-1);
+      const reply = await sendCommand(decision, { key: decision[3], isReadonly: false });
+      expect(reply).toEqual([expect.anything(), "ok"]);
+      expect(await idempotency.read(key)).toEqual(before);
+      // Another operator's decision about the same attempt is another one.
+      expect(await operator.resolve(key, outcome, { fence })).toBe("not-held");
+    },
+  );
+
   test("sent again by the client decides nothing about the next owner", async () => {
     const commands: (readonly string[])[] = [];
     const { idempotency, sendCommand, prefix } = await newStores();
@@ -180,7 +236,7 @@ describeOnRedis("resolve()", () => {
     });
     await idempotency.claim(key, claim);
     await idempotency.hold(key, "a", "the bank did not answer");
-    expect(await operator.resolve(key, "released")).toBe("ok");
+    expect(await decide(operator, "released")).toBe("ok");
     await idempotency.claim(key, { ...claim, token: "b" });
     await idempotency.hold(key, "b", "nor this time");
     const [decision = []] = commands.filter(([name]) => name === "EVALSHA" || name === "EVAL").slice(-1);
@@ -190,7 +246,7 @@ describeOnRedis("resolve()", () => {
   });
 });
 
-async function outcome(step: () => unknown): Promise<string> {
+async function answerOf(step: () => unknown): Promise<string> {
   try {
     return `answered ${JSON.stringify(await step())}`;
   } catch (error) {

@@ -103,7 +103,7 @@ onOwnServer("a client with a keyPrefix of its own", () => {
     const keys = await claimKeys(stores);
     expect(await listAll(stores)).toEqual(new Set(keys));
     expect(await stores.idempotency.complete("key-1", "a")).toBe("ok");
-    expect(await stores.idempotency.resolve("key-2", "done")).toBe("not-held");
+    expect(await stores.idempotency.resolve("key-2", "done", { fence: 1 })).toBe("not-held");
     const { idempotency } = createRedisStores({ sendCommand: await connect(), prefix });
     expect(await idempotency.read("key-1")).toBeUndefined();
   });

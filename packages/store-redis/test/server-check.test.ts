@@ -185,7 +185,8 @@ onOwnServer("a real server", () => {
     expect(await idempotency.release("b", "b")).toBe("ok");
     expect((await idempotency.claim("b", { ...claim, token: "late" })).status).toBe("acquired");
     expect(await idempotency.hold("c", "c", "why")).toBe("ok");
-    expect(await idempotency.resolve("c", "done")).toBe("ok");
+    const fence = (await idempotency.read("c"))?.fence ?? 0;
+    expect(await idempotency.resolve("c", "done", { fence })).toBe("ok");
     expect((await idempotency.list({ state: "done", limit: 1_000 })).entries).toHaveLength(2);
     expect(await idempotency.prune()).toBe(0);
     expect(await nonces.claim({ ...use, nonce: "of a user" })).toBe("fresh");

@@ -7,6 +7,7 @@ import { engineClock, tableNames } from "./schema.ts";
 export interface IdempotencyStatements {
   readonly look: SqliteStatement;
   readonly take: SqliteStatement;
+  readonly shorten: SqliteStatement;
   readonly holdExpired: SqliteStatement;
   readonly heartbeat: SqliteStatement;
   readonly release: SqliteStatement;
@@ -14,13 +15,7 @@ export interface IdempotencyStatements {
   readonly resolve: SqliteStatement;
   readonly removeExpired: SqliteStatement;
   readonly raiseFenceFloor: SqliteStatement;
-  readonly completion: CompletionStatements;
-}
-
-/** The two statements of a completion, which may run on a connection of the caller. */
-export interface CompletionStatements {
   readonly complete: SqliteStatement;
-  readonly look: SqliteStatement;
 }
 
 // Parameters are plain question marks: numbered ones are positional in one driver and named in another. A null time is the
@@ -29,15 +24,19 @@ const time = `coalesce(?, ${engineClock})`;
 
 export function prepareIdempotency(database: SqliteDatabase, table: string): IdempotencyStatements {
   const { idempotency, schema } = tableNames(table);
-  const completion = prepareCompletion(database, table);
   return {
-    completion,
-    look: completion.look,
+    complete: prepareCompletion(database, table),
+    look: database.prepare(
+      `SELECT ${engineClock} AS now_ms, floor.fence_floor, kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
+         kept.until_ms
+       FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
+    ),
     take: database.prepare(
       `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
        ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
          fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
     ),
+    shorten: database.prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
     holdExpired: database.prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
     heartbeat: database.prepare(
       `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
@@ -49,8 +48,8 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
     resolve: database.prepare(
-      `UPDATE ${idempotency} SET state = ?, reason = '', until_ms = ${time} + ?
-       WHERE key = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
+      `UPDATE ${idempotency} SET state = ?, token = ?, reason = '', until_ms = ${time} + ?
+       WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
     ),
     removeExpired: database.prepare(
       `DELETE FROM ${idempotency} WHERE key IN (
@@ -61,19 +60,12 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
   };
 }
 
-export function prepareCompletion(database: SqliteDatabase, table: string): CompletionStatements {
-  const { idempotency, schema } = tableNames(table);
-  return {
-    complete: database.prepare(
-      `UPDATE ${idempotency} SET state = 'done', reason = '', until_ms = ${time} + ?
-       WHERE key = ? AND token = ? AND state IN ('run', 'held')`,
-    ),
-    look: database.prepare(
-      `SELECT ${engineClock} AS now_ms, floor.fence_floor, kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
-         kept.until_ms
-       FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
-    ),
-  };
+/** A completion, which may run on a connection of the caller. */
+export function prepareCompletion(database: SqliteDatabase, table: string): SqliteStatement {
+  return database.prepare(
+    `UPDATE ${tableNames(table).idempotency} SET state = 'done', reason = '', until_ms = ${time} + ?
+     WHERE key = ? AND token = ? AND state IN ('run', 'held')`,
+  );
 }
 
 /** An update of nothing: for exec(), it takes the write lock of an open transaction and writes no page. */

@@ -1,6 +1,8 @@
+import { randomUUID } from "node:crypto";
 import type {
   IdempotencyClaim,
   IdempotencyClaimResult,
+  IdempotencyDecision,
   IdempotencyListing,
   IdempotencyListQuery,
   IdempotencyOwnership,
@@ -8,6 +10,7 @@ import type {
   IdempotencyStore,
 } from "@countersign/idempotency-guard";
 import {
+  assertDecision,
   assertDuration,
   assertListQuery,
   assertOpen,
@@ -25,7 +28,6 @@ import {
 } from "./driver.ts";
 import { assertSynchronous } from "./durability.ts";
 import {
-  type CompletionStatements,
   type IdempotencyStatements,
   lookAt,
   prepareCompletion,
@@ -47,14 +49,15 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
   complete(key: string, token: string): IdempotencyOwnership;
   release(key: string, token: string): IdempotencyOwnership;
   hold(key: string, token: string, reason: string): IdempotencyOwnership;
-  resolve(key: string, outcome: "done" | "released"): "ok" | "not-held";
+  resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held";
   /** Pages in the order of the keys' bytes. Throws a TypeError on a cursor that is none. */
   list(query: IdempotencyListQuery): IdempotencyListing;
   prune(): number;
   close(): void;
   /**
    * `complete` inside the transaction that the caller has begun on `tx`, which may be the store's connection or another one of
-   * the same file. Throws when no transaction is open there, or when its commits would not be durable.
+   * the same file; `lost` on a key that is done. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction
+   * is open there, or when its commits would not be durable.
    */
   completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership;
 }
@@ -67,7 +70,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
   readonly #lockSql: string;
-  readonly #completions = new WeakMap<SqliteTransaction, CompletionStatements>();
+  readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
   readonly #stopPruning: () => void;
   #closed = false;
 
@@ -78,7 +81,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.#sql = prepareIdempotency(database, table);
     this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
-    this.#completions.set(database, this.#sql.completion);
+    this.#completions.set(database, this.#sql.complete);
     this.#stopPruning = pruneInBackground({
       database,
       intervalMs,
@@ -118,7 +121,12 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   complete(key: string, token: string): IdempotencyOwnership {
     this.#assertUsable(key, token);
     const { database } = this.#options;
-    return withImmediateTransaction(database, () => this.#complete(this.#sql.completion, key, token));
+    const { complete, look } = this.#sql;
+    return withImmediateTransaction(database, () => {
+      if (this.#complete(complete, key, token) === "ok") return "ok";
+      const { row, nowMs } = lookAt(look, encodeText(key), this.#options.now());
+      return row?.state === "done" && row.token === token && row.untilMs > nowMs ? "ok" : "lost";
+    });
   }
 
   completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership {
@@ -129,11 +137,12 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     if (!isInTransaction(tx)) {
       throw new Error(`${name}: completeIn needs a connection on which a transaction is open`);
     }
-    const completion = this.#completionOn(tx);
+    const complete = this.#completionOn(tx);
     // Takes the write lock where BEGIN has not. libsql leaves a prepared statement that met SQLITE_BUSY running,
     // and every later COMMIT on the connection then fails.
     tx.exec(this.#lockSql);
-    return this.#complete(completion, key, token);
+    // Never `ok` on a key that is done, as complete() is: what the caller's transaction pays would be a second payment.
+    return this.#complete(complete, key, token);
   }
 
   release(key: string, token: string): IdempotencyOwnership {
@@ -147,13 +156,16 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     return this.#change(this.#sql.hold, encodeText(reason), encodeText(key), encodeText(token));
   }
 
-  resolve(key: string, outcome: "done" | "released"): "ok" | "not-held" {
+  resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
     this.#assertUsable(key);
     assertOutcome(name, outcome);
+    assertDecision(name, decision);
     const state = outcome === "done" ? "done" : "free";
     const now = this.#options.now();
     const { retentionMs } = this.#options;
-    const changed = this.#change(this.#sql.resolve, state, now, retentionMs, encodeText(key), now);
+    const attempt = [encodeText(key), decision.fence, now] as const;
+    // A token that nobody has: nothing of the old attempt can end the key any more.
+    const changed = this.#change(this.#sql.resolve, state, randomUUID(), now, retentionMs, ...attempt);
     return changed === "ok" ? "ok" : "not-held";
   }
 
@@ -187,29 +199,29 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
       this.#sql.holdExpired.run(leaseExpiredReason, storedKey);
       return { status: "held", fingerprint: decision.row.fingerprint, reason: leaseExpiredReason };
     }
+    if (decision.action === "shorten") {
+      this.#sql.shorten.run(decision.untilMs, storedKey);
+      return decision.result;
+    }
     const { fence, fingerprint } = decision;
     const untilMs = sighting.nowMs + claim.leaseMs;
     this.#sql.take.run(storedKey, encodeText(claim.token), fence, encodeText(fingerprint), untilMs);
     return { status: "acquired", fence };
   }
 
-  #complete(sql: CompletionStatements, key: string, token: string): IdempotencyOwnership {
-    const storedKey = encodeText(key);
-    const now = this.#options.now();
-    const written = sql.complete.run(now, this.#options.retentionMs, storedKey, encodeText(token));
-    if (ownership(written) === "ok") return "ok";
-    const { row, nowMs } = lookAt(sql.look, storedKey, now);
-    return row?.state === "done" && row.token === token && row.untilMs > nowMs ? "ok" : "lost";
+  #complete(complete: SqliteStatement, key: string, token: string): IdempotencyOwnership {
+    const { now, retentionMs } = this.#options;
+    return ownership(complete.run(now(), retentionMs, encodeText(key), encodeText(token)));
   }
 
-  #completionOn(tx: SqliteTransaction): CompletionStatements {
-    let statements = this.#completions.get(tx);
-    if (statements === undefined) {
+  #completionOn(tx: SqliteTransaction): SqliteStatement {
+    let complete = this.#completions.get(tx);
+    if (complete === undefined) {
       assertSynchronous(`${name}: completeIn`, tx);
-      statements = prepareCompletion(tx, this.#options.table);
-      this.#completions.set(tx, statements);
+      complete = prepareCompletion(tx, this.#options.table);
+      this.#completions.set(tx, complete);
     }
-    return statements;
+    return complete;
   }
 
   // Returns the states of the rows that it removed: done, or free, which no caller knows of.

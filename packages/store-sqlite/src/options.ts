@@ -36,6 +36,8 @@ export const factory = "createSqliteStores";
 
 const known = ["database", "table", "retentionMs", "pruneIntervalMs", "allowInProduction", "now"];
 const dayMs = 86_400_000;
+// In microseconds, as a fence has it, still a safe integer.
+const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 
 /** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
 export function resolveOptions(options: SqliteStoresOptions): ResolvedOptions {
@@ -63,7 +65,7 @@ export function resolveOptions(options: SqliteStoresOptions): ResolvedOptions {
     retentionMs: integer("retentionMs", options.retentionMs ?? 90 * dayMs, dayMs, 36_500 * dayMs),
     pruneIntervalMs: integer("pruneIntervalMs", options.pruneIntervalMs ?? 60_000, 0, dayMs),
     allowInProduction,
-    now: now === undefined ? engineTime : () => integer("now", now(), 0, Number.MAX_SAFE_INTEGER),
+    now: now === undefined ? engineTime : () => integer("now", now(), 0, latestMs),
   };
 }
 

@@ -38,10 +38,64 @@ describe.each(
     withImmediateTransaction(tx, () => {
       insertPayout();
       expect(store.completeIn(tx, key, "a")).toBe("ok");
-      expect(store.completeIn(tx, key, "a")).toBe("ok");
     });
     expect(store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "f" });
     expect(payoutCount(tx)).toBe(1);
+  });
+
+  test("is lost on a done key, in its transaction and in one that is repeated because COMMIT was not heard", () => {
+    const { store, tx, insertPayout } = setUp();
+    store.claim(key, claim("a"));
+    const pay = () =>
+      withImmediateTransaction(tx, () => {
+        insertPayout();
+        if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
+        return store.completeIn(tx, key, "a");
+      });
+    expect(pay()).toBe("lost");
+    expect(pay).toThrow("lost");
+    expect(payoutCount(tx)).toBe(1);
+    expect(store.complete(key, "a")).toBe("ok");
+  });
+
+  test.each(["done", "released"] as const)(
+    "is lost to an owner whose key an operator has resolved as %s in the meantime",
+    (outcome) => {
+      const { store, tx, insertPayout } = setUp();
+      const claimed = store.claim(key, claim("a"));
+      const fence = claimed.status === "acquired" ? claimed.fence : 0;
+      store.hold(key, "a", "the bank did not answer");
+      expect(store.resolve(key, outcome, { fence })).toBe("ok");
+      const pay = () =>
+        withImmediateTransaction(tx, () => {
+          insertPayout();
+          if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
+        });
+      expect(pay).toThrow("lost");
+      expect(payoutCount(tx)).toBe(0);
+      expect(store.read(key)?.state).toBe(outcome === "done" ? "done" : undefined);
+    },
+  );
+
+  test("leaves the run when the savepoint around it is rolled back, whatever commits besides", () => {
+    const { store, tx, insertPayout } = setUp();
+    store.claim(key, claim("a"));
+    withImmediateTransaction(tx, () => {
+      insertPayout();
+      tx.exec("SAVEPOINT bookkeeping");
+      expect(store.completeIn(tx, key, "a")).toBe("ok");
+      tx.exec("ROLLBACK TO bookkeeping");
+      tx.exec("RELEASE bookkeeping");
+    });
+    // The payout stands and its key is not done: completeIn belongs outside of savepoints, or to those that hold the payout too.
+    expect(payoutCount(tx)).toBe(1);
+    expect(store.read(key)).toMatchObject({ state: "run", token: "a" });
+    withImmediateTransaction(tx, () => {
+      tx.exec("SAVEPOINT payout");
+      expect(store.completeIn(tx, key, "a")).toBe("ok");
+      tx.exec("RELEASE payout");
+    });
+    expect(store.read(key)).toMatchObject({ state: "done", token: "a" });
   });
 
   test("leaves the run and no payout when the transaction rolls back", () => {
@@ -77,6 +131,8 @@ describe.each(
   test("refuses a connection without an open transaction and changes nothing", () => {
     const { store, tx } = setUp();
     store.claim(key, claim("a"));
+    expect(() => store.completeIn(tx, key, "a")).toThrow(/transaction is open/);
+    withImmediateTransaction(tx, () => undefined);
     expect(() => store.completeIn(tx, key, "a")).toThrow(/transaction is open/);
     expect(store.read(key)).toMatchObject({ state: "run" });
   });

@@ -9,6 +9,11 @@ function claim(token: string, overrides: Partial<IdempotencyClaim> = {}): Idempo
   return { token, fingerprint: `fingerprint-${token}`, leaseMs: 1000, recovery: "rerun", ...overrides };
 }
 
+/** The fence of an attempt that begins so many milliseconds after the clock of the tests. */
+function fenceAt(ms: number): number {
+  return (testClock().now() + ms) * 1_000;
+}
+
 describe.each(databases)("idempotency store, %s", (_name, open) => {
   let clock: ReturnType<typeof testClock>;
   let store: SqliteIdempotencyStore;
@@ -20,7 +25,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
 
   test("gives an absent key to the first claim and says so to the second", () => {
     expect(store.read(key)).toBeUndefined();
-    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: fenceAt(0) });
     clock.advance(300);
     expect(store.claim(key, claim("b"))).toEqual({
       status: "in-flight",
@@ -30,7 +35,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.read(key)).toEqual({
       state: "run",
       token: "a",
-      fence: 1,
+      fence: fenceAt(0),
       fingerprint: "fingerprint-a",
       remainingMs: 700,
     });
@@ -39,7 +44,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
   test("recognises the owner's own claim, keeps the fence and begins the lease anew", () => {
     store.claim(key, claim("a"));
     clock.advance(999);
-    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: fenceAt(0) });
     clock.advance(999);
     expect(store.claim(key, claim("b")).status).toBe("in-flight");
   });
@@ -47,7 +52,10 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
   test("recognises the owner's own claim after its lease expired, whatever the recovery", () => {
     store.claim(key, claim("a"));
     clock.advance(5000);
-    expect(store.claim(key, claim("a", { recovery: "hold" }))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim(key, claim("a", { recovery: "hold" }))).toEqual({
+      status: "acquired",
+      fence: fenceAt(0),
+    });
   });
 
   test.each([
@@ -62,7 +70,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
   test("reruns an expired run with a higher fence, and the old owner has lost it", () => {
     store.claim(key, claim("a"));
     clock.advance(1000);
-    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: fenceAt(1000) });
     expect(store.heartbeat(key, "a", 1000)).toBe("lost");
     expect(store.release(key, "a")).toBe("lost");
     expect(store.hold(key, "a", "why")).toBe("lost");
@@ -70,7 +78,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.read(key)).toMatchObject({
       state: "run",
       token: "b",
-      fence: 2,
+      fence: fenceAt(1000),
       fingerprint: "fingerprint-b",
     });
   });
@@ -85,7 +93,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.read(key)).toEqual({
       state: "held",
       token: "a",
-      fence: 1,
+      fence: fenceAt(0),
       fingerprint: "fingerprint-a",
       reason: "lease-expired",
     });
@@ -118,7 +126,12 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.complete(key, "a")).toBe("ok");
     expect(store.complete(key, "b")).toBe("lost");
     expect(store.complete("absent", "a")).toBe("lost");
-    expect(store.read(key)).toEqual({ state: "done", token: "a", fence: 1, fingerprint: "fingerprint-a" });
+    expect(store.read(key)).toEqual({
+      state: "done",
+      token: "a",
+      fence: fenceAt(0),
+      fingerprint: "fingerprint-a",
+    });
   });
 
   test("answers done to every claim, the owner's included, and no step undoes it", () => {
@@ -131,7 +144,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.heartbeat(key, "a", 1000)).toBe("lost");
     expect(store.release(key, "a")).toBe("lost");
     expect(store.hold(key, "a", "why")).toBe("lost");
-    expect(store.resolve(key, "released")).toBe("not-held");
+    expect(store.resolve(key, "released", { fence: fenceAt(0) })).toBe("not-held");
     expect(store.claim(key, claim("c"))).toEqual(done);
   });
 
@@ -144,8 +157,8 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.complete(key, "a")).toBe("lost");
     expect(store.heartbeat(key, "a", 1000)).toBe("lost");
     expect(store.hold(key, "a", "why")).toBe("lost");
-    expect(store.resolve(key, "done")).toBe("not-held");
-    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.resolve(key, "done", { fence: fenceAt(0) })).toBe("not-held");
+    expect(store.claim(key, claim("a"))).toEqual({ status: "acquired", fence: fenceAt(0) + 1 });
   });
 
   test("holds with the owner's reason, once", () => {
@@ -162,23 +175,79 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
 
   test.each([
     ["done", { status: "done", fingerprint: "fingerprint-a" }],
-    ["released", { status: "acquired", fence: 2 }],
+    ["released", { status: "acquired", fence: fenceAt(0) + 1 }],
   ] as const)("ends a held key by resolve %s", (outcome, next) => {
     store.claim(key, claim("a"));
-    expect(store.resolve(key, outcome)).toBe("not-held");
+    expect(store.resolve(key, outcome, { fence: fenceAt(0) })).toBe("not-held");
     store.hold(key, "a", "why");
-    expect(store.resolve(key, outcome)).toBe("ok");
-    expect(store.resolve(key, outcome)).toBe("not-held");
+    expect(store.resolve(key, outcome, { fence: fenceAt(0) })).toBe("ok");
+    expect(store.resolve(key, outcome, { fence: fenceAt(0) })).toBe("not-held");
     expect(store.claim(key, claim("b"))).toEqual(next);
   });
 
   test("resolves a run only after its lease has expired", () => {
     store.claim(key, claim("a"));
     clock.advance(999);
-    expect(store.resolve(key, "done")).toBe("not-held");
+    expect(store.resolve(key, "done", { fence: fenceAt(0) })).toBe("not-held");
     clock.advance(1);
-    expect(store.resolve(key, "done")).toBe("ok");
+    expect(store.resolve(key, "done", { fence: fenceAt(0) })).toBe("ok");
     expect(store.read(key)).toMatchObject({ state: "done" });
+  });
+
+  test.each(["done", "released"] as const)(
+    "resolves as %s only the attempt with the fence of the decision, and leaves its owner nothing to end",
+    (outcome) => {
+      store.claim(key, claim("a"));
+      store.hold(key, "a", "why");
+      const fence = fenceAt(0);
+      for (const other of [fence - 1, fence + 1, 0, Number.MAX_SAFE_INTEGER]) {
+        expect(store.resolve(key, outcome, { fence: other })).toBe("not-held");
+      }
+      expect(store.read(key)).toMatchObject({ state: "held", token: "a", reason: "why" });
+      expect(store.resolve(key, outcome, { fence })).toBe("ok");
+      for (const step of [
+        store.complete(key, "a"),
+        store.release(key, "a"),
+        store.hold(key, "a", "late"),
+        store.heartbeat(key, "a", 1000),
+      ]) {
+        expect(step).toBe("lost");
+      }
+      const uuid: unknown = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+      const done = { state: "done", token: uuid, fence, fingerprint: "fingerprint-a" };
+      expect(store.read(key)).toEqual(outcome === "done" ? done : undefined);
+    },
+  );
+
+  test.each([undefined, null, {}, { fence: "1" }, { fence: 1.5 }])("refuses the decision %p", (decision) => {
+    store.claim(key, claim("a"));
+    store.hold(key, "a", "why");
+    expect(() => store.resolve(key, "done", decision as { fence: number })).toThrow(/needs \{ fence \}/);
+    expect(store.read(key)).toMatchObject({ state: "held" });
+  });
+
+  test.each(["rerun", "hold"] as const)(
+    "leaves a dead owner one lease under %s when the clock was set back by an hour",
+    (recovery) => {
+      store.claim(key, claim("a"));
+      clock.advance(-3_600_000);
+      const inFlight = { status: "in-flight", fingerprint: "fingerprint-a", remainingMs: 1000 };
+      expect(store.claim(key, claim("b", { recovery }))).toEqual(inFlight);
+      expect(store.read(key)).toMatchObject({ state: "run", token: "a", remainingMs: 1000 });
+      clock.advance(1000);
+      // Above the first one, although the clock is not.
+      const next = recovery === "rerun" ? { status: "acquired", fence: fenceAt(0) + 1 } : { status: "held" };
+      expect(store.claim(key, claim("b", { recovery }))).toMatchObject(next);
+    },
+  );
+
+  test("gives a key that was pruned a higher fence, also when the clock was set back", () => {
+    store.claim(key, claim("a"));
+    store.complete(key, "a");
+    clock.advance(90 * dayMs);
+    store.prune();
+    clock.advance(-91 * dayMs);
+    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: fenceAt(0) + 1 });
   });
 
   test("forgets a done key at the end of its retention and not a millisecond earlier", () => {
@@ -189,7 +258,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     clock.advance(1);
     expect(store.read(key)).toBeUndefined();
     expect(store.complete(key, "a")).toBe("lost");
-    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: fenceAt(90 * dayMs) });
   });
 
   test.each([
@@ -213,12 +282,12 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
   );
 
   test("refuses an outcome that it does not know", () => {
-    expect(() => store.resolve(key, "paid" as "done")).toThrow(/outcome/);
+    expect(() => store.resolve(key, "paid" as "done", { fence: fenceAt(0) })).toThrow(/outcome/);
   });
 
   test("keeps hostile keys apart and unchanged", () => {
     for (const [index, [, hostile]] of hostileKeys.entries()) {
-      expect(store.claim(hostile, claim(`t${index}`))).toEqual({ status: "acquired", fence: 1 });
+      expect(store.claim(hostile, claim(`t${index}`))).toEqual({ status: "acquired", fence: fenceAt(0) });
     }
     for (const [index, [, hostile]] of hostileKeys.entries()) {
       expect(store.read(hostile)).toMatchObject({ token: `t${index}` });
@@ -237,7 +306,7 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
       expect(store.read(`key ${text}`.slice(0, 512))).toEqual({
         state: "held",
         token: text,
-        fence: 1,
+        fence: fenceAt(0),
         fingerprint: text,
         reason: text,
       });
@@ -291,7 +360,7 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     await new Promise((resolve) => {
       setTimeout(resolve, 160);
     });
-    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: 2 });
+    expect(store.claim(key, claim("b")).status).toBe("acquired");
     expect(store.heartbeat(key, "b", 60_000)).toBe("ok");
     const record = store.read(key);
     if (record?.state !== "run") throw new Error("not running");
@@ -344,18 +413,23 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     const file = temporaryFile();
     const before = open(file);
     const first = createStores(before).idempotency;
+    const beganAtMs = Date.now();
     first.claim("paid", claim("a"));
     first.complete("paid", "a");
     first.claim("in doubt", claim("a"));
     first.hold("in doubt", "a", "no answer from the bank");
-    first.claim("running", claim("a", { leaseMs: 60_000 }));
+    const running = first.claim("running", claim("a", { leaseMs: 60_000 }));
+    if (running.status !== "acquired") throw new Error("not acquired");
+    // A millisecond for the rounding of either clock.
+    expect(running.fence).toBeGreaterThanOrEqual((beganAtMs - 1) * 1_000);
+    expect(running.fence).toBeLessThanOrEqual((Date.now() + 1) * 1_000);
     first.close();
     before.close();
     const second = createStores(connect(file, open)).idempotency;
     expect(second.claim("paid", claim("b")).status).toBe("done");
     expect(second.claim("in doubt", claim("b"))).toMatchObject({ reason: "no answer from the bank" });
     expect(second.claim("running", claim("b")).status).toBe("in-flight");
-    expect(second.claim("running", claim("a"))).toEqual({ status: "acquired", fence: 1 });
+    expect(second.claim("running", claim("a"))).toEqual(running);
   });
 
   test("answers duplicates of a paid key while another connection holds the write lock, and throws on a new key", () => {
@@ -369,11 +443,12 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     const writer = connect(file, open);
     writer.exec("BEGIN IMMEDIATE");
     expect(store.claim("paid", claim("b")).status).toBe("done");
-    expect(store.claim("running", claim("b")).status).toBe("in-flight");
+    const duplicate = claim("b", { leaseMs: 60_000 });
+    expect(store.claim("running", duplicate).status).toBe("in-flight");
     expect(() => store.claim("new", claim("b"))).toThrow(/locked/);
     expect(() => store.complete("running", "a")).toThrow(/locked/);
     writer.exec("ROLLBACK");
-    expect(store.claim("new", claim("b"))).toEqual({ status: "acquired", fence: 1 });
+    expect(store.claim("new", claim("b")).status).toBe("acquired");
     expect(store.complete("running", "a")).toBe("ok");
   });
 });

@@ -94,8 +94,8 @@ describe.each(databases)("list, %s", (_name, open) => {
     }
     const first = store.list({ state: "held", limit: 2 });
     expect(keysOf(first)).toEqual(["a", "b"]);
-    store.resolve("a", "done");
-    store.resolve("b", "released");
+    store.resolve("a", "done", { fence: store.read("a")?.fence ?? 0 });
+    store.resolve("b", "released", { fence: store.read("b")?.fence ?? 0 });
     store.claim("0", claim("0"));
     store.hold("0", "0", "why");
     expect(keysOf(store.list({ state: "held", limit: 2, cursor: first.cursor }))).toEqual(["c", "held"]);

@@ -1,12 +1,13 @@
 import {
+  assertNoKeyClaimed,
   createRequestFact,
   guard,
   GuardError,
-  isPromiseLike,
-  withDeadline,
   type GuardRequest,
+  isPromiseLike,
   type Middleware,
   type RequestFact,
+  withDeadline,
 } from "@countersign/guard";
 import {
   assertCanonical,
@@ -48,6 +49,7 @@ export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   const { authority, realm, status } = resolveOptions(options);
   const refuse = createRefuse(status, realm);
   return guard("webhookBasicAuth", (req) => {
+    assertNoKeyClaimed("webhookBasicAuth", req);
     // A second guard on the same request must not live on the verdict of the first.
     verified.delete(req);
     const line = authorizationLine(req, refuse);

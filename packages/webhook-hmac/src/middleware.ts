@@ -1,10 +1,11 @@
 import type { KeyObject } from "node:crypto";
 import {
+  assertNoKeyClaimed,
   createRequestFact,
   guard,
   GuardError,
-  isPromiseLike,
   type GuardRequest,
+  isPromiseLike,
   type Middleware,
   type RequestFact,
 } from "@countersign/guard";
@@ -49,6 +50,7 @@ export function webhookHmac(options: WebhookHmacOptions): Middleware {
   const resolved = resolveOptions(options);
   const { keys } = resolved;
   return guard("webhookHmac", (req) => {
+    assertNoKeyClaimed("webhookHmac", req);
     // A second guard on the same request must not live on the verdict of the first.
     verified.delete(req);
     const signature = readSignature(req, resolved);

@@ -143,7 +143,7 @@ export function faultyStore({
     complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
     release: (key, token) => faulty("release", () => inner.release(key, token)),
     hold: (key, token, reason) => inner.hold(key, token, reason),
-    resolve: (key, outcome) => inner.resolve(key, outcome),
+    resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
     prune: () => inner.prune(),
     close: () => inner.close(),
   };

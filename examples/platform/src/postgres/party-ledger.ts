@@ -12,11 +12,12 @@ export function createPostgresPartyLedger(pool: Pool, schema: string): PartyLedg
     apply({ event, change, completeEvent }) {
       const record = completeEvent === undefined ? statements.insertEventUnlessKnown : statements.countEvent;
       const applied = inTransaction(pool, async (client) => {
+        // First: from here on nobody takes the event over, however long the rest waits for a lock.
+        await completeEvent?.(client);
         const [row] = await query(client, record, [event.event_id, event.type]);
         if (isFirst(row) && change !== undefined) {
           await query(client, statements.changes[change.statement], change.values);
         }
-        await completeEvent?.(client);
       });
       return orUnavailable(applied);
     },

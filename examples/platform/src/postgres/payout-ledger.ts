@@ -23,13 +23,14 @@ export function createPostgresPayoutLedger(pool: Pool, schema: string, now: Now)
       const acceptedAt = now();
       const insert = completeKey === undefined ? statements.insertUnlessKnown : statements.insert;
       const accepted = inTransaction(pool, async (client) => {
+        // First: from here on nobody takes the key over, however long the rest waits for a lock.
+        await completeKey?.(client);
         const inserted = await query(client, insert, [...payoutValues(payout), acceptedAt]);
         if (inserted.length === 0) {
           const [row] = await query(client, statements.selectInstruction, [payout.idempotencyKey]);
           return knownAs(row, payout);
         }
         await query(client, tasks.add, ["transfer", payout.idempotencyKey, acceptedAt]);
-        await completeKey?.(client);
         return "accepted";
       });
       return orUnavailable(accepted);

@@ -4,16 +4,19 @@ import { failureOf } from "../engine-failure.ts";
 import { SettingError } from "../setting-error.ts";
 import type { PostgresLocation } from "../setting-store.ts";
 
+// Two workers, and as many requests at once as are worth it.
+const ledgerConnections = 10;
+
 /** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
 export async function connectPool(
   { url, variable }: Pick<PostgresLocation, "url" | "variable">,
   logger: Logger,
+  max = ledgerConnections,
 ): Promise<Pool> {
   const pool = new Pool({
     connectionString: url,
     application_name: "countersign platform",
-    // Two workers, and requests that each hold one connection while another looks after their key.
-    max: 10,
+    max,
     keepAlive: true,
     connectionTimeoutMillis: 3_000,
     // For a server that is silent altogether; transaction.ts has shorter ones.

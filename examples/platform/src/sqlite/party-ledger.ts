@@ -23,10 +23,11 @@ export function createSqlitePartyLedger(database: PlatformDatabase): PartyLedger
     apply({ event, change, completeEvent }) {
       const record = completeEvent === undefined ? insertEventUnlessKnown : countEvent;
       withImmediateTransaction(database, (transaction) => {
+        const completed = completeEvent?.(transaction);
         const isNew = isFirst(record.all(event.event_id, event.type)[0]);
         if (isNew && change !== undefined) changes[change.statement].run(...change.values);
         // Returned, so that a promise is refused: COMMIT would not wait for it.
-        return completeEvent?.(transaction);
+        return completed;
       });
     },
     inspectEvents: () => selectEvents.all().map((row) => eventRow.parse(row)),

@@ -38,10 +38,11 @@ export function createSqlitePayoutLedger(database: PlatformDatabase, now: () => 
         });
       }
       withImmediateTransaction(database, (transaction) => {
+        const completed = completeKey(transaction);
         insert.all(...values, acceptedAt);
         addTask.run("transfer", payout.idempotencyKey, acceptedAt);
         // Returned, so that a promise is refused: COMMIT would not wait for it.
-        return completeKey(transaction);
+        return completed;
       });
       return "accepted";
     },

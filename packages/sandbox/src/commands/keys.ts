@@ -21,6 +21,7 @@ type HeldFlags = Omit<ListFlags, "state" | "limit" | "cursor">;
 interface ResolveFlags extends StoreFlags {
   readonly as: Outcome;
   readonly keyJson?: string | undefined;
+  readonly fence?: string | undefined;
   readonly retentionDays: string;
   readonly yes?: boolean | undefined;
   readonly json?: boolean | undefined;
@@ -32,6 +33,7 @@ const notes = `
 Examples:
   STORE_URL=postgres://… countersign keys held
   STORE_URL=postgres://… countersign keys resolve payout-7 --as done
+  STORE_URL=postgres://… countersign keys resolve payout-7 --as released --fence 1795359000000000 --yes
   countersign keys list --state run --store-url sqlite:/var/lib/platform/platform.db --json
 
 A key that is printed in double quotes is given by --key-json, in single quotes of the shell.
@@ -44,7 +46,8 @@ const resolveNotes = `
 done       The payment was made: every retry is answered 409, already processed, and never pays again.
 released   No payment was made: the key is free, and the next retry pays. Ask the bank first, not the log.
 
-Only a held key, or a run whose lease has expired, can be resolved. Without a terminal, --yes is needed.
+Only a held key, or a run whose lease has expired, can be resolved, and only the attempt that is shown: what another one took or
+ended meanwhile stays as it is. --fence says which attempt was looked at before. Without a terminal, --yes is needed.
 --retention-days has to be what the platform's stores have, when that is not the default.
 ${notes}`;
 
@@ -110,6 +113,10 @@ function resolveCommand(io: CommandIo, finish: (code: ExitCode) => void): Comman
     .addArgument(new Argument("[key]", "the key"))
     .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes")
     .addOption(new Option("--as <outcome>", "the decision").choices(outcomes).makeOptionMandatory())
+    .option(
+      "--fence <n>",
+      "decide about the attempt that keys list showed with this fence, and about no other",
+    )
     .option("--retention-days <n>", "for how long a key that is done is remembered", "90")
     .option("--yes", "do not ask");
   return addStoreOptions(command)
@@ -124,6 +131,10 @@ function resolveCommand(io: CommandIo, finish: (code: ExitCode) => void): Comman
 async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise<void> {
   const { as: outcome, json, yes } = flags;
   const retentionDays = parseInteger("--retention-days", flags.retentionDays, { min: 1, max: 36_500 });
+  const fence =
+    flags.fence === undefined
+      ? undefined
+      : parseInteger("--fence", flags.fence, { min: 0, max: Number.MAX_SAFE_INTEGER });
   const target = readTarget(flags);
   if (yes !== true && io.ask === undefined) {
     throw new UsageError("nobody can be asked without a terminal: add --yes to resolve the key");
@@ -132,6 +143,7 @@ async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise
     resolveKey(store.idempotency, {
       key,
       outcome,
+      fence,
       retentionDays,
       store: target.shown,
       show: json === true ? io.writeError : io.writeOut,

@@ -18,7 +18,8 @@ interface MigrateFlags {
 
 const notes = `
 Safe to repeat, and to start on several machines at once: one at a time works, in one transaction. A schema that is missing is
-created; the output says whether the schema and the tables were there. SQLite needs none, the store creates its tables when a
+created; the output says whether the schema and the tables were there, and which version they had. Processes of the release before
+may fail on tables that are up to date: start the new ones next. SQLite needs none, the store creates its tables when a
 platform opens the file; Redis has no tables.
 
 Examples:
@@ -70,8 +71,9 @@ async function migratePostgres(location: ServerLocation, target: StoreTarget): P
 }
 
 // So that a typo in a name is seen.
-function creation({ created }: Migration, schema = "public"): string {
+function creation({ created, updatedFrom }: Migration, schema = "public"): string {
   const place = `schema ${printable(schema)}`;
+  if (updatedFrom !== undefined) return `brought the tables up to date from schema version ${updatedFrom}`;
   if (created === "nothing") return "nothing created, the tables were there";
   return created === "tables"
     ? `created the tables in ${place}, which was there`

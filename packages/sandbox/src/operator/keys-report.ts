@@ -12,7 +12,7 @@ export interface KeysReport {
   readonly line: (entry: KeyEntry) => string;
 }
 
-const widths = [36, 5, 6, 12];
+const widths = [36, 5, 16, 12];
 const shortFingerprint = 12;
 
 /** The keys as a table for people. */

@@ -61,6 +61,8 @@ export interface Migration {
   readonly version: number;
   /** What was missing before. Of several migrations at once, each may have found it missing. */
   readonly created: "nothing" | "tables" | "schema and tables";
+  /** The schema version that was there, when it was another one. */
+  readonly updatedFrom?: number;
 }
 
 /** Creates the tables or brings them up to date, as long as it takes. */
@@ -69,8 +71,12 @@ export async function migrateTables(location: ServerLocation, names: TableNames)
   const client = await connect(location, { query_timeout: 0 });
   try {
     const created = await missingParts(client, names);
+    const found = created === "nothing" ? await readVersion(client, names) : undefined;
     await migratePostgres(client, names);
-    return { version: postgresSchemaVersion, created };
+    const migration = { version: postgresSchemaVersion, created };
+    return found === undefined || found === postgresSchemaVersion
+      ? migration
+      : { ...migration, updatedFrom: found };
   } finally {
     await disconnect(client);
   }
@@ -86,6 +92,15 @@ async function missingParts(
     "SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1 AND relname = $2";
   const { rowCount: tables } = await client.query(query, [schema, `${table}_schema`]);
   return tables === 0 ? "tables" : "nothing";
+}
+
+async function readVersion(
+  client: Client,
+  { schema = "public", table = "countersign" }: TableNames,
+): Promise<number | undefined> {
+  const place = [schema, `${table}_schema`].map((name) => client.escapeIdentifier(name)).join(".");
+  const { rows } = await client.query<{ version: number }>(`SELECT version FROM ${place} WHERE id = 1`);
+  return rows[0]?.version;
 }
 
 /** Gives a server that hangs a moment to say goodbye; the process does not wait for it any longer. */

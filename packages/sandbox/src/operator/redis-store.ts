@@ -51,7 +51,7 @@ function acrossShards(shards: readonly Shard[]): OperatorStore["idempotency"] {
   const { idempotency } = first.stores;
   return {
     read: (key) => idempotency.read(key),
-    resolve: (key, outcome) => idempotency.resolve(key, outcome),
+    resolve: (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
     prune: () => idempotency.prune(),
     list: (query) => (first.id === "" ? idempotency.list(query) : listShards(shards, query)),
   };

@@ -13,6 +13,8 @@ export type Outcome = "done" | "released";
 export interface Resolution {
   readonly key: string;
   readonly outcome: Outcome;
+  /** The attempt that the operator has looked at; undefined: the one that is shown here. */
+  readonly fence: number | undefined;
   readonly retentionDays: number;
   /** The store as it is named in messages. */
   readonly store: string;
@@ -25,31 +27,30 @@ export interface Resolution {
 type Store = Pick<OperatorStore["idempotency"], "read" | "resolve">;
 
 /**
- * Resolves a key that waits for an operator, and returns its record as it was. Throws a StoreFailure, and changes nothing, when
- * there is nothing to decide, when the answer is no, or when the record changed while the operator decided.
+ * Resolves a key that waits for an operator, and returns its record as it was. The decision holds for the attempt that was shown, and
+ * for no later one, however long the question stood. Throws a StoreFailure, and changes nothing, when there is nothing to decide,
+ * when the answer is no, or when the key has gone to another attempt.
  */
 export async function resolveKey(store: Store, resolution: Resolution): Promise<IdempotencyRecord> {
   const { key, outcome, show, ask } = resolution;
   const record = await store.read(key);
   if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
+  const { fence } = record;
+  if (resolution.fence !== undefined && resolution.fence !== fence) throw changed(key, fence);
   show(describe(resolution, record));
   if (ask !== undefined) {
     const answer = await ask(`Type ${outcome} to confirm: `);
     if (answer?.trim() !== outcome)
       throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
-    // The question may have stood for hours; what was decided holds for the attempt that was shown, and for no later one.
-    const now = await store.read(key);
-    if (now !== undefined && isUndecided(now) && !isSameAttempt(record, now)) {
-      const changed = `${shownKey(key)} has changed since it was shown; nothing was resolved, look at it again`;
-      throw new StoreFailure(changed, exitCodes.otherwise);
-    }
   }
-  if ((await store.resolve(key, outcome)) === "ok") return record;
-  throw nothingToDecide(resolution, await store.read(key));
+  if ((await store.resolve(key, outcome, { fence })) === "ok") return record;
+  const now = await store.read(key);
+  throw now === undefined || now.fence === fence ? nothingToDecide(resolution, now) : changed(key, now.fence);
 }
 
-function isSameAttempt(shown: IdempotencyRecord, now: IdempotencyRecord): boolean {
-  return shown.token === now.token && shown.fence === now.fence && shown.fingerprint === now.fingerprint;
+function changed(key: string, fence: number): StoreFailure {
+  const now = `${shownKey(key)} has changed since it was shown: it is at fence ${fence} now`;
+  return new StoreFailure(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
 }
 
 function nothingToDecide({ key, store }: Resolution, record: IdempotencyRecord | undefined): StoreFailure {
@@ -62,7 +63,7 @@ function whyNot(key: string, store: string, record: IdempotencyRecord | undefine
     return `unknown in ${store}: never seen there, released, or forgotten after its retention${hint}`;
   }
   if (record.state === "done") return "already done; there is nothing to decide";
-  if (record.state === "held") return "held again by another attempt; look at it again";
+  if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
 

@@ -13,6 +13,7 @@ import {
 import { hostileTexts, mistakable, oversized } from "../hostile-texts.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";
 import { inTurn } from "../in-turn.ts";
+import { completeAlone } from "../transactions.ts";
 import { outcomeOf } from "../waiting.ts";
 
 /** Keys, tokens, fingerprints and reasons are kept as they were given. */
@@ -54,6 +55,41 @@ export const hostileTextCases: readonly IdempotencyCase[] = [
         assert.deepEqual(await recordOf(store, ofKey), held, rule);
         const claimed = await store.claim(ofKey, claimBy("late"));
         assert.deepEqual({ ...claimed }, { status: "held", fingerprint, reason }, rule);
+      });
+    },
+  },
+  {
+    name: "every step finds a hostile key, and ends it",
+    async check({ store }) {
+      await inTurn(hostileTexts, async (text) => {
+        const rule = `the key ${shown(text)} must be found by every step`;
+        await take(store, "a", { key: text });
+        assertOk(await store.heartbeat(text, "a", longLeaseMs), rule);
+        assertOk(await store.release(text, "a"), rule);
+        const fence = await take(store, "b", { key: text });
+        assertOk(await store.hold(text, "b", "in doubt"), rule);
+        assertOk(await store.resolve(text, "released", { fence }), rule);
+        await take(store, "c", { key: text });
+      });
+    },
+  },
+  {
+    name: "completeIn finds hostile keys, and compares hostile tokens as they were given",
+    needs: ["transaction"],
+    async check(harness) {
+      const { store } = harness;
+      await inTurn(hostileTexts, async (text) => {
+        const rule = `the text ${shown(text)} must be known in a transaction`;
+        await take(store, text, { key: text });
+        assertOk(await completeAlone(harness, text, text), rule);
+        assert.equal((await store.read(text))?.state, "done", rule);
+      });
+      await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
+        const ofKey = `key of ${index}`;
+        await take(store, token, { key: ofKey });
+        const rule = `the token ${shown(other)} must not stand for ${shown(token)} in a transaction`;
+        assert.equal(await completeAlone(harness, other, ofKey), "lost", rule);
+        assert.equal((await store.read(ofKey))?.state, "run", rule);
       });
     },
   },

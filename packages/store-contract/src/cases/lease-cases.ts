@@ -3,9 +3,11 @@ import { leaseExpired } from "@countersign/idempotency-guard";
 import {
   assertOk,
   claimBy,
+  decide,
   fenceOf,
   fingerprintOf,
   key,
+  longLeaseMs,
   recordOf,
   remainingMsOf,
   shortLeaseMs,
@@ -56,12 +58,15 @@ export const leaseCases: readonly IdempotencyCase[] = [
     name: "the owner's own claim after its lease has expired is acquired with the same fence",
     async check(harness) {
       const { store } = harness;
-      const fence = await takeAndExpire(harness, "a");
-      const again = await store.claim(key, claimBy("a", { recovery: "hold" }));
-      const rule = "an attempt must not hold its own key";
-      assert.equal(fenceOf(again, rule), fence, "an attempt that nobody overtook must keep its fence");
-      const { status } = await store.claim(key, claimBy("b"));
-      assert.equal(status, "in-flight", "the owner's claim must have begun a new lease");
+      await inTurn(["rerun", "hold"] as const, async (recovery) => {
+        const fence = await take(store, "a", { key: recovery, leaseMs: shortLeaseMs });
+        await pass(harness, shortLeaseMs);
+        const again = await store.claim(recovery, claimBy("a", { recovery }));
+        const rule = "an attempt must not hold its own key";
+        assert.equal(fenceOf(again, rule), fence, "an attempt that nobody overtook must keep its fence");
+        const { status } = await store.claim(recovery, claimBy("b", { recovery }));
+        assert.equal(status, "in-flight", "the owner's claim must have begun a new lease");
+      });
     },
   },
   {
@@ -106,9 +111,18 @@ export const leaseCases: readonly IdempotencyCase[] = [
       await take(store, "a");
       const ahead = await withProcessClock(tenMinutesMs, async () => {
         await take(store, "fast", { key: "claimed by a fast clock", leaseMs: shortLeaseMs });
+        assert.ok((await remainingMsOf(store)) > 0, "what remains must be told by the store's clock");
+        assert.equal(
+          await decide(store, key, "released"),
+          "not-held",
+          "an operator's process must not end a live run by its clock",
+        );
         return store.claim(key, claimBy("b"));
       });
       assert.equal(ahead.status, "in-flight", "a live lease must not expire by the clock of a process");
+      await withProcessClock(-tenMinutesMs, () => store.heartbeat(key, "a", longLeaseMs));
+      const kept = await store.claim(key, claimBy("b"));
+      assert.equal(kept.status, "in-flight", "a heartbeat must not be shortened by the clock of its owner");
       await pass(harness, shortLeaseMs);
       const { status } = await store.claim("claimed by a fast clock", claimBy("b"));
       assert.equal(status, "acquired", "a lease must not be lengthened by the clock of its owner");

@@ -7,7 +7,8 @@ import { inTurn } from "../in-turn.ts";
 import { advance, pass, retentionMsOf } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
-type Step = (store: Store, ofKey: string) => Awaitable<unknown>;
+/** `fence` is that of the owner: what an operator saw before anything else came. */
+type Step = (store: Store, ofKey: string, fence: number) => Awaitable<unknown>;
 type Named = readonly [name: string, step: Step];
 type Pair = readonly [Named, Named];
 
@@ -23,8 +24,8 @@ const steps: readonly Named[] = [
   ["heartbeat", (store, ofKey) => store.heartbeat(ofKey, owner, longLeaseMs)],
   ["release", (store, ofKey) => store.release(ofKey, owner)],
   ["hold", (store, ofKey) => store.hold(ofKey, owner, "in doubt")],
-  ["resolve as released", (store, ofKey) => store.resolve(ofKey, "released")],
-  ["resolve as done", (store, ofKey) => store.resolve(ofKey, "done")],
+  ["resolve as released", (store, ofKey, fence) => store.resolve(ofKey, "released", { fence })],
+  ["resolve as done", (store, ofKey, fence) => store.resolve(ofKey, "done", { fence })],
 ];
 
 const onHeldKeys = new Set(["complete", "claim under rerun", "resolve as released", "resolve as done"]);
@@ -87,15 +88,21 @@ async function assertInSomeOrder(
   prepare: (store: Store, ofKey: string) => Promise<unknown>,
 ): Promise<void> {
   const { store } = harness;
-  await inTurn(pairs, (pair) =>
-    Promise.all(keysOf(pair).map((ofKey) => take(store, owner, { key: ofKey, leaseMs: shortLeaseMs }))),
-  );
+  const fences = new Map<string, number>();
+  const takeOne = async (ofKey: string): Promise<void> => {
+    fences.set(ofKey, await take(store, owner, { key: ofKey, leaseMs: shortLeaseMs }));
+  };
+  await inTurn(pairs, (pair) => Promise.all(keysOf(pair).map(takeOne)));
+  const endOf = (pair: Pair, order: Order, timing: Timing): Promise<string> => {
+    const ofKey = keyOf(pair, order, timing);
+    return takeBoth({ store, ofKey, fence: fences.get(ofKey) ?? 0 }, pair, { order, timing });
+  };
   await pass(harness, shortLeaseMs);
   await inTurn(pairs, (pair) => Promise.all(keysOf(pair).map((ofKey) => prepare(store, ofKey))));
   await inTurn(pairs, async (pair) => {
-    const allowed = await Promise.all(orders.map((order) => endOf(store, pair, order, "in turn")));
+    const allowed = await Promise.all(orders.map((order) => endOf(pair, order, "in turn")));
     await inTurn(orders, async (order) => {
-      const end = await endOf(store, pair, order, "at once");
+      const end = await endOf(pair, order, "at once");
       assert.ok(
         allowed.includes(end),
         `${nameOf(pair)} at once gave ${end}; one after the other: ${allowed.join("; or ")}`,
@@ -111,17 +118,25 @@ function keysOf(pair: Pair): string[] {
 }
 
 /** Takes both steps. Returns what came of them, without what each run has of its own. */
-async function endOf(store: Store, pair: Pair, order: Order, timing: Timing): Promise<string> {
-  const ofKey = keyOf(pair, order, timing);
+async function takeBoth(
+  { store, ofKey, fence }: { readonly store: Store; readonly ofKey: string; readonly fence: number },
+  pair: Pair,
+  { order, timing }: { readonly order: Order; readonly timing: Timing },
+): Promise<string> {
   const answers: string[] = [];
   const step = async (at: 0 | 1): Promise<void> => {
-    answers[at] = answerOf(await pair[at][1](store, ofKey));
+    answers[at] = answerOf(await pair[at][1](store, ofKey, fence));
   };
   // One connection answers in the order of the calls: at once, too, each step is called first one time.
   await (timing === "at once" ? Promise.all(order.map(step)) : inTurn(order, step));
   const record = await recordOf(store, ofKey);
-  const state = record === undefined ? "absent" : `${record.state} of ${record.token}`;
+  const state = record === undefined ? "absent" : `${record.state} of ${holderOf(record.token)}`;
   return `${answers.join(" and ")}, then ${state}`;
+}
+
+// What an operator ended belongs to a token that no one has.
+function holderOf(token: string): string {
+  return token === owner || token === rival ? token : "nobody";
 }
 
 function nameOf([[one], [other]]: Pair): string {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { assertOk, claimBy, key, take } from "../claims.ts";
+import { assertOk, claimBy, decide, key, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";
 import { inTurn } from "../in-turn.ts";
+import { withProcessClock } from "../process-clock.ts";
 import { heldReason, owner, recordsOfEach, takeOneOfEach } from "../states.ts";
 import { advance, retentionMsOf } from "../waiting.ts";
 
@@ -32,14 +33,19 @@ export const retentionCases: readonly IdempotencyCase[] = [
     needs: ["clock", "retention"],
     async check(harness) {
       const { store } = harness;
-      await take(store, "a");
-      await store.hold(key, "a", heldReason);
+      const undecided = ["held", "expired"];
+      await inTurn(undecided, (ofKey) => take(store, "a", { key: ofKey, leaseMs: shortLeaseMs }));
+      await store.hold("held", "a", heldReason);
       await advance(harness, hourMs);
-      await store.resolve(key, "done");
+      await inTurn(undecided, async (ofKey) => {
+        assertOk(await decide(store, ofKey, "done"), "there must be something to decide");
+      });
       await advance(harness, retentionMsOf(harness) - 1);
       await store.prune();
-      const { status } = await store.claim(key, claimBy("b"));
-      assert.equal(status, "done", "the retention must begin when the key is resolved");
+      await inTurn(undecided, async (ofKey) => {
+        const { status } = await store.claim(ofKey, claimBy("b"));
+        assert.equal(status, "done", "the retention must begin when the key is resolved");
+      });
     },
   },
   {
@@ -50,13 +56,37 @@ export const retentionCases: readonly IdempotencyCase[] = [
       await inTurn(["never pruned", "pruned"], async (ofKey) => {
         await take(store, "a", { key: ofKey });
         await store.complete(ofKey, "a");
-        await advance(harness, retentionMsOf(harness) + 1);
+        await advance(harness, hourMs);
+        // Once more, after a lost reply: it must not begin the retention anew.
+        await store.complete(ofKey, "a");
+        await advance(harness, retentionMsOf(harness) - hourMs + 1);
         if (ofKey === "pruned") await store.prune();
         assert.equal(await store.read(ofKey), undefined, "it must be absent after its retention");
         assert.equal(await store.complete(ofKey, "a"), "lost", "its owner must have lost what is forgotten");
-        assert.equal(await store.resolve(ofKey, "done"), "not-held", "there must be nothing to decide");
+        assert.equal(await decide(store, ofKey, "done"), "not-held", "there must be nothing to decide");
         await take(store, "b", { key: ofKey });
       });
+    },
+  },
+  {
+    name: "retentions are measured by the store's clock, whatever the process thinks of the time",
+    needs: ["retention"],
+    async check(harness) {
+      const { store } = harness;
+      const beyondMs = retentionMsOf(harness) + hourMs;
+      await take(store, owner);
+      await withProcessClock(-beyondMs, async () => {
+        assertOk(await store.complete(key, owner), "the owner must be able to complete its run");
+      });
+      const { status } = await store.claim(key, claimBy("b"));
+      assert.equal(status, "done", "a retention must not be shortened by the clock of the owner");
+      await withProcessClock(beyondMs, async () => {
+        assert.equal((await store.read(key))?.state, "done", "a key must not be forgotten by a fast clock");
+        assert.equal(await store.prune(), 0, "a key must not be pruned by a fast clock");
+        const { status: late } = await store.claim(key, claimBy("b"));
+        assert.equal(late, "done", "a key must not be given away by a fast clock");
+      });
+      assert.equal((await store.read(key))?.state, "done", "a fast clock must have removed nothing");
     },
   },
   {

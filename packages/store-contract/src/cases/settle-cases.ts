@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import {
   assertOk,
   claimBy,
+  decide,
   fingerprintOf,
   key,
   longLeaseMs,
@@ -135,7 +136,7 @@ export const settleCases: readonly IdempotencyCase[] = [
       await store.heartbeat("done", owner, longLeaseMs);
       await store.release("done", owner);
       await store.hold("done", owner, "another reason");
-      await store.resolve("done", "released");
+      await decide(store, "done", "released");
       await store.claim("done", claimBy(owner, { recovery: "hold" }));
       await store.prune();
       assert.deepEqual(await recordsOfEach(store), before, "a done key must stay done");

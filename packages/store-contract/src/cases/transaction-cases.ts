@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Awaitable, IdempotencyOwnership } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency-guard";
 import {
   type Store,
   assertOk,
@@ -16,30 +16,23 @@ import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { assertLost, owner, stateKeys, takeOneOfEach } from "../states.ts";
-import { type Outcome, anotherOf, outcomeOf, pass, pause } from "../waiting.ts";
+import { completeAlone, completeIn, inTransaction, soon } from "../transactions.ts";
+import { type Outcome, anotherOf, outcomeOf, pass } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
-
-// How long a step is given to go wrong while the transaction is open.
-const overtakeMs = 100;
 
 /** `complete` inside the transaction that pays. */
 export const transactionCases: readonly IdempotencyCase[] = [
   {
-    name: "completeIn makes the key done with the commit, and is ok again in it and after it",
+    name: "completeIn makes the key done with the commit",
     needs: ["transaction"],
     async check(harness) {
       const { store } = harness;
       const fence = await take(store, "a");
-      await inTransaction(harness, async (tx) => {
-        assertOk(await completeIn(store, tx, "a"), "the owner's completion must be ok");
-        assertOk(await completeIn(store, tx, "a"), "a repeated completion must be ok");
-      });
+      assertOk(await completeAlone(harness, "a"), "the owner's completion must be ok");
       const done = { state: "done", token: "a", fence, fingerprint: fingerprintOf("a") };
       assert.deepEqual(await recordOf(store), done, "the key must be done with the commit");
-      await inTransaction(harness, async (tx) => {
-        assertOk(await completeIn(store, tx, "a"), "a completion after the commit must be ok");
-      });
+      assertOk(await store.complete(key, "a"), "its owner must learn from complete that it is done");
     },
   },
   {
@@ -67,12 +60,8 @@ export const transactionCases: readonly IdempotencyCase[] = [
     async check(harness) {
       const { store } = harness;
       await takeOneOfEach(store);
-      await inTransaction(harness, async (tx) => {
-        assertOk(
-          await completeIn(store, tx, owner, "held"),
-          "the owner must be able to complete what it held",
-        );
-      });
+      const answer = await completeAlone(harness, owner, "held");
+      assertOk(answer, "the owner must be able to complete what it held");
       assert.equal((await store.read("held"))?.state, "done", "the held key must be done");
     },
   },
@@ -82,13 +71,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
     async check(harness) {
       const { store } = harness;
       await takeOneOfEach(store);
-      await assertLost(store, stateKeys, async (ofKey) => {
-        const answers: IdempotencyOwnership[] = [];
-        await inTransaction(harness, async (tx) => {
-          answers.push(await completeIn(store, tx, "stranger", ofKey));
-        });
-        return answers[0] ?? assert.fail("transaction() of the harness must run its work");
-      });
+      await assertLost(store, stateKeys, (ofKey) => completeAlone(harness, "stranger", ofKey));
     },
   },
   {
@@ -99,9 +82,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
       await takeAndExpire(harness, "a");
       await takeOver(store, "b");
       const before = await recordOf(store);
-      await inTransaction(harness, async (tx) => {
-        assert.equal(await completeIn(store, tx, "a"), "lost", "the old owner must have lost the key");
-      });
+      assert.equal(await completeAlone(harness, "a"), "lost", "the old owner must have lost the key");
       assert.deepEqual(await recordOf(store), before, "the run of the new owner must stay");
     },
   },
@@ -126,61 +107,84 @@ export const transactionCases: readonly IdempotencyCase[] = [
     name: "while a transaction that completes a key is open, no other step takes or settles the key",
     needs: ["transaction"],
     async check(harness) {
-      const { store } = harness;
-      const steps = Object.entries(overtakingSteps);
-      await inTurn(steps, ([ofKey]) => take(store, "a", { key: ofKey, leaseMs: shortLeaseMs }));
-      await pass(harness, shortLeaseMs);
-      await inTurn(steps, async ([ofKey, step]) => {
-        const waiting: Promise<Outcome<unknown>>[] = [];
-        await inTransaction(harness, async (tx) => {
-          assertOk(await completeIn(store, tx, "a", ofKey), "the owner's completion must be ok");
-          const outcome = outcomeOf(() => step(store, ofKey));
-          waiting.push(outcome);
-          const early = await soon(outcome);
-          assert.ok(
-            early === undefined || early.error !== undefined,
-            `${ofKey} must wait for the end of the transaction or fail, it was answered`,
-          );
-        });
-        const [late] = await Promise.all(waiting);
+      await assertNoOvertaking(harness, async (ofKey, late) => {
         assert.ok(
-          late?.error !== undefined || ["done", "lost", "not-held"].includes(answerOf(late?.value)),
+          late.error !== undefined || ["done", "lost", "not-held"].includes(answerOf(late.value)),
           `${ofKey} must see what was committed while it waited`,
         );
-        assert.equal((await recordOf(store, ofKey))?.state, "done", `${ofKey} must not undo the commit`);
+        const record = await recordOf(harness.store, ofKey);
+        assert.equal(record?.state, "done", `${ofKey} must not undo the commit`);
+        assert.equal(record.token, "a", `${ofKey} must not take the key from who committed`);
       });
+    },
+  },
+  {
+    name: "a step that waited for a transaction which is rolled back finds the run as it was",
+    needs: ["transaction"],
+    async check(harness) {
+      const failure = new Error("no such account");
+      await assertNoOvertaking(
+        harness,
+        async (ofKey, late) => {
+          assert.ok(
+            late.error !== undefined || ["acquired", "held", "ok"].includes(answerOf(late.value)),
+            `${ofKey} must find the run after the rollback, not ${answerOf(late.value)}`,
+          );
+          // What failed changed nothing, and can be tried again.
+          if (late.error !== undefined) await takeOver(harness.store, "c", ofKey);
+        },
+        failure,
+      );
     },
   },
 ];
 
+type Overtaking = (store: Store, ofKey: string, fence: number) => Awaitable<unknown>;
+
 // The lease of the key has expired: without the transaction, each would succeed.
-const overtakingSteps: Readonly<Record<string, (store: Store, ofKey: string) => Awaitable<unknown>>> = {
+const overtakingSteps: Readonly<Record<string, Overtaking>> = {
   "claim under rerun": (store, ofKey) => store.claim(ofKey, claimBy("b")),
   "claim under hold": (store, ofKey) => store.claim(ofKey, claimBy("b", { recovery: "hold" })),
   release: (store, ofKey) => store.release(ofKey, "a"),
   hold: (store, ofKey) => store.hold(ofKey, "a", "in doubt"),
-  "resolve as released": (store, ofKey) => store.resolve(ofKey, "released"),
-  "resolve as done": (store, ofKey) => store.resolve(ofKey, "done"),
+  "resolve as released": (store, ofKey, fence) => store.resolve(ofKey, "released", { fence }),
+  "resolve as done": (store, ofKey, fence) => store.resolve(ofKey, "done", { fence }),
 };
 
-async function inTransaction(harness: Harness, work: (tx: unknown) => Promise<void>): Promise<void> {
-  if (harness.transaction === undefined) throw new Error("only cases that need transactions begin one");
-  await harness.transaction(work);
-}
-
-async function completeIn(
-  store: Store,
-  tx: unknown,
-  token: string,
-  ofKey: string = key,
-): Promise<IdempotencyOwnership> {
-  if (store.completeIn === undefined) throw new Error("only cases that need transactions complete in one");
-  return store.completeIn(tx, ofKey, token);
-}
-
-/** How the call ended, or undefined when it is still waiting a moment later. */
-async function soon<T>(outcome: Promise<Outcome<T>>): Promise<Outcome<T> | undefined> {
-  return Promise.race([outcome, pause(overtakeMs).then(() => undefined)]);
+/** Each step comes while a transaction that completes its key is open, which then commits, or is rolled back by `failure`. */
+async function assertNoOvertaking(
+  harness: Harness,
+  assertLate: (ofKey: string, late: Outcome<unknown>) => Promise<void>,
+  failure?: Error,
+): Promise<void> {
+  const { store } = harness;
+  const steps = Object.entries(overtakingSteps);
+  const fences = new Map<string, number>();
+  await inTurn(steps, async ([ofKey]) => {
+    fences.set(ofKey, await take(store, "a", { key: ofKey, leaseMs: shortLeaseMs }));
+  });
+  await pass(harness, shortLeaseMs);
+  await inTurn(steps, async ([ofKey, step]) => {
+    const waiting: Promise<Outcome<unknown>>[] = [];
+    const transaction = await outcomeOf(() =>
+      inTransaction(harness, async (tx) => {
+        assertOk(await completeIn(store, tx, "a", ofKey), "the owner's completion must be ok");
+        const outcome = outcomeOf(() => step(store, ofKey, fences.get(ofKey) ?? 0));
+        waiting.push(outcome);
+        const early = await soon(outcome);
+        assert.ok(
+          early === undefined || early.error !== undefined,
+          `${ofKey} must wait for the end of the transaction or fail, it was answered`,
+        );
+        if (failure !== undefined) throw failure;
+      }),
+    );
+    const [late] = await Promise.all(waiting);
+    if (transaction.error !== undefined && transaction.error.thrown !== failure) {
+      throw transaction.error.thrown;
+    }
+    await assertLate(ofKey, late ?? assert.fail("transaction() of the harness must run its work"));
+  });
 }
 
 function answerOf(value: unknown): string {

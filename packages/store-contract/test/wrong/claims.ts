@@ -8,6 +8,8 @@ export const wrongClaims: readonly WrongStore[] = [
       "an absent key is given to its first claim, and reads as a run of its token",
       "a lease is live until its last millisecond and has expired at its end",
       "a heartbeat of a stranger is lost in every state, and moves no lease",
+      "leases are measured by the store's clock, whatever the process thinks of the time",
+      "a claim leaves a lease alone that ends within the claim's own",
     ],
     wrong: ({ store }) => ({
       async read(key) {
@@ -21,6 +23,9 @@ export const wrongClaims: readonly WrongStore[] = [
     fails: [
       "a lease is live until its last millisecond and has expired at its end",
       "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a claim leaves a lease alone that ends within the claim's own",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
     ],
     wrong: ({ store }) => ({
       async claim(key, claim) {
@@ -34,6 +39,9 @@ export const wrongClaims: readonly WrongStore[] = [
     fails: [
       "a lease is live until its last millisecond and has expired at its end",
       "a key in flight is refused to others, with its owner's fingerprint and what is left of the lease",
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a claim leaves a lease alone that ends within the claim's own",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
     ],
     wrong: ({ store, clock }) => ({
       async claim(key, claim) {
@@ -49,6 +57,10 @@ export const wrongClaims: readonly WrongStore[] = [
       "a claim repeated with its token, after a lost reply, is acquired again with the same fence",
       "a claim repeated with its token begins the lease anew",
       "concurrent repetitions of one claim are all acquired, with one fence",
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+      "an expired run that lives again when the clock was set back lives for one lease at most",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
     ],
     wrong: (platform) => ({
       claim(key, claim) {

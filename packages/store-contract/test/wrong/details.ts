@@ -52,6 +52,9 @@ export const wrongDetails: readonly WrongStore[] = [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "hostile tokens, fingerprints and reasons are given back unchanged",
       "list gives the keys in a state, with the records that are read, and no others",
+      "resolve decides on a run whose lease has expired",
+      "a key that an operator resolved as done is remembered as long as any other",
+      "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
     ],
     wrong: ({ store }) => ({
       async read(key) {

@@ -6,8 +6,8 @@ export const wrongEffects: readonly WrongStore[] = [
     does: "forgets the fingerprint of a done key",
     fails: [
       "complete makes the owner's run done, and is ok again when its reply was lost",
-      "resolve as done makes a held key done, once, with what is known of its owner",
-      "completeIn makes the key done with the commit, and is ok again in it and after it",
+      "resolve as done makes a held key done, once, with the fence and the fingerprint of its attempt",
+      "completeIn makes the key done with the commit",
       "list gives the keys in a state, with the records that are read, and no others",
       "list leaves out done keys whose retention has ended",
     ],
@@ -50,11 +50,16 @@ export const wrongEffects: readonly WrongStore[] = [
   },
   {
     does: "ends a live run when it is resolved, and calls it not held",
-    fails: ["resolve has nothing to decide on a live run, a done key and an absent one"],
+    fails: [
+      "resolve has nothing to decide on a live run, a done key and an absent one",
+      "leases are measured by the store's clock, whatever the process thinks of the time",
+      "resolve with any other fence than the attempt's decides nothing",
+      "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+    ],
     wrong: (platform) => ({
-      async resolve(key, outcome) {
+      async resolve(key, outcome, decision) {
         const run = runOf(platform, key);
-        const answer = await platform.store.resolve(key, outcome);
+        const answer = await platform.store.resolve(key, outcome, decision);
         if (run !== undefined && answer === "not-held") platform.memory.release(key, run.token);
         return answer;
       },
@@ -66,13 +71,14 @@ export const wrongEffects: readonly WrongStore[] = [
       "of two steps at once on an expired run one comes first, and the other one sees it",
       "of two steps at once on a held key one comes first, and the other one sees it",
       "resolve as released makes a held key absent, once, and its late owner has lost it",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => {
       const late = new Map<string, string>();
       return {
-        async resolve(key, outcome) {
+        async resolve(key, outcome, decision) {
           const owner = ownerOf(platform, key, "");
-          const answer = await platform.store.resolve(key, outcome);
+          const answer = await platform.store.resolve(key, outcome, decision);
           if (answer === "ok" && outcome === "released") late.set(key, owner);
           return answer;
         },
@@ -85,12 +91,18 @@ export const wrongEffects: readonly WrongStore[] = [
   },
   {
     does: "does not resolve an expired run as done",
-    fails: ["resolve decides on a run whose lease has expired"],
+    fails: [
+      "resolve decides on a run whose lease has expired",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "resolve with any other fence than the attempt's decides nothing",
+      "a key that an operator resolved as done is remembered as long as any other",
+      "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+    ],
     wrong: (platform) => ({
-      resolve: (key, outcome) =>
+      resolve: (key, outcome, decision) =>
         outcome === "done" && runOf(platform, key) !== undefined
           ? "not-held"
-          : platform.store.resolve(key, outcome),
+          : platform.store.resolve(key, outcome, decision),
     }),
   },
   {
@@ -143,14 +155,6 @@ export const wrongEffects: readonly WrongStore[] = [
         },
       };
     },
-  },
-  {
-    does: "calls a completion in a transaction lost after the commit",
-    fails: ["completeIn makes the key done with the commit, and is ok again in it and after it"],
-    wrong: (platform) => ({
-      completeIn: (tx, key, token) =>
-        stateOf(platform, key) === "done" ? "lost" : (platform.store.completeIn?.(tx, key, token) ?? "lost"),
-    }),
   },
   {
     does: "takes a key for which it has no room, and throws",

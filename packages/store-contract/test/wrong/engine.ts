@@ -1,4 +1,4 @@
-import type { WrongStore } from "./wrong-store.ts";
+import { type WrongStore, decide } from "./wrong-store.ts";
 
 /** Wrong when the engine is full, stopped or closed. */
 export const wrongEngines: readonly WrongStore[] = [
@@ -73,6 +73,7 @@ export const wrongEngines: readonly WrongStore[] = [
     fails: [
       "after the engine is back the store works again by itself",
       "after the engine is back it has everything that was answered before",
+      "the fence grows over a restart of the engine, whatever that has lost",
     ],
     wrong: ({ store, engine }) => ({
       claim(key, claim) {
@@ -98,7 +99,7 @@ export const wrongEngines: readonly WrongStore[] = [
       stop() {
         engine.isRunning = false;
         for (const { key } of memory.list({ state: "held", limit: 1_000 }).entries) {
-          memory.resolve(key, "released");
+          decide({ memory }, key, "released");
         }
       },
     }),

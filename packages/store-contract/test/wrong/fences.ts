@@ -7,25 +7,34 @@ type Event =
   | "resolve"
   | "end of retention"
   | "pruning of done"
-  | "pruning of released";
+  | "pruning of released"
+  | "restart";
+
+const wasStopped = new WeakSet();
+
+const highBeginning = 1_800_000_000_000_000;
 
 /** A store that counts the fences of each key on its own, and begins again after the event. */
-export function countingFences(forgetsAt?: Event): (platform: Platform) => Partial<Store> {
+export function countingFences(
+  forgetsAt?: Event,
+  beginning: number = highBeginning,
+): (platform: Platform) => Partial<Store> {
   return (platform) => {
-    const { store, memory } = platform;
+    const { store, memory, engine } = platform;
     const counts = new Map<string, { real: number; shown: number; isFree: boolean }>();
     const shownOf = (key: string, real: number): number => {
-      const count = counts.get(key) ?? { real: -1, shown: 0, isFree: false };
+      const count = counts.get(key) ?? { real: -1, shown: beginning, isFree: false };
       if (count.real !== real) counts.set(key, { real, shown: count.shown + 1, isFree: false });
-      return counts.get(key)?.shown ?? 0;
+      return counts.get(key)?.shown ?? beginning;
     };
     const free = (key: string, forgets: boolean): void => {
       const count = counts.get(key);
       if (count === undefined) return;
-      counts.set(key, { ...count, isFree: true, shown: forgets ? 0 : count.shown });
+      counts.set(key, { ...count, isFree: true, shown: forgets ? beginning : count.shown });
     };
     return {
       async claim(key, claim) {
+        if (engine.isRunning && wasStopped.delete(engine) && forgetsAt === "restart") counts.clear();
         const before = memory.read(key);
         const count = counts.get(key);
         if (before === undefined && count !== undefined && !count.isFree)
@@ -55,8 +64,9 @@ export function countingFences(forgetsAt?: Event): (platform: Platform) => Parti
         if (answer === "ok") free(key, forgetsAt === "release");
         return answer;
       },
-      async resolve(key, outcome) {
-        const answer = await store.resolve(key, outcome);
+      async resolve(key, outcome, { fence }) {
+        const count = counts.get(key);
+        const answer = await store.resolve(key, outcome, { fence: count?.shown === fence ? count.real : 0 });
         if (answer === "ok" && outcome === "released") free(key, forgetsAt === "resolve");
         return answer;
       },
@@ -76,7 +86,11 @@ export function countingFences(forgetsAt?: Event): (platform: Platform) => Parti
 export const wrongFences: readonly WrongStore[] = [
   {
     does: "keeps the fence at a takeover",
-    fails: ["the fence grows when an expired run is taken over"],
+    fails: [
+      "the fence grows when an expired run is taken over",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+    ],
     wrong: countingFences("takeover"),
   },
   {
@@ -85,12 +99,18 @@ export const wrongFences: readonly WrongStore[] = [
       "the fence grows over a release, also for the same token",
       "the fence grows over a release that was long ago, and pruning",
       "after the engine is back it has everything that was answered before",
+      "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+      "the fence grows over a restart of the engine, whatever that has lost",
     ],
     wrong: countingFences("release"),
   },
   {
     does: "counts fences anew after an operator's release",
-    fails: ["the fence grows over a key that an operator released"],
+    fails: [
+      "the fence grows over a key that an operator released",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+    ],
     wrong: countingFences("resolve"),
   },
   {
@@ -100,7 +120,10 @@ export const wrongFences: readonly WrongStore[] = [
   },
   {
     does: "counts fences anew after a done key was pruned",
-    fails: ["the fence grows over the pruning of a done key"],
+    fails: [
+      "the fence grows over the pruning of a done key",
+      "the fence grows when the clock was set back, over the pruning of a done key",
+    ],
     wrong: countingFences("pruning of done"),
   },
   {
@@ -108,4 +131,67 @@ export const wrongFences: readonly WrongStore[] = [
     fails: ["the fence grows over a release that was long ago, and pruning"],
     wrong: countingFences("pruning of released"),
   },
+  {
+    does: "counts fences anew after a restart of the engine",
+    fails: [
+      "the fence grows over a restart of the engine, whatever that has lost",
+      "after the engine is back it has everything that was answered before",
+    ],
+    wrong: countingFences("restart"),
+    engine: ({ engine }) => ({
+      stop() {
+        engine.isRunning = false;
+        wasStopped.add(engine);
+      },
+    }),
+  },
+  {
+    does: "begins its fences at one",
+    fails: [
+      "a fence is as high as the time in microseconds, above those of which the engine has lost every trace",
+    ],
+    wrong: countingFences(undefined, 0),
+  },
+  {
+    does: "gives the time for a fence, also when the clock was set back",
+    fails: [
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+      "the fence grows when the clock was set back, over the pruning of a done key",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+    ],
+    wrong: timeForFence,
+  },
 ];
+
+/** The time, and a count of the attempts that came at the same millisecond. */
+function timeForFence(platform: Platform): Partial<Store> {
+  const { store, memory, clock } = platform;
+  const shown = new Map<number, number>();
+  const shownOf = (real: number): number => {
+    const fence = shown.get(real) ?? clock.nowMs * 1_000 + shown.size;
+    shown.set(real, fence);
+    return fence;
+  };
+  return {
+    async claim(key, claim) {
+      const result = await store.claim(key, claim);
+      return result.status === "acquired" ? { ...result, fence: shownOf(result.fence) } : result;
+    },
+    async read(key) {
+      const record = await store.read(key);
+      return record === undefined ? record : { ...record, fence: shownOf(record.fence) };
+    },
+    list(query) {
+      const listing = memory.list(query);
+      const entries = listing.entries.map(({ key, record }) => ({
+        key,
+        record: { ...record, fence: shownOf(record.fence) },
+      }));
+      return { ...listing, entries };
+    },
+    resolve(key, outcome, { fence }) {
+      const real = memory.read(key)?.fence ?? 0;
+      return store.resolve(key, outcome, { fence: shown.get(real) === fence ? real : 0 });
+    },
+  };
+}

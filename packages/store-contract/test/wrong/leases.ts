@@ -1,6 +1,6 @@
 import type { IdempotencyClaim } from "@countersign/idempotency-guard";
 import type { Platform } from "../platform.ts";
-import { type WrongStore, acquired, clockAheadMs, isExpired, ownerOf, runOf } from "./wrong-store.ts";
+import { type WrongStore, acquired, clockAheadMs, decide, isExpired, ownerOf, runOf } from "./wrong-store.ts";
 
 function isTakeover(platform: Platform, key: string, { token, recovery }: IdempotencyClaim): boolean {
   return isExpired(platform, key) && ownerOf(platform, key, token) !== token && recovery === "rerun";
@@ -37,6 +37,8 @@ export const wrongLeases: readonly WrongStore[] = [
     fails: [
       "under recovery hold an expired run becomes held for its old owner, and stays held",
       "complete by the owner ends a held key, whoever held it",
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
     ],
     wrong: ({ store }) => ({ claim: (key, claim) => store.claim(key, { ...claim, recovery: "rerun" }) }),
   },
@@ -45,6 +47,7 @@ export const wrongLeases: readonly WrongStore[] = [
     fails: [
       "under recovery hold an expired run becomes held for its old owner, and stays held",
       "hostile tokens, fingerprints and reasons are given back unchanged",
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
     ],
     wrong: ({ store }) => ({
       async claim(key, claim) {
@@ -60,7 +63,7 @@ export const wrongLeases: readonly WrongStore[] = [
       claim(key, claim) {
         const record = memory.read(key);
         const isHeldByExpiry = record?.state === "held" && record.reason === "lease-expired";
-        if (isHeldByExpiry && claim.recovery === "rerun") memory.resolve(key, "released");
+        if (isHeldByExpiry && claim.recovery === "rerun") decide({ memory }, key, "released");
         return store.claim(key, claim);
       },
     }),
@@ -78,7 +81,12 @@ export const wrongLeases: readonly WrongStore[] = [
   },
   {
     does: "takes a lease for live at its end",
-    fails: ["a lease is live until its last millisecond and has expired at its end"],
+    fails: [
+      "a lease is live until its last millisecond and has expired at its end",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+      "an expired run that lives again when the clock was set back lives for one lease at most",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+    ],
     wrong: (platform) => ({
       claim(key, claim) {
         const run = runOf(platform, key);
@@ -102,7 +110,10 @@ export const wrongLeases: readonly WrongStore[] = [
   },
   {
     does: "tells a claim of the whole lease in place of what is left",
-    fails: ["a lease is live until its last millisecond and has expired at its end"],
+    fails: [
+      "a lease is live until its last millisecond and has expired at its end",
+      "a claim leaves a lease alone that ends within the claim's own",
+    ],
     wrong: ({ store }) => ({
       async claim(key, claim) {
         const result = await store.claim(key, claim);
@@ -124,7 +135,10 @@ export const wrongLeases: readonly WrongStore[] = [
   },
   {
     does: "measures leases by the wall clock of the process",
-    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    fails: [
+      "leases are measured by the store's clock, whatever the process thinks of the time",
+      "retentions are measured by the store's clock, whatever the process thinks of the time",
+    ],
     platform: { clockShiftMs: clockAheadMs },
   },
   {
@@ -132,6 +146,7 @@ export const wrongLeases: readonly WrongStore[] = [
     fails: [
       "a heartbeat of the owner begins the lease anew",
       "a heartbeat of the owner revives an expired run that nobody took",
+      "an owner whose lease was cut begins it anew by a heartbeat",
     ],
     wrong: (platform) => ({
       heartbeat: (key, token) => (runOf(platform, key)?.token === token ? "ok" : "lost"),
@@ -161,6 +176,7 @@ export const wrongLeases: readonly WrongStore[] = [
       "a heartbeat of a stranger is lost in every state, and moves no lease",
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => ({
       heartbeat: (key, token, leaseMs) =>

@@ -144,12 +144,14 @@ export const wrongRaces: readonly WrongStore[] = [
     does: "looks whether a run has expired first and resolves it later",
     fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
     wrong: (platform) => ({
-      async resolve(key, outcome) {
-        const wasExpired = isExpired(platform, key);
+      async resolve(key, outcome, { fence }) {
+        const found = runOf(platform, key);
+        const wasExpired = isExpired(platform, key) && found?.fence === fence;
         await roundTrip();
         const now = runOf(platform, key);
-        if (wasExpired && now !== undefined) platform.memory.heartbeat(key, now.token, 0);
-        return platform.store.resolve(key, outcome);
+        if (!wasExpired || now === undefined) return platform.store.resolve(key, outcome, { fence });
+        platform.memory.heartbeat(key, now.token, 0);
+        return platform.store.resolve(key, outcome, { fence: now.fence });
       },
     }),
   },
@@ -157,11 +159,12 @@ export const wrongRaces: readonly WrongStore[] = [
     does: "looks whether a key is held first and resolves it later",
     fails: ["of two steps at once on a held key one comes first, and the other one sees it"],
     wrong: (platform) => ({
-      async resolve(key, outcome) {
+      async resolve(key, outcome, decision) {
         const wasHeld = stateOf(platform, key) === "held";
+        const isIts = platform.memory.read(key)?.fence === decision.fence;
         await roundTrip();
-        const now = await platform.store.resolve(key, outcome);
-        return wasHeld ? "ok" : now;
+        const now = await platform.store.resolve(key, outcome, decision);
+        return wasHeld && isIts ? "ok" : now;
       },
     }),
   },

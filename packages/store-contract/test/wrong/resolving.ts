@@ -4,12 +4,15 @@ import { type WrongStore, runOf, stateOf } from "./wrong-store.ts";
 export const wrongResolving: readonly WrongStore[] = [
   {
     does: "resolves a live run",
-    fails: ["resolve has nothing to decide on a live run, a done key and an absent one"],
+    fails: [
+      "resolve has nothing to decide on a live run, a done key and an absent one",
+      "leases are measured by the store's clock, whatever the process thinks of the time",
+    ],
     wrong: (platform) => ({
-      resolve(key, outcome) {
+      resolve(key, outcome, decision) {
         const run = runOf(platform, key);
-        if (run !== undefined) platform.memory.hold(key, run.token, "");
-        return platform.store.resolve(key, outcome);
+        if (run?.fence === decision.fence) platform.memory.hold(key, run.token, "");
+        return platform.store.resolve(key, outcome, decision);
       },
     }),
   },
@@ -17,21 +20,23 @@ export const wrongResolving: readonly WrongStore[] = [
     does: "resolves a done key once more",
     fails: [
       "resolve has nothing to decide on a live run, a done key and an absent one",
-      "resolve as done makes a held key done, once, with what is known of its owner",
+      "resolve as done makes a held key done, once, with the fence and the fingerprint of its attempt",
     ],
     wrong: (platform) => ({
-      resolve: (key, outcome) =>
-        stateOf(platform, key) === "done" ? "ok" : platform.store.resolve(key, outcome),
+      resolve: (key, outcome, decision) =>
+        stateOf(platform, key) === "done" ? "ok" : platform.store.resolve(key, outcome, decision),
     }),
   },
   {
     does: "releases whatever the operator decided",
     fails: [
-      "resolve as done makes a held key done, once, with what is known of its owner",
+      "resolve as done makes a held key done, once, with the fence and the fingerprint of its attempt",
       "resolve decides on a run whose lease has expired",
       "a key that an operator resolved as done is remembered as long as any other",
     ],
-    wrong: ({ store }) => ({ resolve: (key) => store.resolve(key, "released") }),
+    wrong: ({ store }) => ({
+      resolve: (key, _outcome, decision) => store.resolve(key, "released", decision),
+    }),
   },
   {
     does: "makes done whatever the operator decided",
@@ -39,15 +44,24 @@ export const wrongResolving: readonly WrongStore[] = [
       "resolve as released makes a held key absent, once, and its late owner has lost it",
       "resolve decides on a run whose lease has expired",
       "the fence grows over a key that an operator released",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+      "every step finds a hostile key, and ends it",
     ],
-    wrong: ({ store }) => ({ resolve: (key) => store.resolve(key, "done") }),
+    wrong: ({ store }) => ({ resolve: (key, _outcome, decision) => store.resolve(key, "done", decision) }),
   },
   {
     does: "does not resolve a run whose lease has expired",
-    fails: ["resolve decides on a run whose lease has expired"],
+    fails: [
+      "resolve decides on a run whose lease has expired",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "resolve with any other fence than the attempt's decides nothing",
+      "a key that an operator resolved as done is remembered as long as any other",
+      "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+    ],
     wrong: (platform) => ({
-      resolve: (key, outcome) =>
-        stateOf(platform, key) === "run" ? "not-held" : platform.store.resolve(key, outcome),
+      resolve: (key, outcome, decision) =>
+        stateOf(platform, key) === "run" ? "not-held" : platform.store.resolve(key, outcome, decision),
     }),
   },
 ];

@@ -1,5 +1,6 @@
+import type { IdempotencyRecord } from "@countersign/idempotency-guard";
 import { dayMs } from "../platform.ts";
-import { type WrongStore, isExpired, ownerOf } from "./wrong-store.ts";
+import { type WrongStore, decide, isExpired, ownerOf } from "./wrong-store.ts";
 
 /** Wrong at the retention of done keys and at pruning. */
 export const wrongRetention: readonly WrongStore[] = [
@@ -79,7 +80,7 @@ export const wrongRetention: readonly WrongStore[] = [
       return {
         prune() {
           for (const { key } of memory.list({ state: "held", limit: 1_000 }).entries) {
-            if (clock.nowMs - beganAtMs > dayMs) memory.resolve(key, "released");
+            if (clock.nowMs - beganAtMs > dayMs) decide({ memory }, key, "released");
           }
           return store.prune();
         },
@@ -128,6 +129,7 @@ export const wrongRetention: readonly WrongStore[] = [
     fails: [
       "no step ends done",
       "a done key is remembered to the last millisecond of its retention, which begins when it is done",
+      "retentions are measured by the store's clock, whatever the process thinks of the time",
     ],
     wrong: ({ store, memory }) => {
       const pruned = new Set<string>();
@@ -137,6 +139,26 @@ export const wrongRetention: readonly WrongStore[] = [
         prune() {
           for (const { key } of memory.list({ state: "done", limit: 1_000 }).entries) pruned.add(key);
           return store.prune();
+        },
+      };
+    },
+  },
+  {
+    does: "begins the retention anew at a repeated completion",
+    fails: ["a done key is absent after its retention, pruned or not"],
+    wrong: ({ store, memory, clock }) => {
+      const kept = new Map<string, { record: IdempotencyRecord; untilMs: number }>();
+      return {
+        complete(key, token) {
+          const record = memory.read(key);
+          if (record?.state === "done" && record.token === token) {
+            kept.set(key, { record, untilMs: clock.nowMs + dayMs });
+          }
+          return store.complete(key, token);
+        },
+        read(key) {
+          const later = kept.get(key);
+          return later !== undefined && later.untilMs > clock.nowMs ? later.record : store.read(key);
         },
       };
     },

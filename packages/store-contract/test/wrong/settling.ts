@@ -1,4 +1,4 @@
-import { type WrongStore, ownerOf, runOf, stateOf } from "./wrong-store.ts";
+import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
 
 /** Wrong at the end of a run. */
 export const wrongSettling: readonly WrongStore[] = [
@@ -6,8 +6,8 @@ export const wrongSettling: readonly WrongStore[] = [
     does: "calls a repeated completion lost",
     fails: [
       "complete makes the owner's run done, and is ok again when its reply was lost",
-      "resolve as done makes a held key done, once, with what is known of its owner",
       "a done key is remembered to the last millisecond of its retention, which begins when it is done",
+      "completeIn makes the key done with the commit",
     ],
     wrong: (platform) => ({
       complete: (key, token) =>
@@ -42,6 +42,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "resolve as released makes a held key absent, once, and its late owner has lost it",
       "a token is compared as it was given: what looks like it is a stranger's",
       "a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => ({
       complete: (key, token) => platform.store.complete(key, ownerOf(platform, key, token)),
@@ -81,6 +82,10 @@ export const wrongSettling: readonly WrongStore[] = [
       "the fence grows over a release, also for the same token",
       "after the engine is back it has everything that was answered before",
       "list gives the keys in a state, with the records that are read, and no others",
+      "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+      "the fence grows over a restart of the engine, whatever that has lost",
+      "every step finds a hostile key, and ends it",
     ],
     wrong: (platform) => ({
       release: (key, token) => (runOf(platform, key)?.token === token ? "ok" : "lost"),
@@ -110,6 +115,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "release by a stranger is lost in every state",
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => ({
       release: (key, token) => platform.store.release(key, ownerOf(platform, key, token)),
@@ -122,7 +128,7 @@ export const wrongSettling: readonly WrongStore[] = [
       release(key, token) {
         const isOwn = stateOf(platform, key) === "held" && ownerOf(platform, key, "") === token;
         if (!isOwn) return platform.store.release(key, token);
-        platform.memory.resolve(key, "released");
+        decide(platform, key, "released");
         return "ok";
       },
     }),
@@ -138,7 +144,7 @@ export const wrongSettling: readonly WrongStore[] = [
       return {
         claim(key, claim) {
           const isHeld = memory.read(key)?.state === "held";
-          if (isHeld && clock.nowMs >= (ends.get(key) ?? Infinity)) memory.resolve(key, "released");
+          if (isHeld && clock.nowMs >= (ends.get(key) ?? Infinity)) decide({ memory }, key, "released");
           const result = store.claim(key, claim);
           if (memory.read(key)?.token === claim.token) ends.set(key, clock.nowMs + claim.leaseMs);
           return result;
@@ -152,6 +158,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "hold by a stranger is lost in every state",
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => ({
       hold: (key, token, reason) => platform.store.hold(key, ownerOf(platform, key, token), reason),
@@ -182,6 +189,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "an expired run is either completed by its owner or taken over, never both",
       "an owner whose key was taken over has lost it, whatever it tries",
       "resolve as released makes a held key absent, once, and its late owner has lost it",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
     ],
     wrong: (platform) => {
       const owners = new Map<string, Set<string>>();

@@ -22,7 +22,7 @@ function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
     complete: (key, token) => store.complete(change(key), token),
     release: (key, token) => store.release(change(key), token),
     hold: (key, token, reason) => store.hold(change(key), token, reason),
-    resolve: (key, outcome) => store.resolve(change(key), outcome),
+    resolve: (key, outcome, decision) => store.resolve(change(key), outcome, decision),
   });
 }
 
@@ -65,6 +65,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys(upToNul),
   },
@@ -73,6 +75,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys(throughUtf8),
   },
@@ -81,6 +85,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys((key) => key.toLowerCase()),
   },
@@ -89,6 +95,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys(letters),
   },
@@ -97,6 +105,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys((key) => key.trim()),
   },
@@ -105,6 +115,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys(unescaped),
   },
@@ -114,6 +126,8 @@ export const wrongTexts: readonly WrongStore[] = [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "a key of 10 kB is taken as it is or refused, never cut",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedKeys(cutAt(511)),
   },
@@ -127,6 +141,8 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile keys of up to 512 characters are all taken, and kept apart",
       "list gives hostile keys unchanged",
+      "every step finds a hostile key, and ends it",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: ({ store }) => ({
       claim: (key, claim) =>
@@ -138,6 +154,7 @@ export const wrongTexts: readonly WrongStore[] = [
     fails: [
       "hostile tokens, fingerprints and reasons are given back unchanged",
       "a token is compared as it was given: what looks like it is a stranger's",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: changedTokens(throughUtf8),
   },
@@ -162,4 +179,34 @@ export const wrongTexts: readonly WrongStore[] = [
     wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.slice(0, 256)) }),
   },
   { does: "lists keys in UTF-8", fails: ["list gives hostile keys unchanged"], wrong: listedAs(throughUtf8) },
+  {
+    does: "releases keys in UTF-8",
+    fails: ["every step finds a hostile key, and ends it"],
+    wrong: ({ store }) => ({ release: (key, token) => store.release(throughUtf8(key), token) }),
+  },
+  {
+    does: "resolves keys up to a NUL",
+    fails: ["every step finds a hostile key, and ends it"],
+    wrong: ({ store }) => ({
+      resolve: (key, outcome, decision) => store.resolve(upToNul(key), outcome, decision),
+    }),
+  },
+  {
+    does: "completes keys in UTF-8 in a transaction",
+    fails: ["completeIn finds hostile keys, and compares hostile tokens as they were given"],
+    wrong: ({ store }) => ({
+      completeIn: (tx, key, token) => store.completeIn?.(tx, throughUtf8(key), token) ?? "lost",
+    }),
+  },
+  {
+    does: "compares tokens without case in a transaction",
+    fails: ["completeIn finds hostile keys, and compares hostile tokens as they were given"],
+    wrong: (platform) => ({
+      completeIn(tx, key, token) {
+        const owner = ownerOf(platform, key, token);
+        const isEqual = owner.toLowerCase() === token.toLowerCase();
+        return platform.store.completeIn?.(tx, key, isEqual ? owner : token) ?? "lost";
+      },
+    }),
+  },
 ];

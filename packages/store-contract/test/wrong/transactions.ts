@@ -21,26 +21,37 @@ export const wrongTransactions: readonly WrongStore[] = [
       "completeIn leaves the run when its transaction is rolled back",
       "completeIn is seen by nobody else before the commit",
       "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+      "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
+      "of two transactions of one owner at once only one completes the key",
+      "completeIn throws where no transaction is open any more, and changes nothing",
     ],
     wrong: ({ store }) => ({ completeIn: (_tx, key, token) => store.complete(key, token) }),
   },
   {
     does: "says ok in a transaction and writes nothing",
     fails: [
-      "completeIn makes the key done with the commit, and is ok again in it and after it",
+      "completeIn makes the key done with the commit",
       "completeIn by the owner ends a held key",
       "completeIn is seen by nobody else before the commit",
       "while a transaction that completes a key is open, no other step takes or settles the key",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+      "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
+      "of two transactions of one owner at once only one completes the key",
+      "completeIn throws where no transaction is open any more, and changes nothing",
     ],
     wrong: ({ memory }) => ({
       completeIn: (_tx, key, token) => (memory.read(key)?.token === token ? "ok" : "lost"),
     }),
   },
   {
-    does: "calls a repeated completion in a transaction lost",
-    fails: ["completeIn makes the key done with the commit, and is ok again in it and after it"],
+    does: "says ok to a completion that is repeated in its transaction",
+    fails: [
+      "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
+    ],
     wrong: (platform) => ({
-      completeIn: (tx, key, token) => (tx.has(key) ? "lost" : right(platform)(tx, key, token)),
+      completeIn: (tx, key, token) => (tx.get(key) === token ? "ok" : right(platform)(tx, key, token)),
     }),
   },
   {
@@ -56,6 +67,7 @@ export const wrongTransactions: readonly WrongStore[] = [
     fails: [
       "completeIn by a stranger is lost in every state, and commits nothing",
       "completeIn is lost to an owner whose key was taken over, so that its payment is rolled back",
+      "completeIn finds hostile keys, and compares hostile tokens as they were given",
     ],
     wrong: (platform) => ({
       completeIn: (tx, key, token) => right(platform)(tx, key, ownerOf(platform, key, token)),
@@ -78,7 +90,11 @@ export const wrongTransactions: readonly WrongStore[] = [
   },
   {
     does: "keeps a key locked after a rollback",
-    fails: ["completeIn leaves the run when its transaction is rolled back"],
+    fails: [
+      "completeIn leaves the run when its transaction is rolled back",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+      "completeIn throws where no transaction is open any more, and changes nothing",
+    ],
     wrong: (platform) => {
       const locked = new Set<string>();
       return {
@@ -110,6 +126,7 @@ export const wrongTransactions: readonly WrongStore[] = [
     fails: [
       "completeIn is seen by nobody else before the commit",
       "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
     ],
     ignores: "locks",
     wrong: ({ store, locks }) => ({
@@ -119,26 +136,38 @@ export const wrongTransactions: readonly WrongStore[] = [
   },
   {
     does: "claims a key that a transaction completes",
-    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    fails: [
+      "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+    ],
     ignores: "locks",
     wrong: ({ memory }) => ({ claim: (key, claim) => memory.claim(key, claim) }),
   },
   {
     does: "releases a key that a transaction completes",
-    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    fails: [
+      "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+    ],
     ignores: "locks",
     wrong: ({ memory }) => ({ release: (key, token) => memory.release(key, token) }),
   },
   {
     does: "holds a key that a transaction completes",
-    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    fails: [
+      "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+    ],
     ignores: "locks",
     wrong: ({ memory }) => ({ hold: (key, token, reason) => memory.hold(key, token, reason) }),
   },
   {
     does: "resolves a key that a transaction completes",
-    fails: ["while a transaction that completes a key is open, no other step takes or settles the key"],
+    fails: [
+      "while a transaction that completes a key is open, no other step takes or settles the key",
+      "a step that waited for a transaction which is rolled back finds the run as it was",
+    ],
     ignores: "locks",
-    wrong: ({ memory }) => ({ resolve: (key, outcome) => memory.resolve(key, outcome) }),
+    wrong: ({ memory }) => ({ resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision) }),
   },
 ];

@@ -38,6 +38,15 @@ export function isExpired(platform: Platform, key: string): boolean {
   return run !== undefined && run.remainingMs <= 0;
 }
 
+/** An operator's decision about whatever attempt has the key. */
+export function decide(
+  { memory }: Pick<Platform, "memory">,
+  key: string,
+  outcome: "done" | "released",
+): "ok" | "not-held" {
+  return memory.resolve(key, outcome, { fence: memory.read(key)?.fence ?? 0 });
+}
+
 export function acquired(fence: number): IdempotencyClaimResult {
   return { status: "acquired", fence };
 }

@@ -1,10 +1,10 @@
-// A platform process that stops at a named point of one payment: payer.mjs <url> <schema> <token> <lease> <point>.
+// A platform process that stops at a named point of one payment: payer.mjs <url> <schema> <token> <lease> <point> [<idle>].
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { createPostgresStores, withPostgresTransaction } from "@countersign/store-postgres";
 import { Pool } from "pg";
 
-const [connectionString, schema, token, leaseMs, point] = process.argv.slice(2);
+const [connectionString, schema, token, leaseMs, point, idleMs] = process.argv.slice(2);
 const key = "payout-7.acc-1.acc-2";
 const pool = new Pool({ connectionString });
 pool.on("error", () => {});
@@ -24,12 +24,15 @@ if (status !== "acquired") throw new Error(status);
 reach("claimed");
 reach("paused");
 try {
-  await withPostgresTransaction(pool, async (client) => {
+  const work = async (client) => {
     await client.query(`INSERT INTO ${schema}.payouts VALUES ($1)`, [token]);
     reach("paused in the transaction");
     if ((await idempotency.completeIn(client, key, token)) === "lost") throw new Error("lost");
     reach("before commit");
     reach("paused before commit");
+  };
+  await withPostgresTransaction(pool, work, {
+    idleTimeoutMs: idleMs === undefined ? undefined : Number(idleMs),
   });
   reach("after commit");
   writeSync(1, "paid\n");

@@ -1,0 +1,47 @@
+import type { IdempotencyOwnership } from "@countersign/idempotency-guard";
+import { type Store, key } from "./claims.ts";
+import type { IdempotencyStoreHarness } from "./harness.ts";
+import { type Outcome, pause } from "./waiting.ts";
+
+// How long a step is given to go wrong while the transaction is open.
+const overtakeMs = 100;
+
+/** Commits when `work` is done, rolls back when it throws. */
+export async function inTransaction(
+  harness: IdempotencyStoreHarness<unknown>,
+  work: (tx: unknown) => Promise<void>,
+): Promise<void> {
+  if (harness.transaction === undefined) throw new Error("only cases that need transactions begin one");
+  await harness.transaction(work);
+}
+
+/** A completion as part of a transaction. */
+export async function completeIn(
+  store: Store,
+  tx: unknown,
+  token: string,
+  ofKey: string = key,
+): Promise<IdempotencyOwnership> {
+  if (store.completeIn === undefined) throw new Error("only cases that need transactions complete in one");
+  return store.completeIn(tx, ofKey, token);
+}
+
+/** What a completion in a transaction of its own answers, which commits whatever that is. */
+export async function completeAlone(
+  harness: IdempotencyStoreHarness<unknown>,
+  token: string,
+  ofKey: string = key,
+): Promise<IdempotencyOwnership> {
+  const answers: IdempotencyOwnership[] = [];
+  await inTransaction(harness, async (tx) => {
+    answers.push(await completeIn(harness.store, tx, token, ofKey));
+  });
+  const [answer] = answers;
+  if (answer === undefined) throw new Error("transaction() of the harness must run its work");
+  return answer;
+}
+
+/** How the call ended, or undefined when it is still waiting a moment later. */
+export async function soon<T>(outcome: Promise<Outcome<T>>): Promise<Outcome<T> | undefined> {
+  return Promise.race([outcome, pause(overtakeMs).then(() => undefined)]);
+}

@@ -1,0 +1,131 @@
+import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import { type Platform, dayMs } from "../platform.ts";
+import { type WrongStore, clockAheadMs, runOf } from "./wrong-store.ts";
+
+/** A claim with which the store leaves the present owner its lease. */
+function leaving(platform: Platform, key: string, claim: IdempotencyClaim): IdempotencyClaim {
+  const run = runOf(platform, key);
+  if (run === undefined || run.token === claim.token || run.remainingMs <= 0) return claim;
+  return { ...claim, leaseMs: Math.max(claim.leaseMs, run.remainingMs) };
+}
+
+/** Wrong when the clock is set, and at what a claim leaves to the present owner. */
+export const wrongClocks: readonly WrongStore[] = [
+  {
+    does: "leaves a lease as long as it is",
+    fails: [
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+      "an expired run that lives again when the clock was set back lives for one lease at most",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+    ],
+    wrong: (platform) => ({
+      claim: (key, claim) => platform.store.claim(key, leaving(platform, key, claim)),
+    }),
+  },
+  {
+    does: "tells of one lease and leaves the rest",
+    fails: [
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+      "an expired run that lives again when the clock was set back lives for one lease at most",
+      "the fence grows when the clock was set back, over a release, a takeover and a decision",
+    ],
+    wrong: (platform) => ({
+      async claim(key, claim) {
+        const result = await platform.store.claim(key, leaving(platform, key, claim));
+        if (result.status !== "in-flight") return result;
+        return { ...result, remainingMs: Math.min(result.remainingMs, claim.leaseMs) };
+      },
+    }),
+  },
+  {
+    does: "cuts a lease under recovery rerun alone",
+    fails: [
+      "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
+      "a dead owner has its key for one lease at most when the clock was set back by an hour",
+    ],
+    wrong: (platform) => ({
+      claim: (key, claim) =>
+        platform.store.claim(key, claim.recovery === "rerun" ? claim : leaving(platform, key, claim)),
+    }),
+  },
+  {
+    does: "never lengthens a lease that it has cut",
+    fails: ["an owner whose lease was cut begins it anew by a heartbeat"],
+    wrong: (platform) => {
+      const ends = new Map<string, number>();
+      const { store, clock } = platform;
+      return {
+        async claim(key, claim) {
+          const before = runOf(platform, key)?.remainingMs ?? 0;
+          const result = await store.claim(key, claim);
+          const isCut = result.status === "in-flight" && result.remainingMs < before;
+          if (isCut) ends.set(key, clock.nowMs + result.remainingMs);
+          return result;
+        },
+        heartbeat(key, token, leaseMs) {
+          const leftMs = (ends.get(key) ?? Infinity) - clock.nowMs;
+          return store.heartbeat(key, token, Math.max(0, Math.min(leaseMs, leftMs)));
+        },
+      };
+    },
+  },
+  {
+    does: "gives a live run the lease of whoever claims it",
+    fails: [
+      "a lease is live until its last millisecond and has expired at its end",
+      "a claim leaves a lease alone that ends within the claim's own",
+    ],
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        const isLive = run !== undefined && run.token !== claim.token && run.remainingMs > 0;
+        if (isLive) platform.memory.heartbeat(key, run.token, claim.leaseMs);
+        return platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "shortens a lease at a heartbeat by what the process is behind",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: ({ store }) => ({
+      heartbeat: (key, token, leaseMs) => store.heartbeat(key, token, leaseMs + Math.min(0, clockAheadMs())),
+    }),
+  },
+  {
+    does: "tells what remains of a lease by the clock of the process",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "run"
+          ? { ...record, remainingMs: record.remainingMs - clockAheadMs() }
+          : record;
+      },
+    }),
+  },
+  {
+    does: "resolves a run that has expired by the clock of the process",
+    fails: ["leases are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: (platform) => ({
+      resolve(key, outcome, decision) {
+        const run = runOf(platform, key);
+        if (run !== undefined && run.fence === decision.fence && run.remainingMs <= clockAheadMs()) {
+          platform.memory.hold(key, run.token, "");
+        }
+        return platform.store.resolve(key, outcome, decision);
+      },
+    }),
+  },
+  {
+    does: "forgets a done key by the clock of the process that reads it",
+    fails: ["retentions are measured by the store's clock, whatever the process thinks of the time"],
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "done" && clockAheadMs() > dayMs ? undefined : record;
+      },
+    }),
+  },
+];

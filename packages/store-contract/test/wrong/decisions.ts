@@ -1,0 +1,101 @@
+import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
+
+/** Wrong about whose key is resolved: about the fence of a decision, and about the token that it leaves behind. */
+export const wrongDecisions: readonly WrongStore[] = [
+  {
+    does: "resolves whatever attempt has the key",
+    fails: [
+      "resolve with any other fence than the attempt's decides nothing",
+      "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+    ],
+    wrong: (platform) => ({
+      resolve(key, outcome) {
+        platform.memory.read(key);
+        return platform.locks.has(key) ? "not-held" : decide(platform, key, outcome);
+      },
+    }),
+  },
+  {
+    does: "resolves by the fence of any attempt that the key has had",
+    fails: ["a decision about an earlier attempt ends no later one, whether it runs, has expired or is held"],
+    wrong: (platform) => {
+      const fences = new Map<string, Set<number>>();
+      return {
+        async claim(key, claim) {
+          const result = await platform.store.claim(key, claim);
+          const known = fences.get(key) ?? new Set();
+          if (result.status === "acquired") fences.set(key, known.add(result.fence));
+          return result;
+        },
+        resolve: (key, outcome, decision) =>
+          fences.get(key)?.has(decision.fence) === true
+            ? decide(platform, key, outcome)
+            : platform.store.resolve(key, outcome, decision),
+      };
+    },
+  },
+  {
+    does: "resolves by any fence that is not below the attempt's",
+    fails: ["resolve with any other fence than the attempt's decides nothing"],
+    wrong: (platform) => ({
+      resolve: (key, outcome, decision) =>
+        decision.fence >= (platform.memory.read(key)?.fence ?? Infinity)
+          ? decide(platform, key, outcome)
+          : platform.store.resolve(key, outcome, decision),
+    }),
+  },
+  {
+    does: "ends a live run by a decision about an earlier attempt, which it calls not held",
+    fails: ["a decision about an earlier attempt ends no later one, whether it runs, has expired or is held"],
+    wrong: (platform) => ({
+      async resolve(key, outcome, decision) {
+        const run = runOf(platform, key);
+        const answer = await platform.store.resolve(key, outcome, decision);
+        const isLater = run !== undefined && decision.fence > 0 && decision.fence < run.fence;
+        if (isLater && run.remainingMs > 0) platform.memory.release(key, run.token);
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "completes a key that an operator resolved for its old owner",
+    fails: [
+      "of two steps at once on an expired run one comes first, and the other one sees it",
+      "of two steps at once on a held key one comes first, and the other one sees it",
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+    ],
+    wrong: (platform) => {
+      const former = new Map<string, string>();
+      return {
+        async resolve(key, outcome, decision) {
+          const owner = ownerOf(platform, key, "");
+          const answer = await platform.store.resolve(key, outcome, decision);
+          if (answer === "ok" && outcome === "done") former.set(key, owner);
+          return answer;
+        },
+        complete: (key, token) =>
+          former.get(key) === token && stateOf(platform, key) === "done"
+            ? "ok"
+            : platform.store.complete(key, token),
+      };
+    },
+  },
+  {
+    does: "leaves the same token behind at each decision",
+    fails: ["resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up"],
+    wrong: (platform) => {
+      const resolved = new Set<string>();
+      return {
+        async resolve(key, outcome, decision) {
+          const answer = await platform.store.resolve(key, outcome, decision);
+          if (answer === "ok") resolved.add(key);
+          return answer;
+        },
+        async read(key) {
+          const record = await platform.store.read(key);
+          return record?.state === "done" && resolved.has(key) ? { ...record, token: "operator" } : record;
+        },
+      };
+    },
+  },
+];
