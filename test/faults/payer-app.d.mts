@@ -42,6 +42,8 @@ export interface PayerConfig {
   readonly times?: Readonly<Partial<typeof usualTimes>> | undefined;
   /** Default `rerun`. */
   readonly recovery?: "hold" | "rerun" | undefined;
+  /** After so many milliseconds a time-out middleware before the guard answers 503. Default never. */
+  readonly answerAfterMs?: number | undefined;
   /** Default: in the transaction where the engine has some; otherwise by the guard, afterwards. */
   readonly record?: "in the transaction" | "afterwards" | undefined;
 }

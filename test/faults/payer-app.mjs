@@ -29,6 +29,7 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   });
   const payment = { engine, record, points };
   const app = express();
+  if (config.answerAfterMs !== undefined) app.use(answerAfter(config.answerAfterMs));
   app.post("/payouts", rawBody(), jsonBody(), guard, (req, res) => handlePayout(payment, req, res));
   app.post("/nonces/:nonce", (req, res) => useNonce(engine.stores.nonces, req, res));
   app.get("/clock", (_req, res) => res.json({ nowMs: Date.now() }));
@@ -40,6 +41,15 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   return { app, engine, close };
 }
 
+/** What apps put before their routes against handlers that hang: it answers, and the handler goes on. */
+function answerAfter(ms) {
+  return (_req, res, next) => {
+    const timer = setTimeout(() => void res.status(503).json({ error: "timed out" }), ms);
+    res.on("close", () => clearTimeout(timer));
+    next();
+  };
+}
+
 async function handlePayout({ engine, record, points }, req, res) {
   const { idempotency: attempt } = req;
   await points.reach("handler");
@@ -47,7 +57,10 @@ async function handlePayout({ engine, record, points }, req, res) {
   if (fault === "refuse") return res.status(422).json({ error: "refused" });
   if (fault === "fail") throw new Error("the handler fails as it was told");
   const completeIn = record === "in the transaction" ? (tx) => attempt.completeIn(tx) : () => {};
-  await engine.pay({ attempt, amount: req.body.amount, completeIn, points });
+  const payment = { attempt, amount: req.body.amount, completeIn, points };
+  await (fault === "undo the savepoint" ? engine.payAroundSavepoint(payment) : engine.pay(payment));
+  // The answer to COMMIT was lost, and the handler does it all again, as everybody does.
+  if (fault === "repeat") await engine.pay(payment);
   await points.reach("after commit");
   return res.json({ paid: attempt.key });
 }

@@ -43,6 +43,14 @@ async function openSqlite({ file, maxPages, retentionMs }, now) {
         points.block("before commit");
       });
     },
+    payAroundSavepoint({ attempt, amount, completeIn }) {
+      withImmediateTransaction(database, (tx) => {
+        insert(attempt, amount);
+        tx.exec("SAVEPOINT inner");
+        completeIn(tx);
+        tx.exec("ROLLBACK TO inner");
+      });
+    },
     close() {
       stores.close();
       database.close();
@@ -85,6 +93,14 @@ async function openPostgres({ url, schema, retentionMs }, now) {
         await points.reach("in the transaction");
         await completeIn(client);
         await points.reach("before commit");
+      }),
+    payAroundSavepoint: ({ attempt, amount, completeIn }) =>
+      withPostgresTransaction(pool, async (client) => {
+        const values = [attempt.key, attempt.token, attempt.fence, amount];
+        await client.query(`INSERT INTO "${schema}".payouts VALUES ($1, $2, $3, $4)`, values);
+        await client.query("SAVEPOINT inner_part");
+        await completeIn(client);
+        await client.query("ROLLBACK TO inner_part");
       }),
     async close() {
       stores.close();

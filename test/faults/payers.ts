@@ -111,14 +111,14 @@ export async function spawnPayer(
   return started;
 }
 
-/** Sends a payout. `fault` tells the handler to `fail` or to `refuse`. */
+/** What a handler is told to do wrong: to `repeat` a transaction that has committed, to `undo the savepoint` around its record. */
+type HandlerFault = "none" | "fail" | "refuse" | "repeat" | "undo the savepoint";
+
+/** Sends a payout. */
 export async function pay(
   { port }: { readonly port: number },
   key: string,
-  {
-    amount = 100,
-    fault = "none",
-  }: { readonly amount?: number; readonly fault?: "none" | "fail" | "refuse" } = {},
+  { amount = 100, fault = "none" }: { readonly amount?: number; readonly fault?: HandlerFault } = {},
 ): Promise<PayoutAnswer> {
   return payoutAnswer(await send(port, payoutRequest(key, amount, fault)));
 }
