@@ -10,6 +10,8 @@ export {
   type GuardEvent,
   type GuardNotice,
 } from "./diagnostics.ts";
+export { createTrustInspector, type TrustFunction, type TrustInspector } from "./trust-proxy.ts";
+export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";
 export { expectManyProperties } from "./many-properties.ts";
 export { identifierFault } from "./identifier-text.ts";
 export { quoteForLog } from "./log-text.ts";

@@ -1,15 +1,16 @@
 import {
   assertNoKeyClaimed,
-  guard,
+  createTrustInspector,
+  createWarnOnce,
   GuardError,
+  guard,
+  quoteForLog,
   type GuardRequest,
   type Middleware,
-  quoteForLog,
 } from "@countersign/guard";
 import { parseAddress } from "./address.ts";
+import { countForwardedFor, warnOfDoubtfulTrust } from "./forwarded-for.ts";
 import { resolveOptions, type IpAllowlistOptions } from "./options.ts";
-import { countForwardedFor, createTrustInspector } from "./trust-proxy.ts";
-import { createWarnOnce } from "./warn-once.ts";
 
 /**
  * Admits requests whose client address is in `allow`, and refuses all others with 401. The client address is Express's
@@ -19,11 +20,12 @@ import { createWarnOnce } from "./warn-once.ts";
 export function ipAllowlist(options: IpAllowlistOptions): Middleware {
   const { isAllowed, status } = resolveOptions(options);
   const warnOnce = createWarnOnce("ipAllowlist");
-  const inspectTrust = createTrustInspector(isAllowed, warnOnce);
+  const inspectTrust = createTrustInspector(warnOnce);
 
   return guard("ipAllowlist", (req) => {
     assertNoKeyClaimed("ipAllowlist", req);
     const trust = inspectTrust(req);
+    warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
     const address = clientAddress(req);
     if (!isAllowed(address)) throw refusal(status, address);
     // Express stops at the first address that it does not trust. A trusted one means that it ran out of addresses: the proxy

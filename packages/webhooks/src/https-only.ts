@@ -1,11 +1,14 @@
 import {
   assertKnownOptions,
   booleanOption,
+  createTrustInspector,
+  createWarnOnce,
   GuardError,
   guard,
   integerOption,
   type GuardRequest,
   type Middleware,
+  type TrustFunction,
 } from "@countersign/guard";
 import { fieldLines } from "@countersign/raw-body";
 
@@ -20,8 +23,8 @@ export interface HttpsOnlyOptions {
 /**
  * Admits requests that came over HTTPS (spec, "Calls from the service to a webhook endpoint"), and refuses all others with 403
  * `https-required`. HTTPS is a TLS socket, or one X-Forwarded-Proto line that is exactly `https` from a peer that the app's
- * `trust proxy` setting trusts; what such a peer says also counts when its own connection is TLS. Throws a TypeError on a bad
- * option.
+ * `trust proxy` setting trusts; what such a peer says also counts when its own connection is TLS. Refuses everything with 500
+ * `trust-proxy-unsafe` while that setting trusts everybody, as ipAllowlist does. Throws a TypeError on a bad option.
  */
 export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
   assertKnownOptions("httpsOnly", options, ["dangerouslyAllowHttp", "status"]);
@@ -29,8 +32,9 @@ export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
   const status = integerOption("httpsOnly", "status", options.status, { min: 400, max: 499, fallback: 403 });
   if (allowHttp) refuseHttpInProduction();
 
+  const inspectTrust = createTrustInspector(createWarnOnce("httpsOnly"));
   return guard("httpsOnly", (req) => {
-    if (!allowHttp && !isHttps(req)) throw httpsRequired(status);
+    if (!allowHttp && !isHttps(req, inspectTrust(req))) throw httpsRequired(status);
   });
 }
 
@@ -42,20 +46,13 @@ function refuseHttpInProduction(): void {
   );
 }
 
-function isHttps(req: GuardRequest): boolean {
+// req.secure would take the first of "https, http", which is what the caller wrote.
+function isHttps(req: GuardRequest, trust: TrustFunction | undefined): boolean {
   const forwardedProto = fieldLines(req, "x-forwarded-proto");
-  if (forwardedProto.length > 0 && trustsPeer(req)) {
+  if (forwardedProto.length > 0 && trust?.(req.socket.remoteAddress, 0)) {
     return forwardedProto.length === 1 && forwardedProto[0] === "https";
   }
   return "encrypted" in req.socket && req.socket.encrypted === true;
-}
-
-// req.secure would take the first of "https, http", which is what the caller wrote.
-function trustsPeer(req: GuardRequest): boolean {
-  const app: unknown = "app" in req ? req.app : undefined;
-  if (typeof app !== "function" || !("get" in app) || typeof app.get !== "function") return false;
-  const trust: unknown = app.get("trust proxy fn");
-  return typeof trust === "function" && trust(req.socket.remoteAddress, 0) === true;
 }
 
 function httpsRequired(status: number): GuardError {

@@ -1,4 +1,5 @@
-import { publishNotice, type GuardRequest } from "@countersign/guard";
+import { publishNotice } from "./diagnostics.ts";
+import type { GuardRequest } from "./types.ts";
 
 /** What {@link WarnOnce} says; without any text from the wire. */
 export interface Warning {

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
-import { GuardError, type GuardRequest } from "@countersign/guard";
-import type { AddressMatcher } from "./allowlist.ts";
+import { GuardError } from "./guard-error.ts";
+import type { GuardRequest } from "./types.ts";
 import type { Warning, WarnOnce } from "./warn-once.ts";
 
 /** Express's compiled `trust proxy` setting: whether the address at this distance from the server is a trusted proxy. */
@@ -15,15 +15,16 @@ const strangersIPv4 = ["0.0.0.1", "192.0.2.1", "203.0.113.1", "240.0.0.1"];
 const strangersIPv6 = ["100::1", "2001:db8::1", "3fff::1"];
 const namedRanges = new Set(["loopback", "linklocal", "uniquelocal"]);
 
+/** Looks at the app's `trust proxy` setting behind a request; see {@link createTrustInspector}. */
+export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
+
 /**
  * Returns a function that looks at the app's `trust proxy` setting behind a request and returns the trust function when
- * proxies are trusted. It throws a GuardError `trust-proxy-unsafe` when the caller can choose its address, and warns once of
- * each doubtful setting. A setting is judged once, by the identity of its compiled function.
+ * proxies are trusted. It throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
+ * then writes X-Forwarded-For and X-Forwarded-Proto itself, and warns once of that and of a setting that is read otherwise than it
+ * looks. A setting is judged once, by the identity of its compiled function.
  */
-export function createTrustInspector(
-  isAllowed: AddressMatcher,
-  warnOnce: WarnOnce,
-): (req: GuardRequest) => TrustFunction | undefined {
+export function createTrustInspector(warnOnce: WarnOnce): TrustInspector {
   const verdicts = new WeakMap<TrustFunction, Verdict>();
   const verdictOn = (trust: TrustFunction, setting: unknown, req: GuardRequest): Verdict => {
     const known = verdicts.get(trust);
@@ -37,28 +38,11 @@ export function createTrustInspector(
   return function inspectTrust(req) {
     const app = expressAppOf(req);
     const trust = app?.get("trust proxy fn");
-    const verdict =
-      app !== undefined && isTrustFunction(trust) ? verdictOn(trust, app.get("trust proxy"), req) : undefined;
+    if (app === undefined || !isTrustFunction(trust)) return undefined;
+    const verdict = verdictOn(trust, app.get("trust proxy"), req);
     if (verdict === "trusts-everybody") throw unsafeTrust(req, warnOnce);
-    if (verdict === "trusts-proxies" && isTrustFunction(trust)) {
-      warnOfListedProxy(trust, { req, isAllowed, warnOnce });
-      return trust;
-    }
-    if (req.headers["x-forwarded-for"] !== undefined) warnOnce(ignoredField(req));
-    return undefined;
+    return verdict === "trusts-proxies" ? trust : undefined;
   };
-}
-
-/**
- * The number of addresses in X-Forwarded-For, counted as Express counts them: the distance of the last address that its
- * `trust proxy` could reach.
- */
-export function countForwardedFor(req: GuardRequest): number {
-  const field = req.headers["x-forwarded-for"];
-  if (field === undefined) return 0;
-  return String(field)
-    .split(",")
-    .filter((part) => /[^ ]/.test(part)).length;
 }
 
 interface ExpressApp {
@@ -93,7 +77,8 @@ function judge(setting: unknown, trust: TrustFunction): Verdict {
 function unsafeTrust(req: GuardRequest, warnOnce: WarnOnce): GuardError {
   const code = "trust-proxy-unsafe";
   const message =
-    "the app's trust proxy setting trusts every address, so the caller chooses its own by writing X-Forwarded-For; " +
+    "the app's trust proxy setting trusts every address, so the caller chooses its own address and scheme by writing " +
+    "X-Forwarded-For and X-Forwarded-Proto; " +
     'list the addresses of your proxies instead, for example app.set("trust proxy", ["10.0.0.5"])';
   warnOnce({ code, message, req });
   return new GuardError({ status: 500, code, message });
@@ -117,32 +102,4 @@ function isMisread(setting: unknown): boolean {
     const [address = ""] = String(part).trim().split("/");
     return isIP(address) === 0 && !namedRanges.has(address);
   });
-}
-
-// With the proxy itself in the list, one request that it forwards without X-Forwarded-For would admit everybody behind it.
-function warnOfListedProxy(
-  trust: TrustFunction,
-  context: { readonly req: GuardRequest; readonly isAllowed: AddressMatcher; readonly warnOnce: WarnOnce },
-): void {
-  const { req, isAllowed, warnOnce } = context;
-  if (warnOnce.has("proxy-in-allowlist")) return;
-  const peer = req.socket.remoteAddress;
-  if (!isAllowed(peer) || !trust(peer, 0)) return;
-  warnOnce({
-    code: "proxy-in-allowlist",
-    message:
-      "a trusted proxy is itself in the list of allowed addresses; requests in which it names no client are refused. " +
-      "Take the proxy's address out of allow, or out of the app's trust proxy setting when it is a client",
-    req,
-  });
-}
-
-function ignoredField(req: GuardRequest): Warning {
-  return {
-    code: "forwarded-for-ignored",
-    message:
-      "a request carries X-Forwarded-For, but the app trusts no proxy, so the address of the direct peer is checked. " +
-      'Behind a proxy, set app.set("trust proxy", [its addresses]); without one, this is a caller that tries to choose its address',
-    req,
-  };
 }
