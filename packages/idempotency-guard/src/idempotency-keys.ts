@@ -1,6 +1,6 @@
 import { assertKnownOptions, integerOption } from "@countersign/guard";
 import { acquire, type KeyRefusal } from "./acquire.ts";
-import { callStore } from "./call-store.ts";
+import { readRecord } from "./call-store.ts";
 import { drain, type DrainOptions, type DrainReport } from "./drain.ts";
 import type { KeyAttempt, KeyState } from "./key-attempt.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
@@ -70,8 +70,7 @@ export class IdempotencyKeys {
 
   /** What the store knows about a key; throws, or rejects with, whatever the store does, and when it is too slow. */
   read(key: string): Awaitable<IdempotencyRecord | undefined> {
-    const { store, storeTimeoutMs } = this.#state.options;
-    return callStore(() => store.read(key), storeTimeoutMs);
+    return readRecord(this.#state.options, key);
   }
 
   /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */

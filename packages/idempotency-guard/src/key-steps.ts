@@ -1,4 +1,4 @@
-import { callStore } from "./call-store.ts";
+import { callStore, readRecord } from "./call-store.ts";
 import type { KeyAttempt } from "./key-attempt.ts";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import type { Awaitable, IdempotencyOwnership, IdempotencyRecord } from "./store.ts";
@@ -14,8 +14,7 @@ export class KeySteps {
   }
 
   read(): Awaitable<IdempotencyRecord | undefined> {
-    const { store, storeTimeoutMs } = this.#options;
-    return callStore(() => store.read(this.#attempt.key), storeTimeoutMs);
+    return readRecord(this.#options, this.#attempt.key);
   }
 
   complete(): Awaitable<IdempotencyOwnership> {

@@ -1,5 +1,5 @@
 import type { GuardResponse } from "@countersign/guard";
-import { callStore } from "./call-store.ts";
+import { readRecord } from "./call-store.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { IdempotencyRecord } from "./store.ts";
 
@@ -96,8 +96,7 @@ export class Waiters {
     }
     room.reading = true;
     try {
-      const { store, storeTimeoutMs } = this.#options;
-      this.#tell(room, await callStore(() => store.read(key), storeTimeoutMs));
+      this.#tell(room, await readRecord(this.#options, key));
     } catch {
       // The waiters' own time runs: a store that stays away ends in 503.
     }

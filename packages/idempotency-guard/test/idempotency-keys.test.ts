@@ -65,6 +65,13 @@ describe.each([
   });
 });
 
+test("a null of the store is an absent key", async () => {
+  const nothing = null as never;
+  for (const read of [() => nothing, async () => nothing]) {
+    expect(await create({ store: { ...faultyStore(), read } }).read("k")).toBeUndefined();
+  }
+});
+
 describe("an owned key", () => {
   test("has a signal that aborts once, for the first reason, also when it is asked for later", async () => {
     const keys = create();

@@ -54,6 +54,13 @@ describe("Waiters", () => {
     expect(await second.outcome).toBe(done);
   });
 
+  test("takes null, which databases say for what they do not have, for a freed key", async () => {
+    const { outcome } = wait();
+    waiters.wake("k");
+    reads[0]?.(null as never);
+    expect(await outcome).toBe("claim");
+  });
+
   test("has room again for those that come after others have left, and keeps no listener", async () => {
     const first = wait();
     const second = wait();

@@ -44,6 +44,7 @@ describe.each(expressVersions)("findBusiness on %s", (_version, framework) => {
     ["zero", 0],
     ["a promise of false", Promise.resolve(false)],
     ["a promise of undefined", Promise.resolve()],
+    ["a promise of null", Promise.resolve(null)],
   ])("takes %s for an unknown business", async (_name, answer) => {
     const { app, paid } = platformOn(framework, { findBusiness: (() => answer) as FindBusiness });
     const { body } = await send(app).expect(400);

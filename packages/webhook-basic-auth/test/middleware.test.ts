@@ -205,6 +205,8 @@ describe("webhookBasicAuth", () => {
     ["a boxed true", Object(true)],
     ["a promise of false", Promise.resolve(false)],
     ["a promise of 1", Promise.resolve(1)],
+    ["null", null],
+    ["a promise of null", Promise.resolve(null)],
   ])("takes %s of verify for a refusal", async (_name, answer) => {
     const guard = webhookBasicAuth({ verify: () => answer as boolean });
     expect(codeOf(await run(guard, requestOf([right])))).toBe("credentials-wrong");

@@ -80,15 +80,18 @@ class LatestGate<Event extends WebhookEvent> {
     return isPromiseLike(known) ? this.#decideLater(known, one) : this.#decide(known, one);
   }
 
-  async #decideLater(pending: Promise<WebhookTimestamp | undefined>, one: TurnOf<Event>): Promise<unknown> {
+  async #decideLater(
+    pending: Promise<WebhookTimestamp | null | undefined>,
+    one: TurnOf<Event>,
+  ): Promise<unknown> {
     const known = await pending;
     assertTurn(one.turn);
     return this.#decide(known, one);
   }
 
-  #decide(known: WebhookTimestamp | undefined, one: TurnOf<Event>): Awaitable<unknown> {
+  #decide(known: WebhookTimestamp | null | undefined, one: TurnOf<Event>): Awaitable<unknown> {
     const { key, event, context } = one;
-    if (known !== undefined && compareTimestamps(event.timestamp, known) < 0) {
+    if (isKnown(known) && compareTimestamps(event.timestamp, known) < 0) {
       return this.#onStale(event, context);
     }
     const returned = this.#handler(event, context);
@@ -115,3 +118,7 @@ function checkKey(key: unknown): string {
 }
 
 function skip(): void {}
+
+function isKnown(timestamp: WebhookTimestamp | null | undefined): timestamp is WebhookTimestamp {
+  return timestamp !== undefined && timestamp !== null;
+}

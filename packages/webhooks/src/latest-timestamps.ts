@@ -5,8 +5,8 @@ import type { WebhookTimestamp } from "./timestamp.ts";
 
 /** Where `latestOnly` keeps the time of the last event that it handled for each key. */
 export interface LatestTimestamps {
-  /** undefined when nothing is known of the key. */
-  get(key: string): Awaitable<WebhookTimestamp | undefined>;
+  /** undefined or null when nothing is known of the key. */
+  get(key: string): Awaitable<WebhookTimestamp | null | undefined>;
   /** Called after the event was handled, with times that never go back in one process. */
   set(key: string, timestamp: WebhookTimestamp): Awaitable<void>;
 }

@@ -106,7 +106,8 @@ function assertRetention({ store, retentionHours }: CreateWebhookHandlerOptions)
     fallback: 72,
   });
   const { retentionMs } = store;
-  if (retentionMs === undefined || retentionMs >= hours * hourMs) return;
+  // Undefined and, from a store of somebody's own, null: not known.
+  if ((retentionMs ?? Infinity) >= hours * hourMs) return;
   throw new TypeError(
     `${factory}: option store remembers an event for ${retentionMs} ms, which is less than ${hours} hours; ` +
       `create it with retentionMs: ${hours * hourMs} or more`,

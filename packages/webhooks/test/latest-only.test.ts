@@ -41,8 +41,18 @@ function asynchronousTimestamps(): LatestTimestamps {
   };
 }
 
+/** Times in a store that says null for what it does not have. */
+function nullTimestamps(): LatestTimestamps {
+  const inner = memoryLatestTimestamps();
+  return {
+    get: async (of) => (await inner.get(of)) ?? null,
+    set: (of, timestamp) => inner.set(of, timestamp),
+  };
+}
+
 describe.each([
   ["in memory", () => memoryLatestTimestamps()],
+  ["of a database that says null", nullTimestamps],
   ["asynchronous", asynchronousTimestamps],
 ])("latestOnly, with times %s", (_name, createLatest) => {
   test("skips what is strictly older than the last of its key, by the nanosecond, and acknowledges it", async () => {
