@@ -88,6 +88,7 @@ export class ComponentValues {
     if (!methodToken.test(message.method)) {
       throw new MessageSignatureError("method-invalid", "the request method is no token");
     }
+    assertOneAuthority(fields);
   }
 
   /** The value of one component that {@link assertComputable} let pass. */
@@ -140,7 +141,7 @@ export class ComponentValues {
 
   // RFC 9421 section 2.2.3: lower case, without the default port of the scheme.
   private authority(): string {
-    const received = this.message.authority ?? this.field("host");
+    const received = this.message.authority ?? this.fields.get(":authority")?.[0] ?? this.field("host");
     // Before it is lower-cased: U+212A (Kelvin) would become a "k".
     const match = hostAndPort.exec(received);
     if (match === null)
@@ -151,6 +152,20 @@ export class ComponentValues {
     const isDefault = port === "" || Number(port) === (this.scheme() === "https" ? 443 : 80);
     return isDefault ? authority.slice(0, authority.length - port.length - 1) : authority;
   }
+}
+
+// RFC 9113 section 8.3.1: where Host names another server than :authority, a router and a signer may read two.
+function assertOneAuthority(fields: FieldLines): void {
+  const authorities = fields.get(":authority");
+  if (authorities === undefined) return;
+  const named = [...authorities, ...(fields.get("host") ?? [])].map(asciiLowerCase);
+  if (authorities.length > 1 || named.some((authority) => authority !== named[0])) {
+    throw new MessageSignatureError("authority-conflict", "Host and :authority name different servers");
+  }
+}
+
+function asciiLowerCase(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 function assertName(name: string): void {

@@ -8,9 +8,17 @@ export type VerificationEngine = "native" | "noble";
 /** Length of an Ed25519 signature in bytes (RFC 8032 section 5.1.6). */
 export const ed25519SignatureLength = 64;
 
+// The first signature of RFC 8032 section 7.1: verified in place of one that is malformed, for the time alone.
+const placeholder = Buffer.from(
+  "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155" +
+    "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+  "hex",
+);
+
 /**
  * Verifies an Ed25519 signature by the cofactorless equation of RFC 8032 section 5.1.7. Stricter than the RFC: an R of small
- * order or of non-canonical encoding is refused, because libraries and their versions disagree on it.
+ * order or of non-canonical encoding is refused, because libraries and their versions disagree on it. One verification is spent
+ * whatever the signature looks like, so that its form does not make a known keyid and an unknown one differ in time.
  */
 export function verifyEd25519(
   key: VerificationKey,
@@ -18,10 +26,11 @@ export function verifyEd25519(
   signature: Uint8Array,
   engine: VerificationEngine = "native",
 ): boolean {
-  if (signature.length !== ed25519SignatureLength || !hasSoundCommitment(signature)) return false;
-  return engine === "native"
-    ? verify(null, data, key.publicKey, signature)
-    : verifyByNoble(key, data, signature);
+  const sound = isSound(signature);
+  const verified = sound ? signature : placeholder;
+  const matches =
+    engine === "native" ? verify(null, data, key.publicKey, verified) : verifyByNoble(key, data, verified);
+  return sound && matches;
 }
 
 /**
@@ -33,12 +42,10 @@ export function verifyEd25519Async(
   data: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
-  if (signature.length !== ed25519SignatureLength || !hasSoundCommitment(signature)) {
-    return Promise.resolve(false);
-  }
+  const sound = isSound(signature);
   return new Promise((resolve, reject) => {
-    verify(null, data, key.publicKey, signature, (error, matches) => {
-      if (error === null) resolve(matches);
+    verify(null, data, key.publicKey, sound ? signature : placeholder, (error, matches) => {
+      if (error === null) resolve(sound && matches);
       else reject(error);
     });
   });
@@ -46,12 +53,17 @@ export function verifyEd25519Async(
 
 function verifyByNoble(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
   // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
+  const sound = isTorsionFree(signature.subarray(0, 32));
+  const verified = sound ? signature : placeholder;
+  return ed25519.verify(verified, data, rawPublicKey(key), { zip215: false }) && sound;
+}
+
+function isTorsionFree(point: Uint8Array): boolean {
   try {
-    if (!ed25519.Point.fromBytes(signature.subarray(0, 32), false).isTorsionFree()) return false;
+    return ed25519.Point.fromBytes(point, false).isTorsionFree();
   } catch {
     return false;
   }
-  return ed25519.verify(signature, data, rawPublicKey(key), { zip215: false });
 }
 
 // The y coordinates of the eight points of small order, little-endian, without the sign of x (RFC 8032 section 5.1.2).
@@ -62,6 +74,27 @@ const smallOrderY: readonly Buffer[] = [
   "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
   "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
 ].map((hex) => Buffer.from(hex, "hex"));
+
+// What a library may refuse before it does any work, and what libraries do not agree about.
+function isSound(signature: Uint8Array): boolean {
+  return (
+    signature.length === ed25519SignatureLength &&
+    hasSoundCommitment(signature) &&
+    hasReducedScalar(signature)
+  );
+}
+
+// The order of the base point, 2^252 + 27742317777372353535851937790883648493 (RFC 8032 section 5.1), little-endian.
+const order = Buffer.from("edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010", "hex");
+
+// S < L (RFC 8032 section 5.1.7).
+function hasReducedScalar(signature: Uint8Array): boolean {
+  for (let index = 31; index >= 0; index--) {
+    const difference = (signature[32 + index] ?? 0) - (order[index] ?? 0);
+    if (difference !== 0) return difference < 0;
+  }
+  return false;
+}
 
 function hasSoundCommitment(signature: Uint8Array): boolean {
   const last = (signature[31] ?? 0) & 0x7f;

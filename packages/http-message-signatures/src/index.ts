@@ -8,6 +8,7 @@ export {
   readSignature,
   type ReceivedSignature,
   type SignatureProfile,
+  type TagPolicy,
 } from "./received-signature.ts";
 export type { RequestMessage } from "./request-message.ts";
 export type { ComponentIdentifier } from "./serialize.ts";

@@ -15,3 +15,6 @@ export const maxKeyidLength = 256;
 
 /** Characters of a nonce. */
 export const maxNonceLength = 128;
+
+/** Characters of a tag that is signed; a received one is bounded by its field. */
+export const maxTagLength = 256;

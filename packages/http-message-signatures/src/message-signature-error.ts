@@ -2,6 +2,7 @@
 export type MessageSignatureErrorCode =
   | "alg-invalid"
   | "alg-mismatch"
+  | "authority-conflict"
   | "component-duplicate"
   | "component-name-invalid"
   | "component-parameter-unsupported"
@@ -27,6 +28,8 @@ export type MessageSignatureErrorCode =
   | "signature-malformed"
   | "signature-mismatch"
   | "signature-missing"
+  | "tag-invalid"
+  | "tag-mismatch"
   | "target-invalid"
   | "window-too-long";
 

@@ -22,6 +22,16 @@ export interface SignatureProfile {
   readonly windowSeconds: number;
   /** How far `created` may lie ahead of the clock, in seconds. */
   readonly clockSkewSeconds: number;
+  /** Which values of `tag` are taken. Default any, and none at all. */
+  readonly tag?: TagPolicy | undefined;
+}
+
+/** What `tag`, the signer's name for its application or protocol (RFC 9421 section 2.3), has to be. Values are compared exactly. */
+export interface TagPolicy {
+  /** The signature has one of these tags. */
+  readonly require?: readonly string[] | undefined;
+  /** The signature has none of these tags; one without a tag is taken. */
+  readonly exclude?: readonly string[] | undefined;
 }
 
 /** The one signature of a request that fits a profile. Nothing of it is verified yet. */
@@ -34,6 +44,8 @@ export interface ReceivedSignature {
   /** Unix seconds. */
   readonly expires: number;
   readonly nonce: string;
+  /** Undefined when the signature has none. */
+  readonly tag?: string | undefined;
   /** Names of the covered components in their order. */
   readonly coveredComponents: readonly string[];
   readonly input: SignatureInput;
@@ -62,6 +74,7 @@ export function readSignature(message: RequestMessage, profile: SignatureProfile
     created: parameters.created,
     expires: parameters.expires,
     nonce: parameters.nonce,
+    tag: parameters.tag,
     coveredComponents: input.components.map(({ name }) => name),
     input,
     signature,
@@ -91,7 +104,7 @@ export function assertTimely(
   if (!(now <= expires)) throw new MessageSignatureError("signature-expired", "the signature has expired");
 }
 
-type SignatureParameters = Pick<ReceivedSignature, "keyid" | "alg" | "created" | "expires" | "nonce">;
+type SignatureParameters = Pick<ReceivedSignature, "keyid" | "alg" | "created" | "expires" | "nonce" | "tag">;
 
 interface FittingSignature {
   readonly label: string;
@@ -160,7 +173,22 @@ function readSignatureParameters(
   if (expires <= created)
     throw new MessageSignatureError("expires-invalid", "expires is not later than created");
   const nonce = readString(parameters, "nonce", "nonce-invalid", maxNonceLength);
-  return { keyid, alg, created, expires, nonce };
+  return { keyid, alg, created, expires, nonce, tag: readTag(parameters, profile.tag) };
+}
+
+function readTag(parameters: Parameters, policy: TagPolicy | undefined): string | undefined {
+  const item = parameters.get("tag");
+  if (item !== undefined && item.type !== "string") {
+    throw new MessageSignatureError("tag-invalid", "tag must be a string");
+  }
+  const tag = item?.value;
+  const { require: required, exclude: excluded } = policy ?? {};
+  const isRequired = required === undefined || (tag !== undefined && required.includes(tag));
+  const isExcluded = excluded !== undefined && tag !== undefined && excluded.includes(tag);
+  if (!isRequired || isExcluded) {
+    throw new MessageSignatureError("tag-mismatch", "tag is not one of the values taken");
+  }
+  return tag;
 }
 
 function readString(

@@ -6,18 +6,21 @@ export interface RequestMessage {
   readonly method: string;
   /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
   readonly target: string;
-  /** Field names and values in turn, in their order on the wire: Node's `req.rawHeaders`. */
+  /**
+   * Field names and values in turn, in their order on the wire: Node's `req.rawHeaders`. Of the pseudo-header lines that HTTP/2 puts
+   * among them `:authority` alone is read, and none is a field.
+   */
   readonly rawHeaders: readonly string[];
   /** Needed only where a covered component depends on it: `@scheme`, `@target-uri`, or an `@authority` with a default port. */
   readonly scheme?: "http" | "https" | undefined;
-  /** For `@authority` and `@target-uri`; default the Host field. */
+  /** For `@authority` and `@target-uri`; default `:authority` (HTTP/2) or the Host field. */
   readonly authority?: string | undefined;
 }
 
 /** The field lines of a message by lower-case name, in order. Node joins or drops repeated lines in `req.headers`. */
 export type FieldLines = ReadonlyMap<string, readonly string[]>;
 
-/** Groups `rawHeaders` by lower-case name, keeping every occurrence. */
+/** Groups `rawHeaders` by lower-case name, keeping every occurrence; `:authority` and its like stand under their whole name. */
 export function collectFieldLines(rawHeaders: readonly string[]): FieldLines {
   const lines = new Map<string, string[]>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {

@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, randomUUID, sign as signBytes } from "node:crypto";
 import type { BareItem } from "./field-scanner.ts";
-import { maxKeyidLength, maxNonceLength } from "./limits.ts";
+import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
 import type { RequestMessage } from "./request-message.ts";
 import { serializeSignatureParams } from "./serialize.ts";
 import { createSignatureBase } from "./signature-base.ts";
@@ -20,6 +20,8 @@ export interface SignOptions {
   readonly expires?: number | undefined;
   /** Default a random UUID. */
   readonly nonce?: string | undefined;
+  /** The name of the application or protocol (RFC 9421 section 2.3). Default none. */
+  readonly tag?: string | undefined;
 }
 
 /** Values of the two header fields, and what was signed. */
@@ -51,6 +53,7 @@ export function sign(message: RequestMessage, options: SignOptions): SignatureFi
     ["alg", { type: "string", value: "ed25519" }],
     ["nonce", string("nonce", nonce, maxNonceLength)],
   ]);
+  if (options.tag !== undefined) parameters.set("tag", string("tag", options.tag, maxTagLength));
   const input = { components: components.map((name) => ({ name, parameters: new Map() })), parameters };
   const signatureBase = createSignatureBase(message, input);
   const signature = signBytes(null, Buffer.from(signatureBase, "latin1"), privateKey(options.key));

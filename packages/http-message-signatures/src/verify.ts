@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import { verifyEd25519, verifyEd25519Async, type VerificationEngine } from "./ed25519.ts";
-import { MessageSignatureError } from "./message-signature-error.ts";
+import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import {
   assertTimely,
   readSignature,
@@ -13,8 +13,8 @@ import { importVerificationKey, isVerificationKey, type VerificationKey } from "
 
 /** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile {
-  /** The key of a keyid; undefined when it is unknown. Called at most once. */
-  readonly keys: (keyid: string) => VerificationKey | undefined;
+  /** The key of a keyid; undefined or null when it is unknown. Called at most once. */
+  readonly keys: (keyid: string) => VerificationKey | null | undefined;
   /** Unix seconds; default the system clock. */
   readonly now?: number | undefined;
   readonly engine?: VerificationEngine | undefined;
@@ -37,7 +37,7 @@ export function verify(message: RequestMessage, options: VerifyOptions): Receive
  */
 export function verifySignature(
   received: ReceivedSignature,
-  key: VerificationKey | undefined,
+  key: VerificationKey | null | undefined,
   engine?: VerificationEngine,
 ): void {
   const { fault, usable, base } = prepare(received, key);
@@ -47,56 +47,69 @@ export function verifySignature(
 /** As {@link verifySignature} with the native engine, but Ed25519 runs on libuv's thread pool. Rejects where that one throws. */
 export async function verifySignatureAsync(
   received: ReceivedSignature,
-  key: VerificationKey | undefined,
+  key: VerificationKey | null | undefined,
 ): Promise<void> {
   const { fault, usable, base } = prepare(received, key);
   conclude(fault, await verifyEd25519Async(usable, base, received.signature));
 }
 
+interface Fault {
+  readonly code: MessageSignatureErrorCode;
+  readonly message: string;
+}
+
 interface Preparation {
-  readonly fault: MessageSignatureError | undefined;
+  readonly fault: Fault | undefined;
   readonly usable: VerificationKey;
   readonly base: Buffer;
 }
 
-function prepare(received: ReceivedSignature, key: VerificationKey | undefined): Preparation {
+function prepare(received: ReceivedSignature, key: VerificationKey | null | undefined): Preparation {
   const fault = keyFault(received, key);
   // Everything in a base is ASCII: strings, identifiers and covered values were checked.
   const base = Buffer.from(buildSignatureBase(received.values, received.input), "latin1");
-  // An unknown keyid costs one verification too, so that the time of an answer does not tell which keyids exist.
-  return { fault, usable: fault === undefined && key !== undefined ? key : decoyKey(), base };
+  // An unknown keyid costs one verification too, so that the time of an answer does not tell which keyids exist. Made at the
+  // first request of any kind, whose time would tell otherwise.
+  const decoy = decoyKey();
+  return { fault, usable: fault === undefined ? (key ?? decoy) : decoy, base };
 }
 
-function conclude(fault: MessageSignatureError | undefined, matches: boolean): void {
-  if (fault !== undefined) throw fault;
-  if (!matches) {
-    throw new MessageSignatureError("signature-mismatch", "the signature does not match the request");
-  }
+const mismatch: Fault = {
+  code: "signature-mismatch",
+  message: "the signature does not match the request",
+};
+
+// One error is made, in one place: its stack costs as much for an unknown keyid as for a known one.
+function conclude(keyIsAtFault: Fault | undefined, matches: boolean): void {
+  const fault = keyIsAtFault ?? (matches ? undefined : mismatch);
+  if (fault !== undefined) throw new MessageSignatureError(fault.code, fault.message);
 }
 
 function keyFault(
   { keyid, alg, created }: ReceivedSignature,
-  key: VerificationKey | undefined,
-): MessageSignatureError | undefined {
-  if (key === undefined) return new MessageSignatureError("key-unknown", "no key is known under this keyid");
+  key: VerificationKey | null | undefined,
+): Fault | undefined {
+  // Databases say null for what they do not have.
+  if (key === undefined || key === null) {
+    return { code: "key-unknown", message: "no key is known under this keyid" };
+  }
   // A record that was never vetted could hold a key of small order, under which anybody can sign.
   if (!isVerificationKey(key)) {
-    return new MessageSignatureError("key-mismatch", "the key is not one of importVerificationKey");
+    return { code: "key-mismatch", message: "the key is not one of importVerificationKey" };
   }
   if (key.keyid !== keyid) {
-    return new MessageSignatureError("key-mismatch", "the key store returned the key of another keyid");
+    return { code: "key-mismatch", message: "the key store returned the key of another keyid" };
   }
-  if (key.alg !== alg)
-    return new MessageSignatureError("alg-mismatch", "alg is not the algorithm of the key");
+  if (key.alg !== alg) return { code: "alg-mismatch", message: "alg is not the algorithm of the key" };
   if (key.retired === true || created < (key.notBefore ?? 0) || created > (key.notAfter ?? Infinity)) {
-    return new MessageSignatureError("key-retired", "the key was not valid when the signature was created");
+    return { code: "key-retired", message: "the key was not valid when the signature was created" };
   }
   return undefined;
 }
 
-let decoy: VerificationKey | undefined;
+let madeDecoy: VerificationKey | undefined;
 
 function decoyKey(): VerificationKey {
-  decoy ??= importVerificationKey("decoy", generateKeyPairSync("ed25519").publicKey);
-  return decoy;
+  madeDecoy ??= importVerificationKey("decoy", generateKeyPairSync("ed25519").publicKey);
+  return madeDecoy;
 }

@@ -42,6 +42,18 @@ describe("ComponentValues", () => {
     ["@authority", "example.com:443", host("example.com:443", "http")],
     ["@authority", "example.com:8080", host("EXAMPLE.com:8080", "http")],
     ["@authority", "[2001:db8::1]", host("[2001:DB8::1]:443", "https")],
+    ["@authority", "two.example", { rawHeaders: [":authority", "Two.example"] }],
+    [
+      "@authority",
+      "two.example:8443",
+      { rawHeaders: [":authority", "two.example:8443", "host", "TWO.example:8443"], scheme: "https" },
+    ],
+    ["@authority", "pay.example", { rawHeaders: [":authority", "inner.example"], authority: "pay.example" }],
+    [
+      "@target-uri",
+      "https://two.example/a/b?c=d&e",
+      { rawHeaders: [":authority", "two.example"], scheme: "https" },
+    ],
     ["@target-uri", "https://example.com/a/b?c=d&e", { scheme: "https" }],
     ["@target-uri", "http://example.com:81/", { ...host("example.com:81", "http"), target: "/" }],
     ["x-list", "1, 2,  3", {}],
@@ -90,6 +102,49 @@ describe("ComponentValues", () => {
     ["a field outside ASCII", "x-a", "covered-field-invalid", { rawHeaders: ["X-A", "\u00e9"] }],
     ["a field with a line feed at the end", "x-a", "covered-field-invalid", { rawHeaders: ["X-A", "a\n"] }],
     ["an absent field", "x-none", "covered-field-missing", {}],
+    [
+      "Host as a field where HTTP/2 has :authority alone",
+      "host",
+      "covered-field-missing",
+      { rawHeaders: [":authority", "a.example"] },
+    ],
+    [
+      "a :authority that is malformed",
+      "@authority",
+      "covered-field-invalid",
+      { rawHeaders: [":authority", "me@a.example"] },
+    ],
+    ["an empty :authority", "@authority", "covered-field-invalid", { rawHeaders: [":authority", ""] }],
+    [
+      "Host and :authority of two servers",
+      "@method",
+      "authority-conflict",
+      { rawHeaders: [":authority", "a.example", "host", "b.example"] },
+    ],
+    [
+      "Host and :authority of two servers beside an origin",
+      "@authority",
+      "authority-conflict",
+      { rawHeaders: [":authority", "a.example", "host", "b.example"], authority: "a.example" },
+    ],
+    [
+      "Host and :authority of two ports",
+      "@path",
+      "authority-conflict",
+      { rawHeaders: [":authority", "a.example", "host", "a.example:443"] },
+    ],
+    [
+      "two lines of :authority",
+      "@path",
+      "authority-conflict",
+      { rawHeaders: [":authority", "a.example", ":Authority", "a.example"] },
+    ],
+    [
+      "a Kelvin sign in Host beside :authority",
+      "@path",
+      "authority-conflict",
+      { rawHeaders: [":authority", "kiosk.example", "host", "\u212aiosk.example"] },
+    ],
   ])("refuses %s", (_title, name, code, changes) => {
     expect(verdictOf(() => valuesOf(changes).valueOf(name))).toBe(code);
   });

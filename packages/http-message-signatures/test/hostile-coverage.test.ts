@@ -24,6 +24,8 @@ describe("coverage and base", () => {
       () => withCovered(['"host"', "example.com"], ['"@query"', "?"], ['"@authority"', "example.com"]),
     ],
     ["a query that is covered", () => signedWithQuery()],
+    ["the pseudo-header lines of HTTP/2", () => withPseudo()],
+    ["@authority by :authority", () => withPseudo(['"@authority"', "example.com"])],
     ["two lines of a list field", () => withNote("a, b", " a ", "\tb")],
     ["an empty covered field", () => withNote("", "")],
   ]);
@@ -74,6 +76,17 @@ describe("coverage and base", () => {
     ["a field name in upper case", "component-name-invalid", () => withCovered(['"Host"', "example.com"])],
     ["an empty field name", "component-name-invalid", () => withCovered(['""', ""])],
     ["a space in a field name", "component-name-invalid", () => withCovered(['"host "', "example.com"])],
+    [
+      "a pseudo-header line of HTTP/2",
+      "component-name-invalid",
+      () => withPseudo(['":path"', "/api/v1/transaction"]),
+    ],
+    ["the :authority of HTTP/2", "component-name-invalid", () => withPseudo(['":authority"', "example.com"])],
+    [
+      "Host and :authority of two servers",
+      "authority-conflict",
+      () => ({ ...signedRequest(), rawHeaders: [":authority", "b.example", ...signedRequest().rawHeaders] }),
+    ],
     ["a colon in a field name", "component-name-invalid", () => withCovered([`"x: 1\\""`, ""])],
     ["a covered field that is absent", "covered-field-missing", () => withCovered(['"x-absent"', ""])],
     [
@@ -189,4 +202,21 @@ describe("coverage and base", () => {
 function signedWithQuery(): RequestMessage {
   const target = "/api/v1/transaction?to=b";
   return signedRequest({ target, covered: [...sampleCovered, ['"@query"', "?to=b"]] });
+}
+
+/** As HTTP/2 brings it: pseudo-header lines first, and no Host. */
+function withPseudo(...covered: (readonly [string, string])[]): RequestMessage {
+  const message = withCovered(...covered);
+  const pseudo = [
+    ":method",
+    "POST",
+    ":path",
+    "/api/v1/transaction",
+    ":authority",
+    "Example.com",
+    ":scheme",
+    "http",
+  ];
+  // The sample's first line is Host.
+  return { ...message, rawHeaders: [...pseudo, ...message.rawHeaders.slice(2)] };
 }

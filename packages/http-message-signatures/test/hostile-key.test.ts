@@ -1,6 +1,11 @@
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, verify, type RequestMessage } from "@countersign/http-message-signatures";
+import {
+  importVerificationKey,
+  verify,
+  type RequestMessage,
+  type TagPolicy,
+} from "@countersign/http-message-signatures";
 import { key, now, publicKey, signByHand, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 import { accepts, good, refuses, withFields, withParameters, type Make } from "./hostile-rows.ts";
 
@@ -49,6 +54,10 @@ describe("algorithm and key", () => {
     expect(verdictOf(() => verify(signedRequest(), { ...strict, keys }))).toBe("key-mismatch");
   });
 
+  test.each([null, undefined])("takes %s for an unknown keyid", (nothing) => {
+    expect(verdictOf(() => verify(signedRequest(), { ...strict, keys: () => nothing }))).toBe("key-unknown");
+  });
+
   test("refuses a record of another algorithm than alg", () => {
     const algorithms = ["ed25519", "rsa-pss-sha512"] as unknown as readonly "ed25519"[];
     const message = withParameters({ alg: '"rsa-pss-sha512"' });
@@ -72,6 +81,56 @@ describe("algorithm and key", () => {
     expect(asked).toEqual(["test-key"]);
     expect(verdictOf(() => verify(message, { ...strict, keys, now: now + 61 }))).toBe("signature-expired");
     expect(asked).toEqual(["test-key"]);
+  });
+});
+
+describe("tag", () => {
+  accepts([
+    ["no tag", () => withParameters({})],
+    ["any tag, where none is asked for", () => withParameters({ tag: '"payout"' })],
+    ["an empty tag", () => withParameters({ tag: '""' })],
+  ]);
+  refuses([
+    ["a tag that is a token", "tag-invalid", () => withParameters({ tag: "payout" })],
+    ["a tag that is an integer", "tag-invalid", () => withParameters({ tag: "1" })],
+    ["a tag that is a decimal", "tag-invalid", () => withParameters({ tag: "1.0" })],
+    ["a tag that is a boolean", "tag-invalid", () => withParameters({ tag: "?1" })],
+    ["a tag without a value", "tag-invalid", () => withFields(`${good.input};tag`, good.signature)],
+    ["a tag that is bytes", "tag-invalid", () => withParameters({ tag: ":AAAA:" })],
+    ["a tag twice", "field-invalid", () => withFields(`${good.input};tag="a";tag="a"`, good.signature)],
+  ]);
+
+  const required = { require: ["payout", "refund"] };
+  const excluded = { exclude: ["web-bot-auth"] };
+  test.each<[string, TagPolicy, string | undefined, string]>([
+    ["one that is required", required, '"refund"', "accepted"],
+    ["another than is required", required, '"webhook"', "tag-mismatch"],
+    ["one in another case", required, '"Payout"', "tag-mismatch"],
+    ["one with a space behind it", required, '"payout "', "tag-mismatch"],
+    ["none where one is required", required, undefined, "tag-mismatch"],
+    ["an empty one where one is required", required, '""', "tag-mismatch"],
+    ["a token where one is required", required, "payout", "tag-invalid"],
+    ["one that is excluded", excluded, '"web-bot-auth"', "tag-mismatch"],
+    ["another than is excluded", excluded, '"payout"', "accepted"],
+    ["none where one is excluded", excluded, undefined, "accepted"],
+    ["any, where no value can be", { require: [] }, '"payout"', "tag-mismatch"],
+    ["one that is required and excluded", { ...required, exclude: ["payout"] }, '"payout"', "tag-mismatch"],
+  ])("%s: %j and %s give %s", (_title, tag, value, verdict) => {
+    expect(verdictOf(() => verify(withParameters({ tag: value }), { ...strict, tag }))).toBe(verdict);
+  });
+
+  test("tells the signature that is meant from those of others, whatever the order", () => {
+    const bot = signByHand({ label: "bot", parameters: { tag: '"web-bot-auth"' } });
+    const odd = signByHand({ label: "odd", parameters: { tag: "payout" } });
+    const payout = signByHand({ parameters: { tag: '"payout"' } });
+    const message = withFields(
+      `${bot.input}, ${odd.input}, ${payout.input}`,
+      `${payout.signature}, ${odd.signature}, ${bot.signature}`,
+    );
+    expect(verdictOf(() => verify(message, strict))).toBe("signature-ambiguous");
+    for (const tag of [required, excluded]) {
+      expect(verify(message, { ...strict, tag })).toMatchObject({ label: "sig1", tag: "payout" });
+    }
   });
 });
 

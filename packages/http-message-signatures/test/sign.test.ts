@@ -51,6 +51,14 @@ describe("sign", () => {
     expect(second.nonce).not.toBe(first.nonce);
   });
 
+  test("writes a tag, and refuses one that is no String", () => {
+    const { input } = signByHand({ parameters: { tag: '"payout"' } });
+    expect(sign(message, { ...options, tag: "payout" }).signatureInput).toBe(input);
+    for (const tag of ["", "p\u00e4y", "t".repeat(257), 1 as never]) {
+      expect(() => sign(message, { ...options, tag })).toThrow(/^sign: option tag must be 1 to 256/);
+    }
+  });
+
   test("takes a label, components, expires and quotes in the nonce", () => {
     const fields = sign(message, {
       ...options,
