@@ -11,7 +11,7 @@ export interface Business {
 }
 
 const keysExpected = "the path of a JSON file that maps each keyid to an Ed25519 public key";
-const keyForms = "an Ed25519 public key as SPKI PEM, as 32 bytes in base64 or as a JWK";
+const keyForms = "an Ed25519 public key as SPKI PEM, base64, hex, JWK or ssh-ed25519 line";
 const keySchema = z.union([z.string(), z.record(z.string(), z.unknown())]);
 
 /** Reads the key file. Throws a SettingError that names the keyid of a bad key and never shows the key. */
@@ -28,6 +28,12 @@ export function readKeys(variable: string, file: string | undefined): ReadonlyMa
   }
   const entries = Object.entries(content);
   if (entries.length === 0) throw new SettingError(variable, `${keysExpected}; ${file} holds no key`);
+  if ("kty" in content || ("keys" in content && Array.isArray(content.keys))) {
+    throw new SettingError(
+      variable,
+      `${keysExpected}; ${file} is a JWK or JWK Set itself, write {"<keyid>": <the JWK or JWK Set>}`,
+    );
+  }
   return new Map(entries.map(([keyid, key]) => [keyid, importKey(variable, file, keyid, key)]));
 }
 

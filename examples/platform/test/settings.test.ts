@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -316,10 +317,30 @@ describe("readSettings", () => {
 });
 
 describe("PAYOUT_KEYS", () => {
+  const keyPair = generateKeyPairSync("ed25519");
+  const jwk = keyPair.publicKey.export({ format: "jwk" });
+  const privatePem = keyPair.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
+
   test("is asked for when it is not set, with the way to make one", () => {
     expect(errorOf({ PAYOUT_KEYS: undefined }).message).toMatch(
       /^PAYOUT_KEYS: expected .*countersign -- keygen/,
     );
+  });
+
+  test("takes what environment variables and other tools make of a key", () => {
+    const { publicKey } = keyPair;
+    const der = publicKey.export({ format: "der", type: "spki" });
+    const forms = {
+      escaped: publicKey.export({ format: "pem", type: "spki" }).toString().replaceAll("\n", "\\n"),
+      spki: der.toString("base64"),
+      hex: der.subarray(12).toString("hex"),
+      base64url: der.subarray(12).toString("base64url"),
+      text: JSON.stringify(jwk),
+      set: { keys: [jwk] },
+    };
+    const { keys } = readSettings({ PAYOUT_KEYS: file("more-forms.json", forms) });
+    expect([...keys.keys()]).toEqual(Object.keys(forms));
+    for (const key of keys.values()) expect(key.publicKey.equals(publicKey)).toBe(true);
   });
 
   test("takes PEM, 32 bytes in base64 and JWK", () => {
@@ -343,6 +364,15 @@ describe("PAYOUT_KEYS", () => {
     ["a word", { k: "secret-text" }, /keyid "k" in/],
     ["a number", { k: 1 }, /keyid "k" in/],
     ["an RSA JWK", { k: { kty: "RSA", n: "AQAB", e: "AQAB" } }, /keyid "k" in/],
+    ["a private key", { k: privatePem }, /keyid "k" in .*the PEM is a private key.*openssl pkey/],
+    ["a JWK Set", { keys: [jwk] }, /is a JWK or JWK Set itself, write \{"<keyid>": /],
+    ["a JWK", jwk, /is a JWK or JWK Set itself/],
+    [
+      "a JWK Set with no key of that keyid",
+      { k: { keys: [{ ...jwk, kid: "other" }] } },
+      /0 of 1 keys that fit/,
+    ],
+    ["a list of keys", { k: [jwk] }, /keyid "k" in/],
     ["a small-order key", { k: Buffer.alloc(32).toString("base64") }, /keyid "k" in/],
   ])("refuses %s", (name, content, message) => {
     const error = errorOf({ PAYOUT_KEYS: file(`bad-${name}.json`, content) });

@@ -10,6 +10,7 @@ export {
   type SignatureProfile,
   type TagPolicy,
 } from "./received-signature.ts";
+export type { PublicKeyInput } from "./public-key-input.ts";
 export type { RequestMessage } from "./request-message.ts";
 export type { ComponentIdentifier } from "./serialize.ts";
 export { defaultComponents, sign, type SignatureFields, type SignOptions } from "./sign.ts";
@@ -18,7 +19,6 @@ export { parseSignatureInput, type SignatureInput } from "./signature-input.ts";
 export {
   importVerificationKey,
   isVerificationKey,
-  type PublicKeyInput,
   type VerificationKey,
   type VerificationKeyOptions,
 } from "./verification-key.ts";

@@ -1,0 +1,233 @@
+import { generateKeyPairSync, webcrypto } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
+import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
+
+const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
+const der = publicKey.export({ format: "der", type: "spki" });
+const raw = der.subarray(12);
+const jwk = publicKey.export({ format: "jwk" });
+const privateDer = privateKey.export({ format: "der", type: "pkcs8" });
+const seed = privateDer.subarray(16);
+const encryptedPem = privateKey
+  .export({ format: "pem", type: "pkcs8", cipher: "aes-256-cbc", passphrase: "test-secret" })
+  .toString();
+const rsa = generateKeyPairSync("rsa", { modulusLength: 1024 });
+const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const other = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
+
+const ssh = (bytes: Buffer, type = "ssh-ed25519"): string => {
+  const field = (part: Buffer): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(part.length);
+    return Buffer.concat([length, part]);
+  };
+  return `ssh-ed25519 ${Buffer.concat([field(Buffer.from(type)), field(bytes)]).toString("base64")}`;
+};
+const block = (label: string, bytes: Buffer): string =>
+  `-----BEGIN ${label}-----\n${bytes.toString("base64")}\n-----END ${label}-----\n`;
+const escaped = pem.trimEnd().replaceAll("\n", String.raw`\n`);
+
+describe("importVerificationKey takes", () => {
+  test.each<[string, unknown]>([
+    ["a PEM with literal \\n, as environment variables hold it", escaped],
+    ["a PEM with literal \\r\\n", pem.replaceAll("\n", String.raw`\r\n`)],
+    ["a PEM in one line", pem.replaceAll("\n", " ")],
+    ["a PEM with a byte order mark", `\ufeff${pem}`],
+    ["a PEM as bytes", Buffer.from(pem)],
+    ["a PEM with literal \\n as bytes", Buffer.from(escaped)],
+    ["the SPKI in base64, a PEM without its armour", der.toString("base64")],
+    ["the SPKI in base64url", der.toString("base64url")],
+    ["the SPKI in hex", der.toString("hex")],
+    ["the SPKI as bytes", der],
+    ["the 32 bytes in base64 without padding", raw.toString("base64").replace("=", "")],
+    ["the 32 bytes in base64 with the line feed of a file", `${raw.toString("base64")}\n`],
+    ["the 32 bytes in base64url", raw.toString("base64url")],
+    ["the 32 bytes in padded base64url", `${raw.toString("base64url")}=`],
+    ["the 32 bytes in hex", raw.toString("hex")],
+    ["the 32 bytes in upper-case hex", raw.toString("hex").toUpperCase()],
+    ["a Buffer of the 32 bytes", raw],
+    ["a Uint8Array of the 32 bytes", new Uint8Array(raw)],
+    ["a part of a larger buffer", Buffer.concat([der, der]).subarray(12, 44)],
+    ["base64 as bytes", Buffer.from(raw.toString("base64"))],
+    ["hex as bytes", Buffer.from(raw.toString("hex"))],
+    ["a line of an SSH public key", ssh(raw)],
+    ["a line of an SSH public key with its comment", `${ssh(raw)} service@example.com, 2026\n`],
+    ["a JWK as JSON text", JSON.stringify(jwk)],
+    ["a JWK as indented JSON text", `\n${JSON.stringify(jwk, undefined, 2)}\n`],
+    ["a JWK as bytes of JSON", Buffer.from(JSON.stringify(jwk))],
+    ["a JWK from which the private member was taken", { ...jwk, d: undefined }],
+    ["a JWK Set with one key", { keys: [jwk] }],
+    ["a JWK Set as JSON text", JSON.stringify({ keys: [jwk] })],
+    [
+      "the key of the keyid in a JWK Set",
+      {
+        keys: [
+          { ...other, kid: "k2" },
+          { ...jwk, kid: "k1" },
+        ],
+      },
+    ],
+    [
+      "the one Ed25519 key of a JWK Set",
+      { keys: [rsa.publicKey.export({ format: "jwk" }), ec.publicKey.export({ format: "jwk" }), jwk] },
+    ],
+  ])("%s", (_title, input) => {
+    const key = importVerificationKey("k1", input as PublicKeyInput);
+    expect(key.publicKey.equals(publicKey)).toBe(true);
+  });
+
+  test("a copy of bytes, which may change later", () => {
+    const bytes = Buffer.from(raw);
+    const key = importVerificationKey("k1", bytes);
+    bytes.fill(0);
+    expect(key.publicKey.equals(publicKey)).toBe(true);
+  });
+});
+
+const pkcs1 = rsa.privateKey.export({ format: "der", type: "pkcs1" });
+const sec1 = ec.privateKey.export({ format: "der", type: "sec1" });
+const rsaSpki = rsa.publicKey.export({ format: "der", type: "spki" });
+
+const refused: [string, unknown, RegExp][] = [
+  ["a private PEM", privatePem, /the PEM is a private key.*openssl pkey .*-pubout/],
+  ["a private PEM with literal \\n", privatePem.replaceAll("\n", String.raw`\n`), /the PEM is a private key/],
+  ["a private PEM as bytes", Buffer.from(privatePem), /the PEM is a private key/],
+  ["an encrypted private PEM", encryptedPem, /the PEM is a private key/],
+  ["an OpenSSH private key", block("OPENSSH PRIVATE KEY", seed), /the PEM is a private key/],
+  ["a private key under the label of a public one", block("PUBLIC KEY", privateDer), /is a private key/],
+  ["a private DER in base64", privateDer.toString("base64"), /the key in base64 is a private key/],
+  ["a private DER in hex", privateDer.toString("hex"), /the key in hex is a private key/],
+  ["a private DER", privateDer, /the key is a private key/],
+  ["an RSA private DER", pkcs1, /is a private key/],
+  ["an EC private DER", sec1, /is a private key/],
+  ["seed and public key", Buffer.concat([seed, raw]), /64 bytes long, as a private key/],
+  ["seed and public key in hex", Buffer.concat([seed, raw]).toString("hex"), /64 bytes long/],
+  ["a private JWK as text", JSON.stringify(privateKey.export({ format: "jwk" })), /the JWK is a private key/],
+  [
+    "a JWK Set in which another key is private",
+    { keys: [jwk, { ...privateKey.export({ format: "jwk" }), kid: "k2" }] },
+    /a key of the JWK Set is a private key/,
+  ],
+  ["a certificate", block("CERTIFICATE", der), /is a certificate; .*openssl x509 .*-pubkey/],
+  ["an RSA PEM", block("RSA PUBLIC KEY", rsaSpki), /RSA key; expected an Ed25519 key/],
+  ["an RSA SPKI in base64", rsaSpki.toString("base64"), /of type rsa; expected an Ed25519 key/],
+  ["an RSA SPKI", rsaSpki, /of type rsa; expected an Ed25519 key/],
+  ["a PGP block", block("PGP PUBLIC KEY BLOCK", der), /another kind; expected one block "PUBLIC KEY"/],
+  ["two PEM blocks", pem + pem, /holds 2 PEM blocks; give the one/],
+  ["a PEM with text behind it", `${pem}# the key of the service`, /more than the PEM block/],
+  ["a PEM with text before it", `Bag Attributes\n${pem}`, /more than the PEM block/],
+  ["a PEM with a NUL behind it", `${pem}\0`, /more than the PEM block/],
+  ["a PEM in quotation marks", `"${escaped}"`, /more than the PEM block/],
+  ["the first line of a PEM", pem.split("\n")[0], /no END line; copy the whole block/],
+  [
+    "a PEM with a byte behind the DER",
+    block("PUBLIC KEY", Buffer.concat([der, seed])),
+    /32 bytes behind its end/,
+  ],
+  ["a DER with a byte behind it", Buffer.concat([der, Buffer.alloc(1)]), /1 bytes behind its end/],
+  ["base64 with a byte behind the DER", Buffer.concat([der, raw]).toString("base64"), /bytes behind its end/],
+  ["a PEM that is cut short", block("PUBLIC KEY", der.subarray(0, 40)), /is cut short/],
+  ["a PEM with bad padding", pem.replace("=", ""), /cut short or damaged; copy the whole block/],
+  ["a PEM of the 32 bytes alone", block("PUBLIC KEY", raw), /no readable public key \(SPKI\)/],
+  ["an Ed25519 key with parameters, which is not its DER", withNullParameters(), /not the DER|no readable/],
+  ["no text", "", /empty; is an environment variable or a file not set\?/],
+  ["white space", " \n", /empty/],
+  ["no bytes", Buffer.alloc(0), /0 bytes long/],
+  ["base64 in quotation marks", `"${raw.toString("base64")}"`, /quotation marks; write it without them/],
+  ["31 bytes in hex", raw.subarray(1).toString("hex"), /in hex is 31 bytes long; .* 32, or 44 as SPKI/],
+  ["33 bytes", Buffer.concat([raw, raw]).subarray(0, 33), /33 bytes long/],
+  ["hex with 0x", `0x${raw.toString("hex")}`, /0x, colons or spaces; write the digits alone/],
+  ["hex with colons", raw.toString("hex").replace(/..(?!$)/g, "$&:"), /write the digits alone/],
+  ["base64 with half its padding gone", der.toString("base64").replace(/=*$/, "=="), /wrongly padded/],
+  [
+    "both alphabets of base64",
+    `+${raw.toString("base64url").slice(1, -1)}-`,
+    /in no known form; expected an SPKI PEM/,
+  ],
+  ["base64 in two lines", raw.toString("base64").replace(/^.{20}/, "$&\n"), /in no known form/],
+  ["an ssh-rsa line", "ssh-rsa AAAAB3NzaC1yc2E=", /SSH key; expected one line ssh-ed25519/],
+  ["a line of authorized_keys with options", `no-pty ${ssh(raw)}`, /without options before it/],
+  ["two SSH lines", `${ssh(raw)}\n${ssh(raw)}`, /expected one line/],
+  ["an SSH line that is cut short", ssh(raw).slice(0, -8), /cut short or damaged; copy the whole line/],
+  ["an SSH line of another type inside", ssh(raw, "ssh-ed448xx"), /cut short or damaged/],
+  ["an SSH2 file", "---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END", /SSH2 file; .*ssh-keygen -i/],
+  ["the path of a file", "./keys/service.public.pem", /path of a file; give its content: readFileSync/],
+  ["JSON that is cut short", JSON.stringify(jwk).slice(0, -4), /looks like JSON, but cannot be parsed/],
+  ["a list of JWKs as text", JSON.stringify([jwk]), /is a list; give one JWK/],
+  ["a list of JWKs", [jwk], /got a list/],
+  ["a JWK Set without keys", { keys: [] }, /0 of 0 keys that fit .*give that JWK itself/],
+  ["a JWK Set with two keys that fit", { keys: [jwk, other] }, /2 of 2 keys that fit/],
+  ["a JWK Set with one key twice", { keys: [jwk, jwk] }, /2 of 2 keys that fit/],
+  ["a JWK Set of other keyids", { keys: [{ ...jwk, kid: "k2" }, null] }, /0 of 2 keys that fit/],
+  ["a JWK that is a JWK Set as well", { ...jwk, keys: [jwk] }, /neither a JWK nor a JWK Set/],
+  ["keys that are no list", { keys: jwk }, /neither a JWK nor a JWK Set/],
+  ["a promise", Promise.resolve(pem), /a promise; await it first/],
+  ["an ArrayBuffer", new Uint8Array(raw).buffer, /give a Buffer or Uint8Array/],
+  ["16-bit numbers", new Uint16Array(16), /give a Buffer or Uint8Array/],
+  [
+    "32 bytes that are no point",
+    Buffer.from(offCurve(), "hex"),
+    /no canonical Ed25519 point: damaged, or those of a/,
+  ],
+];
+
+describe("importVerificationKey says what it got, and what to write instead, for", () => {
+  test.each(refused)("%s", (_title, input, message) => {
+    const build = (): unknown => importVerificationKey("k1", input as PublicKeyInput);
+    expect(build).toThrow(TypeError);
+    expect(build).toThrow(/^importVerificationKey: /);
+    expect(build).toThrow(message);
+  });
+
+  test("a CryptoKey", async () => {
+    const format = { name: "Ed25519" };
+    const cryptoKey = await webcrypto.subtle.importKey("raw", raw, format, true, ["verify"]);
+    expect(() => importVerificationKey("k1", cryptoKey as never)).toThrow(/write KeyObject\.from\(key\)/);
+  });
+
+  test("all of them without a piece of any key, also not as a cause", () => {
+    const secrets = [raw, seed, der, privateDer].flatMap((bytes) =>
+      (["hex", "base64", "base64url"] as const).map((encoding) => bytes.toString(encoding)),
+    );
+    for (const [, input] of refused) {
+      const error = errorOf(() => importVerificationKey("k1", input as PublicKeyInput));
+      expect(error.cause).toBeUndefined();
+      for (const secret of secrets) {
+        for (let start = 0; start + 8 <= secret.length; start++) {
+          expect(error.message.includes(secret.slice(start, start + 8))).toBe(false);
+        }
+      }
+    }
+  });
+});
+
+test("importVerificationKey takes linear time on long texts", () => {
+  const texts = [
+    `-----BEGIN PUBLIC KEY-----${" ".repeat(1_000_000)}x`,
+    "a".repeat(1_000_000),
+    "ab:".repeat(300_000),
+    `ssh-ed25519 ${"A".repeat(1_000_000)}!`,
+    `{${" ".repeat(1_000_000)}`,
+  ];
+  for (const text of texts) expect(() => importVerificationKey("k1", text)).toThrow(TypeError);
+});
+
+function errorOf(run: () => unknown): Error {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  throw new Error("expected a throw");
+}
+
+/** The same key with a NULL behind the OID, which RFC 8410 section 3 forbids. */
+function withNullParameters(): Buffer {
+  return Buffer.concat([Buffer.from("302c300706032b65700500032100", "hex"), raw]);
+}
+
+/** y = 2: x squared would be 3 / (4 d + 1), which has no root. */
+function offCurve(): string {
+  return `02${"00".repeat(31)}`;
+}
