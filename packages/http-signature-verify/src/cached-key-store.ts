@@ -1,4 +1,4 @@
-import { assertFunction, assertKnownOptions, integerOption } from "@countersign/guard";
+import { assertFunction, assertKnownOptions, integerOption, withDeadline } from "@countersign/guard";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import { vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
@@ -11,32 +11,36 @@ export interface CachedKeyStoreOptions {
   readonly negativeTtlSeconds?: number | undefined;
   /** Known and unknown keyids remembered at most, each. Default 1,000. */
   readonly max?: number | undefined;
+  /** How long one look-up may take, in milliseconds, before it is forgotten: the next request asks anew. Default 2,000. */
+  readonly lookupTimeoutMs?: number | undefined;
+  /** Look-ups under way at most, those of keys that were known lately not counted; one more rejects. Default 100. */
+  readonly maxLookups?: number | undefined;
 }
+
+/** A look-up of a caller's own. The keyid is text from the wire, of a request whose signature nobody has checked yet. */
+export type KeySource = (
+  keyid: string,
+) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
 
 /**
  * A bounded cache before a slow key source. Concurrent look-ups of one keyid share one call; unknown keyids have a cache of
  * their own, so that a flood of them evicts no key; an error is not cached. Keys that are not imported yet are vetted once.
+ * `get` rejects, which answers 503, when a look-up is late or there are too many. Throws a TypeError on a bad option.
  */
-export function cachedKeyStore(
-  lookup: (keyid: string) => ConfiguredKey | undefined | Promise<ConfiguredKey | undefined>,
-  options: CachedKeyStoreOptions = {},
-): KeyStore {
-  const factory = "cachedKeyStore";
+export function cachedKeyStore(lookup: KeySource, options: CachedKeyStoreOptions = {}): KeyStore {
   assertFunction(factory, "lookup", lookup);
-  assertKnownOptions(factory, options, ["ttlSeconds", "negativeTtlSeconds", "max"]);
-  const seconds = { min: 1, max: 86_400 };
-  const ttl = integerOption(factory, "ttlSeconds", options.ttlSeconds, { ...seconds, fallback: 300 }) * 1000;
-  const negativeTtl =
-    integerOption(factory, "negativeTtlSeconds", options.negativeTtlSeconds, { ...seconds, fallback: 10 }) *
-    1000;
-  const max = integerOption(factory, "max", options.max, { min: 1, max: 1_000_000, fallback: 1000 });
-  const known = new LRUCache<string, VerificationKey>({ max, ttl });
-  const unknown = new LRUCache<string, true>({ max, ttl: negativeTtl });
+  const { ttlMs, negativeTtlMs, max, lookupTimeoutMs, maxLookups } = resolveOptions(options);
+  // A key whose time is over stays until it is replaced, as the mark of a keyid that was known.
+  const known = new LRUCache<string, VerificationKey>({ max, ttl: ttlMs, noDeleteOnStaleGet: true });
+  const unknown = new LRUCache<string, true>({ max, ttl: negativeTtlMs });
   const underWay = new Map<string, Promise<VerificationKey | undefined>>();
 
   const load = async (keyid: string): Promise<VerificationKey | undefined> => {
-    const found = await lookup(keyid);
-    if (found === undefined) {
+    const late = (): Error => new Error(`${factory}: a look-up had no answer within ${lookupTimeoutMs} ms`);
+    // What comes later is dropped: a newer look-up may have found the key withdrawn.
+    const found = await withDeadline(ask(lookup, keyid), lookupTimeoutMs, late);
+    if (found === undefined || found === null) {
+      known.delete(keyid);
       unknown.set(keyid, true);
       return undefined;
     }
@@ -45,15 +49,57 @@ export function cachedKeyStore(
     return key;
   };
 
+  // Nobody has checked a signature yet: without a bound, whoever can call fills the memory and the key source's own queue. A
+  // flood of made-up keyids must not keep a key that is in use from being read again.
+  const hasRoom = (keyid: string): boolean =>
+    underWay.size < maxLookups || known.peek(keyid, { allowStale: true }) !== undefined;
+
   return {
     get(keyid) {
       const key = known.get(keyid);
       if (key !== undefined || unknown.has(keyid)) return key;
       const pending = underWay.get(keyid);
       if (pending !== undefined) return pending;
+      if (!hasRoom(keyid)) {
+        return Promise.reject(new Error(`${factory}: ${maxLookups} look-ups are under way`));
+      }
       const loading = load(keyid).finally(() => underWay.delete(keyid));
       underWay.set(keyid, loading);
       return loading;
     },
+  };
+}
+
+const factory = "cachedKeyStore";
+
+// async: a throw of a synchronous source becomes a rejection.
+async function ask(lookup: KeySource, keyid: string): Promise<ConfiguredKey | null | undefined> {
+  return lookup(keyid);
+}
+
+interface ResolvedOptions {
+  readonly ttlMs: number;
+  readonly negativeTtlMs: number;
+  readonly max: number;
+  readonly lookupTimeoutMs: number;
+  readonly maxLookups: number;
+}
+
+function resolveOptions(options: CachedKeyStoreOptions): ResolvedOptions {
+  assertKnownOptions(factory, options, [
+    "ttlSeconds",
+    "negativeTtlSeconds",
+    "max",
+    "lookupTimeoutMs",
+    "maxLookups",
+  ]);
+  const integer = (name: keyof CachedKeyStoreOptions, fallback: number, max: number): number =>
+    integerOption(factory, name, options[name], { min: 1, max, fallback });
+  return {
+    ttlMs: integer("ttlSeconds", 300, 86_400) * 1000,
+    negativeTtlMs: integer("negativeTtlSeconds", 10, 86_400) * 1000,
+    max: integer("max", 1000, 1_000_000),
+    lookupTimeoutMs: integer("lookupTimeoutMs", 2000, 60_000),
+    maxLookups: integer("maxLookups", 100, 100_000),
   };
 }

@@ -6,8 +6,10 @@ import {
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 
-/** Finds the key of a keyid; undefined when it is unknown. A throw or a rejection answers 503. */
-export type KeyLookup = (keyid: string) => VerificationKey | undefined | Promise<VerificationKey | undefined>;
+/** Finds the key of a keyid; undefined or null when it is unknown. A throw or a rejection answers 503. */
+export type KeyLookup = (
+  keyid: string,
+) => VerificationKey | null | undefined | Promise<VerificationKey | null | undefined>;
 
 /** Where keys live. The keyid is text from the wire: never a path, a URL, or a key of a plain object. */
 export interface KeyStore {

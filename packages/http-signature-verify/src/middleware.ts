@@ -36,6 +36,8 @@ export interface VerifiedSignature {
   /** Unix seconds. */
   readonly expires: number;
   readonly nonce: string;
+  /** Undefined when the signature has none. */
+  readonly tag: string | undefined;
   /** Names of the covered components, in the order of the signature. */
   readonly components: readonly string[];
 }
@@ -145,7 +147,8 @@ async function lookupKey(
 ): Promise<VerificationKey | undefined> {
   const ask = { code: "key-store-unavailable", name: "the key store", timeoutMs: storeTimeoutMs };
   const answer = askStore(ask, () => lookup(keyid));
-  const key = isPromiseLike(answer) ? await answer : answer;
+  // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
+  const key = (isPromiseLike(answer) ? await answer : answer) ?? undefined;
   if (key === undefined || isVerificationKey(key)) return key;
   const cause = new TypeError("option keys returned something else than importVerificationKey makes");
   throw unavailable(ask, cause);
@@ -229,8 +232,8 @@ function remember(req: GuardRequest, received: ReceivedSignature): void {
 }
 
 function describeSignature(received: ReceivedSignature): VerifiedSignature {
-  const { label, keyid, alg, created, expires, nonce, coveredComponents } = received;
-  return { label, keyid, alg, created, expires, nonce, components: [...coveredComponents] };
+  const { label, keyid, alg, created, expires, nonce, tag, coveredComponents } = received;
+  return { label, keyid, alg, created, expires, nonce, tag, components: [...coveredComponents] };
 }
 
 function refusal(code: string, message: string): GuardError {

@@ -5,32 +5,21 @@ import {
   integerOption,
   optionError,
 } from "@countersign/guard";
-import {
-  defaultComponents,
-  derivedComponents,
-  type SignatureProfile,
-} from "@countersign/http-message-signatures";
+import type { SignatureProfile } from "@countersign/http-message-signatures";
 import { resolveLimitBytes } from "@countersign/raw-body";
 import { resolveKeys, type KeyLookup, type Keys } from "./key-store.ts";
 import type { NonceStore } from "./nonce-store.ts";
+import { resolveProfile, type ProfileOptions } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
-export interface HttpSignatureVerifyOptions {
+export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
   /** Where nonces are remembered. */
   readonly nonces: NonceStore;
-  /** Components that a signature has to cover. Default `@method`, `@path`, `content-type`, `content-digest`. */
-  readonly requiredComponents?: readonly string[] | undefined;
-  /** Signature algorithms that are taken. Default and at present only `ed25519`. */
-  readonly algorithms?: readonly "ed25519"[] | undefined;
-  /** Largest `expires - created`, in seconds. Default 60. */
-  readonly windowSeconds?: number | undefined;
-  /** How far `created` may lie ahead of the clock, in seconds. Default 30. */
-  readonly clockSkewSeconds?: number | undefined;
   /** The path prefix that a proxy took off the signed path, for example `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
-  /** Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default socket and Host field. */
+  /** Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default socket and `:authority` or Host. */
   readonly origin?: string | undefined;
   /** Let a query pass that no covered component signs. Default false. */
   readonly allowUnsignedQuery?: boolean | undefined;
@@ -60,6 +49,7 @@ const known: readonly (keyof HttpSignatureVerifyOptions)[] = [
   "keys",
   "nonces",
   "requiredComponents",
+  "tag",
   "algorithms",
   "windowSeconds",
   "clockSkewSeconds",
@@ -80,7 +70,7 @@ export function resolveOptions(options: HttpSignatureVerifyOptions): ResolvedOpt
   }
   assertFunction(factory, "clock", clock);
   return {
-    profile: resolveProfile(options),
+    profile: resolveProfile(factory, options, options.origin),
     lookupKey: resolveKeys(factory, options.keys),
     nonces,
     pathPrefix: resolvePathPrefix(options.pathPrefix),
@@ -94,47 +84,6 @@ export function resolveOptions(options: HttpSignatureVerifyOptions): ResolvedOpt
     }),
     clock,
   };
-}
-
-function resolveProfile(options: HttpSignatureVerifyOptions): SignatureProfile {
-  const { requiredComponents = defaultComponents, algorithms = ["ed25519"] } = options;
-  if (!Array.isArray(requiredComponents) || requiredComponents.length === 0) {
-    throw optionError(factory, "requiredComponents", "a list of at least one component", requiredComponents);
-  }
-  for (const name of requiredComponents) assertComponentName(name);
-  if (!Array.isArray(algorithms) || algorithms.length === 0 || algorithms.some((alg) => alg !== "ed25519")) {
-    throw optionError(factory, "algorithms", '["ed25519"]', algorithms);
-  }
-  return {
-    requiredComponents: [...requiredComponents],
-    algorithms: [...algorithms],
-    windowSeconds: integerOption(factory, "windowSeconds", options.windowSeconds, {
-      min: 1,
-      max: 3600,
-      fallback: 60,
-    }),
-    clockSkewSeconds: integerOption(factory, "clockSkewSeconds", options.clockSkewSeconds, {
-      min: 0,
-      max: 300,
-      fallback: 30,
-    }),
-  };
-}
-
-function assertComponentName(name: unknown): void {
-  const sound =
-    typeof name === "string" &&
-    (name.startsWith("@")
-      ? derivedComponents.some((derived) => derived === name)
-      : /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name));
-  if (!sound) {
-    throw optionError(
-      factory,
-      "requiredComponents",
-      `lower-case field names or ${derivedComponents.join(", ")}`,
-      name,
-    );
-  }
 }
 
 function resolvePathPrefix(pathPrefix = ""): string {

@@ -3,6 +3,8 @@ import { describe, expect, test } from "@jest/globals";
 import { cachedKeyStore, importVerificationKey } from "@countersign/http-signature-verify";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 
+const never = new Promise<never>(() => {});
+
 describe("cachedKeyStore", () => {
   test("asks once for a key, vets it, and shares concurrent look-ups", async () => {
     const asked: string[] = [];
@@ -56,6 +58,107 @@ describe("cachedKeyStore", () => {
     expect(calls).toBe(2);
   });
 
+  test.each([null, undefined])("takes %s for an unknown keyid, and remembers it as such", async (nothing) => {
+    let calls = 0;
+    const store = cachedKeyStore(() => (calls++, nothing));
+    expect(await store.get("a")).toBeUndefined();
+    expect(await store.get("a")).toBeUndefined();
+    expect(calls).toBe(1);
+  });
+
+  test("forgets a look-up that is late, and asks anew at the next request", async () => {
+    let calls = 0;
+    const store = cachedKeyStore(() => (calls++ === 0 ? never : servicePublicPem), { lookupTimeoutMs: 20 });
+    const waiting = [store.get("a"), store.get("a")];
+    for (const get of waiting) await expect(get).rejects.toThrow("no answer within 20 ms");
+    expect(calls).toBe(1);
+    await expect(store.get("a")).resolves.toMatchObject({ keyid: "a" });
+    expect(calls).toBe(2);
+  });
+
+  test.each<[string, string | null]>([
+    ["the key that was withdrawn since", servicePublicPem],
+    ["null", null],
+  ])("drops the answer of a forgotten look-up: %s", async (_title, lateAnswer) => {
+    const answers: ((answer: string | null) => void)[] = [];
+    const store = cachedKeyStore(() => new Promise<string | null>((resolve) => answers.push(resolve)), {
+      lookupTimeoutMs: 20,
+    });
+    await expect(store.get("a")).rejects.toThrow("no answer");
+    const newer = store.get("a");
+    // The newer look-up is still the one that later requests share.
+    answers[0]?.(lateAnswer);
+    await sleep(1);
+    expect(store.get("a")).toBe(newer);
+    const newest = lateAnswer === null ? servicePublicPem : null;
+    answers[1]?.(newest);
+    const expected = newest === null ? undefined : expect.objectContaining({ keyid: "a" });
+    expect(await newer).toEqual(expected);
+    answers[0]?.(lateAnswer);
+    await sleep(1);
+    expect(await store.get("a")).toEqual(expected);
+    expect(answers).toHaveLength(2);
+  });
+
+  test("drops a late answer also while nobody asks", async () => {
+    const answers: ((answer: string) => void)[] = [];
+    const store = cachedKeyStore(() => new Promise<string>((resolve) => answers.push(resolve)), {
+      lookupTimeoutMs: 20,
+    });
+    await expect(store.get("a")).rejects.toThrow("no answer");
+    answers[0]?.(servicePublicPem);
+    await sleep(1);
+    void store.get("a");
+    expect(answers).toHaveLength(2);
+    answers[1]?.(servicePublicPem);
+  });
+
+  test("bounds the look-ups under way, whatever keyids strangers make up", async () => {
+    let calls = 0;
+    const store = cachedKeyStore(() => (calls++, never), { maxLookups: 10, max: 10, lookupTimeoutMs: 50 });
+    const gets = Array.from({ length: 50_000 }, (_, index) => store.get(`made-up-${index}`));
+    expect(calls).toBe(10);
+    const settled = await Promise.allSettled(gets.map(async (get) => get));
+    const reasons = settled.map((one) => (one.status === "rejected" ? String(one.reason) : "resolved"));
+    expect(reasons.filter((reason) => reason.includes("10 look-ups are under way"))).toHaveLength(49_990);
+    expect(reasons.filter((reason) => reason.includes("no answer within"))).toHaveLength(10);
+    // The time-outs have made room.
+    await expect(store.get("made-up-0")).rejects.toThrow("no answer within");
+    expect(calls).toBe(11);
+  });
+
+  test("reads a key that is in use again although strangers fill the table", async () => {
+    const store = cachedKeyStore((keyid) => (keyid === "good" ? servicePublicPem : never), {
+      ttlSeconds: 1,
+      maxLookups: 2,
+      lookupTimeoutMs: 100,
+    });
+    await store.get("good");
+    await sleep(1100);
+    const flood = ["x1", "x2", "x3"].map((keyid) => store.get(keyid));
+    await expect(flood[2]).rejects.toThrow("2 look-ups are under way");
+    await expect(store.get("good")).resolves.toMatchObject({ keyid: "good" });
+    await Promise.allSettled(flood.map(async (get) => get));
+  });
+
+  test("refuses a withdrawn key once its time is over, and keeps no place for it", async () => {
+    let answer: string | undefined = servicePublicPem;
+    const store = cachedKeyStore((keyid) => (keyid === "a" ? answer : never), {
+      ttlSeconds: 1,
+      negativeTtlSeconds: 1,
+      maxLookups: 1,
+      lookupTimeoutMs: 100,
+    });
+    await store.get("a");
+    answer = undefined;
+    await sleep(1100);
+    expect(await store.get("a")).toBeUndefined();
+    await sleep(1100);
+    const flood = store.get("x");
+    await expect(store.get("a")).rejects.toThrow("1 look-ups are under way");
+    await Promise.allSettled([flood]);
+  });
+
   test("rejects a key that does not pass vetting", async () => {
     const store = cachedKeyStore(() => Buffer.alloc(32).toString("base64"));
     await expect(store.get("a")).rejects.toThrow(/keyid "a"/);
@@ -66,6 +169,8 @@ describe("cachedKeyStore", () => {
     ["ttlSeconds", () => undefined, { ttlSeconds: 0 }],
     ["negativeTtlSeconds", () => undefined, { negativeTtlSeconds: "1" }],
     ["max", () => undefined, { max: -1 }],
+    ["lookupTimeoutMs", () => undefined, { lookupTimeoutMs: 0 }],
+    ["maxLookups", () => undefined, { maxLookups: Infinity }],
     ["unknown option ttl", () => undefined, { ttl: 1 }],
   ])("throws on a bad %s", (name, lookup, options) => {
     expect(() => cachedKeyStore(lookup as never, options as never)).toThrow(

@@ -5,8 +5,9 @@ import {
   signRequest,
   withHeader,
 } from "../../../test/support/independent-signer.ts";
+import { cachedKeyStore, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WireAnswer, WireRequest } from "../../../test/support/http-client.ts";
-import { strangerKey } from "../../../test/support/test-keys.ts";
+import { servicePublicPem, strangerKey } from "../../../test/support/test-keys.ts";
 import { startPlatform, type Platform, expressVersions } from "./platform.ts";
 
 const now = (): number => Math.floor(Date.now() / 1000);
@@ -31,6 +32,20 @@ const parameters = (values: Record<string, string | undefined>): WireRequest =>
   signRequest({ parameters: values });
 const covering = (...components: (readonly [string, string])[]): WireRequest =>
   signRequest({ covered: components });
+
+const unsound: readonly (readonly [title: string, bytes: Buffer])[] = [
+  ["R of order 1", Buffer.concat([Buffer.from([1]), Buffer.alloc(63)])],
+  [
+    "R beyond the field",
+    Buffer.concat([Buffer.from("f0", "hex"), Buffer.alloc(30, 0xff), Buffer.alloc(33, 0x7f)]),
+  ],
+  ["S of ones", Buffer.concat([Buffer.alloc(32, 2), Buffer.alloc(32, 0xff)])],
+];
+const withSignatureBytes = (keyid: string, bytes: Buffer): WireRequest => {
+  const signed = signRequest({ keyid });
+  const headers = withHeader(signed.headers, "signature", () => `sig1=:${bytes.toString("base64")}:`);
+  return { ...signed, headers };
+};
 
 /** Each row: what the caller does, the code in the log, the request. All of them answer the same 401. */
 const rows: [title: string, code: string, make: () => WireRequest][] = [
@@ -100,6 +115,10 @@ const rows: [title: string, code: string, make: () => WireRequest][] = [
   ],
   ["nine parameters", "field-limit", () => parameters({ a: "1", b: "1", c: "1", d: "1" })],
   ["a field over 4 KiB", "field-limit", () => parameters({ tag: `"${"x".repeat(4096)}"` })],
+  ["a tag that is a token", "tag-invalid", () => parameters({ tag: "payout" })],
+  ["a tag that is an integer", "tag-invalid", () => parameters({ tag: "1" })],
+  ["a tag that is a boolean", "tag-invalid", () => parameters({ tag: "?1" })],
+  ["a tag that is bytes", "tag-invalid", () => parameters({ tag: ":AAAA:" })],
   ["a required component missing", "component-required", () => covering(...covered.slice(0, 3))],
   [
     "a required component with a parameter instead",
@@ -158,6 +177,13 @@ const rows: [title: string, code: string, make: () => WireRequest][] = [
         () => `sig1=:${Buffer.concat([Buffer.from([1]), Buffer.alloc(63)]).toString("base64")}:`,
       ),
   ],
+  ...["key-unknown", "signature-mismatch"].flatMap((code) =>
+    unsound.map(([title, bytes]): [string, string, () => WireRequest] => [
+      `${title}, under a keyid that gives ${code}`,
+      code,
+      () => withSignatureBytes(code === "key-unknown" ? "other" : "test-key", bytes),
+    ]),
+  ),
   ["an unknown keyid", "key-unknown", () => signRequest({ keyid: "other" })],
   ["the keyid __proto__", "key-unknown", () => signRequest({ keyid: "__proto__" })],
   ["the keyid constructor", "key-unknown", () => signRequest({ keyid: "constructor" })],
@@ -234,5 +260,96 @@ describe.each(expressVersions)("httpSignatureVerify on %s against hostile reques
 
   test("tells nothing but Unauthorized", () => {
     expect(JSON.parse(reference.body)).toEqual({ type: "about:blank", title: "Unauthorized", status: 401 });
+  });
+});
+
+/** Each row: what the platform asks for beyond the default, what the caller does, the code in the log. */
+const policyRows: [string, Partial<HttpSignatureVerifyOptions>, string, () => WireRequest][] = [
+  ["no tag where one is required", { tag: { require: "payout" } }, "tag-mismatch", () => signRequest()],
+  [
+    "another tag than is required",
+    { tag: { require: ["payout", "refund"] } },
+    "tag-mismatch",
+    () => parameters({ tag: '"webhook"' }),
+  ],
+  [
+    "a token where a tag is required",
+    { tag: { require: "payout" } },
+    "tag-invalid",
+    () => parameters({ tag: "payout" }),
+  ],
+  [
+    "a tag that is excluded",
+    { tag: { exclude: "web-bot-auth" } },
+    "tag-mismatch",
+    () => parameters({ tag: '"web-bot-auth"' }),
+  ],
+  [
+    "a request that was signed for another host",
+    {
+      requiredComponents: ["@authority", ...covered.map(([name]) => name.slice(1, -1))],
+      origin: "https://pay.example",
+    },
+    "signature-mismatch",
+    () => covering(['"@authority"', "other.example"], ...covered),
+  ],
+  ["a keyid for which the store says null", { keys: () => null }, "key-unknown", () => signRequest()],
+  [
+    "a keyid for which the store says null later",
+    { keys: async () => null },
+    "key-unknown",
+    () => signRequest(),
+  ],
+  [
+    "a keyid for which the cached store says null",
+    { keys: cachedKeyStore(async () => null) },
+    "key-unknown",
+    () => signRequest(),
+  ],
+];
+
+describe.each(expressVersions)("httpSignatureVerify on %s with a policy", (_name, express) => {
+  test.each(policyRows)("refuses %s", async (_title, options, code, make) => {
+    const platform = await startPlatform(express, options);
+    try {
+      const reference = await platform.send({ ...signRequest(), headers: [] });
+      expect(comparable(await platform.send(make()))).toEqual(comparable(reference));
+      expect(platform.codes).toEqual(["signature-missing", code]);
+      expect(platform.reached).toEqual([]);
+    } finally {
+      await platform.close();
+    }
+  });
+
+  test("answers 503 while a key look-up hangs, and serves the keyid again once the source does", async () => {
+    let hangs = true;
+    const source = (): unknown => (hangs ? new Promise(() => {}) : servicePublicPem);
+    const keys = cachedKeyStore(source as () => string, { lookupTimeoutMs: 30 });
+    const platform = await startPlatform(express, { keys });
+    try {
+      const late = await platform.send(signRequest());
+      expect([late.status, late.headers["retry-after"]]).toEqual([503, "5"]);
+      hangs = false;
+      expect((await platform.send(signRequest())).status).toBe(200);
+    } finally {
+      await platform.close();
+    }
+  });
+
+  test("answers 503 to made-up keyids beyond the bound of look-ups, before any signature check", async () => {
+    let calls = 0;
+    const source = (): Promise<never> => (calls++, new Promise(() => {}));
+    const keys = cachedKeyStore(source, { maxLookups: 3, lookupTimeoutMs: 200 });
+    const platform = await startPlatform(express, { keys });
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => platform.send(signRequest({ keyid: `made-up-${index}` }))),
+      );
+      for (const { status, headers } of answers) expect([status, headers["retry-after"]]).toEqual([503, "5"]);
+      expect(calls).toBe(3);
+      expect(new Set(platform.codes)).toEqual(new Set(["key-store-unavailable"]));
+    } finally {
+      await platform.close();
+    }
   });
 });

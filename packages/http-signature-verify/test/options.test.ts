@@ -27,6 +27,26 @@ describe("the options of httpSignatureVerify", () => {
     ["option requiredComponents", { ...good, requiredComponents: ["Content-Digest"] }],
     ["option requiredComponents", { ...good, requiredComponents: ["@status"] }],
     ["option requiredComponents", { ...good, requiredComponents: "@method" }],
+    ["option requiredComponents", { ...good, requiredComponents: ["host"], origin: "https://pay.example" }],
+    [
+      "option origin must be the origin that callers see.*where @authority is required",
+      { ...good, requiredComponents: ["@authority"] },
+    ],
+    [
+      "option origin must be .*where @target-uri is required",
+      { ...good, requiredComponents: ["@method", "@target-uri"] },
+    ],
+    ["option tag", { ...good, tag: "payout" }],
+    ["option tag", { ...good, tag: null }],
+    ["option tag must be an object with exactly one", { ...good, tag: {} }],
+    ["option tag must be an object with exactly one", { ...good, tag: { require: "a", exclude: "b" } }],
+    ["option tag: unknown option requires", { ...good, tag: { requires: "a" } }],
+    ["option tag.require must be", { ...good, tag: { require: "" } }],
+    ["option tag.require must be", { ...good, tag: { require: [] } }],
+    ["option tag.require must be", { ...good, tag: { require: ["a", ""] } }],
+    ["option tag.require must be", { ...good, tag: { require: Array(2) } }],
+    ["option tag.exclude must be", { ...good, tag: { exclude: null } }],
+    ["option tag.exclude must be", { ...good, tag: { exclude: ["p\u00e4y"] } }],
     ["option algorithms", { ...good, algorithms: [] }],
     ["option algorithms", { ...good, algorithms: ["hmac-sha256"] }],
     ["option windowSeconds", { ...good, windowSeconds: 0 }],
@@ -51,6 +71,14 @@ describe("the options of httpSignatureVerify", () => {
       new RegExp(`^httpSignatureVerify: .*${text}`.replace(".*options", "options")),
     );
   });
+
+  test.each([["@authority"], ["@target-uri"]])(
+    "take a required %s with the origin that it is compared with",
+    (name) => {
+      const options = { ...good, requiredComponents: [name], origin: "https://pay.example" };
+      expect(() => httpSignatureVerify(options)).not.toThrow();
+    },
+  );
 
   test("name the middleware after the factory", () => {
     expect(httpSignatureVerify(good).name).toBe("httpSignatureVerifyMiddleware");

@@ -67,6 +67,13 @@ describe("payoutEndpoint", () => {
     ["lengths that are a promise", { maxLengths: Promise.resolve({}) }, "option maxLengths: options must be"],
     ["a fingerprint of null", { fingerprint: null }, "option fingerprint must be a function, got null"],
     ["a fingerprint that is no function", { fingerprint: "body" }, "option fingerprint must be"],
+    [
+      "@authority without an origin",
+      { requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"] },
+      'option origin must be the origin that callers see, such as "https://pay.example", where @authority is required',
+    ],
+    ["a tag that is no object", { tag: "payout" }, "option tag: options must be an object"],
+    ["an empty tag", { tag: { require: "" } }, "option tag.require must be"],
     ["a storeTimeoutMs of 0", { storeTimeoutMs: 0 }, "option storeTimeoutMs must be"],
     ["a reusedStatus of 200", { reusedStatus: 200 }, "option reusedStatus must be"],
   ])("refuses %s by the name that was written", (_name, overrides, message) => {
@@ -83,8 +90,12 @@ describe("payoutEndpoint", () => {
     ["every address by a dangerous name", { allowIps: ["0.0.0.0/0"], dangerouslyAllowAnyAddress: true }],
     [
       "further components",
-      { requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"] },
+      {
+        requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"],
+        origin: "https://pay.example",
+      },
     ],
+    ["a tag", { tag: { require: ["payout"] } }],
     ["undefined for every optional member", { findBusiness: undefined, errors: undefined, limit: undefined }],
   ])("accepts %s", (_name, overrides) => {
     expect(payoutEndpoint(optionsWith(overrides)).name).toBe("payoutEndpointMiddleware");
