@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { KeyObject, type JsonWebKey } from "node:crypto";
 import { types } from "node:util";
 import { keyError, keyObjectBytes, privateKeyError, rawOrSpkiBytes } from "./public-key-bytes.ts";
@@ -21,7 +22,9 @@ export function publicKeyBytes(key: PublicKeyInput, keyid: string): Uint8Array {
   if (typeof key === "string") return stringBytes(key, keyid);
   if (types.isUint8Array(key)) return binaryBytes(key, keyid);
   if (isRecord(key)) return objectBytes(key, keyid);
-  throw keyError(`expected a public key as PEM, base64, JWK, bytes or KeyObject, got ${kindOf(key)}`);
+  if (Array.isArray(key)) throw listError();
+  const got = key === null ? "null" : `a value of type ${typeof key}`;
+  throw keyError(`expected a public key as PEM, base64, JWK, bytes or KeyObject, got ${got}`);
 }
 
 function stringBytes(text: string, keyid: string): Uint8Array {
@@ -35,14 +38,19 @@ function stringBytes(text: string, keyid: string): Uint8Array {
     throw keyError("the key looks like JSON, but cannot be parsed; give the JSON text of one JWK");
   }
   if (isRecord(content)) return objectBytes(content, keyid);
-  throw keyError("the key is a list; give one JWK, or the JWK Set as an object with keys");
+  throw listError();
+}
+
+function listError(): TypeError {
+  return keyError("the key is a list; give one key, or a JWK Set as an object with keys");
 }
 
 function binaryBytes(view: Uint8Array, keyid: string): Uint8Array {
   // A copy: the caller's buffer may change.
   const bytes = Buffer.from(view);
-  const isText = bytes.length > 32 && bytes.every((byte) => byte < 0x80 && (byte >= 0x20 || isLineEnd(byte)));
-  return isText ? stringBytes(bytes.toString("latin1"), keyid) : rawOrSpkiBytes(bytes, "the key");
+  // No text that is taken is as short, and the DER of every key holds control characters.
+  const isText = bytes.length > 32 && isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || isLineEnd(byte));
+  return isText ? stringBytes(bytes.toString("utf8"), keyid) : rawOrSpkiBytes(bytes, "the key");
 }
 
 function isLineEnd(byte: number): boolean {
@@ -111,9 +119,4 @@ function jwkBytes(jwk: Readonly<Record<string, unknown>>, keyid: string): Uint8A
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a value of type ${typeof value}`;
 }

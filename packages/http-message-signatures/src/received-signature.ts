@@ -183,8 +183,9 @@ function readTag(parameters: Parameters, policy: TagPolicy | undefined): string 
   }
   const tag = item?.value;
   const { require: required, exclude: excluded } = policy ?? {};
-  const isRequired = required === undefined || (tag !== undefined && required.includes(tag));
-  const isExcluded = excluded !== undefined && tag !== undefined && excluded.includes(tag);
+  // some(), not includes(): of one string in place of a list a part would do.
+  const isRequired = required === undefined || required.some((value) => value === tag);
+  const isExcluded = excluded?.some((value) => value === tag) ?? false;
   if (!isRequired || isExcluded) {
     throw new MessageSignatureError("tag-mismatch", "tag is not one of the values taken");
   }

@@ -119,6 +119,12 @@ describe("tag", () => {
     expect(verdictOf(() => verify(withParameters({ tag: value }), { ...strict, tag }))).toBe(verdict);
   });
 
+  test("is a fault of the caller's own where one string stands for a list", () => {
+    for (const tag of [{ require: "payout" }, { exclude: "payout" }] as unknown as TagPolicy[]) {
+      expect(() => verify(withParameters({ tag: '"pay"' }), { ...strict, tag })).toThrow(TypeError);
+    }
+  });
+
   test("tells the signature that is meant from those of others, whatever the order", () => {
     const bot = signByHand({ label: "bot", parameters: { tag: '"web-bot-auth"' } });
     const odd = signByHand({ label: "odd", parameters: { tag: "payout" } });

@@ -13,7 +13,7 @@ export interface CachedKeyStoreOptions {
   readonly max?: number | undefined;
   /** How long one look-up may take, in milliseconds, before it is forgotten: the next request asks anew. Default 2,000. */
   readonly lookupTimeoutMs?: number | undefined;
-  /** Look-ups under way at most, those of keys that were known lately not counted; one more rejects. Default 100. */
+  /** Look-ups under way at most; one more rejects, unless its key was known lately. Default 100. */
   readonly maxLookups?: number | undefined;
 }
 

@@ -38,6 +38,11 @@ export function resolveKeys(factory: string, keys: Keys): KeyLookup {
     );
   }
   if (!(keys instanceof Map) && isKeyStore(keys)) return (keyid) => keys.get(keyid);
+  if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
+    throw new TypeError(
+      `${factory}: option keys is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }`,
+    );
+  }
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
   if (entries.length === 0) throw optionError(factory, "keys", "at least one public key", keys);
   const known = new Map(entries.map(([keyid, key]) => [keyid, vet(factory, keyid, key)]));

@@ -1,3 +1,4 @@
+import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import {
   httpSignatureVerify,
@@ -6,6 +7,7 @@ import {
 } from "@countersign/http-signature-verify";
 import { serviceKey, servicePublicPem } from "../../../test/support/test-keys.ts";
 
+const jwk = createPublicKey(serviceKey).export({ format: "jwk" });
 const good = { keys: { a: servicePublicPem }, nonces: memoryNonceStore() };
 
 describe("the options of httpSignatureVerify", () => {
@@ -17,6 +19,10 @@ describe("the options of httpSignatureVerify", () => {
     ["option keys", { ...good, keys: [servicePublicPem] }],
     ["option keys", { ...good, keys: servicePublicPem }],
     ['option keys, keyid "a"', { ...good, keys: { a: "" } }],
+    ['option keys, keyid "a"', { ...good, keys: { a: null } }],
+    ['option keys, keyid "a": .*is a list; give one key', { ...good, keys: { a: [servicePublicPem] } }],
+    ['option keys is a JWK or JWK Set itself; write { "<keyid>"', { ...good, keys: jwk }],
+    ["option keys is a JWK or JWK Set itself", { ...good, keys: { keys: [jwk] } }],
     ['option keys, keyid "a"', { ...good, keys: { a: undefined } }],
     ['option keys, keyid "a"', { ...good, keys: { a: serviceKey } }],
     ["another keyid", { ...good, keys: { a: importVerificationKey("b", servicePublicPem) } }],
