@@ -16,6 +16,8 @@ export type PublicKeyInput =
   | { readonly keys: readonly JsonWebKey[] }
   | KeyObject;
 
+const controlOutsideLines = /(?![\t\n\r])\p{Cc}/u;
+
 /** The 32 bytes of a public key, not yet vetted. Throws a TypeError that names the form and shows nothing of the key. */
 export function publicKeyBytes(key: PublicKeyInput, keyid: string): Uint8Array {
   if (key instanceof KeyObject) return keyObjectBytes(key);
@@ -28,6 +30,10 @@ export function publicKeyBytes(key: PublicKeyInput, keyid: string): Uint8Array {
 }
 
 function stringBytes(text: string, keyid: string): Uint8Array {
+  // Some of them are white space to one reader and text to another.
+  if (controlOutsideLines.test(text)) {
+    throw keyError("the key holds control characters; give the text alone, or a Buffer of its bytes");
+  }
   const start = text.trimStart()[0];
   if (start !== "{" && start !== "[") return textBytes(text);
   let content: unknown;

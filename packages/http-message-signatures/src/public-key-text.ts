@@ -91,7 +91,7 @@ const sshPrefix = Buffer.concat([
 ]);
 
 function sshBytes(line: string): Uint8Array {
-  const [, base64 = ""] = /^ssh-ed25519[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]\P{Cc}*)?$/u.exec(line) ?? [];
+  const [, base64 = ""] = /^ssh-ed25519[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t][^\r\n]*)?$/.exec(line) ?? [];
   if (base64 === "") {
     throw keyError(
       "the key looks like an SSH key; expected one line ssh-ed25519 AAAA... without options before it",

@@ -120,7 +120,9 @@ const refused: [string, unknown, RegExp][] = [
   ["two PEM blocks", pem + pem, /holds 2 PEM blocks; give the one/],
   ["a PEM with text behind it", `${pem}# the key of the service`, /more than the PEM block/],
   ["a PEM with text before it", `Bag Attributes\n${pem}`, /more than the PEM block/],
-  ["a PEM with a NUL behind it", `${pem}\0`, /more than the PEM block/],
+  ["a PEM with a NUL behind it", `${pem}\0`, /holds control characters/],
+  ["a PEM with vertical tabs", pem.replaceAll("\n", "\v"), /holds control characters/],
+  ["bytes in a string", der.toString("latin1"), /holds control characters; .* or a Buffer of its bytes/],
   ["a PEM in quotation marks", `"${escaped}"`, /more than the PEM block/],
   ["the first line of a PEM", pem.split("\n")[0], /no END line; copy the whole block/],
   [
@@ -152,7 +154,11 @@ const refused: [string, unknown, RegExp][] = [
   ["an ssh-rsa line", "ssh-rsa AAAAB3NzaC1yc2E=", /SSH key; expected one line ssh-ed25519/],
   ["a line of authorized_keys with options", `no-pty ${ssh(raw)}`, /without options before it/],
   ["two SSH lines", `${ssh(raw)}\n${ssh(raw)}`, /expected one line/],
-  ["a control character in the comment of an SSH line", `${ssh(raw)} a\0b`, /expected one line/],
+  [
+    "a control character in the comment of an SSH line",
+    `${ssh(raw)} a\0b`,
+    /holds control characters; give the text alone/,
+  ],
   ["an SSH line that is cut short", ssh(raw).slice(0, -8), /cut short or damaged; copy the whole line/],
   ["an SSH line of another type inside", ssh(raw, "ssh-ed448xx"), /cut short or damaged/],
   ["an SSH2 file", "---- BEGIN SSH2 PUBLIC KEY ----\nAAAA\n---- END", /SSH2 file; .*ssh-keygen -i/],
