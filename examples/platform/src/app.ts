@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { InFlight } from "./in-flight.ts";
 import type { PartyLedger } from "./party-ledger.ts";
 import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
-import { webhookRoute } from "./webhook-route.ts";
+import { createPartyHandler, webhookRoute } from "./webhook-route.ts";
 
 const readinessTimeoutMs = 2_000;
 
@@ -25,10 +25,13 @@ export function createApp(parts: AppParts): Express {
   app.set("trust proxy", settings.trustProxy.length === 0 ? false : [...settings.trustProxy]);
   app.use(inFlight.middleware);
   app.use(helmet());
-  app.post(settings.payoutPath, payoutGuards(parts), acceptPayout(parts));
+  const receivePayout = payoutGuards(parts);
+  inFlight.owns(receivePayout);
+  app.post(settings.payoutPath, receivePayout, acceptPayout(parts));
   if (settings.webhook !== undefined) {
-    const route = webhookRoute(settings.webhook, { store: stores.idempotency, parties, logger });
-    app.use(settings.webhook.path, route);
+    const handler = createPartyHandler({ store: stores.idempotency, parties, logger });
+    inFlight.owns(handler);
+    app.use(settings.webhook.path, webhookRoute(settings.webhook, handler, logger));
   }
   app.get("/healthz", (_req, res) => void res.json({ status: "ok" }));
   app.get("/readyz", async (_req, res) => {

@@ -25,6 +25,8 @@ export function payoutGuards({ settings, stores }: PayoutRouteParts): ReturnType
     nonces: stores.nonces,
     allowIps: settings.allowedIps,
     store: stores.idempotency,
+    // Said aloud: whatever else is given this store later has to have a scope of its own.
+    scope: "payout",
     pathPrefix: settings.pathPrefix,
     referenceField: settings.referenceField,
     findBusiness: settings.businesses === undefined ? undefined : businessFinder(settings.businesses),

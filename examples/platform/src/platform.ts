@@ -61,7 +61,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });
-      const drained = inFlight.drain().then(() => server.closeIdleConnections());
+      const drained = inFlight.drain(timeoutMs).then(() => server.closeIdleConnections());
       const late = (): Error => new Error(`requests or tasks still ran after ${timeoutMs} ms`);
       try {
         await withDeadline(Promise.all([drained, closed]).then(closeStorage), timeoutMs, late);

@@ -21,14 +21,14 @@ export interface WebhookRouteParts {
 /** Everything between the wire and the ledger, for `app.use(settings.path, ...)`: whatever it refuses looks like an unknown route. */
 export function webhookRoute(
   { username, password, secrets, allowHttp }: WebhookSettings,
-  parts: WebhookRouteParts,
+  handler: WebhookHandler,
+  logger: Logger,
 ): ReturnType<typeof webhookEndpoint> {
-  const { logger } = parts;
   return webhookEndpoint({
     credentials: [{ username, password }],
     secrets,
     https: { dangerouslyAllowHttp: allowHttp },
-    handler: createPartyHandler(parts),
+    handler,
     onReject: (error) => {
       // The refusals of guards are logged already: see guard-log.ts.
       if (!isGuardError(error)) logger.error({ err: error }, "a webhook failed");

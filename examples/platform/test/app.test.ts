@@ -1,3 +1,4 @@
+import { payoutStoreKey } from "@countersign/payout";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import request from "supertest";
@@ -55,7 +56,11 @@ function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
   });
 }
 
-function storesWith(changes: Partial<AppParts["stores"]["idempotency"]>): AppParts["stores"] {
+type Store = AppParts["stores"]["idempotency"];
+
+function storesWith(changes: {
+  readonly [Member in keyof Store]?: Store[Member] | undefined;
+}): AppParts["stores"] {
   const { idempotency, nonces } = opened.stores;
   return {
     nonces,
@@ -71,7 +76,7 @@ function storesWith(changes: Partial<AppParts["stores"]["idempotency"]>): AppPar
       close: () => idempotency.close(),
       completeIn: (...args) => idempotency.completeIn!(...args),
       ...changes,
-    },
+    } as Store,
   };
 }
 
@@ -110,6 +115,23 @@ describe("the payout route", () => {
     expect(await ledger.inspect()).toEqual([]);
   });
 
+  test("is recorded as paid by the shutdown where the store did not take the record at once", async () => {
+    const inFlight = createInFlight();
+    let refusals = 5;
+    const refusing = storesWith({
+      completeIn: undefined,
+      complete(...args) {
+        if (refusals-- > 0) throw new Error("database is locked");
+        return opened.stores.idempotency.complete(...args);
+      },
+    });
+    expect((await send(app({ inFlight, stores: refusing }), payoutBody("op.from.to"))).status).toBe(503);
+    const state = (): unknown => opened.stores.idempotency.read(payoutStoreKey("op.from.to"));
+    expect(state()).toMatchObject({ state: "run" });
+    await inFlight.drain(5_000);
+    expect(state()).toMatchObject({ state: "done" });
+  });
+
   test("tells the worker after the commit", async () => {
     const rows: number[] = [];
     const onAccepted = (): void => {
@@ -136,7 +158,7 @@ describe("GET /readyz", () => {
   test("is 503 during the shutdown, while /healthz stays 200", async () => {
     const inFlight = createInFlight();
     const target = app({ inFlight });
-    await inFlight.drain();
+    await inFlight.drain(1_000);
     const ready = await request(target).get("/readyz");
     expect(ready.status).toBe(503);
     expect(ready.headers["connection"]).toBe("close");

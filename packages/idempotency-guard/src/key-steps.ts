@@ -32,27 +32,26 @@ export class KeySteps {
     const { store, storeTimeoutMs } = this.#options;
     const { key, token } = this.#attempt;
     if ((await callStore(() => store.hold(key, token, reason), storeTimeoutMs)) === "ok") return "ok";
-    return (await this.#isOwn("held")) ? "ok" : "lost";
+    return this.isOwn(await this.read(), "held") ? "ok" : "lost";
   }
 
   /** Whether the store has this attempt's own durable record, read from outside of any transaction. */
-  isDone(): Promise<boolean> {
-    return this.#isOwn("done");
+  async isDone(): Promise<boolean> {
+    return this.isOwn(await this.read(), "done");
   }
 
   /** Frees a key of which nothing has run (I8), also where its lease has ended meanwhile and a claim has held it. */
   async giveBack(): Promise<IdempotencyOwnership> {
     const { store, storeTimeoutMs } = this.#options;
-    const { key, token } = this.#attempt;
+    const { key } = this.#attempt;
     if ((await this.release()) === "ok") return "ok";
     const record = await this.read();
-    if (record?.state !== "held" || record.token !== token) return "lost";
+    if (record === undefined || !this.isOwn(record, "held")) return "lost";
     const resolved = await callStore(() => store.resolve(key, "released", record), storeTimeoutMs);
     return resolved === "ok" ? "ok" : "lost";
   }
 
-  async #isOwn(state: IdempotencyRecord["state"]): Promise<boolean> {
-    const record = await this.read();
+  isOwn(record: IdempotencyRecord | undefined, state: IdempotencyRecord["state"]): boolean {
     return record?.state === state && record.token === this.#attempt.token;
   }
 }

@@ -6,7 +6,7 @@ import { KeySteps } from "./key-steps.ts";
 import { Lease } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";
-import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+import type { Awaitable, IdempotencyOwnership, IdempotencyRecord } from "./store.ts";
 
 /** The reason that is recorded of a success without its record. */
 const contradiction = "its completeIn() has not been committed";
@@ -129,13 +129,26 @@ export class OwnedKey {
     }
   }
 
-  async #confirm(): Promise<KeyInDoubt | undefined> {
+  /** A store that answers at once costs no promise where the record is as it should be. */
+  #confirm(): Awaitable<KeyInDoubt | undefined> {
+    let seen: Awaitable<IdempotencyRecord | undefined>;
     try {
-      return await this.#confirmOrHold();
+      seen = this.#steps.read();
+    } catch (error) {
+      seen = Promise.reject(error);
+    }
+    if (isPromiseLike(seen) || !this.#steps.isOwn(seen, "done")) return this.#confirmLater(seen);
+    this.#finished();
+    return undefined;
+  }
+
+  async #confirmLater(seen: Awaitable<IdempotencyRecord | undefined>): Promise<KeyInDoubt | undefined> {
+    try {
+      return await this.#confirmOrHold(await seen);
     } catch (error) {
       this.#alarm("completion-delayed", "ended with success, but the store does not tell its record", error);
       const again = async (): Promise<boolean> => {
-        await this.#confirmOrHold();
+        await this.#confirmOrHold(await this.#steps.read());
         return true;
       };
       this.#state.retries.repeat(again, () => this.#abandoned());
@@ -144,9 +157,10 @@ export class OwnedKey {
   }
 
   /** Holding waits for a transaction that is still open, so it is this step that decides. Throws when the store does not answer. */
-  async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
-    const held = !(await this.#steps.isDone()) && (await this.#steps.hold(contradiction)) === "ok";
-    const done = !held && (await this.#steps.isDone());
+  async #confirmOrHold(seen: IdempotencyRecord | undefined): Promise<KeyInDoubt | undefined> {
+    const wasDone = this.#steps.isOwn(seen, "done");
+    const held = !wasDone && (await this.#steps.hold(contradiction)) === "ok";
+    const done = wasDone || (!held && (await this.#steps.isDone()));
     this.#finished();
     if (done) return undefined;
     if (held) {

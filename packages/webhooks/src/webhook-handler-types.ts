@@ -1,4 +1,4 @@
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
+import type { Awaitable, DrainOptions, DrainReport, IdempotencyStore } from "@countersign/idempotency-guard";
 import type {
   InvalidWebhookEvent,
   KnownEventType,
@@ -146,4 +146,9 @@ export interface WebhookHandler {
   onAny(handler: EventHandler): this;
   /** Handles each event of an envelope that is not done yet. Neither throws nor rejects over an event. */
   handle(envelope: WebhookEnvelope): Awaitable<WebhookOutcome>;
+  /**
+   * For the end of the process, when the server takes no connection any more: begins no event from here on (`unavailable`), and
+   * waits until what is under way is settled and recorded. Resolves to what is left after `timeoutMs` (default 10,000).
+   */
+  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }

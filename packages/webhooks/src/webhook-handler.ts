@@ -1,5 +1,5 @@
 import { isPromiseLike } from "@countersign/guard";
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable, DrainOptions, DrainReport } from "@countersign/idempotency-guard";
 import type { EventState } from "./event-attempt.ts";
 import { EventDeadlines } from "./event-deadlines.ts";
 import { deliveriesOf, outcomeOf, withoutRepeats } from "./event-deliveries.ts";
@@ -74,6 +74,8 @@ class EventDispatcher implements WebhookHandler {
     const pending = work.run(this.#concurrency);
     return isPromiseLike(pending) ? afterWork(pending, outcome) : outcome();
   }
+
+  readonly drain = (options?: DrainOptions): Promise<DrainReport> => this.#state.keys.drain(options);
 }
 
 async function afterWork(work: Promise<void>, outcome: () => WebhookOutcome): Promise<WebhookOutcome> {

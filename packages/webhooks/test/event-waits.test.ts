@@ -224,7 +224,9 @@ describe("a handler that hangs beyond handlerTimeoutMs", () => {
       return store.read("webhook-event:a")?.state === "held";
     }, 5_000);
     expect(runs).toBe(1);
-    store.resolve("webhook-event:a", "released");
+    const held = store.read("webhook-event:a");
+    if (held === undefined) throw new Error("the key must be held");
+    store.resolve("webhook-event:a", "released", held);
     expect(await handleAll(handler, "a")).toEqual(["done"]);
   });
 

@@ -50,7 +50,7 @@ function promisingStore(): IdempotencyStore {
     complete: async (key, token) => inner.complete(key, token),
     release: async (key, token) => inner.release(key, token),
     hold: async (key, token, reason) => inner.hold(key, token, reason),
-    resolve: async (key, outcome) => inner.resolve(key, outcome),
+    resolve: async (key, outcome, decision) => inner.resolve(key, outcome, decision),
     prune: async () => inner.prune(),
     close: () => inner.close(),
   };
@@ -143,6 +143,7 @@ describe.each(expressVersions)("a webhook of many events on %s", (_version, fact
       on: () => handler,
       onOther: () => handler,
       onAny: () => handler,
+      drain: inner.drain,
       handle: (received) => {
         read = turns();
         expect(received.events).toHaveLength(500);

@@ -74,6 +74,7 @@ describe.each(expressVersions)("receiveWebhook on %s", (_version, factory) => {
       on: () => broken,
       onOther: () => broken,
       onAny: () => broken,
+      drain: () => Promise.resolve({ keys: 0, claims: 0 }),
       handle: () => {
         throw thrown;
       },

@@ -16,6 +16,17 @@ import {
 const buyer = "buyer.status_changed";
 const broken = new Error("no such buyer");
 
+test("drain() waits for the events that run, and begins none", async () => {
+  const { promise, open } = gate();
+  const handler = createHandler({ store: memoryStore() }).on(buyer, () => promise);
+  const running = handleAll(handler, "a");
+  const drained = handler.drain({ timeoutMs: 5_000 });
+  expect(await handleAll(handler, "b")).toEqual(["unavailable"]);
+  open();
+  expect(await running).toEqual(["done"]);
+  expect(await drained).toEqual({ keys: 0, claims: 0 });
+});
+
 describe.each(storeKinds)("maxAttempts with %s", (_name, createStore) => {
   test("gives an event up after so many failures, counted across handlers, and calls it done", async () => {
     const store = createStore();
