@@ -1,3 +1,5 @@
+import process from "node:process";
+
 const measured = [
   "guard",
   "http-message-signatures",
@@ -17,6 +19,9 @@ const measured = [
   "webhooks",
   "service-client",
 ];
+
+// Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See packages/guard/README.md.
+process.env["COUNTERSIGN_STDERR"] ??= "off";
 
 /** @type {import("jest").Config} */
 export default {

@@ -1,4 +1,6 @@
 import { channel, type Channel } from "node:diagnostics_channel";
+import { quoteForLog } from "./log-text.ts";
+import { writeStderrLine } from "./stderr-lines.ts";
 import type { GuardRequest } from "./types.ts";
 
 /** The `diagnostics_channel` on which every guard publishes one {@link GuardEvent} for each request that it decided. */
@@ -34,6 +36,13 @@ export function publishNotice(notice: GuardNotice): boolean {
   return true;
 }
 
+/** As {@link publishNotice}, for what must not go unheard: one line on stderr, with its `error`, when nobody subscribes. */
+export function publishFailure(notice: GuardNotice): void {
+  if (publishNotice(notice)) return;
+  const { guard, code, message, error } = notice;
+  writeStderrLine({ guard, code, what: `${code}: ${quoteForLog(message, 300)}`, error });
+}
+
 /** The `diagnostics_channel` of {@link GuardNotice}. */
 export const noticeChannelName = "countersign:notice";
 
@@ -49,3 +58,15 @@ export interface GuardNotice {
 }
 
 const noticeChannel: Channel = channel(noticeChannelName);
+
+const heardErrors = new WeakSet<object>();
+
+/** Notes that an `onReject` has heard of the error, so that it needs no line on stderr. */
+export function noteHeard(error: unknown): void {
+  if (typeof error === "object" && error !== null) heardErrors.add(error);
+}
+
+/** Whether {@link noteHeard} was told of the error. */
+export function wasHeard(error: object): boolean {
+  return heardErrors.has(error);
+}

@@ -1,10 +1,12 @@
 import { STATUS_CODES, validateHeaderName, validateHeaderValue, type OutgoingHttpHeaders } from "node:http";
 import { types } from "node:util";
 import { isPromiseLike } from "./deadline.ts";
+import { noteHeard } from "./diagnostics.ts";
 import { isGuardError, type GuardError } from "./guard-error.ts";
 import { quoteForLog } from "./log-text.ts";
 import { assertFunction, assertKnownOptions, optionError } from "./options.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
+import { releaseUnreadBody } from "./unread-body.ts";
 
 /** Options of {@link guardErrors}. */
 export interface GuardErrorsOptions {
@@ -13,7 +15,10 @@ export interface GuardErrorsOptions {
    * Mount the guards with `app.use` or `app.all`: `app.post` alone lets Express answer OPTIONS. Default false.
    */
   readonly hide?: boolean | undefined;
-  /** Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. */
+  /**
+   * Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. Without it,
+   * and without subscribers of `countersign:guard`, each refusal of a guard is a line on stderr.
+   */
   readonly onReject?: ((error: unknown, req: GuardRequest) => void) | undefined;
   /**
    * Header fields of every 401, for example `{ "Want-Content-Digest": "sha-256=10" }`. Of a 401's own header fields only
@@ -40,6 +45,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
     } else if (hide) {
       report(onReject, error, req);
       if (onReject === undefined && !isGuardError(error)) warn("hid an error", error);
+      releaseUnreadBody(req);
       // A status that a failing handler left behind would show in a custom 404 handler.
       res.statusCode = 200;
       next();
@@ -71,8 +77,10 @@ function resolveHeaders(headers: unknown): OutgoingHttpHeaders {
 }
 
 function report(onReject: GuardErrorsOptions["onReject"], error: unknown, req: GuardRequest): void {
+  if (onReject === undefined) return;
+  noteHeard(error);
   try {
-    const outcome: unknown = onReject?.(error, req);
+    const outcome: unknown = onReject(error, req);
     // An async callback that rejects must not end the process as an unhandled rejection.
     // oxlint-disable-next-line promise/prefer-await-to-then -- the answer does not wait for the callback
     if (isPromiseLike(outcome)) outcome.then(undefined, warnOfThrow);

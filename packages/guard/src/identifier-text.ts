@@ -1,6 +1,8 @@
 const printableAscii = /^[\x20-\x7e]*$/;
 const controlCharacter = /\p{Cc}/u;
-// \p{Cf} has the zero-width, bidi and soft-hyphen characters, \p{Cs} the lone surrogates, which have no UTF-8 form.
+// \p{Cf} has the zero-width, bidi and soft-hyphen characters, \p{Cs} the lone surrogates, which have no UTF-8 form. What is
+// \p{Cn}, unassigned, depends on the Unicode version of Node. Refusing is right all the same: what this Node does not know it can
+// neither call visible nor normalise, and a refusal pays nothing, where two processes that both accept could pay twice.
 const unseenCharacter =
   /[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Variation_Selector}\p{Default_Ignorable_Code_Point}]/u;
 

@@ -6,6 +6,7 @@ export {
   guardChannel,
   guardChannelName,
   noticeChannelName,
+  publishFailure,
   publishNotice,
   type GuardEvent,
   type GuardNotice,
@@ -14,6 +15,7 @@ export { createTrustInspector, type TrustFunction, type TrustInspector } from ".
 export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";
 export { expectManyProperties } from "./many-properties.ts";
 export { identifierFault } from "./identifier-text.ts";
+export { isMountPath, pathOf } from "./mount-path.ts";
 export { quoteForLog } from "./log-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed } from "./key-claimed.ts";
 export { createRequestFact, type RequestFact } from "./request-fact.ts";

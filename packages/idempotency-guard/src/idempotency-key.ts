@@ -1,13 +1,11 @@
-import { GuardError, isPromiseLike } from "@countersign/guard";
+import { GuardError, identifierFault, isPromiseLike } from "@countersign/guard";
 import { storedKey } from "./scope.ts";
 
 const maxKeyLength = 512;
-// A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
-const unstorable = /[\p{Surrogate}\p{Cc}]/u;
 
 /**
  * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
- * is.
+ * is, or that a reader could take for another key.
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
@@ -26,7 +24,9 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   const stored = storedKey(scope, key);
   const longest = maxKeyLength - (stored.length - key.length);
   if (key.length > longest) throw keyInvalid(`has ${key.length} characters, over ${longest}`);
-  if (unstorable.test(key)) throw keyInvalid("holds a control character or a lone surrogate");
+  // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
+  const fault = identifierFault(key);
+  if (fault !== undefined) throw keyInvalid(fault);
   return stored;
 }
 

@@ -7,6 +7,7 @@ export type PayoutFaultCode =
   | "empty"
   | "too-long"
   | "control-character"
+  | "invalid-identifier"
   | "invalid-idempotency-key"
   | "invalid-iban"
   | "invalid-bic"

@@ -1,3 +1,4 @@
+import { identifierFault } from "@countersign/guard";
 import { isValidBIC, isValidIBAN } from "ibantools";
 import * as z from "zod";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
@@ -47,8 +48,8 @@ export const namedFields: readonly string[] = ["idempotency_key", "business_id",
 export function createPayoutParser(options: PayoutSchemaOptions): (body: unknown) => PayoutVerdict {
   const { referenceField, maxLengths } = options;
   const schema = z.object({
-    idempotency_key: boundedText(maxLengths.idempotencyKey).check(form(isIdempotencyKey, keyFault)),
-    business_id: boundedText(maxLengths.businessId),
+    idempotency_key: identifier(maxLengths.idempotencyKey).check(form(isIdempotencyKey, keyFault)),
+    business_id: identifier(maxLengths.businessId),
     beneficiary: beneficiarySchema(maxLengths.beneficiaryName),
     // Its fields are not shown.
     amount: z.looseObject({}, anObject),
@@ -92,6 +93,10 @@ const keyFault: Fault = {
   detail:
     "must be <operation_key>.<from_id>.<to_id>: at least three parts without white space around the key",
 };
+const identifierRule: Fault = {
+  code: "invalid-identifier",
+  detail: "must hold only visible, assigned characters, in Unicode normalization form C",
+};
 const ibanFault: Fault = { code: "invalid-iban", detail: "must be an IBAN with valid check digits" };
 const bicFault: Fault = { code: "invalid-bic", detail: "must be a BIC of 8 or 11 characters" };
 
@@ -121,6 +126,11 @@ function boundedText(maxLength: number, control: RegExp = anyControl): z.ZodStri
       add(payload, { code: "control-character", detail: "must hold no control characters" });
     }
   });
+}
+
+// The reference and the name are texts for people, these are compared by machines and read by people.
+function identifier(maxLength: number): z.ZodString {
+  return boundedText(maxLength).check(form((value) => identifierFault(value) === undefined, identifierRule));
 }
 
 function form(isValid: (value: string) => boolean, fault: Fault): Check {

@@ -1,5 +1,6 @@
 import { createRequestFact, type GuardRequest, type RequestFact } from "@countersign/guard";
 import { hasIdentityEncoding } from "./content-encoding.ts";
+import { isCut } from "./http2-body.ts";
 import { hasKnownTransferCoding } from "./transfer-encoding.ts";
 
 declare global {
@@ -30,9 +31,10 @@ export function recordRawBody(req: GuardRequest, bytes: Buffer): Buffer {
 /**
  * For servers that parse every body: `express.json({ verify: captureRawBody })`. Keeps the parser's own buffer, without a copy.
  * Never throws: Express would answer 403 and put the payload on the error. A body with a coding is not kept; the guard answers 415
- * or 501.
+ * or 501. Nor is one that was cut.
  */
 export function captureRawBody(req: GuardRequest, _res: unknown, buffer: Buffer, _encoding?: string): void {
-  if (!Buffer.isBuffer(buffer) || !hasIdentityEncoding(req) || !hasKnownTransferCoding(req)) return;
+  if (!Buffer.isBuffer(buffer) || isCut(req)) return;
+  if (!hasIdentityEncoding(req) || !hasKnownTransferCoding(req)) return;
   recordRawBody(req, buffer);
 }

@@ -8,6 +8,7 @@ import {
 import getRawBody from "raw-body";
 import { capturedRawBody, recordRawBody } from "./captured.ts";
 import { contentEncodingUnsupported, hasIdentityEncoding } from "./content-encoding.ts";
+import { isCut, mayBeCutLate, untilNotCutLate } from "./http2-body.ts";
 import { isLimitBytes } from "./options.ts";
 import { hasKnownTransferCoding, transferCodingUnsupported } from "./transfer-encoding.ts";
 
@@ -19,20 +20,36 @@ const readsUnderWay: RequestFact<Promise<Buffer>> = createRequestFact();
  * `limitBytes` is no positive integer.
  */
 export function readRawBody(req: GuardRequest, limitBytes: number): Buffer | Promise<Buffer> {
-  const captured = capturedRawBody(req) ?? readsUnderWay.get(req);
-  if (captured !== undefined) return captured;
+  const captured = capturedRawBody(req);
+  if (captured !== undefined && !mayBeCutLate(req)) return captured;
+  const underWay = readsUnderWay.get(req);
+  if (underWay !== undefined) return underWay;
+  if (captured !== undefined) return share(req, checkLate(req, captured));
   if (!isLimitBytes(limitBytes)) throw new TypeError("readRawBody: limitBytes must be a positive integer");
 
+  if (isCut(req)) throw aborted();
   if (!hasKnownTransferCoding(req)) throw transferCodingUnsupported();
   if (!hasIdentityEncoding(req)) throw contentEncodingUnsupported();
   const lengthBytes = contentLength(req);
   if (lengthBytes !== undefined && lengthBytes > limitBytes) throw bodyTooLarge(limitBytes);
-  if (req.readableAborted) throw aborted();
-  if (isConsumed(req)) return adopt(req, lengthBytes, limitBytes);
+  if (isConsumed(req)) {
+    const kept = adopt(req, lengthBytes, limitBytes);
+    return mayBeCutLate(req) ? share(req, checkLate(req, kept)) : kept;
+  }
 
-  const read = readStream(req, lengthBytes, limitBytes);
+  return share(req, readStream(req, lengthBytes, limitBytes));
+}
+
+function share(req: GuardRequest, read: Promise<Buffer>): Promise<Buffer> {
   readsUnderWay.set(req, read);
   return read;
+}
+
+/** Bytes that a parser kept, once it is known that they are all. */
+async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
+  await untilNotCutLate(req);
+  if (isCut(req)) throw aborted();
+  return bytes;
 }
 
 async function readStream(
@@ -42,10 +59,12 @@ async function readStream(
 ): Promise<Buffer> {
   try {
     const bytes = await getRawBody(req, { length: lengthBytes ?? null, limit: limitBytes });
-    return recordRawBody(req, bytes);
+    if (mayBeCutLate(req)) await untilNotCutLate(req);
+    if (!isCut(req)) return recordRawBody(req, bytes);
   } catch (error) {
-    throw refusalOf(error, limitBytes);
+    throw isCut(req) ? aborted(error) : refusalOf(error, limitBytes);
   }
+  throw aborted();
 }
 
 /** Takes the bytes that the platform or `express.raw` kept, when somebody else has read the stream. */

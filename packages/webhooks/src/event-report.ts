@@ -1,8 +1,9 @@
-import { isPromiseLike } from "@countersign/guard";
+import { isPromiseLike, publishFailure, quoteForLog } from "@countersign/guard";
 import { failureOf, type EventAttempt, type EventState } from "./event-attempt.ts";
+import { factory } from "./webhook-handler-options.ts";
 import type { EventOutcome } from "./webhook-handler-types.ts";
 
-/** Tells `onError` of a failed attempt, or publishes it. Whatever the hook does, the answer stays as it is. */
+/** Tells `onError` of a failed attempt, or publishes it, or writes it on stderr. Whatever the hook does, the answer stays as it is. */
 export function reportFailure(
   { keys, onError }: EventState,
   attempt: EventAttempt,
@@ -11,10 +12,10 @@ export function reportFailure(
 ): void {
   const { key } = attempt.claim;
   if (onError === undefined) {
-    keys.alarm({
+    publishFailure({
+      guard: factory,
       code: "event-failed",
-      key,
-      message: `has a failed attempt, its outcome: ${outcome}`,
+      message: `key ${quoteForLog(key)} has a failed attempt, its outcome: ${outcome}`,
       error,
     });
     return;

@@ -1,4 +1,4 @@
-import type { GuardRequest } from "@countersign/guard";
+import { pathOf, type GuardRequest } from "@countersign/guard";
 
 /** A request as a router leaves it. */
 export type MountedRequest = GuardRequest & {
@@ -18,7 +18,7 @@ export function hasRouter({ originalUrl, baseUrl }: MountedRequest): boolean {
  * leaves the path: a plain one is here compared by letter case too, a pattern has matched. Absolute-form targets are none.
  */
 export function isMountPath(req: MountedRequest): boolean {
-  const path = pathOf(req);
+  const path = pathOf(req.url ?? "/");
   const routed = [req.route?.path].flat();
   if (path === "/" || routed.includes(path)) return true;
   // A pattern that may be of an earlier route: to check what is not for the endpoint beats to let pass what is.
@@ -27,12 +27,7 @@ export function isMountPath(req: MountedRequest): boolean {
 
 /** Whether the endpoint was mounted without a path, and so stands before every request of the app. */
 export function isWithoutPath(req: MountedRequest): boolean {
-  return req.route === undefined && req.originalUrl === req.url && pathOf(req) !== "/";
-}
-
-function pathOf({ url = "/" }: MountedRequest): string {
-  const query = url.indexOf("?");
-  return query === -1 ? url : url.slice(0, query);
+  return req.route === undefined && req.originalUrl === req.url && pathOf(req.url ?? "/") !== "/";
 }
 
 // What neither Express 4 nor 5 takes for more than itself.

@@ -1,10 +1,4 @@
-import {
-  guardErrors,
-  isGuardError,
-  type ErrorMiddleware,
-  type GuardErrorsOptions,
-  type GuardRequest,
-} from "@countersign/guard";
+import { guardErrors, isGuardError, type ErrorMiddleware, type GuardErrorsOptions } from "@countersign/guard";
 
 /**
  * `guardErrors` for a webhook endpoint. Hidden, a mistake of the app's own configuration would be a 404 without a trace: without
@@ -16,7 +10,6 @@ export function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
   const warnOnce = options.onReject === undefined ? createWarnOnce() : undefined;
   return (error, req, res, next) => {
     warnOnce?.(error);
-    releaseBody(req);
     answer(error, req, res, next);
   };
 }
@@ -29,12 +22,4 @@ function createWarnOnce(): (error: unknown) => void {
     warned.add(error.code);
     process.emitWarning(`webhookEndpoint hid an error of its configuration: ${error.code}: ${error.message}`);
   };
-}
-
-/**
- * A body that turned out too large is paused half way. Behind a 404 that does not read it the connection would stand still,
- * which that of an unknown route does not.
- */
-function releaseBody(req: GuardRequest): void {
-  if (req.readableDidRead && !req.readableEnded) req.resume();
 }
