@@ -24,6 +24,8 @@ export function signByHand(
   signer: HandSigner,
   request: {
     readonly path: string;
+    /** Default POST. */
+    readonly method?: string;
     readonly body: string | Buffer;
     readonly now?: number;
     readonly nonce?: string;
@@ -38,7 +40,7 @@ export function signByHand(
     `("@method" "@path" "content-type" "content-digest");created=${created};expires=${created + 60}` +
     `;nonce="${request.nonce ?? randomUUID()}";keyid="${request.keyid ?? signer.keyid}";alg="ed25519"`;
   const base =
-    `"@method": POST\n"@path": ${request.path}\n"content-type": ${contentType}\n` +
+    `"@method": ${request.method ?? "POST"}\n"@path": ${request.path}\n"content-type": ${contentType}\n` +
     `"content-digest": ${digest}\n"@signature-params": ${parameters}`;
   return {
     "Content-Type": contentType,
