@@ -83,6 +83,10 @@ describe("idempotencyGuard", () => {
     { name: "513 characters", value: "k".repeat(513), code: "idempotency-key-invalid" },
     { name: "a lone high surrogate", value: "k\ud800", code: "idempotency-key-invalid" },
     { name: "a lone low surrogate", value: "\udc00k", code: "idempotency-key-invalid" },
+    { name: "a zero-width space", value: "k\u200b", code: "idempotency-key-invalid" },
+    { name: "a soft hyphen", value: "k\u00ad", code: "idempotency-key-invalid" },
+    { name: "an unassigned character", value: "k\u0378", code: "idempotency-key-invalid" },
+    { name: "a text that is not in NFC", value: "u\u0308", code: "idempotency-key-invalid" },
     { name: "a NUL", value: "k\u0000", code: "idempotency-key-invalid" },
     { name: "a line break", value: "k\n", code: "idempotency-key-invalid" },
   ])("refuses a key that is $name", ({ value, code }) => {

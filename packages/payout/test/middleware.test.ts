@@ -128,6 +128,34 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
   });
 
   test.each([
+    ["a zero-width space", "\u200b"],
+    ["a soft hyphen", "\u00ad"],
+    ["a right-to-left override", "\u202e"],
+    ["a variation selector", "\ufe0f"],
+    ["a line separator", "\u2028"],
+    ["a Hangul filler", "\u3164"],
+    ["a private-use character", "\ue000"],
+    ["an unassigned character", "\u0378"],
+    ["a letter in decomposed form", "u\u0308"],
+  ])("refuses identifiers with %s: to a reader it is another payment's key", async (_name, text) => {
+    const { app, paid } = platformOn(framework);
+    await send(app).expect(200);
+    for (const [pointer, value] of [
+      ["/idempotency_key", `op_1${text}.acc_from.acc_to`],
+      ["/idempotency_key", `op_1.acc_from${text}.acc_to`],
+      ["/idempotency_key", `op_1.acc_from.acc_to${text}`],
+      ["/business_id", `biz_1${text}`],
+    ] as const) {
+      const answer = await send(app, payoutWith(pointer, value)).expect(400);
+      expect(answer.body.errors).toEqual([
+        { pointer, code: "invalid-identifier", detail: expect.stringContaining("normalization form C") },
+      ]);
+    }
+    await send(app, payoutWith("/reference", `Funding${text} 2`)).expect(409);
+    expect(paid).toHaveLength(1);
+  });
+
+  test.each([
     ["another media type", { "Content-Type": "text/plain" }],
     ["another charset", { "Content-Type": "application/json; charset=utf-16" }],
   ])("refuses %s with 415", async (_name, headers) => {
