@@ -1,5 +1,4 @@
 import { channel, type Channel } from "node:diagnostics_channel";
-import { quoteForLog } from "./log-text.ts";
 import { writeStderrLine } from "./stderr-lines.ts";
 import type { GuardRequest } from "./types.ts";
 
@@ -40,7 +39,7 @@ export function publishNotice(notice: GuardNotice): boolean {
 export function publishFailure(notice: GuardNotice): void {
   if (publishNotice(notice)) return;
   const { guard, code, message, error } = notice;
-  writeStderrLine({ guard, code, what: `${code}: ${quoteForLog(message, 300)}`, error });
+  writeStderrLine({ guard, code, message, error });
 }
 
 /** The `diagnostics_channel` of {@link GuardNotice}. */

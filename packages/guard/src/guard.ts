@@ -78,7 +78,7 @@ function refuse(passage: Passage, error: unknown): void {
 function write({ name, req }: Passage, error: Error): void {
   const { status, code } = verdictOf(error);
   // Without the target: the path of a webhook is a secret.
-  writeStderrLine({ guard: name, code, what: `refused a ${req.method} with ${status} ${code}`, error });
+  writeStderrLine({ guard: name, code, what: `refused a ${req.method} with ${status}`, error });
 }
 
 function verdictOf(error: unknown): { readonly status: number; readonly code: string } {

@@ -20,12 +20,13 @@ interface Tally {
 
 const tallies = new Map<string, Tally>();
 
-/** What a line says: `<guard> <what>: <error>`. */
+/** What a line says: `<guard> <what> <code>: <message>: <error>`. */
 export interface StderrLine {
   readonly guard: string;
+  readonly what?: string | undefined;
   /** Lines are counted by it. */
   readonly code: string;
-  readonly what: string;
+  readonly message?: string | undefined;
   readonly error: unknown;
 }
 
@@ -33,9 +34,15 @@ export interface StderrLine {
  * Writes one line on stderr, at most ten a minute for each code and then one that counts the rest. Nothing when the environment
  * variable COUNTERSIGN_STDERR is `off`. Never throws: the answer does not depend on a log.
  */
-export function writeStderrLine({ guard, code, what, error }: StderrLine): void {
-  if (isSwitchedOff() || !admit(nameOr(code, "unknown-code"))) return;
-  print(`${nameOr(guard, "a guard")} ${what}: ${describe(error)}`);
+export function writeStderrLine(line: StderrLine): void {
+  const code = nameOr(line.code, "unknown-code");
+  if (isSwitchedOff() || !admit(code)) return;
+  const head = [nameOr(line.guard, "a guard"), line.what, code]
+    .filter((part) => part !== undefined)
+    .join(" ");
+  const message = line.message === undefined ? undefined : quoteForLog(line.message, maxTextLength);
+  const error = line.error === undefined ? undefined : describe(line.error);
+  print([head, message, error].filter((part) => part !== undefined).join(": "));
 }
 
 // Read at each line, so that an app can set it too. Any other value leaves the lines on: a misspelt switch must not hide refusals.
