@@ -1,3 +1,4 @@
+import { execFile } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   guard,
@@ -11,6 +12,7 @@ import {
 } from "@countersign/guard";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import type { Express } from "express";
 import express4 from "express4";
@@ -18,6 +20,7 @@ import supertest from "supertest";
 import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
 import { withServer } from "../../../test/support/wire.ts";
 
+const run = promisify(execFile);
 const consoleError = jest.spyOn(console, "error");
 // A minute of the limiter is over before each test, which counts from nothing.
 let minutes = 0;
@@ -226,3 +229,32 @@ describe("publishFailure", () => {
     expect(lines().length).toBeLessThanOrEqual(110);
   });
 });
+
+test.each(["express", "express4"])(
+  "a process on %s writes its lines, and no count keeps it alive",
+  async (framework) => {
+    const program = `
+    import { once } from "node:events";
+    import express from ${JSON.stringify(framework)};
+    import { guard, GuardError, guardErrors } from "@countersign/guard";
+    const app = express();
+    app.use(guard("exampleGuard", () => {
+      throw new GuardError({ status: 401, code: "signature-mismatch", message: "does not verify" });
+    }));
+    app.use(guardErrors());
+    const server = app.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const url = "http://127.0.0.1:" + server.address().port;
+    for (let count = 0; count < 12; count++) {
+      const { status } = await fetch(url, { headers: { connection: "close" } });
+      if (status !== 401) process.exitCode = 1;
+    }
+    server.close();
+  `;
+    const { COUNTERSIGN_STDERR: _off, ...env } = process.env;
+    const args = ["--input-type=module", "--eval", program];
+    const { stderr } = await run(process.execPath, args, { cwd: import.meta.dirname, env, timeout: 15_000 });
+    const line = 'countersign: exampleGuard refused a GET with 401 signature-mismatch: "does not verify"';
+    expect(stderr.trimEnd().split("\n")).toEqual(Array.from({ length: 10 }, () => line));
+  },
+);

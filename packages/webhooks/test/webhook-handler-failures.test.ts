@@ -212,18 +212,28 @@ describe("onError", () => {
     warn.mockRestore();
   });
 
-  test("is a notice by default, and a process warning when nobody subscribes", async () => {
-    const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
-    const handler = createHandler({ onError: undefined }).on(buyer, () => {
-      throw broken;
-    });
-    await handleAll(handler, "a");
-    expect(warn).toHaveBeenCalledTimes(1);
-    const notices = collectNotices();
-    await handleAll(handler, "a");
-    expect(notices).toMatchObject([{ guard: "createWebhookHandler", code: "event-failed", error: broken }]);
-    expect(warn).toHaveBeenCalledTimes(1);
-    warn.mockRestore();
+  test("is a notice by default, and a line on stderr with the cause when nobody subscribes", async () => {
+    const line = jest.spyOn(console, "error").mockReturnValue();
+    delete process.env["COUNTERSIGN_STDERR"];
+    try {
+      const handler = createHandler({ onError: undefined }).on(buyer, () => {
+        throw broken;
+      });
+      await handleAll(handler, "a");
+      expect(line.mock.calls).toEqual([
+        [
+          'countersign: createWebhookHandler event-failed: "key \\"webhook-event:a\\" has a failed attempt, its outcome: failed": ' +
+            `Error "${broken.message}"`,
+        ],
+      ]);
+      const notices = collectNotices();
+      await handleAll(handler, "a");
+      expect(notices).toMatchObject([{ guard: "createWebhookHandler", code: "event-failed", error: broken }]);
+      expect(line).toHaveBeenCalledTimes(1);
+    } finally {
+      process.env["COUNTERSIGN_STDERR"] = "off";
+      line.mockRestore();
+    }
   });
 });
 
