@@ -58,7 +58,7 @@ export interface GuardNotice {
 
 const noticeChannel: Channel = channel(noticeChannelName);
 
-const heardErrors = new WeakSet<object>();
+const heardErrors = new WeakSet();
 
 /** Notes that an `onReject` has heard of the error, so that it needs no line on stderr. */
 export function noteHeard(error: unknown): void {

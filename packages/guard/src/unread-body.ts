@@ -21,8 +21,7 @@ interface OverHttp2 {
  * read when it was refused stands still for ever, and with it the next request on the connection.
  */
 export function boundUnreadBody(req: GuardRequest & OverHttp2, res: GuardResponse): void {
-  // An imitation of a request has all of its body, or says nothing of it.
-  if (req.complete !== false || bodies.get(req) !== undefined) return;
+  if (req.complete || bodies.get(req) !== undefined) return;
   bodies.set(req, "bounded");
   const { stream } = req;
   if (req.httpVersionMajor >= 2 && stream !== undefined) {
