@@ -21,7 +21,9 @@ interface OverHttp2 {
  * read when it was refused stands still for ever, and with it the next request on the connection.
  */
 export function boundUnreadBody(req: GuardRequest & OverHttp2, res: GuardResponse): void {
-  if (req.complete || bodies.get(req) !== undefined) return;
+  // An imitation of a request may have no such member, and no stream to read from.
+  const { complete }: { readonly complete?: unknown } = req;
+  if (complete !== false || bodies.get(req) !== undefined) return;
   bodies.set(req, "bounded");
   const { stream } = req;
   if (req.httpVersionMajor >= 2 && stream !== undefined) {
