@@ -1,4 +1,5 @@
 import { channel, type Channel } from "node:diagnostics_channel";
+import { createRequestFact, type RequestFact } from "./request-fact.ts";
 import { writeStderrLine } from "./stderr-lines.ts";
 import type { GuardRequest } from "./types.ts";
 
@@ -58,14 +59,14 @@ export interface GuardNotice {
 
 const noticeChannel: Channel = channel(noticeChannelName);
 
-const heardErrors = new WeakSet();
+const heard: RequestFact<true> = createRequestFact();
 
-/** Notes that an `onReject` has heard of the error, so that it needs no line on stderr. */
-export function noteHeard(error: unknown): void {
-  if (typeof error === "object" && error !== null) heardErrors.add(error);
+/** Notes that an `onReject` has heard of the request's refusal, so that it needs no line on stderr. */
+export function noteHeard(req: GuardRequest): void {
+  heard.set(req, true);
 }
 
-/** Whether {@link noteHeard} was told of the error. */
-export function wasHeard(error: object): boolean {
-  return heardErrors.has(error);
+/** Whether {@link noteHeard} was told of the request. */
+export function wasHeard(req: GuardRequest): boolean {
+  return heard.get(req) === true;
 }

@@ -78,7 +78,7 @@ function resolveHeaders(headers: unknown): OutgoingHttpHeaders {
 
 function report(onReject: GuardErrorsOptions["onReject"], error: unknown, req: GuardRequest): void {
   if (onReject === undefined) return;
-  noteHeard(error);
+  noteHeard(req);
   try {
     const outcome: unknown = onReject(error, req);
     // An async callback that rejects must not end the process as an unhandled rejection.

@@ -71,7 +71,8 @@ function refuse(passage: Passage, error: unknown): void {
     passage.next(reason);
   } finally {
     // Behind next(), where the answer usually is: an onReject may have heard of it, and nobody waits for the line.
-    if (passage.startedAt === 0 && !guardChannel.hasSubscribers && !wasHeard(reason)) write(passage, reason);
+    if (passage.startedAt === 0 && !guardChannel.hasSubscribers && !wasHeard(passage.req))
+      write(passage, reason);
   }
 }
 
