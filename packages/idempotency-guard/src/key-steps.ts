@@ -40,7 +40,7 @@ export class KeySteps {
     return this.isOwn(await this.read(), "done");
   }
 
-  /** Frees a key of which nothing has run (I8), also where its lease has ended meanwhile and a claim has held it. */
+  /** Frees a key of which nothing has run (I13), also where its lease has ended meanwhile and a claim has held it. */
   async giveBack(): Promise<IdempotencyOwnership> {
     const { store, storeTimeoutMs } = this.#options;
     const { key } = this.#attempt;

@@ -6,7 +6,7 @@ const giveUpAfterMs = 3_600_000;
 
 /**
  * How many claims may be under way or wait to be given back. A store that is down for all requests must not make the process collect
- * them, and a claim that nobody could give back must not be sent: its key would wait for an operator although nothing ran (I8).
+ * them, and a claim that nobody could give back must not be sent: its key would wait for an operator although nothing ran (I13).
  */
 const maxClaims = 2_000;
 

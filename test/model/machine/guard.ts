@@ -9,7 +9,7 @@ import {
   type State,
   type Take,
 } from "./state.ts";
-import { complete, heartbeat, hold, isLocked, release, type Reply } from "./store.ts";
+import { complete, giveBack, heartbeat, hold, isLocked, release, type Reply } from "./store.ts";
 
 export function guardSteps(state: State, rules: Rules, take: Take): void {
   state.attempts.forEach((attempt, by) => {
@@ -51,7 +51,7 @@ function waitForClaim(state: State, by: number, { bugs }: Rules, take: Take): vo
 
 /** Sends releases until the claim cannot be executed any more and one of them was. */
 function releaseAbandoned(state: State, by: number, rules: Rules, take: Take): void {
-  const { told, record } = release(state.record, by, rules);
+  const { told, record } = giveBack(state.record, by, rules);
   const isSure = !state.attempts[by]!.isClaimSent || rules.bugs.abandonGivesUp === true;
   const released = { ...state, record };
   take(
