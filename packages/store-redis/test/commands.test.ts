@@ -113,6 +113,9 @@ describeOnRedis("a client that is out of step", () => {
     await before.complete("paid", "a");
     await before.claim("other", claim);
     await uses.claim({ ...use, nonce: "used" });
+    // The server has each script that is asked for below: the refusal of one that it lacks is no reply to anybody's step.
+    await before.read("paid");
+    await before.heartbeat("other", "a", claim.leaseMs);
     let lastReply: Promise<unknown> = Promise.resolve("OK");
     const { idempotency, nonces } = createRedisStores({
       prefix,
