@@ -10,7 +10,7 @@ import { wrongEffects } from "./wrong/effects.ts";
 import { wrongEngines } from "./wrong/engine.ts";
 import { countingFences, wrongFences } from "./wrong/fences.ts";
 import { wrongLeases } from "./wrong/leases.ts";
-import { wrongListings } from "./wrong/listings.ts";
+import { sparsePages, wrongListings } from "./wrong/listings.ts";
 import { wrongOnce } from "./wrong/once.ts";
 import { wrongRaces } from "./wrong/races.ts";
 import { wrongResolving } from "./wrong/resolving.ts";
@@ -60,6 +60,7 @@ describe("a correct store passes every case", () => {
   test.each([
     ["with one fence for all keys", {}],
     ["with fences of each key", { wrong: countingFences() }],
+    ["with a page that has none of its keys", { wrong: sparsePages }],
   ])("%s", async (_name, store) => {
     expect(await failuresOf(store)).toEqual({});
   });

@@ -41,8 +41,11 @@ export const listCases: readonly IdempotencyCase[] = [
       const { store } = harness;
       await take(store, "a", { leaseMs: shortLeaseMs });
       await pass(harness, shortLeaseMs);
-      const { entries } = await page(store, { state: "run", limit: 10 });
-      const [record] = entries.map((entry) => entry.record);
+      const found: IdempotencyRecord[] = [];
+      await eachPage(store, { state: "run", limit: 10 }, async (entries) => {
+        for (const entry of entries) found.push(entry.record);
+      });
+      const [record] = found;
       if (record?.state !== "run") assert.fail("an expired run must be listed as a run");
       assert.ok(record.remainingMs <= 0, "nothing must remain of an expired lease");
     },

@@ -8,6 +8,17 @@ function changed(change: Change): (platform: Platform) => Partial<Store> {
   return ({ memory }) => ({ list: (query) => change(memory.list(query), query) });
 }
 
+/** Right: other keys of the engine can fill a page. */
+export function sparsePages({ store }: Platform): Partial<Store> {
+  const second = "second";
+  return {
+    async list({ cursor, ...query }) {
+      const listing = await store.list?.({ ...query, cursor: cursor === second ? undefined : cursor });
+      return cursor === undefined || listing === undefined ? { entries: [], cursor: second } : listing;
+    },
+  };
+}
+
 /** Wrong at listing. */
 export const wrongListings: readonly WrongStore[] = [
   {
