@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import process from "node:process";
 
 const measured = [
@@ -22,24 +23,23 @@ const measured = [
 
 // Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See packages/guard/README.md.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
+// Where tests are, relative to the root.
+const folders = ["packages/*/test", "examples/*/test", "test"];
 
 /** @type {import("jest").Config} */
-export default {
+const config = {
   testEnvironment: "node",
   // PostgreSQL and Redis, where they are not running already.
   globalSetup: "<rootDir>/test/support/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
-  // Many tests wait for a clock or a socket: a worker for each core, not one less.
-  maxWorkers: "100%",
+  testSequencer: "<rootDir>/test/support/sequencer.mjs",
+  // Many tests wait for a clock, a socket or a process: one more worker than there are processors.
+  maxWorkers: availableParallelism() + 1,
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
   workerIdleMemoryLimit: "1GB",
   // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
   testTimeout: 20_000,
-  testMatch: [
-    "<rootDir>/packages/*/test/**/*.test.ts",
-    "<rootDir>/examples/*/test/**/*.test.ts",
-    "<rootDir>/test/**/*.test.ts",
-  ],
+  testMatch: [...folders.map((folder) => `<rootDir>/${folder}/**/*.test.ts`), "!**/*.long.test.ts"],
   extensionsToTreatAsEsm: [".ts"],
   transform: {
     "^.+\\.ts$": ["@swc/jest", { swcrc: false, jsc: { target: "es2022", parser: { syntax: "typescript" } } }],
@@ -56,3 +56,11 @@ export default {
   coverageThreshold: Object.fromEntries(measured.map((name) => [`./packages/${name}/`, { lines: 95 }])),
   coverageProvider: "v8",
 };
+
+/** What takes long and adds little to a usual change, for `npm run test:long`. @type {import("jest").Config} */
+export const long = {
+  ...config,
+  testMatch: folders.map((folder) => `<rootDir>/${folder}/**/*.long.test.ts`),
+};
+
+export default config;

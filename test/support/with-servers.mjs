@@ -1,25 +1,30 @@
-// Runs a command with DATABASE_URL set to a PostgreSQL of its own, of the version that PATH finds first:
-//     node test/support/with-postgres.mjs npx jest packages/store-postgres
-import { spawn } from "node:child_process";
-import { once } from "node:events";
+// Runs a command with a PostgreSQL and a Redis of its own that were never used, DATABASE_URL and REDIS_URL set to them; their
+// programs are those that PATH finds first:
+//     node test/support/with-servers.mjs npm test -- packages/store-postgres
 import process from "node:process";
 import { startPostgresServer } from "./postgres-server.mjs";
+import { startRedisServer } from "./redis-server.mjs";
+import { runCommand } from "./run-command.mjs";
 import { reportMissing } from "./server-binaries.mjs";
 
-const [command, ...args] = process.argv.slice(2);
-if (command === undefined) throw new Error("usage: node test/support/with-postgres.mjs COMMAND [ARGUMENT …]");
-const server = await startPostgresServer();
-if (server === undefined) {
-  reportMissing("PostgreSQL", `${command} was not run.`);
-} else {
-  try {
-    const child = spawn(command, args, {
-      stdio: "inherit",
-      env: { ...process.env, DATABASE_URL: server.url },
-    });
-    const [code] = await once(child, "exit");
-    process.exitCode = code ?? 1;
-  } finally {
-    await server.close();
-  }
+const command = process.argv.slice(2);
+if (command.length === 0) throw new Error("usage: node test/support/with-servers.mjs COMMAND [ARGUMENT …]");
+
+const started = [];
+try {
+  const urls = {
+    DATABASE_URL: await startOne("PostgreSQL", startPostgresServer),
+    REDIS_URL: await startOne("Redis", startRedisServer),
+  };
+  process.exitCode = await runCommand(command, { ...process.env, ...urls });
+} finally {
+  await Promise.all(started.map((server) => server.close()));
+}
+
+async function startOne(name, start) {
+  const server = await start();
+  if (server !== undefined) started.push(server);
+  else reportMissing(name, "the command runs without it.");
+  // Empty: the tests are not to take the server of this machine instead.
+  return server?.url ?? "";
 }

@@ -1,0 +1,1 @@
+export { long as default } from "./jest.config.mjs";

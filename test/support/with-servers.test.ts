@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { postgresUrl, redisUrl } from "./engines.ts";
+import { endProcess } from "./private-process.mjs";
+import { postgresAnswers } from "./postgres-server.mjs";
+import { redisAnswers } from "./redis-server.mjs";
+import { postgresFolder, redisServer } from "./server-binaries.mjs";
+
+const started: ChildProcess[] = [];
+
+afterEach(() => Promise.all(started.splice(0).map((child) => endProcess(child, "SIGKILL"))));
+
+/** Starts one of the two programs on a script of Node that says one line of JSON. */
+function start(program: string, args: readonly string[], script: string) {
+  const file = fileURLToPath(new URL(program, import.meta.url));
+  const command = [...args, process.execPath, "--input-type=module", "-e", script];
+  const child = spawn(process.execPath, [file, ...command], {
+    stdio: ["ignore", "pipe", "inherit"],
+    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+  });
+  started.push(child);
+  return {
+    child,
+    said: once(child.stdout, "data").then(([line]) => JSON.parse(String(line)) as unknown),
+    ended: once(child, "exit").then(([code]) => code as number | null),
+  };
+}
+
+function addressOf(url: string) {
+  const { hostname: host, port } = new URL(url);
+  return { host, port: Number(port), timeoutMs: 500 };
+}
+
+async function answering({ postgres, redis }: { postgres: string; redis: string }): Promise<unknown> {
+  const user = "postgres";
+  return Promise.all([
+    postgresAnswers({ ...addressOf(postgres), user, database: user }),
+    redisAnswers(addressOf(redis)),
+  ]);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function untilGone(pids: readonly number[]): Promise<void> {
+  for (const end = Date.now() + 5_000; pids.some(isAlive); await sleep(20)) {
+    if (Date.now() > end) throw new Error(`still there after five seconds: ${pids.join(", ")}`);
+  }
+}
+
+const urls = "postgres: process.env.DATABASE_URL, redis: process.env.REDIS_URL";
+const describeHere = postgresFolder() === undefined || redisServer() === undefined ? describe.skip : describe;
+
+describeHere("with-servers.mjs", () => {
+  test("gives the command servers that were never used, ends them after it, and ends as it did", async () => {
+    const run = start(
+      "with-servers.mjs",
+      [],
+      `import { createClient } from "redis";
+       import pg from "pg";
+       const redis = createClient({ url: process.env.REDIS_URL });
+       const postgres = new pg.Client({ connectionString: process.env.DATABASE_URL });
+       await Promise.all([redis.connect(), postgres.connect()]);
+       const { rowCount: schemas } = await postgres.query("SELECT FROM pg_namespace WHERE nspname LIKE 'cs\\\\_%'");
+       const scripts = /number_of_cached_scripts:(\\d+)/.exec(await redis.info("memory"))[1];
+       console.log(JSON.stringify({ ${urls}, keys: await redis.dbSize(), scripts, schemas }));
+       await Promise.all([redis.quit(), postgres.end()]);
+       process.exitCode = 7;`,
+    );
+    const said = (await run.said) as { postgres: string; redis: string };
+    expect(said).toMatchObject({ keys: 0, scripts: "0", schemas: 0 });
+    expect([said.postgres, said.redis]).not.toContain(postgresUrl);
+    expect([said.postgres, said.redis]).not.toContain(redisUrl);
+    expect(await run.ended).toBe(7);
+    expect(await answering(said)).toEqual([false, false]);
+  });
+
+  test("hands a signal on, and leaves neither command nor server behind", async () => {
+    const waiting = `console.log(JSON.stringify({ pid: process.pid, ${urls} })); setInterval(() => {}, 1_000);`;
+    const run = start("with-servers.mjs", [], waiting);
+    const said = (await run.said) as { pid: number; postgres: string; redis: string };
+    expect(await answering(said)).toEqual([true, true]);
+    run.child.kill("SIGTERM");
+    expect(await run.ended).toBe(1);
+    expect(isAlive(said.pid)).toBe(false);
+    expect(await answering(said)).toEqual([false, false]);
+  });
+});
+
+// Elsewhere a process does not see the others this way.
+const describeOnLinux = process.platform === "linux" ? describe : describe.skip;
+
+describeOnLinux("with-load.mjs", () => {
+  const siblings = (pid: number): number[] =>
+    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+      .split(" ")
+      .filter((other) => other !== "")
+      .map(Number);
+
+  /** Time on a processor until now, in ticks: fields 14 and 15, the name before them may hold spaces. */
+  const ticks = (pid: number): number => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /, "")
+      .split(" ");
+    return Number(fields[11]) + Number(fields[12]);
+  };
+
+  test("keeps processors busy as long as the command runs, and ends as it did", async () => {
+    const waiting = `console.log(process.pid); process.stdin.on("data", () => {}); setTimeout(() => process.exit(5), 1_000);`;
+    const run = start("with-load.mjs", ["2"], waiting);
+    const command = await run.said;
+    const others = siblings(run.child.pid ?? 0).filter((pid) => pid !== command);
+    await sleep(700);
+    const busy = others.filter((pid) => ticks(pid) > 5);
+    expect(busy).toHaveLength(2);
+    expect(await run.ended).toBe(5);
+    await untilGone(busy);
+  });
+
+  test.each([[[]], [["2"]], [["many", "node"]], [["0", "node"]]])(
+    "refuses %j with its usage",
+    async (args) => {
+      const file = fileURLToPath(new URL("with-load.mjs", import.meta.url));
+      const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+      started.push(child);
+      const [text] = (await once(child.stderr, "data")) as [Buffer];
+      expect(String(text)).toContain("usage: node test/support/with-load.mjs");
+      expect(await once(child, "exit")).toEqual([1, null]);
+    },
+  );
+});
