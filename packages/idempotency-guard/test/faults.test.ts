@@ -460,17 +460,20 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
     const store = faultyStore();
     let runs = 0;
     let closed = false;
+    let finish = (): void => undefined;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
     const app = await platform(framework, { store, waitMs: 20 }, async (_req, res) => {
       runs += 1;
       res.once("close", () => {
         closed = true;
       });
-      await sleep(150);
+      await finished;
       res.json({});
     });
     await app.payAndLeave(30);
     await eventually(() => closed);
     expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    finish();
     await eventually(() => store.calls.complete === 1);
     expect((await app.pay()).status).toBe(409);
     expect(runs).toBe(1);

@@ -3,6 +3,7 @@ import { createServer, request, type IncomingMessage, type RequestListener, type
 import type { AddressInfo } from "node:net";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll } from "@jest/globals";
 import express from "express";
 import express4 from "express4";
 import {
@@ -37,7 +38,7 @@ export interface Answer {
 export interface Platform {
   readonly server: Server;
   pay(options?: PayOptions): Promise<Answer>;
-  /** Sends a request and hangs up after a while. */
+  /** Sends a request and hangs up a while after it came in. */
   payAndLeave(afterMs: number, options?: PayOptions): Promise<void>;
   close(): Promise<void>;
 }
@@ -133,8 +134,10 @@ export async function listen(listener: RequestListener): Promise<Platform> {
       return { status: res.statusCode ?? 0, headers: res.headers, body, code: codeOf(body) };
     },
     async payAndLeave(afterMs, payOptions = {}) {
+      const received = once(server, "request");
       const req = send(payOptions);
       req.on("error", () => {});
+      await received;
       await sleep(afterMs);
       req.destroy();
     },
@@ -156,17 +159,26 @@ function codeOf(body: string): unknown {
   }
 }
 
+const collectors = new Set<() => void>();
+
+// The channel is that of the process: whoever is left would hear, and silence, the notices of the next test file.
+afterAll(() => {
+  for (const stop of collectors) stop();
+});
+
 /** Collects the notices of a test. */
 export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
   const notices: GuardNotice[] = [];
   const onNotice = (message: unknown): void => void notices.push(message as GuardNotice);
   subscribe(noticeChannelName, onNotice);
+  const stop = (): void => void unsubscribe(noticeChannelName, onNotice);
+  collectors.add(stop);
   return {
     codes: () =>
       notices
         .filter((notice) => key === undefined || notice.message.includes(`"${key}"`))
         .map((notice) => notice.code),
-    stop: () => unsubscribe(noticeChannelName, onNotice),
+    stop,
   };
 }
 

@@ -200,7 +200,8 @@ describe("the lease of a running handler", () => {
     const notices = collectNotices(key);
     const store = faultyStore();
     const app = await platform(express, { ...short, store }, async (_req, res) => {
-      await sleep(360);
+      // The next one is then due before complete() is given up.
+      await eventually(() => store.calls.heartbeat === 1);
       res.json({});
     });
     store.fail("complete", "hangs after");
