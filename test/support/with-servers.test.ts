@@ -51,9 +51,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function untilGone(pids: readonly number[]): Promise<void> {
-  for (const end = Date.now() + 5_000; pids.some(isAlive); await sleep(20)) {
-    if (Date.now() > end) throw new Error(`still there after five seconds: ${pids.join(", ")}`);
+async function until(check: () => boolean): Promise<void> {
+  for (const end = Date.now() + 10_000; !check(); await sleep(20)) {
+    if (Date.now() > end) throw new Error("did not happen within ten seconds");
   }
 }
 
@@ -100,30 +100,37 @@ describeHere("with-servers.mjs", () => {
 const describeOnLinux = process.platform === "linux" ? describe : describe.skip;
 
 describeOnLinux("with-load.mjs", () => {
-  const siblings = (pid: number): number[] =>
-    readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
-      .split(" ")
-      .filter((other) => other !== "")
-      .map(Number);
+  const proc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, "utf8");
 
-  /** Time on a processor until now, in ticks: fields 14 and 15, the name before them may hold spaces. */
+  /** The processes without rest that this one has started. */
+  const busyOnesOf = (pid: number): number[] =>
+    proc(pid, `task/${pid}/children`)
+      .split(" ")
+      .map(Number)
+      .filter((child) => child > 0 && proc(child, "cmdline").includes("for (;;);"));
+
+  /** Time on a processor until now, in ticks: fields 14 and 15, behind a name that may hold spaces. */
   const ticks = (pid: number): number => {
-    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+    const fields = proc(pid, "stat")
       .replace(/^.*\) /, "")
       .split(" ");
     return Number(fields[11]) + Number(fields[12]);
   };
 
   test("keeps processors busy as long as the command runs, and ends as it did", async () => {
-    const waiting = `console.log(process.pid); process.stdin.on("data", () => {}); setTimeout(() => process.exit(5), 1_000);`;
+    const waiting = `
+      process.once("SIGTERM", () => process.exit(5));
+      console.log(process.pid);
+      setInterval(() => {}, 1_000);`;
     const run = start("with-load.mjs", ["2"], waiting);
-    const command = await run.said;
-    const others = siblings(run.child.pid ?? 0).filter((pid) => pid !== command);
-    await sleep(700);
-    const busy = others.filter((pid) => ticks(pid) > 5);
+    const command = (await run.said) as number;
+    const busy = busyOnesOf(run.child.pid ?? 0);
     expect(busy).toHaveLength(2);
+    const before = busy.map(ticks);
+    await until(() => busy.every((pid, index) => ticks(pid) > (before[index] ?? 0) + 10));
+    process.kill(command, "SIGTERM");
     expect(await run.ended).toBe(5);
-    await untilGone(busy);
+    await until(() => !busy.some(isAlive));
   });
 
   test.each([[[]], [["2"]], [["many", "node"]], [["0", "node"]]])(
