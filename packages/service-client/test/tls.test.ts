@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { testAuthority } from "../../../test/support/certificates.ts";
 import { clientOf, endpoint, failureOf, startService, type TestService } from "./service.ts";
 
@@ -14,6 +14,9 @@ let service: TestService;
 beforeAll(async () => {
   writeFileSync(caFile, authority.cert);
   service = await startService(authority.issue());
+});
+beforeEach(() => {
+  service.received.length = 0;
 });
 afterAll(async () => {
   await service.close();
@@ -37,7 +40,6 @@ describe("over https", () => {
   });
 
   test("refuses to work where the verification of certificates is turned off", async () => {
-    service.received.length = 0;
     expect(await registerInChild({ NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toMatch(
       /^TypeError createServiceClient: NODE_TLS_REJECT_UNAUTHORIZED=0/,
     );
