@@ -1,4 +1,4 @@
-import { assertKnownOptions, integerOption, withDeadline } from "@countersign/guard";
+import { assertKnownOptions, GuardError, integerOption, withDeadline } from "@countersign/guard";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresTransaction } from "./queryable.ts";
@@ -35,7 +35,8 @@ const rollbackTimeoutMs = 5_000;
  * Runs `work` between BEGIN and COMMIT on a client of its own, and gives its result when the commit is durable. Rolls back when
  * `work` rejects, and rejects with the same; the client goes back to the pool, or is destroyed when its transaction may still be
  * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it, once the session has ended. The
- * client of `work` takes no statement once `work` has settled. Rejects with a TypeError on a bad option.
+ * client of `work` takes no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503,
+ * `transaction-not-begun`) when the pool gives no connection or BEGIN fails: `work` has not run then.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
   pool: PostgresPool<Client>,
@@ -43,11 +44,11 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   options: PostgresTransactionOptions = {},
 ): Promise<T> {
   const idleTimeoutMs = resolveIdleTimeout(options);
-  const client = await takeClient(pool);
+  const client = await orNotBegun(takeClient(pool));
   const lent = lendClient(client);
   let result: T;
   try {
-    await begin(client, idleTimeoutMs);
+    await orNotBegun(begin(client, idleTimeoutMs));
     result = await work(lent.client);
   } catch (error) {
     lent.end();
@@ -61,6 +62,22 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
     throw lent.reasonOf(error);
   }
   return result;
+}
+
+// Of an event that has only waited for a connection, nobody must say that its handler failed.
+async function orNotBegun<T>(step: Promise<T>): Promise<T> {
+  try {
+    return await step;
+  } catch (error) {
+    if (error instanceof TypeError) throw error;
+    throw new GuardError({
+      status: 503,
+      code: "transaction-not-begun",
+      message: "no transaction could be begun on a connection of the pool",
+      headers: { "Retry-After": "5" },
+      cause: error,
+    });
+  }
 }
 
 function resolveIdleTimeout(options: PostgresTransactionOptions): number {

@@ -1,5 +1,5 @@
 import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
-import { expect, jest, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
 import { connectPool, createSchema, pause } from "./connections.ts";
@@ -211,17 +211,40 @@ function fakePool(answers: Readonly<Record<string, Answer>>) {
   return { pool: { connect: () => Promise.resolve(client) }, released };
 }
 
-test.each([
-  ["BEGIN", "the server is starting up"],
-  ["COMMIT", "connection lost"],
-])(
-  "withPostgresTransaction() rejects with the error of %s and destroys or rolls back",
-  async (command, message) => {
-    const { pool, released } = fakePool({ [command]: () => Promise.reject(new Error(message)) });
-    await expect(withPostgresTransaction(pool, () => Promise.resolve(1))).rejects.toThrow(message);
-    expect(released).toEqual([command === "COMMIT" ? true : undefined]);
-  },
-);
+test("withPostgresTransaction() rejects with the error of COMMIT and destroys the client", async () => {
+  const { pool, released } = fakePool({ COMMIT: () => Promise.reject(new Error("connection lost")) });
+  await expect(withPostgresTransaction(pool, () => Promise.resolve(1))).rejects.toThrow("connection lost");
+  expect(released).toEqual([true]);
+});
+
+describe("withPostgresTransaction() says that nothing has begun", () => {
+  const work = jest.fn(() => Promise.resolve(1));
+  const notBegun = (cause: unknown): object => ({
+    status: 503,
+    code: "transaction-not-begun",
+    headers: { "Retry-After": "5" },
+    cause,
+  });
+
+  test("when BEGIN fails, and gives the client back", async () => {
+    const starting = new Error("the server is starting up");
+    const { pool, released } = fakePool({ BEGIN: () => Promise.reject(starting) });
+    await expect(withPostgresTransaction(pool, work)).rejects.toMatchObject(notBegun(starting));
+    expect(released).toEqual([undefined]);
+  });
+
+  test("when the pool gives no connection", async () => {
+    const late = new Error("timeout exceeded when trying to connect");
+    const pool = { connect: (): Promise<PostgresPoolClient> => Promise.reject(late) };
+    await expect(withPostgresTransaction(pool, work)).rejects.toMatchObject(notBegun(late));
+  });
+
+  test("but not of a programmer's mistake", async () => {
+    await expect(withPostgresTransaction({} as never, work)).rejects.toThrow(TypeError);
+  });
+
+  afterEach(() => expect(work).not.toHaveBeenCalled());
+});
 
 test.each([
   ["42601", ["BEGIN; SET", "BEGIN", "SET", "COMMIT"]],

@@ -110,6 +110,16 @@ test("a webhook does not wait once more for each event behind the one that hangs
   expect(letters).toEqual([]);
 });
 
+test("an event whose transaction could not be begun has not failed: it is unavailable, and not counted", async () => {
+  const { handler, letters } = observed(() => {
+    throw new GuardError({ status: 503, code: "transaction-not-begun", message: "no connection" });
+  });
+  for (const delivery of [1, 2, 3]) {
+    expect([delivery, await handleAll(handler, "a")]).toEqual([delivery, ["unavailable"]]);
+  }
+  expect(letters).toEqual([]);
+});
+
 describe("waitFor()", () => {
   test("gives what it waited for", async () => {
     const got: unknown[] = [];
