@@ -25,11 +25,11 @@ export function attemptsExhausted(maxAttempts: number): GuardError {
 }
 
 // The second is that of withPostgresTransaction() of store-postgres: the handler has waited for a connection, and did nothing.
-const unavailable: readonly string[] = ["idempotency-store-unavailable", "transaction-not-begun"];
+const unavailable: ReadonlySet<string> = new Set(["idempotency-store-unavailable", "transaction-not-begun"]);
 
 /** The outcome of an event that has not failed itself: it had to wait, is not this attempt's any more, or the store did not answer. */
 export function ownershipFault(error: unknown): "busy" | "unavailable" | undefined {
   if (!isGuardError(error)) return undefined;
   if (error.code === "idempotency-lost" || error.code === "event-not-begun") return "busy";
-  return unavailable.includes(error.code) ? "unavailable" : undefined;
+  return unavailable.has(error.code) ? "unavailable" : undefined;
 }
