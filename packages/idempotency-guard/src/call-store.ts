@@ -7,6 +7,15 @@ export function callStore<T>(call: () => Awaitable<T>, timeoutMs: number): Await
   return isPromiseLike(answer) ? inTime(answer, timeoutMs) : answer;
 }
 
+/** A throw as a rejection. What is there at once costs no promise. */
+export function tried<T>(step: () => Awaitable<T>): Awaitable<T> {
+  try {
+    return step();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
 /** The late answer itself, or an error after `timeoutMs`. */
 export function inTime<T>(answer: PromiseLike<T>, timeoutMs: number): Promise<T> {
   return withDeadline(

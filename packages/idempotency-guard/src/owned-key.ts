@@ -1,5 +1,6 @@
 // Over 200 lines: most steps exist with and without a promise, and all share the private state of one ownership.
 import { isPromiseLike } from "@countersign/guard";
+import { tried } from "./call-store.ts";
 import { completeInTransaction } from "./complete-in.ts";
 import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
 import { KeySteps } from "./key-steps.ts";
@@ -119,7 +120,7 @@ export class OwnedKey {
     }
   }
 
-  // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call in one transaction.
+  // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call.
   async #completionLost(): Promise<void> {
     try {
       const record = await this.#steps.read();
@@ -131,15 +132,9 @@ export class OwnedKey {
 
   /** A store that answers at once costs no promise where the record is as it should be. */
   #confirm(): Awaitable<KeyInDoubt | undefined> {
-    let seen: Awaitable<IdempotencyRecord | undefined>;
-    try {
-      seen = this.#steps.read();
-    } catch (error) {
-      seen = Promise.reject(error);
-    }
+    const seen = tried(() => this.#steps.read());
     if (isPromiseLike(seen) || !this.#steps.isOwn(seen, "done")) return this.#confirmLater(seen);
-    this.#finished();
-    return undefined;
+    return this.#completed("ok");
   }
 
   async #confirmLater(seen: Awaitable<IdempotencyRecord | undefined>): Promise<KeyInDoubt | undefined> {
@@ -158,24 +153,17 @@ export class OwnedKey {
 
   /** Holding waits for a transaction that is still open, so it is this step that decides. Throws when the store does not answer. */
   async #confirmOrHold(seen: IdempotencyRecord | undefined): Promise<KeyInDoubt | undefined> {
-    const wasDone = this.#steps.isOwn(seen, "done");
-    const held = !wasDone && (await this.#steps.hold(contradiction)) === "ok";
-    const done = wasDone || (!held && (await this.#steps.isDone()));
+    if (this.#steps.isOwn(seen, "done")) return this.#completed("ok");
+    if ((await this.#steps.hold(contradiction)) === "lost") {
+      return this.#completed((await this.#steps.isDone()) ? "ok" : "lost");
+    }
     this.#finished();
-    if (done) return undefined;
-    if (held) {
-      this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
-    } else this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
+    this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
     return this.#state.inDoubt;
   }
 
   #complete(): Awaitable<KeyInDoubt | undefined> {
-    let ownership: Awaitable<IdempotencyOwnership>;
-    try {
-      ownership = this.#steps.complete();
-    } catch (error) {
-      return this.#checkCompletion(error);
-    }
+    const ownership = tried(() => this.#steps.complete());
     return isPromiseLike(ownership) ? this.#completeLater(ownership) : this.#completed(ownership);
   }
 
@@ -196,10 +184,7 @@ export class OwnedKey {
 
   /** The store did not answer: it may have done it. Otherwise it is asked again while the heartbeat keeps others out (I1). */
   async #checkCompletion(error: unknown): Promise<KeyInDoubt | undefined> {
-    if (await this.isDone()) {
-      this.#finished();
-      return undefined;
-    }
+    if (await this.isDone()) return this.#completed("ok");
     this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
     this.#state.retries.repeat(
       async () => {
@@ -217,30 +202,23 @@ export class OwnedKey {
     this.#lease.abort(idempotencyLost(this.#state.options.retryAfterSeconds));
     const step = (): Awaitable<IdempotencyOwnership> =>
       holdReason === undefined ? this.#steps.release() : this.#steps.hold(holdReason);
-    const failed = (): void => {
-      // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
-      // happened, taken over (I1).
-      const again = async (): Promise<boolean> => this.#left(await step(), holdReason);
-      this.#state.retries.repeat(again, () => this.#abandoned());
-    };
-    try {
-      const ownership = step();
-      if (isPromiseLike(ownership)) return this.#leaveLater(ownership, holdReason, failed);
-      this.#left(ownership, holdReason);
-    } catch {
-      failed();
-    }
+    const ownership = tried(step);
+    if (isPromiseLike(ownership)) return this.#leaveLater(ownership, step, holdReason);
+    this.#left(ownership, holdReason);
   }
 
   async #leaveLater(
     pending: Promise<IdempotencyOwnership>,
+    step: () => Awaitable<IdempotencyOwnership>,
     holdReason: string | undefined,
-    failed: () => void,
   ): Promise<void> {
     try {
       this.#left(await pending, holdReason);
     } catch {
-      failed();
+      // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
+      // happened, taken over (I1).
+      const again = async (): Promise<boolean> => this.#left(await step(), holdReason);
+      this.#state.retries.repeat(again, () => this.#abandoned());
     }
   }
 

@@ -141,7 +141,15 @@ describe("countersign sandbox", () => {
     });
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
     const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
-    const flags = ["--batch", "60000000", "--max-events", "3", "--duplicate", "--twice-at-once", "--allow-http"];
+    const flags = [
+      "--batch",
+      "60000000",
+      "--max-events",
+      "3",
+      "--duplicate",
+      "--twice-at-once",
+      "--allow-http",
+    ];
     const sandbox = await start([...flags, "--speed", "1000", "--api-key", "test-api-key"]);
     const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
     await call(endpoints, "test-api-key", { url: hooks, ...registration });

@@ -1,3 +1,4 @@
+// Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
 import type {
   IdempotencyClaim,

@@ -10,6 +10,15 @@ export function eventNotBegun(cause?: unknown): GuardError {
   });
 }
 
+/** The answer is due although the event's handler still runs. */
+export function eventTimedOut(): GuardError {
+  return new GuardError({
+    status: 503,
+    code: "event-timed-out",
+    message: "the event's handler did not end in time",
+  });
+}
+
 /** Whether an event has waited, and nothing is wrong with what it waited for. */
 export function isWaitOnly(error: unknown): boolean {
   return isGuardError(error) && error.code === "event-not-begun" && error.cause === undefined;

@@ -4,7 +4,13 @@ import { GuardError, isPromiseLike } from "@countersign/guard";
 import type { Awaitable, KeyInDoubt, OwnedKey } from "@countersign/idempotency-guard";
 import { failureOf, type CountedDeadLetters, type EventAttempt, type EventState } from "./event-attempt.ts";
 import type { Expiring } from "./event-deadlines.ts";
-import { attemptsExhausted, eventNotBegun, isWaitOnly, ownershipFault } from "./event-faults.ts";
+import {
+  attemptsExhausted,
+  eventNotBegun,
+  eventTimedOut,
+  isWaitOnly,
+  ownershipFault,
+} from "./event-faults.ts";
 import { reportFailure } from "./event-report.ts";
 import type { RoutedHandler } from "./event-routes.ts";
 import { RunSignal } from "./run-signal.ts";
@@ -236,14 +242,6 @@ export class EventRun implements EventContext, Expiring {
   #report(outcome: EventOutcome, error: unknown): void {
     reportFailure(this.#state, this.#attempt, outcome, error);
   }
-}
-
-function eventTimedOut(): GuardError {
-  return new GuardError({
-    status: 503,
-    code: "event-timed-out",
-    message: "the event's handler did not end in time",
-  });
 }
 
 async function after<T>(work: Promise<void>, value: T): Promise<T> {
