@@ -1,5 +1,6 @@
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export type { ErrorMiddleware, Middleware } from "@countersign/guard";
+export type { DrainOptions, DrainReport } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";
 export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope.ts";
 export { allFields } from "./events.ts";
