@@ -95,14 +95,15 @@ onPostgres("the plans on 10,000 rows", () => {
   });
 
   test("removes with its pruning what has expired, and only that", async () => {
-    const count = async (table: string, compared: "<" | ">=") =>
-      (await pool.query(`SELECT FROM ${schema}.countersign_${table} WHERE until_at ${compared} now()`))
-        .rowCount;
-    const current = [await count("idempotency", ">="), await count("nonces", ">=")];
+    // Without the row of the empty key, in which pruning leaves the highest fence that it has removed.
+    const keys = "idempotency WHERE key <> '' AND";
+    const count = async (rows: string, compared: "<" | ">=") =>
+      (await pool.query(`SELECT FROM ${schema}.countersign_${rows} until_at ${compared} now()`)).rowCount;
+    const current = [await count(keys, ">="), await count("nonces WHERE", ">=")];
     await idempotency.prune();
     await nonces.prune();
-    expect([await count("idempotency", "<"), await count("nonces", "<")]).toEqual([0, 0]);
-    expect([await count("idempotency", ">="), await count("nonces", ">=")]).toEqual(current);
+    expect([await count(keys, "<"), await count("nonces WHERE", "<")]).toEqual([0, 0]);
+    expect([await count(keys, ">="), await count("nonces WHERE", ">=")]).toEqual(current);
   });
 });
 
