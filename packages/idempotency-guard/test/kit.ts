@@ -170,10 +170,10 @@ afterAll(() => {
 export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
   const notices: GuardNotice[] = [];
   // The channel is the process's: a store of an earlier test file may still publish.
-  const guards = ["idempotencyGuard", "receiveFiles"];
+  const guards = new Set(["idempotencyGuard", "receiveFiles"]);
   const onNotice = (message: unknown): void => {
     const notice = message as GuardNotice;
-    if (guards.includes(notice.guard)) notices.push(notice);
+    if (guards.has(notice.guard)) notices.push(notice);
   };
   subscribe(noticeChannelName, onNotice);
   const stop = (): void => void unsubscribe(noticeChannelName, onNotice);
