@@ -33,9 +33,8 @@ const config = {
   globalSetup: "<rootDir>/test/support/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
   testSequencer: "<rootDir>/test/support/sequencer.mjs",
-  // Many tests wait for a clock, a socket or a process: two more workers than there are processors. In CI one: there the order
-  // is random already, and the machine at times busy by intent.
-  maxWorkers: availableParallelism() + (process.env["CI"] === undefined ? 2 : 1),
+  // Many tests wait for a clock, a socket or a process: one more worker than there are processors. A second one gains nothing.
+  maxWorkers: availableParallelism() + 1,
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.
   workerIdleMemoryLimit: "1GB",
   // On a busy machine servers and processes start slowly. No test is about how fast it is itself.
