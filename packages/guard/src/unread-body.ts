@@ -28,7 +28,8 @@ export function boundUnreadBody(req: GuardRequest & OverHttp2, res: GuardRespons
   const { stream } = req;
   if (req.httpVersionMajor >= 2 && stream !== undefined) {
     // The response says that it has finished only when the stream is closed, which an unfinished request never is by itself.
-    stream.once("finish", () => stream.close(noError));
+    // In a later turn of the event loop: RST_STREAM overtakes an answer that is still to be written.
+    stream.once("finish", () => setImmediate(() => stream.close(noError)));
     return;
   }
   const begin = (): void => {
