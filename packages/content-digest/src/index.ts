@@ -1,4 +1,5 @@
+export type { ContentDigestCode } from "./codes.ts";
+export { hasVerifiedContentDigest, verifiedDigest, verifyByPolicy, verifyContentDigest } from "./check.ts";
+export { createContentDigest, wantContentDigest, type DigestAlgorithm } from "./content-digest-field.ts";
 export { contentDigest } from "./middleware.ts";
-export type { ContentDigestOptions } from "./options.ts";
-export { createContentDigest, wantContentDigest, type DigestAlgorithm } from "./digest.ts";
-export { hasVerifiedContentDigest, verifiedDigest, verifyContentDigest } from "./verify-content-digest.ts";
+export type { ContentDigestOptions, ContentDigestPolicyOptions, DigestPolicy } from "./options.ts";

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { createContentDigest, verifyContentDigest, type DigestAlgorithm } from "@countersign/content-digest";
-import { isGuardError } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
 import * as fc from "fast-check";
 import { requestOf } from "./harness.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const both: readonly DigestAlgorithm[] = ["sha-256", "sha-512"];
 const algorithms = fc.constantFrom(...both);
@@ -39,7 +40,7 @@ describe("verifyContentDigest", () => {
         const digest = createHash("sha256").update(body).digest("base64");
         if (isAccepted([mutated], body)) expect(mutated).toContain(`sha-256=:${digest}:`);
       }),
-      { numRuns: 1000 },
+      fuzzRuns(1000),
     );
   });
 
@@ -67,14 +68,14 @@ describe("verifyContentDigest", () => {
       fc.property(fc.array(line, { maxLength: 3 }), (lines) => {
         expect(isAccepted(lines, Buffer.from("body"))).toBe(false);
       }),
-      { numRuns: 1000 },
+      fuzzRuns(1000),
     );
   });
 });
 
 function isAccepted(lines: readonly string[], body: Buffer): boolean {
   try {
-    verifyContentDigest(requestOf(lines), body, both, true);
+    verifyContentDigest(requestOf(lines), body, { algorithms: both, required: true });
     return true;
   } catch (error) {
     if (isGuardError(error) && error.status === 401) return false;

@@ -1,12 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
-import {
-  guardErrors,
-  isGuardError,
-  type GuardError,
-  type GuardRequest,
-  type Middleware,
-} from "@countersign/guard";
+import { isGuardError, type GuardError } from "@countersign/core";
+import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import type { Express } from "express";
 import express4 from "express4";
 import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";

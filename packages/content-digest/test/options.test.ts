@@ -18,6 +18,9 @@ describe("contentDigest as built", () => {
     expect(() => contentDigest({ [option]: value })).toThrow(
       new RegExp(`^contentDigest: option ${option} must be`),
     );
+    expect(() => contentDigest({ [option]: value })).toThrow(
+      expect.objectContaining({ name: "TypeError", factory: "contentDigest", option }),
+    );
   });
 
   test("throws on an unknown option", () => {

@@ -28,7 +28,7 @@ describe("verifyContentDigest", () => {
   ])("accepts %s", (_name, lines, algorithms) => {
     const req = requestOf(lines);
     expect(hasVerifiedContentDigest(req)).toBe(false);
-    verifyContentDigest(req, body, algorithms, true);
+    verifyContentDigest(req, body, { algorithms, required: true });
     expect(hasVerifiedContentDigest(req)).toBe(true);
   });
 
@@ -67,7 +67,7 @@ describe("verifyContentDigest", () => {
     ["more than 4 KiB", "invalid", [`${sha256}, a=:${"AAAA".repeat(1024)}:`], both],
   ])("refuses %s", (_name, reason, lines, algorithms) => {
     const req = requestOf(lines);
-    const refusal = refusalOf(() => verifyContentDigest(req, body, algorithms, true));
+    const refusal = refusalOf(() => verifyContentDigest(req, body, { algorithms, required: true }));
     expect(refusal).toMatchObject({ status: 401, code: `content-digest-${reason}` });
     expect(refusal.headers).toEqual({
       "Want-Content-Digest": algorithms.length === 2 ? "sha-256=10, sha-512=9" : "sha-256=10",
@@ -76,13 +76,15 @@ describe("verifyContentDigest", () => {
   });
 
   test("shows nothing of the received field in its message", () => {
-    const refusal = refusalOf(() => verifyContentDigest(requestOf(["sha-256=:SECRET:"]), body, both, true));
+    const refusal = refusalOf(() =>
+      verifyContentDigest(requestOf(["sha-256=:SECRET:"]), body, { algorithms: both, required: true }),
+    );
     expect(`${refusal.message} ${String(refusal.cause)}`).not.toContain("SECRET");
   });
 
   test("lets a missing field pass where it is not required, and vouches for nothing", () => {
     const req = requestOf([]);
-    verifyContentDigest(req, body, both, false);
+    verifyContentDigest(req, body, { algorithms: both, required: false });
     expect(hasVerifiedContentDigest(req)).toBe(false);
   });
 
@@ -91,31 +93,35 @@ describe("verifyContentDigest", () => {
     ["an empty field", "invalid", ["", " "]],
     ["an unknown algorithm", "unsupported", ["sha3=:AAAA:"]],
   ])("refuses %s even where the field is not required", (_name, reason, lines) => {
-    const refusal = refusalOf(() => verifyContentDigest(requestOf(lines), body, both, false));
+    const refusal = refusalOf(() =>
+      verifyContentDigest(requestOf(lines), body, { algorithms: both, required: false }),
+    );
     expect(refusal.code).toBe(`content-digest-${reason}`);
   });
 
   test("computes nothing the second time", () => {
     const req = requestOf([sha256]);
-    verifyContentDigest(req, body, both, true);
+    verifyContentDigest(req, body, { algorithms: both, required: true });
     // Without the field a second computation could only refuse.
     req.rawHeaders.length = 0;
-    expect(() => verifyContentDigest(req, body, both, true)).not.toThrow();
+    expect(() => verifyContentDigest(req, body, { algorithms: both, required: true })).not.toThrow();
   });
 
   test("does not extend a verdict to an algorithm that was not checked", () => {
     const req = requestOf([sha256]);
-    verifyContentDigest(req, body, ["sha-256"], true);
-    const refusal = refusalOf(() => verifyContentDigest(req, body, ["sha-512"], true));
+    verifyContentDigest(req, body, { algorithms: ["sha-256"], required: true });
+    const refusal = refusalOf(() =>
+      verifyContentDigest(req, body, { algorithms: ["sha-512"], required: true }),
+    );
     expect(refusal.code).toBe("content-digest-unsupported");
   });
 
   test("does not extend a verdict to other bytes", () => {
     const req = requestOf([sha256]);
-    verifyContentDigest(req, body, both, true);
-    expect(refusalOf(() => verifyContentDigest(req, Buffer.from("{}"), both, true)).code).toBe(
-      "content-digest-mismatch",
-    );
+    verifyContentDigest(req, body, { algorithms: both, required: true });
+    expect(
+      refusalOf(() => verifyContentDigest(req, Buffer.from("{}"), { algorithms: both, required: true })).code,
+    ).toBe("content-digest-mismatch");
     expect(hasVerifiedContentDigest(req)).toBe(false);
   });
 });

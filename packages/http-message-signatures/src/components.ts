@@ -1,12 +1,84 @@
 import { MessageSignatureError } from "./message-signature-error.ts";
-import {
-  combinedFieldValue,
-  parseRequestTarget,
-  type FieldLines,
-  type RequestMessage,
-  type RequestTarget,
-} from "./request-message.ts";
-import type { ComponentIdentifier } from "./serialize.ts";
+import type { ComponentIdentifier } from "./field-scanner.ts";
+
+/** A request as it stands on the wire. */
+export interface RequestMessage {
+  /** The request method, in its case on the wire. */
+  readonly method: string;
+  /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
+  readonly target: string;
+  /**
+   * Field names and values in turn, in their order on the wire: Node's `req.rawHeaders`. Of the pseudo-header lines that HTTP/2 puts
+   * among them `:authority` alone is read, and none is a field.
+   */
+  readonly rawHeaders: readonly string[];
+  /** Needed only where a covered component depends on it: `@scheme`, `@target-uri`, or an `@authority` with a port. */
+  readonly scheme?: "http" | "https" | undefined;
+  /** For `@authority` and `@target-uri`; default `:authority` (HTTP/2) or the Host field. */
+  readonly authority?: string | undefined;
+}
+
+/** The field lines of a message by lower-case name, in order. Node joins or drops repeated lines in `req.headers`. */
+export type FieldLines = ReadonlyMap<string, readonly string[]>;
+
+/** Groups `rawHeaders` by lower-case name, keeping every occurrence; `:authority` and its like stand under their whole name. */
+export function collectFieldLines(rawHeaders: readonly string[]): FieldLines {
+  const lines = new Map<string, string[]>();
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = (rawHeaders[index] ?? "").toLowerCase();
+    const value = rawHeaders[index + 1] ?? "";
+    const present = lines.get(name);
+    if (present === undefined) lines.set(name, [value]);
+    else present.push(value);
+  }
+  return lines;
+}
+
+/** The value of a field for signatures (RFC 9421 section 2.1): lines trimmed and joined; undefined when there is none. */
+export function combinedFieldValue(lines: readonly string[] | undefined): string | undefined {
+  const first = lines?.[0];
+  if (lines === undefined || first === undefined) return undefined;
+  return lines.length === 1 ? trimWhitespace(first) : lines.map(trimWhitespace).join(", ");
+}
+
+/** The parts of a request target that components are computed from. */
+export interface RequestTarget {
+  readonly path: string;
+  /** With its leading `?`; undefined when the target has none. */
+  readonly query: string | undefined;
+}
+
+/**
+ * Splits an origin-form target and changes nothing. A target that a router and a signer could read as two paths is refused
+ * (`target-invalid`): absolute form, `//`, `\`, `#`, dot segments, encoded dots, anything outside visible ASCII.
+ */
+export function parseRequestTarget(target: string): RequestTarget {
+  const queryStart = target.indexOf("?");
+  const path = queryStart === -1 ? target : target.slice(0, queryStart);
+  if (!visibleAscii.test(target) || !path.startsWith("/") || path.startsWith("//")) {
+    throw new MessageSignatureError("target-invalid", "the request target is not in plain origin-form");
+  }
+  if (ambiguousPath.test(path) || target.includes("#") || target.includes("\\")) {
+    throw new MessageSignatureError("target-invalid", "the request target can be read as more than one path");
+  }
+  return { path, query: queryStart === -1 ? undefined : target.slice(queryStart) };
+}
+
+const visibleAscii = /^[\x21-\x7e]+$/;
+const ambiguousPath = /\/\.{1,2}(?:\/|$)|%2e/i;
+
+// By hand: a regular expression anchored at the end takes quadratic time on a long run of spaces inside the value.
+function trimWhitespace(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isWhitespace(value.charCodeAt(start))) start++;
+  while (end > start && isWhitespace(value.charCodeAt(end - 1))) end--;
+  return value.slice(start, end);
+}
+
+function isWhitespace(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
 
 /** The derived components of RFC 9421 section 2.2 that are computed for requests. */
 export const derivedComponents = [

@@ -1,7 +1,19 @@
-export { parseByteSequenceDictionary } from "./byte-sequence-dictionary.ts";
-export { derivedComponents, queryCovering } from "./components.ts";
-export type { VerificationEngine } from "./ed25519.ts";
-export type { BareItem, Parameters } from "./field-scanner.ts";
+export {
+  parseByteSequenceDictionary,
+  parseSignatureInput,
+  type BareItem,
+  type ComponentIdentifier,
+  type Parameters,
+  type SignatureInput,
+} from "./field-scanner.ts";
+export { derivedComponents, queryCovering, type RequestMessage } from "./components.ts";
+export {
+  importVerificationKey,
+  isVerificationKey,
+  type VerificationEngine,
+  type VerificationKey,
+  type VerificationKeyOptions,
+} from "./ed25519.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 export {
   assertTimely,
@@ -11,15 +23,6 @@ export {
   type TagPolicy,
 } from "./received-signature.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
-export type { RequestMessage } from "./request-message.ts";
-export type { ComponentIdentifier } from "./serialize.ts";
-export { defaultComponents, sign, type SignatureFields, type SignOptions } from "./sign.ts";
 export { createSignatureBase } from "./signature-base.ts";
-export { parseSignatureInput, type SignatureInput } from "./signature-input.ts";
-export {
-  importVerificationKey,
-  isVerificationKey,
-  type VerificationKey,
-  type VerificationKeyOptions,
-} from "./verification-key.ts";
+export { defaultComponents, sign, type SignatureFields, type SignOptions } from "./sign.ts";
 export { verify, verifySignature, verifySignatureAsync, type VerifyOptions } from "./verify.ts";

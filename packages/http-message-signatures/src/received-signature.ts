@@ -1,16 +1,21 @@
-import { parseByteSequenceDictionary } from "./byte-sequence-dictionary.ts";
-import { assertComputable, ComponentValues } from "./components.ts";
-import { ed25519SignatureLength } from "./ed25519.ts";
-import type { BareItem, Parameters } from "./field-scanner.ts";
-import { maxKeyidLength, maxNonceLength } from "./limits.ts";
-import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import {
+  parseByteSequenceDictionary,
+  parseSignatureInput,
+  type BareItem,
+  type Parameters,
+  type SignatureInput,
+} from "./field-scanner.ts";
+import {
+  assertComputable,
   collectFieldLines,
   combinedFieldValue,
+  ComponentValues,
   type FieldLines,
   type RequestMessage,
-} from "./request-message.ts";
-import { parseSignatureInput, type SignatureInput } from "./signature-input.ts";
+} from "./components.ts";
+import { ed25519SignatureLength } from "./ed25519.ts";
+import { maxKeyidLength, maxNonceLength } from "./limits.ts";
+import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 
 /** What a signature must be like to be taken. */
 export interface SignatureProfile {

@@ -1,9 +1,8 @@
 import { createPrivateKey, type KeyObject, randomUUID, sign as signBytes } from "node:crypto";
 import type { BareItem } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
-import type { RequestMessage } from "./request-message.ts";
-import { serializeSignatureParams } from "./serialize.ts";
-import { createSignatureBase } from "./signature-base.ts";
+import type { RequestMessage } from "./components.ts";
+import { createSignatureBase, serializeSignatureParams } from "./signature-base.ts";
 
 /** Options of {@link sign}. */
 export interface SignOptions {

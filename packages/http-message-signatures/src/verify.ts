@@ -1,5 +1,12 @@
 import { generateKeyPairSync } from "node:crypto";
-import { verifyEd25519, verifyEd25519Async, type VerificationEngine } from "./ed25519.ts";
+import {
+  importVerificationKey,
+  isVerificationKey,
+  verifyEd25519,
+  verifyEd25519Async,
+  type VerificationEngine,
+  type VerificationKey,
+} from "./ed25519.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import {
   assertTimely,
@@ -7,9 +14,8 @@ import {
   type ReceivedSignature,
   type SignatureProfile,
 } from "./received-signature.ts";
-import type { RequestMessage } from "./request-message.ts";
+import type { RequestMessage } from "./components.ts";
 import { buildSignatureBase } from "./signature-base.ts";
-import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
 
 /** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { derivedComponents, queryCovering, type RequestMessage } from "@countersign/http-message-signatures";
 import { assertComputable, ComponentValues } from "../src/components.ts";
-import { collectFieldLines } from "../src/request-message.ts";
+import { collectFieldLines } from "../src/components.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 const message: RequestMessage = {

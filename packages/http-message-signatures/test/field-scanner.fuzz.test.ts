@@ -10,9 +10,10 @@ import {
   type SignatureInput,
 } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
-import { serializeSignatureParams } from "../src/serialize.ts";
+import { serializeSignatureParams } from "../src/signature-base.ts";
 import { profile, sampleHeaders, verdictOf } from "./hand-signer.ts";
 import { good } from "./hostile-rows.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 // Characters that mean something in a structured field, and a few that never belong into one.
 const alphabet = `"\\();=,:?* \t-.019abzAZ+/@%_'\u0000\n\u007f\u00e9`.split("");
@@ -49,7 +50,7 @@ describe("any text gives a value or a MessageSignatureError", () => {
         verdictOf(() => parseSignatureInput(value));
         verdictOf(() => parseByteSequenceDictionary(value));
       }),
-      { numRuns: 3000 },
+      fuzzRuns(3000),
     );
   });
 
@@ -66,7 +67,7 @@ describe("any text gives a value or a MessageSignatureError", () => {
           verdictOf(() => readSignature({ method, target, rawHeaders }, profile));
         },
       ),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -165,7 +166,7 @@ describe("two different sets of components and parameters never give one text", 
         expect([...read.keys()]).toEqual(["x"]);
         expect([...read.values()].map(listed)).toEqual([listed(input)]);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -181,7 +182,7 @@ describe("two different sets of components and parameters never give one text", 
       fc.property(fc.oneof(small, signatureInput), fc.oneof(small, signatureInput), (one, other) => {
         expect(textOf(one) === textOf(other)).toBe(isDeepStrictEqual(listed(one), listed(other)));
       }),
-      { numRuns: 3000 },
+      fuzzRuns(3000),
     );
   });
 
@@ -194,7 +195,7 @@ describe("two different sets of components and parameters never give one text", 
           expect(again === undefined ? undefined : listed(again)).toEqual(listed(input));
         }
       }),
-      { numRuns: 3000 },
+      fuzzRuns(3000),
     );
   });
 });

@@ -2,6 +2,7 @@ import { expect, test } from "@jest/globals";
 import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const der = publicKey.export({ format: "der", type: "spki" });
@@ -56,7 +57,7 @@ test("a text with a character exchanged, put in or taken out is a key or our own
       const edited = text.slice(0, place) + put + text.slice(place + gone);
       expect(isTaken(Buffer.from(edited))).toBe(isTaken(edited));
     }),
-    { numRuns: 500 },
+    fuzzRuns(500),
   );
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { collectFieldLines, combinedFieldValue, parseRequestTarget } from "../src/request-message.ts";
+import { collectFieldLines, combinedFieldValue, parseRequestTarget } from "../src/components.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 describe("collectFieldLines", () => {

@@ -14,7 +14,7 @@ import {
   type SignatureInput,
 } from "@countersign/http-message-signatures";
 import { ComponentValues } from "../src/components.ts";
-import { collectFieldLines } from "../src/request-message.ts";
+import { collectFieldLines } from "../src/components.ts";
 import { profile, verdictOf } from "./hand-signer.ts";
 
 interface Example {

@@ -5,7 +5,7 @@ import {
   type BareItem,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
-import { serializeSignatureParams } from "../src/serialize.ts";
+import { serializeSignatureParams } from "../src/signature-base.ts";
 import { sampleHeaders, signByHand, verdictOf } from "./hand-signer.ts";
 
 const message = { method: "POST", target: "/api/v1/transaction", rawHeaders: sampleHeaders };

@@ -6,6 +6,7 @@ import * as fc from "fast-check";
 import { verifyEd25519 } from "../src/ed25519.ts";
 import { L, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, now, privateKey, strict, verdictOf } from "./hand-signer.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const characters = (text: string): fc.Arbitrary<string> => fc.constantFrom(...text.split(""));
 const printable = fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code));
@@ -85,7 +86,7 @@ test("what sign() signs, verify() accepts in both engines, whatever the headers 
       expect(verdictOf(() => verify(request, strict))).toBe("accepted");
       expect(verdictOf(() => verify(request, { ...strict, engine: "noble" }))).toBe("accepted");
     }),
-    { numRuns: 100 },
+    fuzzRuns(100),
   );
 });
 
@@ -110,7 +111,7 @@ test("the base is the one of string concatenation, so that a signer without this
       const bytes = signBytes(null, Buffer.from(lines.join("\n")), privateKey);
       expect(fields.signature).toBe(`sig1=:${bytes.toString("base64")}:`);
     }),
-    { numRuns: 300 },
+    fuzzRuns(300),
   );
 });
 
@@ -126,7 +127,7 @@ test.each<Part>(["method", "target", "header", "signatureInput", "signature"])(
         fc.pre(changed !== undefined);
         if (changed !== undefined) expect(verdictOf(() => verify(changed, strict))).not.toBe("accepted");
       }),
-      { numRuns: 300 },
+      fuzzRuns(300),
     );
   },
 );
@@ -161,7 +162,7 @@ test("both engines agree on signatures put together from hostile parts", () => {
         if (native) accepted++;
       },
     ),
-    { numRuns: 300 },
+    fuzzRuns(300),
   );
   expect(accepted).toBeGreaterThan(0);
 });

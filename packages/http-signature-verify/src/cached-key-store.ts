@@ -1,4 +1,4 @@
-import { assertFunction, assertKnownOptions, integerOption, withDeadline } from "@countersign/guard";
+import { assertFunction, option, readOptions, withDeadline, type OptionTable } from "@countersign/core";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import { vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
@@ -17,6 +17,14 @@ export interface CachedKeyStoreOptions {
   readonly maxLookups?: number | undefined;
 }
 
+export const table: OptionTable<CachedKeyStoreOptions> = {
+  ttlSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
+  negativeTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 10 }),
+  max: option.integer({ min: 1, max: 1_000_000, fallback: 1000 }),
+  lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
+  maxLookups: option.integer({ min: 1, max: 100_000, fallback: 100 }),
+};
+
 /** A look-up of a caller's own. The keyid is text from the wire, of a request whose signature nobody has checked yet. */
 export type KeySource = (
   keyid: string,
@@ -29,10 +37,18 @@ export type KeySource = (
  */
 export function cachedKeyStore(lookup: KeySource, options: CachedKeyStoreOptions = {}): KeyStore {
   assertFunction(factory, "lookup", lookup);
-  const { ttlMs, negativeTtlMs, max, lookupTimeoutMs, maxLookups } = resolveOptions(options);
+  const { ttlSeconds, negativeTtlSeconds, max, lookupTimeoutMs, maxLookups } = readOptions(
+    factory,
+    table,
+    options,
+  );
   // A key whose time is over stays until it is replaced, as the mark of a keyid that was known.
-  const known = new LRUCache<string, VerificationKey>({ max, ttl: ttlMs, noDeleteOnStaleGet: true });
-  const unknown = new LRUCache<string, true>({ max, ttl: negativeTtlMs });
+  const known = new LRUCache<string, VerificationKey>({
+    max,
+    ttl: ttlSeconds * 1000,
+    noDeleteOnStaleGet: true,
+  });
+  const unknown = new LRUCache<string, true>({ max, ttl: negativeTtlSeconds * 1000 });
   const underWay = new Map<string, Promise<VerificationKey | undefined>>();
 
   const load = async (keyid: string): Promise<VerificationKey | undefined> => {
@@ -44,7 +60,7 @@ export function cachedKeyStore(lookup: KeySource, options: CachedKeyStoreOptions
       unknown.set(keyid, true);
       return undefined;
     }
-    const key = vet(factory, keyid, found);
+    const key = vet(found, { keyid, owner: factory, option: "keys" });
     known.set(keyid, key);
     return key;
   };
@@ -75,31 +91,4 @@ const factory = "cachedKeyStore";
 // async: a throw of a synchronous source becomes a rejection.
 async function ask(lookup: KeySource, keyid: string): Promise<ConfiguredKey | null | undefined> {
   return lookup(keyid);
-}
-
-interface ResolvedOptions {
-  readonly ttlMs: number;
-  readonly negativeTtlMs: number;
-  readonly max: number;
-  readonly lookupTimeoutMs: number;
-  readonly maxLookups: number;
-}
-
-function resolveOptions(options: CachedKeyStoreOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, [
-    "ttlSeconds",
-    "negativeTtlSeconds",
-    "max",
-    "lookupTimeoutMs",
-    "maxLookups",
-  ]);
-  const integer = (name: keyof CachedKeyStoreOptions, fallback: number, max: number): number =>
-    integerOption(factory, name, options[name], { min: 1, max, fallback });
-  return {
-    ttlMs: integer("ttlSeconds", 300, 86_400) * 1000,
-    negativeTtlMs: integer("negativeTtlSeconds", 10, 86_400) * 1000,
-    max: integer("max", 1000, 1_000_000),
-    lookupTimeoutMs: integer("lookupTimeoutMs", 2000, 60_000),
-    maxLookups: integer("maxLookups", 100, 100_000),
-  };
 }

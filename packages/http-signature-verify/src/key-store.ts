@@ -1,4 +1,4 @@
-import { optionError } from "@countersign/guard";
+import { OptionError, optionError, type OptionOwner } from "@countersign/core";
 import {
   importVerificationKey,
   isVerificationKey,
@@ -26,43 +26,43 @@ export type Keys =
   | KeyLookup
   | KeyStore;
 
-/** Turns the option `keys` into one look-up. Throws a TypeError that names the keyid of a bad key. */
-export function resolveKeys(factory: string, keys: Keys): KeyLookup {
-  if (typeof keys === "function") return keys;
+/** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
+export function readKeys(keys: unknown, owner: OptionOwner, option: string): KeyLookup {
+  if (isLookup(keys)) return keys;
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
-    throw optionError(
-      factory,
-      "keys",
-      "a record or Map of keyid to public key, a function, or a KeyStore",
-      keys,
-    );
+    const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
+    throw optionError(owner, option, expected, keys);
   }
   if (!(keys instanceof Map) && isKeyStore(keys)) return (keyid) => keys.get(keyid);
   if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
-    throw new TypeError(
-      `${factory}: option keys is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }`,
-    );
+    const what = 'is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }';
+    throw new OptionError(owner, { option, what });
   }
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
-  if (entries.length === 0) throw optionError(factory, "keys", "at least one public key", keys);
-  const known = new Map(entries.map(([keyid, key]) => [keyid, vet(factory, keyid, key)]));
+  if (entries.length === 0) throw optionError(owner, option, "at least one public key", keys);
+  const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, option })]));
   return (keyid) => known.get(keyid);
 }
 
-/** Imports a configured key, or checks that an imported one stands under its own keyid. Throws a TypeError. */
-export function vet(factory: string, keyid: string, key: ConfiguredKey): VerificationKey {
+/** Imports a configured key, or checks that an imported one stands under its own keyid. Throws an OptionError. */
+export function vet(
+  key: ConfiguredKey,
+  { keyid, owner, option }: { readonly keyid: string; readonly owner: OptionOwner; readonly option: string },
+): VerificationKey {
   if (isVerificationKey(key)) {
     if (key.keyid === keyid) return key;
-    throw new TypeError(`${factory}: option keys lists a key under another keyid than its own`);
+    throw new OptionError(owner, { option, what: "lists a key under another keyid than its own" });
   }
   try {
     return importVerificationKey(keyid, key);
-  } catch (error) {
-    throw new TypeError(
-      `${factory}: option keys, keyid ${JSON.stringify(keyid)}: ${error instanceof Error ? error.message : "not a key"}`,
-      { cause: error },
-    );
+  } catch (cause) {
+    const fault = cause instanceof Error ? cause.message : "not a key";
+    throw new OptionError(owner, { option, what: `, keyid ${JSON.stringify(keyid)}: ${fault}`, cause });
   }
+}
+
+function isLookup(keys: unknown): keys is KeyLookup {
+  return typeof keys === "function";
 }
 
 function isKeyStore(keys: object): keys is KeyStore {

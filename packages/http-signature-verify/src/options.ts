@@ -1,15 +1,16 @@
 import {
-  assertFunction,
-  assertKnownOptions,
-  booleanOption,
-  integerOption,
+  limitRule,
+  option,
   optionError,
-} from "@countersign/guard";
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+  type NonceStore,
+} from "@countersign/core";
 import type { SignatureProfile } from "@countersign/http-message-signatures";
-import { resolveLimitBytes } from "@countersign/raw-body";
-import { resolveKeys, type KeyLookup, type Keys } from "./key-store.ts";
-import type { NonceStore } from "./nonce-store.ts";
-import { resolveProfile, type ProfileOptions } from "./profile.ts";
+import { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
+import { assertBindsToServer, profileRules, type ProfileOptions } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
@@ -19,7 +20,10 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
   readonly nonces: NonceStore;
   /** The path prefix that a proxy took off the signed path, for example `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
-  /** Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default socket and `:authority` or Host. */
+  /**
+   * Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default the request's scheme, by socket or
+   * trusted proxy, and `:authority` or Host.
+   */
   readonly origin?: string | undefined;
   /** Let a query pass that no covered component signs. Default false. */
   readonly allowUnsignedQuery?: boolean | undefined;
@@ -32,81 +36,74 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
 }
 
 /** The options with defaults, checked. */
-export interface ResolvedOptions {
-  readonly profile: SignatureProfile;
-  readonly lookupKey: KeyLookup;
-  readonly nonces: NonceStore;
-  readonly pathPrefix: string;
-  readonly origin: { readonly scheme: "http" | "https"; readonly authority: string } | undefined;
-  readonly allowUnsignedQuery: boolean;
-  readonly limitBytes: number;
-  readonly storeTimeoutMs: number;
-  readonly clock: () => number;
+export interface ResolvedOptions
+  extends
+    SignatureProfile,
+    Omit<Given<HttpSignatureVerifyOptions>, keyof ProfileOptions | "keys" | "origin" | "limit"> {
+  readonly keys: KeyLookup;
+  readonly origin: CallersOrigin | undefined;
+  /** In bytes. */
+  readonly limit: number;
 }
 
-const factory = "httpSignatureVerify";
-const known: readonly (keyof HttpSignatureVerifyOptions)[] = [
-  "keys",
-  "nonces",
-  "requiredComponents",
-  "tag",
-  "algorithms",
-  "windowSeconds",
-  "clockSkewSeconds",
-  "pathPrefix",
-  "origin",
-  "allowUnsignedQuery",
-  "limit",
-  "storeTimeoutMs",
-  "clock",
-];
+interface CallersOrigin {
+  readonly scheme: "http" | "https";
+  readonly authority: string;
+}
 
-/** Checks the options and fills in defaults. Throws a TypeError that names the option. */
-export function resolveOptions(options: HttpSignatureVerifyOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  const { nonces, clock = Date.now } = options;
-  if (typeof nonces?.claim !== "function") {
-    throw optionError(factory, "nonces", "a NonceStore, for example memoryNonceStore()", nonces);
+/** The name in messages, where no endpoint has one of its own. */
+export const factory = "httpSignatureVerify";
+
+export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
+  keys: option.own(readKeys),
+  nonces: option.own(readNonceStore),
+  ...profileRules,
+  pathPrefix: option.own(readPathPrefix, '""'),
+  origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
+  allowUnsignedQuery: option.boolean(false),
+  limit: limitRule(),
+  storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
+  clock: option.call(() => Date.now(), "Date.now"),
+};
+
+/** Checks the options and fills in defaults. Throws an OptionError. */
+export function resolveOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): ResolvedOptions {
+  const resolved = readOptions(owner, table, options);
+  assertBindsToServer(owner, resolved);
+  return resolved;
+}
+
+function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {
+  if (!isNonceStore(nonces)) {
+    throw optionError(owner, name, "a NonceStore, for example memoryNonceStore()", nonces);
   }
-  assertFunction(factory, "clock", clock);
-  return {
-    profile: resolveProfile(factory, options, options.origin),
-    lookupKey: resolveKeys(factory, options.keys),
-    nonces,
-    pathPrefix: resolvePathPrefix(options.pathPrefix),
-    origin: resolveOrigin(options.origin),
-    allowUnsignedQuery: booleanOption(factory, "allowUnsignedQuery", options.allowUnsignedQuery, false),
-    limitBytes: resolveLimitBytes(factory, options.limit),
-    storeTimeoutMs: integerOption(factory, "storeTimeoutMs", options.storeTimeoutMs, {
-      min: 1,
-      max: 60_000,
-      fallback: 2000,
-    }),
-    clock,
-  };
+  // Both are made together, and both have a claim(): mixed up, every request would be 503.
+  if ("heartbeat" in nonces) {
+    throw optionError(owner, name, "a NonceStore, not an IdempotencyStore", nonces);
+  }
+  return nonces;
 }
 
-function resolvePathPrefix(pathPrefix = ""): string {
-  const sound =
+function isNonceStore(value: unknown): value is NonceStore {
+  return typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function";
+}
+
+function readPathPrefix(pathPrefix: unknown = "", owner: OptionOwner, name: string): string {
+  if (
     typeof pathPrefix === "string" &&
     /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@%]+)*$/.test(pathPrefix) &&
-    !/\/\.{1,2}(?:\/|$)|%2e/i.test(pathPrefix);
-  if (!sound) {
-    throw optionError(
-      factory,
-      "pathPrefix",
-      'a path such as "/payments", without a slash at its end',
-      pathPrefix,
-    );
+    !/\/\.{1,2}(?:\/|$)|%2e/i.test(pathPrefix)
+  ) {
+    return pathPrefix;
   }
-  return pathPrefix;
+  const expected = 'a path such as "/payments", without a slash at its end';
+  throw optionError(owner, name, expected, pathPrefix);
 }
 
-function resolveOrigin(origin: string | undefined): ResolvedOptions["origin"] {
-  if (origin === undefined) return undefined;
+function readOrigin(origin: unknown, owner: OptionOwner, name: string): CallersOrigin {
   const url = typeof origin === "string" && URL.canParse(origin) ? new URL(origin) : undefined;
   if (url === undefined || url.origin !== origin || !/^https?:$/.test(url.protocol)) {
-    throw optionError(factory, "origin", 'an origin such as "https://pay.example"', origin);
+    throw optionError(owner, name, 'an origin such as "https://pay.example"', origin);
   }
   return { scheme: url.protocol === "https:" ? "https" : "http", authority: url.host };
 }

@@ -1,4 +1,12 @@
-import { assertKnownOptions, integerOption, optionError } from "@countersign/guard";
+import {
+  holderOf,
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core";
 import {
   defaultComponents,
   derivedComponents,
@@ -36,87 +44,82 @@ export interface ProfileOptions {
   readonly clockSkewSeconds?: number | undefined;
 }
 
-/** What the options say about a signature itself. Throws a TypeError that names the option. */
-export function resolveProfile(factory: string, options: ProfileOptions, origin: unknown): SignatureProfile {
-  const { requiredComponents = defaultComponents, algorithms = ["ed25519"] } = options;
-  if (!Array.isArray(requiredComponents) || requiredComponents.length === 0) {
-    throw optionError(factory, "requiredComponents", "a list of at least one component", requiredComponents);
-  }
-  for (const name of requiredComponents) assertComponentName(factory, name);
-  assertBindsToServer(factory, requiredComponents, origin);
-  if (!Array.isArray(algorithms) || algorithms.length === 0 || algorithms.some((alg) => alg !== "ed25519")) {
-    throw optionError(factory, "algorithms", '["ed25519"]', algorithms);
-  }
-  return {
-    requiredComponents: [...requiredComponents],
-    algorithms: [...algorithms],
-    tag: resolveTag(factory, options.tag),
-    windowSeconds: integerOption(factory, "windowSeconds", options.windowSeconds, {
-      min: 1,
-      max: 3600,
-      fallback: 60,
-    }),
-    clockSkewSeconds: integerOption(factory, "clockSkewSeconds", options.clockSkewSeconds, {
-      min: 0,
-      max: 300,
-      fallback: 30,
-    }),
-  };
-}
+const tags: OptionRule<readonly string[] | undefined> = option.optional(option.own(readTags));
+const tagTable: OptionTable<TagOption, TagPolicy> = { require: tags, exclude: tags };
 
-function assertComponentName(factory: string, name: unknown): void {
-  const sound =
-    typeof name === "string" &&
-    (name.startsWith("@")
-      ? derivedComponents.some((derived) => derived === name)
-      : /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(name));
-  if (!sound) {
-    throw optionError(
-      factory,
-      "requiredComponents",
-      `lower-case field names or ${derivedComponents.join(", ")}`,
-      name,
-    );
-  }
-}
+export const profileRules: OptionTable<ProfileOptions, SignatureProfile> = {
+  requiredComponents: option.own(readComponents, defaultComponents.join(", ")),
+  tag: option.optional(option.own(readTag), "any, or none"),
+  algorithms: option.own(readAlgorithms, '["ed25519"]'),
+  windowSeconds: option.integer({ min: 1, max: 3600, fallback: 60 }),
+  clockSkewSeconds: option.integer({ min: 0, max: 300, fallback: 30 }),
+};
 
-// Without origin the value comes from the caller's own Host field: a request that was signed for another server would pass.
-function assertBindsToServer(factory: string, requiredComponents: readonly string[], origin: unknown): void {
-  if (requiredComponents.includes("host")) {
-    const expected = "a list without host, which nothing compares; require @authority and give origin";
-    throw optionError(factory, "requiredComponents", expected, requiredComponents);
-  }
+/**
+ * Without origin the value comes from the caller's own Host field: a request that was signed for another server would pass. Throws
+ * an OptionError.
+ */
+export function assertBindsToServer(
+  owner: OptionOwner,
+  { requiredComponents, origin }: SignatureProfile & { readonly origin: object | undefined },
+): void {
   const named = requiredComponents.find((name) => name === "@authority" || name === "@target-uri");
   if (named === undefined || origin !== undefined) return;
   const expected = `the origin that callers see, such as "https://pay.example", where ${named} is required`;
-  throw optionError(factory, "origin", expected, origin);
+  throw optionError(owner, "origin", expected, origin);
 }
 
-function resolveTag(factory: string, tag: TagOption | undefined): TagPolicy | undefined {
-  if (tag === undefined) return undefined;
-  assertKnownOptions(`${factory}: option tag`, tag, ["require", "exclude"]);
-  const { require: required, exclude: excluded } = tag;
-  if ((required === undefined) === (excluded === undefined)) {
-    throw optionError(factory, "tag", "an object with exactly one of require and exclude", tag);
-  }
-  return {
-    require: resolveTags(factory, "require", required),
-    exclude: resolveTags(factory, "exclude", excluded),
-  };
-}
-
-function resolveTags(
-  factory: string,
+function readComponents(
+  given: unknown = defaultComponents,
+  owner: OptionOwner,
   name: string,
-  tags: string | readonly string[] | undefined,
-): readonly string[] | undefined {
-  if (tags === undefined) return undefined;
-  const list: readonly unknown[] = Array.isArray(tags) ? tags : [tags];
-  const sound = list.filter(isTag);
-  if (list.length === 0 || sound.length !== list.length) {
-    throw optionError(factory, `tag.${name}`, "a tag or a list of tags in printable ASCII, none empty", tags);
+): readonly string[] {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw optionError(owner, name, "a list of at least one component", given);
   }
-  return sound;
+  // Array.from visits the holes of a sparse array too.
+  const components = Array.from(given, (component: unknown) => readComponent(component, owner, name));
+  if (components.includes("host")) {
+    const expected = "a list without host, which nothing compares; require @authority and give origin";
+    throw optionError(owner, name, expected, given);
+  }
+  return components;
+}
+
+function readComponent(component: unknown, owner: OptionOwner, name: string): string {
+  if (
+    typeof component === "string" &&
+    (component.startsWith("@")
+      ? derivedComponents.some((derived) => derived === component)
+      : /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(component))
+  ) {
+    return component;
+  }
+  throw optionError(owner, name, `lower-case field names or ${derivedComponents.join(", ")}`, component);
+}
+
+function readAlgorithms(
+  algorithms: unknown = ["ed25519"],
+  owner: OptionOwner,
+  name: string,
+): readonly "ed25519"[] {
+  if (Array.isArray(algorithms) && algorithms.length > 0 && algorithms.every((alg) => alg === "ed25519")) {
+    return [...algorithms];
+  }
+  throw optionError(owner, name, '["ed25519"]', algorithms);
+}
+
+function readTag(tag: unknown, owner: OptionOwner, name: string): TagPolicy {
+  const read = readOptions(holderOf(owner, name), tagTable, tag);
+  if ((read.require === undefined) !== (read.exclude === undefined)) return read;
+  throw optionError(owner, name, "an object with exactly one of require and exclude", tag);
+}
+
+function readTags(given: unknown, owner: OptionOwner, name: string): readonly string[] {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [given];
+  const sound = list.filter(isTag);
+  if (list.length > 0 && sound.length === list.length) return sound;
+  throw optionError(owner, name, "a tag or a list of tags in printable ASCII, none empty", given);
 }
 
 function isTag(value: unknown): value is string {

@@ -8,7 +8,8 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { guardErrors, isGuardError } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import { describe, expect, test } from "@jest/globals";
 import { selfSignedCertificate } from "../../../test/support/certificates.ts";

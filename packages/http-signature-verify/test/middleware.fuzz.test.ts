@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { signRequest, withHeader } from "../../../test/support/independent-signer.ts";
 import { startPlatform, type Platform } from "./platform.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 let platform: Platform;
 beforeAll(async () => {
@@ -32,7 +33,7 @@ test.each(["signature-input", "signature", "content-digest", "content-type"])(
         const answer = await platform.send({ ...signed, headers });
         expect(answer).toMatchObject({ status: 401, body: expect.stringContaining("Unauthorized") });
       }),
-      { numRuns: 150 },
+      fuzzRuns(150),
     );
     expect(platform.reached).toEqual([]);
   },
@@ -43,6 +44,6 @@ test("any body under a signature over another one gives the one 401", async () =
     fc.asyncProperty(fc.uint8Array({ maxLength: 300 }), async (bytes) => {
       expect((await platform.send({ ...signRequest(), body: Buffer.from(bytes) })).status).toBe(401);
     }),
-    { numRuns: 100 },
+    fuzzRuns(100),
   );
 });

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { contentDigest, hasVerifiedContentDigest } from "@countersign/content-digest";
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import {
   httpSignatureVerify,
   importVerificationKey,

@@ -1,6 +1,7 @@
 import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import {
+  httpSignatureVerifier,
   httpSignatureVerify,
   importVerificationKey,
   memoryNonceStore,
@@ -9,6 +10,9 @@ import { serviceKey, servicePublicPem } from "../../../test/support/test-keys.ts
 
 const jwk = createPublicKey(serviceKey).export({ format: "jwk" });
 const good = { keys: { a: servicePublicPem }, nonces: memoryNonceStore() };
+
+// The stores that come with it have a claim() too, of other arguments.
+const idempotencyStore = { claim: () => undefined, heartbeat: () => undefined };
 
 describe("the options of httpSignatureVerify", () => {
   test.each<[string, unknown]>([
@@ -29,6 +33,7 @@ describe("the options of httpSignatureVerify", () => {
     ["option nonces", { keys: good.keys }],
     ["option nonces", { ...good, nonces: {} }],
     ["option nonces", { ...good, nonces: null }],
+    ["option nonces must be a NonceStore, not an IdempotencyStore", { ...good, nonces: idempotencyStore }],
     ["option requiredComponents", { ...good, requiredComponents: [] }],
     ["option requiredComponents", { ...good, requiredComponents: ["Content-Digest"] }],
     ["option requiredComponents", { ...good, requiredComponents: ["@status"] }],
@@ -46,7 +51,7 @@ describe("the options of httpSignatureVerify", () => {
     ["option tag", { ...good, tag: null }],
     ["option tag must be an object with exactly one", { ...good, tag: {} }],
     ["option tag must be an object with exactly one", { ...good, tag: { require: "a", exclude: "b" } }],
-    ["option tag: unknown option requires", { ...good, tag: { requires: "a" } }],
+    ["unknown option tag.requires; known options are require, exclude", { ...good, tag: { requires: "a" } }],
     ["option tag.require must be", { ...good, tag: { require: "" } }],
     ["option tag.require must be", { ...good, tag: { require: [] } }],
     ["option tag.require must be", { ...good, tag: { require: ["a", ""] } }],
@@ -85,6 +90,29 @@ describe("the options of httpSignatureVerify", () => {
       expect(() => httpSignatureVerify(options)).not.toThrow();
     },
   );
+
+  test.each<[option: string | undefined, options: object, text: string]>([
+    ["signature.windowSeconds", { windowSeconds: 0 }, "option signature.windowSeconds must be an integer"],
+    ["signature.tag.require", { tag: { require: "" } }, "option signature.tag.require must be a tag"],
+    ["signature.keys", { keys: jwk }, "option signature.keys is a JWK or JWK Set itself"],
+    ["signature.keys", { keys: { a: "" } }, 'option signature.keys, keyid "a": '],
+    [
+      "signature.origin",
+      { requiredComponents: ["@authority"] },
+      "option signature.origin must be the origin",
+    ],
+    [undefined, { window: 1 }, "unknown option signature.window;"],
+  ])("belong to an endpoint that holds them: %s (%#)", (option, options, text) => {
+    const owner = { factory: "payoutEndpoint", holder: "signature" };
+    expect(() => httpSignatureVerifier({ ...good, ...options }, owner)).toThrow(
+      expect.objectContaining({
+        name: "TypeError",
+        factory: "payoutEndpoint",
+        option,
+        message: expect.stringContaining(`payoutEndpoint: ${text}`),
+      }),
+    );
+  });
 
   test("name the middleware after the factory", () => {
     expect(httpSignatureVerify(good).name).toBe("httpSignatureVerifyMiddleware");

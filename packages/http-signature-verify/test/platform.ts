@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { RequestListener, Server } from "node:http";
-import { guardChannelName, guardErrors, type GuardEvent } from "@countersign/guard";
+import { guardChannelName, type GuardEvent } from "@countersign/core";
+import { guardErrors, type GuardRequest } from "@countersign/express";
 import {
   httpSignatureVerify,
   memoryNonceStore,
@@ -51,7 +52,7 @@ export async function observe(app: RequestListener, reached: Express.Request[] =
   const codes: (string | undefined)[] = [];
   const { server, port } = await listen(app);
   const onEvent = (message: unknown): void => {
-    const { req, outcome, code } = message as GuardEvent;
+    const { req, outcome, code } = message as GuardEvent<GuardRequest>;
     if (outcome !== "pass" && belongsTo(req.socket.localPort, server)) codes.push(code);
   };
   subscribe(guardChannelName, onEvent);

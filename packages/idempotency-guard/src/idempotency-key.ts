@@ -1,5 +1,18 @@
-import { GuardError, identifierFault, isPromiseLike } from "@countersign/guard";
-import { storedKey } from "./scope.ts";
+import { hash } from "node:crypto";
+import { types } from "node:util";
+import {
+  capturedRawBody,
+  GuardError,
+  identifierFault,
+  inTime,
+  option,
+  OptionError,
+  optionError,
+  type OptionOwner,
+  type OptionRule,
+} from "@countersign/core";
+import type { Awaitable, ResolvedKeyOptions } from "@countersign/idempotency";
+import type { IdempotencyGuardCode } from "./codes.ts";
 
 const maxKeyLength = 512;
 
@@ -9,7 +22,7 @@ const maxKeyLength = 512;
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
-    throw new GuardError({
+    throw new GuardError<IdempotencyGuardCode>({
       status: 400,
       code: "idempotency-key-missing",
       message: "the request has no idempotency key",
@@ -17,7 +30,7 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
-    if (isPromiseLike(key))
+    if (types.isPromise(key))
       throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
     throw keyInvalid(`is no string but a ${typeof key}`);
   }
@@ -30,10 +43,88 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   return stored;
 }
 
-function keyInvalid(fault: string): GuardError {
-  return new GuardError({
+function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
     status: 400,
     code: "idempotency-key-invalid",
     message: `the idempotency key ${fault}`,
+  });
+}
+
+const scopeForm = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+
+// Whether the guard that was given this store first had a scope.
+const stores = new WeakMap<object, boolean>();
+
+/** The rule of the option `scope`. */
+export const scopeRule: OptionRule<string> = option.own((scope, owner, name) => {
+  if (typeof scope === "string" && scopeForm.test(scope)) return scope;
+  throw optionError(owner, name, "1 to 32 lower-case letters, digits, - and _", scope);
+});
+
+/**
+ * Sees to it that guards of one store have a scope each: without it `/refunds` would answer 409 to the key of a payout, and never
+ * run. Two guards of the same scope share their keys because they say so. Throws an OptionError.
+ */
+export function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: object): void {
+  const first = stores.get(store);
+  if (first === undefined) stores.set(store, scope !== undefined);
+  else if (!first || scope === undefined) {
+    throw new OptionError(owner, {
+      what:
+        "this store was given to another guard already, and their keys would be the same; " +
+        'give each of them an option scope, for example scope: "payout" and scope: "refund"',
+    });
+  }
+}
+
+/** The key as the store keeps it. No scope holds a colon, so no two of them have a key in common. */
+function storedKey(scope: string | undefined, key: string): string {
+  return scope === undefined ? key : `${scope}:${key}`;
+}
+
+/**
+ * SHA-256 of the body as received: of the captured bytes, not of `req.rawBody`, which every middleware can write. Without one every
+ * payload would look the same, so that is an error (500).
+ */
+export function bodyFingerprint(subject: object): string {
+  const bytes = capturedRawBody(subject);
+  if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-missing",
+    message:
+      "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
+      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
+  });
+}
+
+/**
+ * What the option says; rejects with a GuardError when it is too late (503), or nothing that a store promises to keep (500). No key
+ * is claimed by then.
+ */
+export async function fingerprintInTime(
+  ask: () => Awaitable<string>,
+  { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
+): Promise<string> {
+  const late = (): GuardError<IdempotencyGuardCode> =>
+    new GuardError<IdempotencyGuardCode>({
+      status: 503,
+      code: "fingerprint-unavailable",
+      message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
+      headers: { "Retry-After": String(retryAfterSeconds) },
+    });
+  return checkFingerprint(await inTime(ask(), storeTimeoutMs, late));
+}
+
+const printable = /^[\x20-\x7e]{1,128}$/;
+
+/** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
+export function checkFingerprint(fingerprint: unknown): string {
+  if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
   });
 }

@@ -1,21 +1,20 @@
+import { option, readOptions, type OptionOwner, type OptionTable, type Given } from "@countersign/core";
+import type { GuardRequest } from "@countersign/express";
 import {
-  assertFunction,
-  assertKnownOptions,
-  integerOption,
-  optionError,
-  type GuardRequest,
-} from "@countersign/guard";
-import { bodyFingerprint } from "./fingerprint.ts";
-import { resolveKeyOptions, type ResolvedKeyOptions } from "./key-options.ts";
-import { checkScope } from "./scope.ts";
-import type { Awaitable, IdempotencyStore } from "./store.ts";
+  assertTimeoutInLease,
+  keyRules,
+  type Awaitable,
+  type IdempotencyStore,
+  type ResolvedKeyOptions,
+} from "@countersign/idempotency";
+import { assertKeysApart, bodyFingerprint, scopeRule } from "./idempotency-key.ts";
 
-/** Options of {@link idempotencyGuard}. */
-export interface IdempotencyGuardOptions {
+/** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
+export interface IdempotencyGuardOptions<Native = GuardRequest> {
   /** Where the keys are kept, shared by every process that serves the route. */
   readonly store: IdempotencyStore;
   /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters, less those of `scope`, is 400. */
-  readonly key: (req: GuardRequest) => unknown;
+  readonly key: (req: Native) => unknown;
   /**
    * Stands before the key in the store, with a colon, so that other routes can have the same keys: 1 to 32 lower-case letters,
    * digits, `-` and `_`. Default none. Required where a store is given to more than one guard.
@@ -26,7 +25,7 @@ export interface IdempotencyGuardOptions {
    * rawBody(), the signature guard or captureRawBody captured, and a configuration error (500) when none did. A promise is due
    * within `storeTimeoutMs`.
    */
-  readonly fingerprint?: ((req: GuardRequest) => Awaitable<string>) | undefined;
+  readonly fingerprint?: ((req: Native) => Awaitable<string>) | undefined;
   /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
   readonly leaseMs?: number | undefined;
   /** For how long a duplicate waits for the first attempt, in milliseconds. Default 2,000; 0 answers 503 at once. */
@@ -53,73 +52,38 @@ export interface IdempotencyGuardOptions {
 }
 
 /** Checked options, all present. */
-export interface ResolvedOptions extends ResolvedKeyOptions {
-  readonly key: (req: GuardRequest) => unknown;
+export interface ResolvedOptions<Native>
+  extends
+    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope">,
+    Omit<ResolvedKeyOptions, "onSettled"> {
   readonly scope: string | undefined;
-  readonly fingerprint: (req: GuardRequest) => Awaitable<string>;
-  readonly waitMs: number;
-  readonly pollMs: number;
-  readonly maxWaiters: number;
-  readonly reusedStatus: 409 | 422;
-  readonly heldRetryAfterSeconds: number;
 }
 
 /** The name in messages, notices and stack traces. */
 export const factory = "idempotencyGuard";
 
-const knownOptions: readonly (keyof IdempotencyGuardOptions)[] = [
-  "store",
-  "key",
-  "scope",
-  "fingerprint",
-  "leaseMs",
-  "waitMs",
-  "pollMs",
-  "recovery",
-  "storeTimeoutMs",
-  "handlerTimeoutMs",
-  "maxWaiters",
-  "reusedStatus",
-  "retryAfterSeconds",
-  "heldRetryAfterSeconds",
-];
+export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
+  ...keyRules,
+  key: option.call(),
+  scope: option.optional(scopeRule),
+  fingerprint: option.call(bodyFingerprint, "SHA-256 of the body"),
+  handlerTimeoutMs: option.integer({ min: 1_000, max: 86_400_000, fallback: 600_000 }),
+  waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
+  pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
+  maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
+  reusedStatus: option.oneOf([409, 422], 409),
+  heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
+};
 
-/** Fills in the defaults; throws a TypeError on a bad option. */
-export function resolveOptions(options: IdempotencyGuardOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, knownOptions);
-  const { key, fingerprint = bodyFingerprint, reusedStatus = 409, handlerTimeoutMs = 600_000 } = options;
-  const { store, scope, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = options;
-  const keys = { factory, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs, retryAfterSeconds };
-  const resolvedKeys = resolveKeyOptions(keys);
-  assertFunction(factory, "key", key);
-  assertFunction(factory, "fingerprint", fingerprint);
-  if (![409, 422].includes(reusedStatus)) {
-    throw optionError(factory, "reusedStatus", "409 or 422", reusedStatus);
-  }
-  const integers = {
-    waitMs: integer(options, "waitMs", 0, 60_000, 2_000),
-    pollMs: integer(options, "pollMs", 5, 10_000, 100),
-    maxWaiters: integer(options, "maxWaiters", 0, 1_000_000, 1_000),
-    heldRetryAfterSeconds: integer(options, "heldRetryAfterSeconds", 1, 86_400, 300),
-  };
+/** Fills in the defaults; throws an OptionError on a bad option. */
+export function resolveOptions<Native extends object>(
+  options: IdempotencyGuardOptions<Native>,
+  owner: OptionOwner,
+): ResolvedOptions<Native> {
+  const read = readOptions(owner, table, options);
+  assertTimeoutInLease(owner, read);
   // Last, when this guard is certain to be made.
-  checkScope(factory, scope, store);
-  return {
-    ...resolvedKeys,
-    ...integers,
-    key,
-    scope,
-    fingerprint,
-    reusedStatus,
-  };
-}
-
-function integer(
-  options: IdempotencyGuardOptions,
-  name: "waitMs" | "pollMs" | "maxWaiters" | "heldRetryAfterSeconds",
-  min: number,
-  max: number,
-  fallback: number,
-): number {
-  return integerOption(factory, name, options[name], { min, max, fallback });
+  assertKeysApart(owner, read.scope, read.store);
+  const { key, fingerprint = bodyFingerprint } = options;
+  return { ...read, factory, key, fingerprint };
 }

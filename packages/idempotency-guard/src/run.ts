@@ -1,11 +1,52 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isPromiseLike } from "@countersign/guard";
-import type { Attempt } from "./attempt.ts";
-import { alarm } from "./notices.ts";
-import { factory } from "./options.ts";
-import type { OwnedKey } from "./owned-key.ts";
-import type { Replacement } from "./response-head.ts";
-import type { Awaitable } from "./store.ts";
+import type { Replacement } from "@countersign/core";
+import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
+import type { ResolvedOptions } from "./options.ts";
+
+/** What the handler of a guarded request gets as `req.idempotency`. */
+export interface RequestIdempotency {
+  readonly key: string;
+  /** Grows with each attempt at the same key: a bank rail that remembers the highest can refuse an older attempt. */
+  readonly fence: number;
+  /** The random identity of this attempt, as the store knows it. */
+  readonly token: string;
+  /**
+   * Aborts when another attempt may own the key by now, also when somebody else has answered in the handler's place and the key
+   * is given back: do not begin an effect after that.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Writes `done` inside the handler's own transaction, and locks the key until that ends: best as its first step. A promise when
+   * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or is done already
+   * (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so that the transaction rolls back; a
+   * TypeError when the store knows none. Answer 2xx after the commit: a 2xx without a committed record becomes 503, and holds
+   * the key.
+   */
+  completeIn(tx: unknown): void | Promise<void>;
+  /**
+   * Whether this attempt's own completeIn() has committed, read from outside of any transaction: tells after a COMMIT whose answer
+   * was lost. False also when the store does not answer.
+   */
+  committed(): Promise<boolean>;
+  /**
+   * Says that the effect may have happened from here on: unless the answer is a 2xx, the key is held for an operator instead
+   * of being released. The reason has 1 to 256 characters. Throws once the response has ended: too late to be obeyed.
+   */
+  hold(reason: string): void;
+}
+
+/** One request that wants to own a key. */
+export interface Attempt extends KeyAttempt {
+  /** The request as its framework knows it. */
+  readonly req: object;
+}
+
+/** What all attempts at one guard share. */
+export interface GuardState {
+  readonly options: Omit<ResolvedOptions<never>, "key" | "fingerprint">;
+  readonly keys: IdempotencyKeys;
+  readonly waiters: Waiters;
+}
 
 /** The verdict on the handler's answer; undefined lets it out. */
 type Verdict = Replacement | undefined;
@@ -13,26 +54,30 @@ type Verdict = Replacement | undefined;
 const maxReasonLength = 256;
 
 // What runs on behalf of a handler. A time-out middleware that stands before the guard has set its timer outside of it.
-const handlers = new AsyncLocalStorage<Run>();
+const handlers = new AsyncLocalStorage<OwnedRun>();
 
-/** One handler's ownership of its key, settled by its answer. */
-export class Run {
+/** One handler's ownership of its key, settled by the status of its answer. */
+export class OwnedRun {
   readonly owned: OwnedKey;
+  /** What the handler gets. */
+  readonly handle: RequestIdempotency;
   readonly #attempt: Attempt;
+  readonly #keys: IdempotencyKeys;
   readonly #recovery: "hold" | "rerun";
   #holdReason: string | undefined;
   #responseEnded = false;
 
-  constructor(attempt: Attempt, owned: OwnedKey, recovery: "hold" | "rerun") {
+  constructor({ keys, options }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
     this.owned = owned;
-    this.#recovery = recovery;
+    this.handle = new AttemptHandle(attempt, this);
+    this.#keys = keys;
+    this.#recovery = options.recovery;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
-  start(handler: () => void): void {
-    if (this.#recovery === "hold") handlers.run(this, handler);
-    else handler();
+  start<T>(handler: () => T): T {
+    return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
   }
 
   /** From here on a failure holds the key; throws once it is too late to be obeyed. */
@@ -42,13 +87,18 @@ export class Run {
   }
 
   /** Settles the key by the handler's answer. Neither throws nor rejects. */
-  settle(status: number): Awaitable<Verdict> {
+  async settle(status: number): Promise<Verdict> {
     this.#responseEnded = true;
     // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
     if ((status >= 500 || status === 408) && this.#mayStillWork()) {
       this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
     }
-    return this.owned.inTransaction ? this.#settleSoon(status) : this.#settleNow(status);
+    // An explicit success outweighs an earlier hold().
+    if (status >= 200 && status < 300) return this.owned.complete();
+    const left = this.#leave();
+    const verdict = status === 409 ? this.#handlerAnswered409() : undefined;
+    await left;
+    return verdict;
   }
 
   /** The response was destroyed by the app: its handler may still be at work, and nobody will hear from it. */
@@ -60,28 +110,39 @@ export class Run {
     void this.#leave();
   }
 
+  /**
+   * I1: somebody has answered while the key was claimed, such as a time-out of the app. The sender comes again, and what a handler did
+   * now would end with that answer's status: paid, and its key free.
+   */
+  answeredBefore(): void {
+    const { key, req } = this.#attempt;
+    const message = "was claimed for a request that was answered meanwhile: no handler begins";
+    this.#keys.notice({ code: "answered-before-handler", key, message, req });
+    this.giveBack();
+  }
+
+  /** Frees the key of a handler that has not begun. */
+  giveBack(): void {
+    void this.owned.release();
+  }
+
+  /** The answer was let out, and could not be sent. */
+  unsendable(error: unknown): void {
+    const { key, req } = this.#attempt;
+    this.#keys.alarm({
+      code: "answer-unsendable",
+      key,
+      message: "has an answer that could not be sent",
+      req,
+      error,
+    });
+  }
+
   #mayStillWork(): boolean {
     return this.#recovery === "hold" && handlers.getStore() !== this;
   }
 
-  /**
-   * A handler may end the response inside a transaction that commits when the present call stack returns, and on its own
-   * connection it would read its own uncommitted record: I4 needs the look from outside.
-   */
-  async #settleSoon(status: number): Promise<Verdict> {
-    await Promise.resolve();
-    return this.#settleNow(status);
-  }
-
-  #settleNow(status: number): Awaitable<Verdict> {
-    // An explicit success outweighs an earlier hold().
-    if (status >= 200 && status < 300) return this.owned.complete();
-    const left = this.#leave();
-    const verdict = status === 409 ? this.#handlerAnswered409() : undefined;
-    return isPromiseLike(left) ? after(left, verdict) : verdict;
-  }
-
-  #leave(): Awaitable<void> {
+  #leave(): Promise<void> {
     return this.#holdReason === undefined ? this.owned.release() : this.owned.hold(this.#holdReason);
   }
 
@@ -89,12 +150,38 @@ export class Run {
   #handlerAnswered409(): Replacement {
     const { key, req } = this.#attempt;
     const message = "has a handler that answers 409, which is left to processed keys";
-    alarm(factory, { code: "handler-answered-409", key, message, req });
+    this.#keys.alarm({ code: "handler-answered-409", key, message, req });
     return { status: 500 };
   }
 }
 
-async function after<T>(work: Promise<void>, value: T): Promise<T> {
-  await work;
-  return value;
+/** A class for the sake of `signal`: V8 takes ten times as long for an object literal with a getter. */
+class AttemptHandle implements RequestIdempotency {
+  readonly key: string;
+  readonly token: string;
+  readonly fence: number;
+  readonly #run: OwnedRun;
+
+  constructor({ key, token }: Attempt, run: OwnedRun) {
+    this.key = key;
+    this.token = token;
+    this.fence = run.owned.fence;
+    this.#run = run;
+  }
+
+  get signal(): AbortSignal {
+    return this.#run.owned.signal;
+  }
+
+  // Functions of their own, so that a handler can take them out of the object.
+  readonly completeIn = (tx: unknown): Awaitable<void> => this.#run.owned.completeIn(tx);
+
+  readonly committed = (): Promise<boolean> => this.#run.owned.isDone();
+
+  readonly hold = (reason: string): void => {
+    if (typeof reason !== "string" || reason === "") {
+      throw new TypeError("req.idempotency.hold: the reason must be a string that is not empty");
+    }
+    this.#run.hold(reason);
+  };
 }

@@ -1,7 +1,9 @@
 // A key is ended once: whoever repeats, decides or answers in between, at most one payment commits and none is forgotten.
+import { once } from "node:events";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { guardErrors } from "@countersign/guard";
-import { memoryIdempotencyStore, type IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import { guardErrors } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import {
   bytesOf,
   closePlatforms,
@@ -121,6 +123,31 @@ describe.each(frameworks)("a handler's own transaction on %s", (_name, framework
     },
   );
 
+  test("that commits while the guard waits to hold its key lets its 2xx out", async () => {
+    const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
+      const tx = new FakeTransaction();
+      await req.idempotency?.completeIn(tx);
+      setTimeout(() => tx.commit(), 40);
+      res.json({ paid: true });
+    });
+    expect(await app.pay()).toMatchObject({ status: 200, body: '{"paid":true}' });
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+    expect(notices.codes()).toEqual([]);
+  });
+
+  test("that has committed is no loss to a handler that said hold() and fails behind it", async () => {
+    const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
+      const tx = new FakeTransaction();
+      req.idempotency?.hold("the receipt may be out");
+      await req.idempotency?.completeIn(tx);
+      tx.commit();
+      res.status(500).end();
+    });
+    expect((await app.pay()).status).toBe(500);
+    expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
+    expect(notices.codes()).toEqual([]);
+  });
+
   test("begins nothing any more once the key was given back", async () => {
     const store = transactionalStore();
     let late: unknown;
@@ -142,7 +169,8 @@ describe.each(frameworks)("a handler's own transaction on %s", (_name, framework
       const tx = new FakeTransaction();
       await req.idempotency?.completeIn(tx);
       store.fail("heartbeat", ...Array<"throws before">(50).fill("throws before"));
-      await sleep(1_600);
+      // For longer than the lease, and than a living owner goes without trying to renew it.
+      await Promise.all([sleep(1_600), eventually(() => store.calls.heartbeat > 2)]);
       tx.commit();
       res.json({ aborted: req.idempotency?.signal.aborted });
     });
@@ -165,6 +193,7 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
   async function slowPlatform(
     options: Partial<IdempotencyGuardOptions>,
     answerInstead: (res: Parameters<Handler>[1], next: Parameters<Handler>[2]) => void,
+    begin: (req: Parameters<Handler>[0]) => void = () => {},
   ): Promise<Platform & Seen> {
     const seen: Seen = { runs: 0, abortedBefore: [], signals: [], end: () => {} };
     const works = new Promise<void>((resolve) => (seen.end = resolve));
@@ -177,6 +206,7 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
       seen.runs += 1;
       seen.abortedBefore.push(seen.signals.at(-1)?.aborted);
       seen.signals.push(req.idempotency?.signal);
+      begin(req);
       // Too late: whatever it says then is dropped.
       void works.then(() => res.end());
     });
@@ -203,6 +233,17 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
     const retry = await app.pay();
     expect(retry).toMatchObject({ status: 503, code: "held" });
     expect(app.signals).toHaveLength(1);
+    app.end();
+  });
+
+  test.each(answers)("%s leaves the reason of its handler's hold()", async (_answer, answerInstead) => {
+    const store = memoryIdempotencyStore();
+    const app = await slowPlatform({ ...short, store }, answerInstead, (req) =>
+      req.idempotency?.hold("the bank was called"),
+    );
+    await app.pay().catch(() => undefined);
+    await eventually(() => store.read(key)?.state === "held");
+    expect(store.read(key)).toMatchObject({ reason: "the bank was called" });
     app.end();
   });
 
@@ -233,13 +274,14 @@ describe.each(frameworks)("an answer in place of the handler on %s", (_name, fra
 
   test("is none when the client leaves: the handler goes on, and its success counts", async () => {
     const store = memoryIdempotencyStore();
+    let working = false;
     const app = await platform(framework, { ...short, store }, async (req, res) => {
-      await sleep(60);
-      if (!res.destroyed) throw new Error("the client must have left");
+      working = true;
+      await once(res, "close");
       res.destroy();
       res.json({ aborted: req.idempotency?.signal.aborted });
     });
-    await app.payAndLeave(20);
+    await app.payAndLeave(() => eventually(() => working));
     await eventually(() => store.read(key)?.state === "done");
   });
 });

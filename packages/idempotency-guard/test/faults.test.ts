@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type express from "express";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   closePlatforms,
   collectNotices,
@@ -407,7 +407,8 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
 
   test("fault 11: a waiter runs when the first attempt fails, and only one of them", async () => {
     let runs = 0;
-    const app = await platform(framework, { store: faultyStore() }, async (_req, res) => {
+    const options = { store: faultyStore(), waitMs: 60_000 };
+    const app = await platform(framework, options, async (_req, res) => {
       runs += 1;
       const status = runs === 1 ? 500 : 200;
       await sleep(40);
@@ -420,7 +421,8 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
 
   test("fault 12: the same key with another amount never runs twice", async () => {
     const bodies: unknown[] = [];
-    const app = await platform(framework, { store: faultyStore() }, async (req, res) => {
+    const options = { store: faultyStore(), waitMs: 60_000 };
+    const app = await platform(framework, options, async (req, res) => {
       bodies.push(req.body);
       await sleep(40);
       res.json({});
@@ -442,10 +444,9 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
     const app = await platform(framework, { store, storeTimeoutMs: 50 }, paid.handler);
     store.failAll("throws before");
     expect((await app.pay()).status).toBe(503);
-    store.failAll(10_000);
-    const started = performance.now();
+    // Longer than this test may take.
+    store.failAll(60_000);
     expect((await app.pay()).status).toBe(503);
-    expect(performance.now() - started).toBeLessThan(1_000);
     expect(paid.count).toBe(0);
     store.failAll("as usual");
     store.fail("claim", "throws before", "as usual", "throws before");
@@ -470,7 +471,7 @@ describe.each(frameworks)("one process on %s", (_name, framework) => {
       await finished;
       res.json({});
     });
-    await app.payAndLeave(30);
+    await app.payAndLeave(() => eventually(() => runs === 1));
     await eventually(() => closed);
     expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
     finish();

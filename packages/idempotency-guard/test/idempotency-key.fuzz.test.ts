@@ -1,8 +1,9 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { isGuardError } from "@countersign/guard";
-import { checkFingerprint } from "../src/fingerprint.ts";
+import { isGuardError } from "@countersign/core";
+import { checkFingerprint } from "../src/idempotency-key.ts";
 import { checkIdempotencyKey } from "../src/idempotency-key.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 test("any key is taken as it is, or refused with 400", () => {
   fc.assert(
@@ -18,7 +19,7 @@ test("any key is taken as it is, or refused with 400", () => {
         expect(error.code).toMatch(/^idempotency-key-(?:missing|invalid)$/);
       }
     }),
-    { numRuns: 2_000 },
+    fuzzRuns(2_000),
   );
 });
 

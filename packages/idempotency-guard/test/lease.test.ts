@@ -1,12 +1,13 @@
 import { afterAll, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   closePlatforms,
   collectNotices,
   eventually,
   FakeTransaction,
   faultyStore,
+  gate,
   platform,
   sleep,
   transactionalStore,
@@ -24,18 +25,21 @@ describe("the lease of a running handler", () => {
     { name: "asynchronous", store: faultyStore() },
   ])("fault 7: outlives its length by heartbeats on a store that is $name", async ({ store }) => {
     let runs = 0;
+    const paying = gate();
     const app = await platform(
       express,
       { ...short, store, waitMs: 0, recovery: "rerun" },
       async (_req, res) => {
         runs += 1;
-        await sleep(1_700);
+        await paying.opened;
         res.json({});
       },
     );
     const first = app.pay();
+    await eventually(() => runs === 1);
     await sleep(1_400);
     expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    paying.open();
     expect((await first).status).toBe(200);
     expect((await app.pay()).status).toBe(409);
     expect(runs).toBe(1);
@@ -56,9 +60,8 @@ describe("the lease of a running handler", () => {
     );
     store.fail("complete", ...Array<Fault>(5).fill("throws before"));
     expect((await app.pay({ key })).status).toBe(503);
-    await sleep(1_300);
+    await Promise.all([sleep(1_300), eventually(() => store.calls.heartbeat > 1)]);
     expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
-    expect(store.calls.heartbeat).toBeGreaterThan(1);
     expect(runs).toBe(1);
     expect(notices.codes()).toEqual(["completion-delayed"]);
     notices.stop();
@@ -101,6 +104,23 @@ describe("the lease of a running handler", () => {
       notices.stop();
     },
   );
+
+  test.concurrent("asks again when the store does not tell whether the handler's own transaction has committed", async () => {
+    const key = "silent";
+    const notices = collectNotices(key);
+    const store = transactionalStore();
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      const tx = new FakeTransaction();
+      await req.idempotency?.completeIn(tx);
+      tx.commit();
+      store.fail("read", "throws before");
+      await eventually(() => store.calls.read === 2 || req.idempotency?.signal.aborted === true);
+      res.json({ aborted: req.idempotency?.signal.aborted });
+    });
+    expect(await app.pay({ key })).toMatchObject({ status: 200, body: '{"aborted":false}' });
+    expect(notices.codes()).toEqual([]);
+    notices.stop();
+  });
 
   test.concurrent("aborts the signal when another attempt has the key after completeIn() was called", async () => {
     const key = "rolled-back";
@@ -182,16 +202,19 @@ describe("the lease of a running handler", () => {
   test.concurrent("ends under a handler that never answers, and recovery decides", async () => {
     const key = "never-answers";
     const notices = collectNotices(key);
-    const store = memoryIdempotencyStore();
+    let storeMs = 0;
+    const store = memoryIdempotencyStore({ now: () => storeMs });
     let signal: AbortSignal | undefined;
     const app = await platform(express, { ...short, store, handlerTimeoutMs: 1_000, waitMs: 0 }, (req) => {
       signal = req.idempotency?.signal;
     });
-    await app.payAndLeave(50, { key });
+    await app.payAndLeave(() => eventually(() => signal !== undefined), { key });
     expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
     await eventually(() => signal?.aborted === true);
     expect(notices.codes()).toEqual(["handler-timeout"]);
-    await eventually(async () => (await app.pay({ key })).code === "held");
+    // No heartbeat comes any more.
+    storeMs += short.leaseMs;
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "held" });
     notices.stop();
   });
 

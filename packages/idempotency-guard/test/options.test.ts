@@ -2,13 +2,10 @@ import { captureRawBody } from "@countersign/raw-body";
 import { createHash } from "node:crypto";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express from "express";
-import {
-  idempotencyGuard,
-  memoryIdempotencyStore,
-  type IdempotencyGuardOptions,
-} from "@countersign/idempotency-guard";
-import { guardErrors, type GuardRequest } from "@countersign/guard";
-import { bodyFingerprint } from "../src/fingerprint.ts";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard, type IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import { guardErrors, type GuardRequest } from "@countersign/express";
+import { bodyFingerprint } from "../src/idempotency-key.ts";
 import { checkIdempotencyKey } from "../src/idempotency-key.ts";
 import { closePlatforms, faultyStore, listen, platform } from "./kit.ts";
 
@@ -109,7 +106,7 @@ describe("idempotencyGuard", () => {
 });
 
 describe("the default fingerprint", () => {
-  const fingerprintOf = (rawBody: unknown): string => bodyFingerprint({ rawBody } as unknown as GuardRequest);
+  const fingerprintOf = (rawBody: unknown): string => bodyFingerprint({ rawBody });
   const captured = (bytes: Buffer): GuardRequest => {
     const req = { headers: {}, rawHeaders: [] } as unknown as GuardRequest;
     captureRawBody(req, undefined, bytes);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { guardErrors } from "@countersign/guard";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { guardErrors } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   bytesOf,
   closePlatforms,
@@ -36,8 +36,10 @@ describe.each(frameworks)("the hooks on %s", (_name, framework) => {
     const statuses = await payTwice(framework, (app) => {
       const mounted = framework();
       mounted.post("/", (_req, res) => {
+        res.once("finish", () => {
+          recorded = store.read(key);
+        });
         res.json({ paid: true });
-        recorded = store.read(key);
       });
       app.use("/pay", payoutGuard({ store }), mounted);
     });

@@ -4,7 +4,7 @@ import {
   memoryIdempotencyStore,
   type IdempotencyDecision,
   type IdempotencyStore,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency";
 import {
   closePlatforms,
   collectNotices,

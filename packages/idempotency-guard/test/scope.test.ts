@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { guardErrors } from "@countersign/guard";
-import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { guardErrors } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { checkIdempotencyKey } from "../src/idempotency-key.ts";
 import { bytesOf, closePlatforms, frameworks, listen, payoutGuard } from "./kit.ts";
 

@@ -1,6 +1,13 @@
-import { assertKnownOptions, booleanOption, optionError, quoteForLog } from "@countersign/guard";
-import { parseAddress } from "./address.ts";
-import { parseRule, type AddressRange } from "./cidr.ts";
+import {
+  option,
+  OptionError,
+  optionError,
+  quoteForLog,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import { parseAddress, parseRule, type AddressRange } from "./address.ts";
 
 /** Whether a client address is in the list; false for anything that is no address. */
 export type AddressMatcher = (address: string | undefined) => boolean;
@@ -11,43 +18,56 @@ export interface AllowlistRules {
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
 
+export const rulesTable: OptionTable<AllowlistRules> = {
+  dangerouslyAllowAnyAddress: option.boolean(false),
+};
+
 /**
  * Compiles addresses and CIDR blocks into one function: a binary search over sorted, merged ranges, one list per family.
  * Throws a TypeError on an empty list and on any entry that is not exactly an address or a block.
  */
 export function compileAllowlist(entries: readonly string[], options: AllowlistRules = {}): AddressMatcher {
-  assertKnownOptions("compileAllowlist", options, ["dangerouslyAllowAnyAddress"]);
-  return compileRules("compileAllowlist", "entries", entries, options.dangerouslyAllowAnyAddress);
+  const owner = "compileAllowlist";
+  const rules = readOptions(owner, rulesTable, options);
+  return compileRanges(readRanges(entries, owner, "entries"), { ...rules, owner, name: "entries" });
 }
 
-/** {@link compileAllowlist} under the name of the factory and of the option that the message is to show. */
-export function compileRules(
-  factory: string,
-  option: string,
-  entries: readonly string[],
-  allowAny: boolean | undefined,
-): AddressMatcher {
-  const anyAddress = booleanOption(factory, "dangerouslyAllowAnyAddress", allowAny, false);
+/** Reads the entries of the option `name`. Throws an OptionError, as {@link compileAllowlist} does. */
+export function readRanges(entries: unknown, owner: OptionOwner, name: string): readonly AddressRange[] {
   if (!Array.isArray(entries) || entries.length === 0) {
-    throw optionError(factory, option, "an array of at least one IP address or CIDR block", entries);
+    throw optionError(owner, name, "an array of at least one IP address or CIDR block", entries);
   }
-  const ranges = Array.from(entries, (entry, index) => readEntry(factory, `${option}[${index}]`, entry));
+  return Array.from(entries, (entry: unknown, index) => readEntry(entry, owner, `${name}[${index}]`));
+}
+
+/** Compiles what {@link readRanges} read of the option `name`. Throws an OptionError where they admit a whole family. */
+export function compileRanges(
+  ranges: readonly AddressRange[],
+  {
+    owner,
+    name,
+    dangerouslyAllowAnyAddress,
+  }: {
+    readonly owner: OptionOwner;
+    readonly name: string;
+    readonly dangerouslyAllowAnyAddress: boolean;
+  },
+): AddressMatcher {
   const ipv4 = mergeRanges(ranges, "ipv4");
   const ipv6 = mergeRanges(ranges, "ipv6");
-  if (!anyAddress && (coversFamily(ipv4, 32n) || coversFamily(ipv6, 128n))) {
-    throw new TypeError(
-      `${factory}: option ${option} admits every address of a family; list the sender's addresses, ` +
-        "or set dangerouslyAllowAnyAddress: true",
-    );
+  if (!dangerouslyAllowAnyAddress && (coversFamily(ipv4, 32n) || coversFamily(ipv6, 128n))) {
+    const what =
+      "admits every address of a family; list the sender's addresses, or set dangerouslyAllowAnyAddress: true";
+    throw new OptionError(owner, { option: name, what });
   }
   return createMatcher(ipv4, ipv6);
 }
 
-function readEntry(factory: string, option: string, entry: unknown): AddressRange {
-  if (typeof entry !== "string") throw optionError(factory, option, "a string", entry);
+function readEntry(entry: unknown, owner: OptionOwner, name: string): AddressRange {
+  if (typeof entry !== "string") throw optionError(owner, name, "a string", entry);
   const range = parseRule(entry);
   if (typeof range !== "string") return range;
-  throw new TypeError(`${factory}: option ${option} must be ${range}; got ${quoteForLog(entry)}`);
+  throw new OptionError(owner, { option: name, what: `must be ${range}; got ${quoteForLog(entry)}` });
 }
 
 function mergeRanges(ranges: readonly AddressRange[], family: AddressRange["family"]): AddressRange[] {

@@ -1,16 +1,24 @@
 import {
   assertNoKeyClaimed,
-  createTrustInspector,
   createWarnOnce,
   GuardError,
+  type OptionOwner,
+  type Warning,
+  type WarnOnce,
+} from "@countersign/core";
+import {
+  addressOf,
+  countForwardedFor,
+  createTrustInspector,
   guard,
-  quoteForLog,
   type GuardRequest,
   type Middleware,
-} from "@countersign/guard";
-import { parseAddress } from "./address.ts";
-import { countForwardedFor, warnOfDoubtfulTrust } from "./forwarded-for.ts";
-import { resolveOptions, type IpAllowlistOptions } from "./options.ts";
+  type TrustFunction,
+} from "@countersign/express";
+import type { IpAllowlistCode } from "./codes.ts";
+import type { AddressMatcher } from "./allowlist.ts";
+import { admitAddress } from "./check.ts";
+import { factory, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
  * Admits requests whose client address is in `allow`, and refuses all others with 401. The client address is Express's
@@ -18,16 +26,24 @@ import { resolveOptions, type IpAllowlistOptions } from "./options.ts";
  * its address. Throws a TypeError on a bad option.
  */
 export function ipAllowlist(options: IpAllowlistOptions): Middleware {
-  const { isAllowed, status } = resolveOptions(options);
+  return guard("ipAllowlist", expressAdmission(options));
+}
+
+/** The check of {@link ipAllowlist}, for an endpoint that is made of several: `owner` has the options, in messages. */
+export function expressAdmission(
+  options: IpAllowlistOptions,
+  owner: OptionOwner = factory,
+): (req: GuardRequest) => void {
+  const { isAllowed, status } = resolveOptions(options, owner);
   const warnOnce = createWarnOnce("ipAllowlist");
   const inspectTrust = createTrustInspector(warnOnce);
 
-  return guard("ipAllowlist", (req) => {
+  return (req) => {
     assertNoKeyClaimed("ipAllowlist", req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
-    const address = clientAddress(req);
-    if (!isAllowed(address)) throw refusal(status, address);
+    const address = addressOf(req);
+    admitAddress(address, isAllowed, status);
     // Express stops at the first address that it does not trust. A trusted one means that it ran out of addresses: the proxy
     // named no client, or the hop count is larger than the chain and the caller wrote the rest of it.
     if (trust?.(address, countForwardedFor(req))) {
@@ -35,25 +51,42 @@ export function ipAllowlist(options: IpAllowlistOptions): Middleware {
         "every address of the request is a trusted proxy, so none is the client's: the proxy sent no X-Forwarded-For, " +
         "or the app's trust proxy setting counts more hops than there are";
       warnOnce({ code: "ip-is-proxy", message, req });
-      throw new GuardError({ status, code: "ip-is-proxy", message });
+      throw new GuardError<IpAllowlistCode>({ status, code: "ip-is-proxy", message });
     }
+  };
+}
+
+interface Context {
+  readonly isAllowed: AddressMatcher;
+  readonly warnOnce: WarnOnce;
+}
+
+/** Warns once of a list of addresses and a `trust proxy` setting that do not go together, and of one that is missing. */
+function warnOfDoubtfulTrust(req: GuardRequest, trust: TrustFunction | undefined, context: Context): void {
+  if (trust !== undefined) warnOfListedProxy(trust, req, context);
+  else if (req.headers["x-forwarded-for"] !== undefined) context.warnOnce(ignoredField(req));
+}
+
+// With the proxy itself in the list, one request that it forwards without X-Forwarded-For would admit everybody behind it.
+function warnOfListedProxy(trust: TrustFunction, req: GuardRequest, { isAllowed, warnOnce }: Context): void {
+  if (warnOnce.has("proxy-in-allowlist")) return;
+  const peer = req.socket.remoteAddress;
+  if (!isAllowed(peer) || !trust(peer, 0)) return;
+  warnOnce({
+    code: "proxy-in-allowlist",
+    message:
+      "a trusted proxy is itself in the list of allowed addresses; requests in which it names no client are refused. " +
+      "Take the proxy's address out of allow, or out of the app's trust proxy setting when it is a client",
+    req,
   });
 }
 
-// On a unix socket Express's address is undefined: falling back to the peer there would change nothing, elsewhere it would
-// undo what the platform has put into req.ip.
-function clientAddress(req: GuardRequest): string | undefined {
-  return "ip" in req ? req.ip : req.socket.remoteAddress;
-}
-
-function refusal(status: number, address: string | undefined): GuardError {
-  if (address === undefined) {
-    return new GuardError({ status, code: "ip-unknown", message: "the request has no client address" });
-  }
-  const known = parseAddress(address, new Uint32Array(4)) !== "unknown";
-  return new GuardError({
-    status,
-    code: known ? "ip-not-allowed" : "ip-unknown",
-    message: `the client address ${quoteForLog(address)} is ${known ? "not in the list" : "no IP address"}`,
-  });
+function ignoredField(req: GuardRequest): Warning {
+  return {
+    code: "forwarded-for-ignored",
+    message:
+      "a request carries X-Forwarded-For, but the app trusts no proxy, so the address of the direct peer is checked. " +
+      'Behind a proxy, set app.set("trust proxy", [its addresses]); without one, this is a caller that tries to choose its address',
+    req,
+  };
 }

@@ -1,5 +1,6 @@
-import { assertKnownOptions, integerOption } from "@countersign/guard";
-import { compileRules, type AddressMatcher } from "./allowlist.ts";
+import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core";
+import { compileRanges, readRanges, rulesTable, type AddressMatcher } from "./allowlist.ts";
+import type { AddressRange } from "./address.ts";
 
 /** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {
@@ -14,17 +15,27 @@ export interface IpAllowlistOptions {
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
 
+interface ReadAllowlist extends Omit<Given<IpAllowlistOptions>, "allow"> {
+  readonly allow: readonly AddressRange[];
+}
+
+/** The name in messages, where no endpoint has one of its own. */
+export const factory = "ipAllowlist";
+
+export const table: OptionTable<IpAllowlistOptions, ReadAllowlist> = {
+  allow: option.own(readRanges),
+  status: option.integer({ min: 400, max: 499, fallback: 401 }),
+  ...rulesTable,
+};
+
 /** {@link IpAllowlistOptions}, checked and compiled. */
 export interface ResolvedOptions {
   readonly isAllowed: AddressMatcher;
   readonly status: number;
 }
 
-/** Throws a TypeError on anything that is not exactly as documented. */
-export function resolveOptions(options: IpAllowlistOptions): ResolvedOptions {
-  assertKnownOptions("ipAllowlist", options, ["allow", "status", "dangerouslyAllowAnyAddress"]);
-  return {
-    isAllowed: compileRules("ipAllowlist", "allow", options.allow, options.dangerouslyAllowAnyAddress),
-    status: integerOption("ipAllowlist", "status", options.status, { min: 400, max: 499, fallback: 401 }),
-  };
+/** Throws an OptionError on anything that is not exactly as documented. */
+export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
+  const { allow, status, ...rules } = readOptions(owner, table, options);
+  return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
 }

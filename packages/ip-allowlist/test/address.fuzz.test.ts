@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { parseAddress } from "../src/address.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const words = new Uint32Array(4);
 
@@ -30,7 +31,7 @@ test("calls an address what Node calls an address", () => {
       fc.pre(!text.includes("%"));
       expect(versionOf(text)).toBe(isIP(text));
     }),
-    { numRuns: 20_000 },
+    fuzzRuns(20_000),
   );
 });
 
@@ -47,7 +48,7 @@ test("calls an address with a changed character what Node calls it", () => {
       const changed = address.slice(0, index) + text + address.slice(index + removed);
       expect(versionOf(changed)).toBe(isIP(changed));
     }),
-    { numRuns: 20_000 },
+    fuzzRuns(20_000),
   );
 });
 
@@ -61,6 +62,6 @@ test("reads every spelling of an IPv4 address as the same number", () => {
         expect(words[0]).toBe(value);
       }
     }),
-    { numRuns: 2000 },
+    fuzzRuns(2000),
   );
 });

@@ -2,6 +2,7 @@ import { BlockList } from "node:net";
 import { expect, test } from "@jest/globals";
 import { compileAllowlist } from "@countersign/ip-allowlist";
 import * as fc from "fast-check";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 interface Block {
   readonly first: bigint;
@@ -82,7 +83,7 @@ test.each(families)("agrees with a naive comparison and with net.BlockList over 
         expect([text, list.check(text, family)]).toEqual([text, naive]);
       }
     }),
-    { numRuns: 300 },
+    fuzzRuns(300),
   );
 });
 
@@ -108,7 +109,7 @@ test("never lets a rule of one family admit a client of the other", () => {
         expect(isAllowed(textOf("ipv6", address6))).toBe(false);
       },
     ),
-    { numRuns: 300 },
+    fuzzRuns(300),
   );
 });
 
@@ -121,7 +122,7 @@ test("treats an IPv4 block and its IPv4-mapped spelling alike", () => {
       expect(mapped(text)).toBe(plain(text));
       expect(plain(`::ffff:${text}`)).toBe(plain(text));
     }),
-    { numRuns: 500 },
+    fuzzRuns(500),
   );
 });
 
@@ -145,6 +146,6 @@ test("compiles any text or throws a TypeError", () => {
       expect(isAllowed(entry.split("/")[0])).toBe(true);
       expect(typeof isAllowed(client)).toBe("boolean");
     }),
-    { numRuns: 3000 },
+    fuzzRuns(3000),
   );
 });

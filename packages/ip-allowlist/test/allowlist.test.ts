@@ -187,13 +187,14 @@ describe("compileAllowlist", () => {
       `2001:db8:${index.toString(16)}::/52`,
     ]).flat();
     const isAllowed = compileAllowlist(rules);
-    const startedAt = performance.now();
+    // Of this process, whatever else the machine does.
+    const startedAt = process.cpuUsage();
     let hits = 0;
     for (let round = 0; round < 50_000; round += 1) {
       if (isAllowed("10.9.200.1")) hits += 1;
       if (isAllowed("2001:db8:abc:f000::1")) hits += 1;
     }
     expect(hits).toBe(0);
-    expect(performance.now() - startedAt).toBeLessThan(700);
+    expect(process.cpuUsage(startedAt).user / 1_000).toBeLessThan(700);
   });
 });

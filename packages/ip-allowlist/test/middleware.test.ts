@@ -3,7 +3,8 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { guardErrors, isGuardError, noticeChannelName, type GuardNotice } from "@countersign/guard";
+import { isGuardError, noticeChannelName, type GuardNotice } from "@countersign/core";
+import { guardErrors } from "@countersign/express";
 import { ipAllowlist, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express } from "express";

@@ -1,4 +1,5 @@
-import { GuardError } from "@countersign/guard";
+import { GuardError } from "@countersign/core";
+import type { PayoutCode } from "./codes.ts";
 
 /** What is wrong with one field of a payout; stable, for programs. */
 export type PayoutFaultCode =
@@ -28,9 +29,9 @@ export function serializePointer(path: readonly PropertyKey[]): string {
 }
 
 /** The 400 that lists every fault of a payout. */
-export function payoutInvalid(errors: readonly PayoutFault[]): GuardError {
+export function payoutInvalid(errors: readonly PayoutFault[]): GuardError<PayoutCode> {
   const summary = errors.map(({ pointer, code }) => `${pointer === "" ? "the body" : pointer} ${code}`);
-  return new GuardError({
+  return new GuardError<PayoutCode>({
     status: 400,
     code: "payout-invalid",
     message: `the payout breaks the schema: ${summary.join(", ")}`,
@@ -39,13 +40,13 @@ export function payoutInvalid(errors: readonly PayoutFault[]): GuardError {
 }
 
 /** The 400 for an IBAN that belongs to no business of the platform. */
-export function businessUnknown(): GuardError {
+export function businessUnknown(): GuardError<PayoutCode> {
   const fault: PayoutFault = {
     pointer: "/beneficiary/iban",
     code: "business-unknown",
     detail: "matches no registered business",
   };
-  return new GuardError({
+  return new GuardError<PayoutCode>({
     status: 400,
     code: "business-unknown",
     message: "findBusiness knows no business with this iban and business_id",
@@ -54,8 +55,8 @@ export function businessUnknown(): GuardError {
 }
 
 /** The 503 for a lookup without an answer: whether the business exists is in doubt, so the service must try again. */
-export function businessLookupUnavailable(cause: unknown): GuardError {
-  return new GuardError({
+export function businessLookupUnavailable(cause: unknown): GuardError<PayoutCode> {
+  return new GuardError<PayoutCode>({
     status: 503,
     code: "business-lookup-unavailable",
     message: "findBusiness failed or did not answer in time",

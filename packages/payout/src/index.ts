@@ -1,11 +1,26 @@
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export type { Middleware } from "@countersign/guard";
-export type { DrainableMiddleware, DrainOptions, DrainReport } from "@countersign/idempotency-guard";
+export type { Middleware } from "@countersign/express";
+export type { DrainOptions, DrainReport } from "@countersign/idempotency";
+export type { DrainableMiddleware } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";
+export type { PayoutCode } from "./codes.ts";
 export type { PayoutFault, PayoutFaultCode } from "./faults.ts";
-export type { BusinessAnswer, BusinessQuery, FindBusiness } from "./find-business.ts";
-export { payoutStoreKey } from "./idempotency-key.ts";
+export {
+  assertPost,
+  payoutOf,
+  type BusinessAnswer,
+  type BusinessQuery,
+  type FindBusiness,
+  type Payout,
+} from "./payout.ts";
+export { payoutStoreKey, type PayoutBeneficiary } from "./schema.ts";
 export { payoutEndpoint } from "./middleware.ts";
-export type { PayoutEndpointOptions, PayoutMaxLengths } from "./options.ts";
-export { payoutOf, type Payout } from "./payout.ts";
-export type { PayoutBeneficiary } from "./schema.ts";
+export type {
+  PayoutAddresses,
+  PayoutEndpointOptions,
+  PayoutIdempotency,
+  PayoutMaxLengths,
+  PayoutOptions,
+  PayoutSignature,
+} from "./options.ts";
+export { payoutReception, type FoundOfPayout, type PayoutDoor, type PayoutReception } from "./reception.ts";

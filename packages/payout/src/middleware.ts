@@ -1,12 +1,27 @@
-import { chain, guardErrors, withOwnOptionNames, type Middleware } from "@countersign/guard";
-import { httpSignatureVerify } from "@countersign/http-signature-verify";
-import { idempotencyGuard, type DrainableMiddleware } from "@countersign/idempotency-guard";
-import { ipAllowlist } from "@countersign/ip-allowlist";
-import { jsonBody } from "@countersign/raw-body";
-import { businessLookup } from "./find-business.ts";
-import { resolveOptions, type PayoutEndpointOptions } from "./options.ts";
-import { payoutRequest } from "./payout-request.ts";
-import { readPayout } from "./read-payout.ts";
+import { GuardError } from "@countersign/core";
+import {
+  composedGuard,
+  expectManyProperties,
+  guardErrors,
+  isMountPath,
+  pathOf,
+  receivedRequest,
+  whileConnected,
+  type GuardRequest,
+  type Middleware,
+  type NextFunction,
+} from "@countersign/express";
+import { beginHandler, type DrainableMiddleware } from "@countersign/idempotency-guard";
+import { expressAdmission } from "@countersign/ip-allowlist";
+import type { PayoutCode } from "./codes.ts";
+import {
+  factory,
+  resolveEndpointOptions,
+  unauthorizedHeaders,
+  type PayoutEndpointOptions,
+} from "./options.ts";
+import { assertPost } from "./payout.ts";
+import { payoutReception, type PayoutDoor } from "./reception.ts";
 
 /**
  * Everything between the wire and the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs
@@ -14,24 +29,72 @@ import { readPayout } from "./read-payout.ts";
  * option.
  */
 export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddleware {
-  const { addresses, signature, schema, lookup, idempotency, answers } = resolveOptions(options);
-  const checks: Middleware[] = [
-    part("ipAllowlist", () => ipAllowlist(addresses)),
-    part("httpSignatureVerify", () => httpSignatureVerify(signature)),
-    payoutRequest(() => endpoint),
-    jsonBody(),
-    readPayout(schema),
-  ];
-  // The handler's own errors are the app's: only those of the chain come here.
-  const respond = answers === undefined ? undefined : part("guardErrors", () => guardErrors(answers));
-  const idempotent = part("idempotencyGuard", () => idempotencyGuard(idempotency));
-  const parts: Middleware[] = [...checks, idempotent];
+  const { steps, answers } = resolveEndpointOptions(options);
+  const reception = payoutReception(steps, {
+    ...door,
+    assertRoute: (request, req) => {
+      assertMountPath(req, endpoint);
+      assertPost(request);
+    },
+  });
+  const claim = composedGuard(factory, async (req, res) => {
+    const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
+    await reception.receive(receivedRequest(req), req, connected);
+  });
   // Behind the claim: a paid key is 409 even when its business has gone since.
-  if (lookup !== undefined) parts.push(businessLookup(lookup.findBusiness, lookup.timeoutMs));
-  const endpoint = Object.assign(chain("payoutEndpoint", parts, respond), { drain: idempotent.drain });
+  const lookUp =
+    reception.lookUp && composedGuard(factory, async (req) => void (await reception.lookUp?.(req)));
+  // The handler's own errors are the app's: only those of the steps come here.
+  const answer = answers && guardErrors({ ...answers, unauthorizedHeaders });
+
+  const middleware: Middleware = (req, res, next) => {
+    expectManyProperties(req, "statusMessage");
+    expectManyProperties(res, "sendDate");
+    const refuse = (error: unknown): void =>
+      answer === undefined ? next(error) : answer(error, req, res, next);
+    claim(req, res, (error) => {
+      if (error !== undefined) return refuse(error);
+      const pay: NextFunction = (fault) => (fault === undefined ? next() : refuse(fault));
+      beginHandler(req, res, (fault) => {
+        if (fault !== undefined) next(fault);
+        else if (lookUp === undefined) next();
+        else lookUp(req, res, pay);
+      });
+    });
+  };
+  Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
+  const endpoint = Object.assign(middleware, { drain: reception.drain });
   return endpoint;
 }
 
-function part<T>(factory: string, build: () => T): T {
-  return withOwnOptionNames("payoutEndpoint", { factory, ownNames: { allow: "allowIps" } }, build);
+const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {
+  admission: (addresses, owner) => {
+    const admit = expressAdmission(addresses, owner);
+    return (_request, req) => admit(req);
+  },
+  show: (req, found) => void Object.assign(req, found),
+};
+
+/**
+ * Admits a request for exactly the path on which `endpoint` is mounted. Refuses instead of calling `next()`: the handler that pays
+ * may stand behind in the same `app.use`.
+ */
+function assertMountPath(req: GuardRequest, endpoint: Middleware): void {
+  if (!isMountPath(req, endpoint) || hasFinalSlash(req)) throw pathNotMounted();
+}
+
+/** Whether the router took `/path/` for `/path`. Only where it left nothing of the path: a route names its final slash itself. */
+function hasFinalSlash({ url = "/", originalUrl = "/" }: GuardRequest): boolean {
+  const original = pathOf(originalUrl);
+  return pathOf(url) === "/" && original !== "/" && original.endsWith("/");
+}
+
+function pathNotMounted(): GuardError<PayoutCode> {
+  return new GuardError<PayoutCode>({
+    status: 404,
+    code: "path-not-mounted",
+    message:
+      "the request is for another path than the one on which payoutEndpoint() is mounted; write " +
+      "app.post(path, payoutEndpoint(options), handler) with the path as the service calls it",
+  });
 }

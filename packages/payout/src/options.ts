@@ -1,22 +1,32 @@
-import { hash } from "node:crypto";
 import {
-  assertFunction,
   assertKnownOptions,
-  integerOption,
+  holderOf,
+  option,
+  OptionError,
   optionError,
-  type GuardErrorsOptions,
-  type GuardRequest,
-} from "@countersign/guard";
-import { verifiedDigest, wantContentDigest } from "@countersign/content-digest";
+  readOptions,
+  type Given,
+  type HeaderFields,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { GuardErrorsOptions, GuardRequest } from "@countersign/express";
+import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
-import { capturedRawBody } from "@countersign/raw-body";
-import type { FindBusiness } from "./find-business.ts";
-import { payoutStoreKey } from "./idempotency-key.ts";
-import { payoutOf } from "./payout.ts";
-import { namedFields, type PayoutSchemaOptions } from "./schema.ts";
+import type { FindBusiness } from "./payout.ts";
+import { namedFields, payoutStoreKey } from "./schema.ts";
+
+/** From where the lending service calls. */
+export type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
+
+/** How the lending service signs. `requiredComponents` must include the interface's four, which are the default. */
+export type PayoutSignature = Omit<HttpSignatureVerifyOptions, "algorithms">;
+
+/** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
+export type PayoutIdempotency<Native = GuardRequest> = Omit<IdempotencyGuardOptions<Native>, "key">;
 
 /** Longest accepted texts, in UTF-16 units. The interface shows no lengths; these keep a caller from filling a database. */
 export interface PayoutMaxLengths {
@@ -30,211 +40,138 @@ export interface PayoutMaxLengths {
   readonly reference?: number | undefined;
 }
 
-/** Options of `payoutEndpoint`: its own, those of httpSignatureVerify and those of idempotencyGuard. */
-export interface PayoutEndpointOptions
-  extends Omit<HttpSignatureVerifyOptions, "algorithms">, Omit<IdempotencyGuardOptions, "key" | "scope"> {
-  /**
-   * What stands before the idempotency_key in the store, with a colon: 1 to 32 lower-case letters, digits, `-` and `_`. Default
-   * `payout`. Required where the store is given to a second endpoint or guard.
-   */
-  readonly scope?: string | undefined;
-  /** The addresses and CIDR blocks from which the lending service calls. Must not be empty. */
-  readonly allowIps: IpAllowlistOptions["allow"];
-  /** Accept `allowIps` that together admit every address of a family. Default false. */
-  readonly dangerouslyAllowAnyAddress?: boolean | undefined;
-  /** Components that a signature has to cover: the interface's four at least. Default these four. */
-  readonly requiredComponents?: readonly string[] | undefined;
+/** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
+export interface PayoutOptions<Native = GuardRequest> {
+  /** From where the lending service calls: options of ipAllowlist. */
+  readonly addresses: PayoutAddresses;
+  /** How it signs: options of httpSignatureVerify. */
+  readonly signature: PayoutSignature;
+  /** How a payout is done once: options of idempotencyGuard. */
+  readonly idempotency: PayoutIdempotency<Native>;
   /** Looks the beneficiary up in the platform's own records. Recommended: without it the money goes to any valid IBAN. */
-  readonly findBusiness?: FindBusiness | undefined;
+  readonly findBusiness?: FindBusiness<Native> | undefined;
   /** How long `findBusiness` may take, in milliseconds, before the answer is 503. Default 5,000. */
   readonly lookupTimeoutMs?: number | undefined;
   /** The name of the field with the reference text, which the interface does not show. Default none: nothing is checked. */
   readonly referenceField?: string | undefined;
   readonly maxLengths?: PayoutMaxLengths | undefined;
+}
+
+/** Options of `payoutEndpoint`, the door to Express. */
+export interface PayoutEndpointOptions extends PayoutOptions {
   /** `respond`: the chain answers its own rejections. `forward`: the app's own `guardErrors()` has to. Default `respond`. */
   readonly errors?: "respond" | "forward" | undefined;
   /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
   readonly onReject?: GuardErrorsOptions["onReject"];
 }
 
-/** The options of each part of the chain. What a middleware owns is checked by that middleware. */
-export interface ResolvedOptions {
-  readonly addresses: IpAllowlistOptions;
-  readonly signature: HttpSignatureVerifyOptions;
-  readonly schema: PayoutSchemaOptions;
-  readonly idempotency: IdempotencyGuardOptions;
-  readonly lookup: { readonly findBusiness: FindBusiness; readonly timeoutMs: number } | undefined;
-  readonly answers: GuardErrorsOptions | undefined;
+/** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
+export interface ReadPayoutOptions<Native> extends Given<
+  Pick<PayoutOptions, "addresses" | "signature" | "lookupTimeoutMs">
+> {
+  readonly idempotency: PayoutIdempotency<Native>;
+  readonly findBusiness: FindBusiness<Native> | undefined;
+  readonly referenceField: string | undefined;
+  readonly maxLengths: Given<PayoutMaxLengths>;
 }
 
-const factory = "payoutEndpoint";
+/** The name in messages. */
+export const factory = "payoutEndpoint";
 
-const known: Readonly<Record<keyof PayoutEndpointOptions, true>> = {
-  keys: true,
-  nonces: true,
-  allowIps: true,
-  store: true,
-  findBusiness: true,
-  referenceField: true,
-  requiredComponents: true,
-  tag: true,
-  windowSeconds: true,
-  clockSkewSeconds: true,
-  pathPrefix: true,
-  origin: true,
-  clock: true,
-  limit: true,
-  leaseMs: true,
-  waitMs: true,
-  pollMs: true,
-  recovery: true,
-  scope: true,
-  fingerprint: true,
-  storeTimeoutMs: true,
-  handlerTimeoutMs: true,
-  lookupTimeoutMs: true,
-  maxWaiters: true,
-  maxLengths: true,
-  reusedStatus: true,
-  retryAfterSeconds: true,
-  heldRetryAfterSeconds: true,
-  allowUnsignedQuery: true,
-  dangerouslyAllowAnyAddress: true,
-  errors: true,
-  onReject: true,
+/** Header fields of every 401: which digests the signature may cover (RFC 9530 section 4). */
+export const unauthorizedHeaders: HeaderFields = { "Want-Content-Digest": wantContentDigest(["sha-256"]) };
+
+const keyLength = (max: number): OptionTable<PayoutMaxLengths>["idempotencyKey"] =>
+  option.integer({ min: 1, max, fallback: 256 });
+
+const lengthsTable: OptionTable<PayoutMaxLengths> = {
+  idempotencyKey: keyLength(longestKey()),
+  businessId: option.integer({ min: 1, max: 100_000, fallback: 256 }),
+  beneficiaryName: option.integer({ min: 1, max: 100_000, fallback: 256 }),
+  reference: option.integer({ min: 1, max: 100_000, fallback: 1024 }),
 };
 
-/** Distributes the options over the chain and fills in the defaults. Throws a TypeError on a bad option of the endpoint itself. */
-export function resolveOptions(options: PayoutEndpointOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, Object.keys(known));
-  return {
-    addresses: {
-      allow: options.allowIps,
-      dangerouslyAllowAnyAddress: options.dangerouslyAllowAnyAddress,
-    },
-    signature: resolveSignature(options),
-    schema: {
-      referenceField: resolveReferenceField(options.referenceField),
-      maxLengths: resolveMaxLengths(options),
-    },
-    idempotency: resolveIdempotency(options),
-    lookup: resolveLookup(options),
-    answers: resolveAnswers(options),
-  };
+export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> = {
+  addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
+  signature: option.section("{ keys, nonces }", ["algorithms"]),
+  idempotency: option.section("{ store }", ["key"]),
+  findBusiness: option.optional(option.call()),
+  lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
+  referenceField: option.optional(option.own(readFieldName)),
+  maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
+};
+
+export const answersTable: OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, AnswerOptions> = {
+  errors: option.oneOf(["respond", "forward"], "respond"),
+  onReject: option.optional(option.call()),
+};
+
+interface AnswerOptions {
+  readonly errors: "respond" | "forward";
+  readonly onReject: GuardErrorsOptions["onReject"];
 }
 
-function resolveSignature(options: PayoutEndpointOptions): HttpSignatureVerifyOptions {
-  const { requiredComponents } = options;
-  // A signature over less would let one part of a payout be exchanged, for example its path on a server with two routes.
-  if (
-    requiredComponents !== undefined &&
-    !(
-      Array.isArray(requiredComponents) &&
-      defaultComponents.every((name) => requiredComponents.includes(name))
-    )
-  ) {
-    const expected = `a list that includes ${defaultComponents.join(", ")}`;
-    throw optionError(factory, "requiredComponents", expected, requiredComponents);
-  }
-  return {
-    keys: options.keys,
-    nonces: options.nonces,
-    requiredComponents,
-    tag: options.tag,
-    windowSeconds: options.windowSeconds,
-    clockSkewSeconds: options.clockSkewSeconds,
-    pathPrefix: options.pathPrefix,
-    origin: options.origin,
-    allowUnsignedQuery: options.allowUnsignedQuery,
-    limit: options.limit,
-    storeTimeoutMs: options.storeTimeoutMs,
-    clock: options.clock,
-  };
+/** Reads the options of the steps. Throws an OptionError of `owner`. */
+export function resolveOptions<Native extends object>(
+  options: PayoutOptions<Native>,
+  owner: OptionOwner,
+): ReadPayoutOptions<Native> {
+  const read = readOptions(owner, table, options);
+  const { signature, maxLengths } = read;
+  const { findBusiness, idempotency } = options;
+  const { scope } = idempotency;
+  assertRequiredComponents(holderOf(owner, "signature"), signature.requiredComponents);
+  keyLength(longestKey(scope)).read(
+    maxLengths.idempotencyKey,
+    holderOf(owner, "maxLengths"),
+    "idempotencyKey",
+  );
+  return { ...read, findBusiness, idempotency };
 }
 
-function resolveIdempotency({ scope, ...options }: PayoutEndpointOptions): IdempotencyGuardOptions {
-  return {
-    store: options.store,
-    // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
-    key: (req) => {
-      const { idempotencyKey } = payoutOf(req);
-      return scope === undefined ? payoutStoreKey(idempotencyKey) : idempotencyKey;
-    },
-    scope,
-    // Not for null, which the guard refuses.
-    fingerprint: options.fingerprint === undefined ? verifiedBytesFingerprint : options.fingerprint,
-    leaseMs: options.leaseMs,
-    waitMs: options.waitMs,
-    pollMs: options.pollMs,
-    recovery: options.recovery,
-    storeTimeoutMs: options.storeTimeoutMs,
-    handlerTimeoutMs: options.handlerTimeoutMs,
-    maxWaiters: options.maxWaiters,
-    reusedStatus: options.reusedStatus,
-    retryAfterSeconds: options.retryAfterSeconds,
-    heldRetryAfterSeconds: options.heldRetryAfterSeconds,
-  };
+/** The options of the Express door. */
+export interface ResolvedEndpointOptions {
+  readonly steps: PayoutOptions;
+  /** Undefined where the app answers refusals. */
+  readonly answers: Pick<GuardErrorsOptions, "onReject"> | undefined;
 }
 
-// Not of req.rawBody: another middleware may have written to it since.
-function verifiedBytesFingerprint(req: GuardRequest): string {
-  const digest = verifiedDigest(req, "sha-256");
-  if (digest !== undefined) return digest.toString("base64url");
-  const bytes = capturedRawBody(req);
-  if (bytes === undefined) {
-    throw new Error("payoutEndpoint: the body was not captured by the signature guard");
-  }
-  return hash("sha256", bytes, "base64url");
-}
-
-function resolveLookup({ findBusiness, lookupTimeoutMs }: PayoutEndpointOptions): ResolvedOptions["lookup"] {
-  const timeoutMs = integerOption(factory, "lookupTimeoutMs", lookupTimeoutMs, {
-    min: 1,
-    max: 60_000,
-    fallback: 5_000,
+/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
+export function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
+  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
+  const { errors: givenErrors, onReject: givenOnReject, ...steps } = options;
+  const given = { errors: givenErrors, onReject: givenOnReject };
+  const { errors, onReject } = readOptions(factory, answersTable, given);
+  if (errors === "respond") return { steps, answers: { onReject } };
+  if (onReject === undefined) return { steps, answers: undefined };
+  throw new OptionError(factory, {
+    option: "onReject",
+    what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',
   });
-  if (findBusiness === undefined) return undefined;
-  assertFunction(factory, "findBusiness", findBusiness);
-  return { findBusiness, timeoutMs };
 }
 
-function resolveAnswers({ errors = "respond", onReject }: PayoutEndpointOptions): ResolvedOptions["answers"] {
-  if (errors === "respond") {
-    return { onReject, unauthorizedHeaders: { "Want-Content-Digest": wantContentDigest(["sha-256"]) } };
+function readFieldName(field: unknown, owner: OptionOwner, name: string): string {
+  // JSON with a member __proto__ is refused before the schema.
+  if (typeof field === "string" && field !== "" && field !== "__proto__" && !namedFields.includes(field)) {
+    return field;
   }
-  if (errors !== "forward") throw optionError(factory, "errors", '"respond" or "forward"', errors);
-  if (onReject === undefined) return undefined;
-  throw new TypeError(
-    `${factory}: option onReject has no effect with errors: "forward"; give it to the app's guardErrors() instead`,
+  throw optionError(
+    owner,
+    name,
+    `the name of a field of the body other than ${namedFields.join(", ")}`,
+    field,
   );
 }
 
-function resolveReferenceField(field: string | undefined): string | undefined {
-  if (field === undefined) return undefined;
-  // JSON with a member __proto__ is refused before the schema.
-  if (typeof field !== "string" || field === "" || field === "__proto__" || namedFields.includes(field)) {
-    const expected = `the name of a field of the body other than ${namedFields.join(", ")}`;
-    throw optionError(factory, "referenceField", expected, field);
-  }
-  return field;
+// A signature over less would let one part of a payout be exchanged, for example its path on a server with two routes.
+function assertRequiredComponents(owner: OptionOwner, components: unknown): void {
+  if (components === undefined) return;
+  if (Array.isArray(components) && defaultComponents.every((name) => components.includes(name))) return;
+  const expected = `a list that includes ${defaultComponents.join(", ")}`;
+  throw optionError(owner, "requiredComponents", expected, components);
 }
 
-function resolveMaxLengths({
-  maxLengths = {},
-  scope,
-}: PayoutEndpointOptions): PayoutSchemaOptions["maxLengths"] {
-  assertKnownOptions(`${factory}: option maxLengths`, maxLengths, [
-    "idempotencyKey",
-    "businessId",
-    "beneficiaryName",
-    "reference",
-  ]);
-  const length = (name: keyof PayoutMaxLengths, fallback: number, max = 100_000): number =>
-    integerOption(factory, `maxLengths.${name}`, maxLengths[name], { min: 1, max, fallback });
-  return {
-    idempotencyKey: length("idempotencyKey", 256, 512 - payoutStoreKey("", scope).length),
-    businessId: length("businessId", 256),
-    beneficiaryName: length("beneficiaryName", 256),
-    reference: length("reference", 1024),
-  };
+/** In UTF-16 units: a store takes keys of 512. */
+function longestKey(scope?: string): number {
+  return 512 - payoutStoreKey("", scope).length;
 }

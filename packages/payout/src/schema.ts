@@ -1,8 +1,7 @@
-import { identifierFault } from "@countersign/guard";
+import { identifierFault } from "@countersign/core";
 import { isValidBIC, isValidIBAN } from "ibantools";
 import * as z from "zod";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
-import { isIdempotencyKey } from "./idempotency-key.ts";
 
 /** What the schema leaves to the platform, resolved. */
 export interface PayoutSchemaOptions {
@@ -165,4 +164,23 @@ function withoutSpaces(value: string): string {
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Whether `key` is `<operation_key>.<from_id>.<to_id>`: at least three dot-separated parts, none blank. The alphabet of the
+ * ids is not shown, so an id may hold dots itself, and more than three parts are fine.
+ */
+function isIdempotencyKey(key: string): boolean {
+  // "a.b.c" and "a.b.c " would be one key for a person and two payments for the bank.
+  if (key !== key.trim()) return false;
+  const parts = key.split(".");
+  return parts.length >= 3 && parts.every((part) => part.trim() !== "");
+}
+
+/**
+ * The key under which the idempotency store keeps a payout, for `store.resolve()` and look-ups by an operator. `scope` is the
+ * option of payoutEndpoint(), default `payout`: one store can serve other endpoints as well.
+ */
+export function payoutStoreKey(idempotencyKey: string, scope = "payout"): string {
+  return `${scope}:${idempotencyKey}`;
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { captureRawBody } from "@countersign/raw-body";
-import { guardErrors, GuardError } from "@countersign/guard";
+import { GuardError } from "@countersign/core";
+import { guardErrors } from "@countersign/express";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint, payoutOf, payoutStoreKey } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import type { NextFunction, Request, Response } from "express";
@@ -56,7 +57,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
   test("pays a key once across two signing keys", async () => {
     const next = createHandSigner("lender-2");
     const keys = { [signer.keyid]: signer.publicKeyPem, [next.keyid]: next.publicKeyPem };
-    const { app, paid } = platformOn(framework, { keys });
+    const { app, paid } = platformOn(framework, { signature: { keys } });
     await send(app).expect(200);
     await send(app, bodyText, signByHand(next, { path, body: bodyText })).expect(409);
     expect(paid).toHaveLength(1);
@@ -65,7 +66,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
   test("pays one of 200 concurrent identical payouts and says 409 only after the commit", async () => {
     let committed = false;
     const answers: { readonly status: number; readonly committed: boolean }[] = [];
-    const { app, paid } = platformOn(framework, { waitMs: 1000 }, async () => {
+    const { app, paid } = platformOn(framework, { idempotency: { waitMs: 1000 } }, async () => {
       await delay(100);
       committed = true;
     });
@@ -122,7 +123,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     ["half a character in the key", bodyText.replace("op_1", String.raw`op_\ud800`), 400],
     ["a body over the limit", JSON.stringify({ ...payoutBody, padding: "x".repeat(3000) }), 413],
   ])("refuses %s before the handler", async (_name, text, status) => {
-    const { app, paid } = platformOn(framework, { limit: "2kb" });
+    const { app, paid } = platformOn(framework, { signature: { limit: "2kb" } });
     await send(app, text).expect(status);
     expect(paid).toEqual([]);
   });
@@ -174,7 +175,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     });
     const { Signature: _signature, ...unsigned } = by({});
     const { app, codes, paid } = platformOn(framework);
-    const elsewhere = platformOn(framework, { allowIps: ["192.0.2.1"] });
+    const elsewhere = platformOn(framework, { addresses: { allow: ["192.0.2.1"] } });
     await send(app, payoutWith("/idempotency_key", "op_2.a.b"), {
       ...signByHand(signer, {
         path,
@@ -218,14 +219,14 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     const forged = { ...signByHand(createHandSigner(signer.keyid), { path, body: broken }) };
     const { app, codes } = platformOn(framework);
     await send(app, broken, forged).expect(401);
-    const elsewhere = platformOn(framework, { allowIps: ["192.0.2.1"] });
+    const elsewhere = platformOn(framework, { addresses: { allow: ["192.0.2.1"] } });
     await send(elsewhere.app, broken, forged).expect(401);
     expect([...codes, ...elsewhere.codes]).toEqual(["signature-mismatch", "ip-not-allowed"]);
   });
 
   test("checks the schema before the key: a broken payout leaves no record", async () => {
     const store = memoryIdempotencyStore({ max: 10 });
-    const { app } = platformOn(framework, { store });
+    const { app } = platformOn(framework, { idempotency: { store } });
     await send(app, payoutWith("/amount", 1)).expect(400);
     expect(store.read(payoutStoreKey("op_1.acc_from.acc_to"))).toBeUndefined();
     await send(app).expect(200);
@@ -234,7 +235,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
 
   test("pays the same key once in each scope, and drains", async () => {
     const store = memoryIdempotencyStore({ max: 10 });
-    const platforms = ["eu", "us"].map((scope) => platformOn(framework, { store, scope }));
+    const platforms = ["eu", "us"].map((scope) => platformOn(framework, { idempotency: { store, scope } }));
     for (const { app } of platforms) await send(app).expect(200);
     for (const { app } of platforms) await send(app).expect(409);
     expect(store.read(payoutStoreKey("op_1.acc_from.acc_to", "us"))).toMatchObject({ state: "done" });
@@ -363,7 +364,7 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
       .set({ ...signed })
       .send(bodyText)
       .expect(401);
-    const lenient = platformOn(framework, { allowUnsignedQuery: true });
+    const lenient = platformOn(framework, { signature: { allowUnsignedQuery: true } });
     await request(lenient.app)
       .post(`${path}?amount=1`)
       .set({ ...signed })
@@ -375,8 +376,8 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
     const claim = (): Promise<never> => Promise.reject(new Error("store is down"));
     const store = Object.assign(memoryIdempotencyStore({ max: 10 }), { claim });
     const nonces = { claim };
-    const first = platformOn(framework, { store });
-    const second = platformOn(framework, { nonces });
+    const first = platformOn(framework, { idempotency: { store } });
+    const second = platformOn(framework, { signature: { nonces } });
     for (const { app, paid } of [first, second]) {
       const answer = await send(app).expect(503);
       expect(answer.headers["retry-after"]).toMatch(/^\d+$/);
@@ -389,8 +390,8 @@ describe.each(expressVersions)("payoutEndpoint on %s", (_version, framework) => 
   test("remembers nonces in the given store", async () => {
     const nonces = memoryNonceStore({ max: 100 });
     const headers = { ...signByHand(signer, { path, body: bodyText }) };
-    const first = platformOn(framework, { nonces });
-    const second = platformOn(framework, { nonces });
+    const first = platformOn(framework, { signature: { nonces } });
+    const second = platformOn(framework, { signature: { nonces } });
     await send(first.app, bodyText, headers).expect(200);
     await send(second.app, bodyText, headers).expect(401);
   });

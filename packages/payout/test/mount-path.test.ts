@@ -1,5 +1,6 @@
 import { METHODS, type RequestListener } from "node:http";
-import { guardErrors, isGuardError, type Middleware } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import { guardErrors, type Middleware } from "@countersign/express";
 import { payoutEndpoint } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import type { Express, NextFunction, Request, RequestHandler, Response } from "express";

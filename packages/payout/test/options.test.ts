@@ -1,20 +1,39 @@
 import { payoutEndpoint, type PayoutEndpointOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
+import type { Overrides } from "../../../test/support/sections.ts";
 import { optionsWith } from "./platform.ts";
 
 describe("payoutEndpoint", () => {
   test.each<[string, Record<string, unknown>, string]>([
+    ["no addresses at all", { addresses: undefined }, "option addresses must be an object such as { allow"],
+    ["no signature", { signature: undefined }, "option signature must be an object such as { keys, nonces }"],
+    ["no idempotency", { idempotency: undefined }, "option idempotency must be an object such as { store }"],
+    ["a status of an address", { addresses: { status: 403 } }, "option addresses.status cannot be set here"],
+    [
+      "algorithms, since the key says its own",
+      { signature: { algorithms: ["ed25519"] } },
+      "option signature.algorithms cannot be set here",
+    ],
+    ["another key", { idempotency: { key: () => "k" } }, "option idempotency.key cannot be set here"],
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
-    ["no keys", { keys: undefined }, "option keys "],
-    ["an empty record of keys", { keys: {} }, "option keys "],
-    ["no nonces", { nonces: undefined }, "option nonces "],
-    ["a nonce store without claim", { nonces: {} }, "option nonces "],
-    ["no allowIps", { allowIps: undefined }, "option allowIps must be"],
-    ["empty allowIps", { allowIps: [] }, "option allowIps must be"],
-    ["an empty string in allowIps", { allowIps: ["192.0.2.1", ""] }, "option allowIps[1] must be"],
-    ["allowIps that admit everybody", { allowIps: ["0.0.0.0/0"] }, "option allowIps admits every"],
-    ["no store", { store: undefined }, "option store must be"],
-    ["a store that cannot complete", { store: { claim: () => undefined } }, "option store."],
+    ["no keys", { signature: { keys: undefined } }, "option signature.keys "],
+    ["an empty record of keys", { signature: { keys: {} } }, "option signature.keys "],
+    ["no nonces", { signature: { nonces: undefined } }, "option signature.nonces "],
+    ["a nonce store without claim", { signature: { nonces: {} } }, "option signature.nonces "],
+    ["no addresses", { addresses: { allow: undefined } }, "option addresses.allow must be"],
+    ["an empty list of addresses", { addresses: { allow: [] } }, "option addresses.allow must be"],
+    ["an empty address", { addresses: { allow: ["192.0.2.1", ""] } }, "option addresses.allow[1] must be"],
+    [
+      "addresses that admit everybody",
+      { addresses: { allow: ["0.0.0.0/0"] } },
+      "option addresses.allow admits every",
+    ],
+    ["no store", { idempotency: { store: undefined } }, "option idempotency.store must be"],
+    [
+      "a store that cannot complete",
+      { idempotency: { store: { claim: () => undefined } } },
+      "option idempotency.store.",
+    ],
     ["a findBusiness that is no function", { findBusiness: {} }, "option findBusiness must be a function"],
     ["a lookupTimeoutMs of 0", { lookupTimeoutMs: 0 }, "option lookupTimeoutMs must be"],
     ["an empty referenceField", { referenceField: "" }, "option referenceField must be"],
@@ -25,7 +44,7 @@ describe("payoutEndpoint", () => {
       "option referenceField must be",
     ],
     ["a referenceField __proto__", { referenceField: "__proto__" }, "option referenceField must be"],
-    ["an unknown length", { maxLengths: { iban: 34 } }, "option maxLengths: unknown option iban"],
+    ["an unknown length", { maxLengths: { iban: 34 } }, "unknown option maxLengths.iban;"],
     ["a length of 0", { maxLengths: { reference: 0 } }, "option maxLengths.reference must be"],
     [
       "a key length above the stores'",
@@ -34,10 +53,10 @@ describe("payoutEndpoint", () => {
     ],
     [
       "a key length above the stores' with a longer scope",
-      { scope: "a".repeat(32), maxLengths: { idempotencyKey: 480 } },
+      { idempotency: { scope: "a".repeat(32) }, maxLengths: { idempotencyKey: 480 } },
       "option maxLengths.idempotencyKey",
     ],
-    ["a scope with a colon", { scope: "eu:payout" }, "option scope must be"],
+    ["a scope with a colon", { idempotency: { scope: "eu:payout" } }, "option idempotency.scope must be"],
     ["other errors", { errors: "hide" }, "option errors must be"],
     ["an onReject that is no function", { onReject: "log" }, "option onReject must be a function"],
     [
@@ -47,37 +66,73 @@ describe("payoutEndpoint", () => {
     ],
     [
       "components without the digest",
-      { requiredComponents: ["@method", "@path"] },
-      "option requiredComponents",
+      { signature: { requiredComponents: ["@method", "@path"] } },
+      "option signature.requiredComponents",
     ],
-    ["components that are no list", { requiredComponents: "@method" }, "option requiredComponents"],
-    ["a windowSeconds of 0", { windowSeconds: 0 }, "option windowSeconds must be"],
-    ["a negative clockSkewSeconds", { clockSkewSeconds: -1 }, "option clockSkewSeconds must be"],
-    ["a pathPrefix with a slash at its end", { pathPrefix: "/payments/" }, "option pathPrefix must be"],
-    ["a clock that is no function", { clock: 0 }, "option clock must be"],
-    ["a limit that is a word", { limit: "large" }, "option limit must be"],
+    [
+      "components that are no list",
+      { signature: { requiredComponents: "@method" } },
+      "option signature.requiredComponents",
+    ],
+    ["a windowSeconds of 0", { signature: { windowSeconds: 0 } }, "option signature.windowSeconds must be"],
+    [
+      "a negative clockSkewSeconds",
+      { signature: { clockSkewSeconds: -1 } },
+      "option signature.clockSkewSeconds must be",
+    ],
+    [
+      "a pathPrefix with a slash at its end",
+      { signature: { pathPrefix: "/payments/" } },
+      "option signature.pathPrefix must be",
+    ],
+    ["a clock that is no function", { signature: { clock: 0 } }, "option signature.clock must be"],
+    ["a limit that is a word", { signature: { limit: "large" } }, "option signature.limit must be"],
     [
       "allowUnsignedQuery that is no boolean",
-      { allowUnsignedQuery: "no" },
-      "option allowUnsignedQuery must be",
+      { signature: { allowUnsignedQuery: "no" } },
+      "option signature.allowUnsignedQuery must be",
     ],
-    ["a leaseMs of 1", { leaseMs: 1 }, "option leaseMs must be"],
-    ["a negative waitMs", { waitMs: -1 }, "option waitMs must be"],
-    ["an unknown recovery", { recovery: "retry" }, "option recovery must be"],
-    ["lengths that are a promise", { maxLengths: Promise.resolve({}) }, "option maxLengths: options must be"],
-    ["a fingerprint of null", { fingerprint: null }, "option fingerprint must be a function, got null"],
-    ["a fingerprint that is no function", { fingerprint: "body" }, "option fingerprint must be"],
+    ["a leaseMs of 1", { idempotency: { leaseMs: 1 } }, "option idempotency.leaseMs must be"],
+    ["a negative waitMs", { idempotency: { waitMs: -1 } }, "option idempotency.waitMs must be"],
+    ["an unknown recovery", { idempotency: { recovery: "retry" } }, "option idempotency.recovery must be"],
+    [
+      "lengths that are a promise",
+      { maxLengths: Promise.resolve({}) },
+      "option maxLengths must be an object",
+    ],
+    [
+      "a fingerprint of null",
+      { idempotency: { fingerprint: null } },
+      "option idempotency.fingerprint must be a function, got null",
+    ],
+    [
+      "a fingerprint that is no function",
+      { idempotency: { fingerprint: "body" } },
+      "option idempotency.fingerprint must be",
+    ],
     [
       "@authority without an origin",
-      { requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"] },
-      'option origin must be the origin that callers see, such as "https://pay.example", where @authority is required',
+      {
+        signature: {
+          requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"],
+        },
+      },
+      'option signature.origin must be the origin that callers see, such as "https://pay.example", where @authority is required',
     ],
-    ["a tag that is no object", { tag: "payout" }, "option tag: options must be an object"],
-    ["an empty tag", { tag: { require: "" } }, "option tag.require must be"],
-    ["a storeTimeoutMs of 0", { storeTimeoutMs: 0 }, "option storeTimeoutMs must be"],
-    ["a reusedStatus of 200", { reusedStatus: 200 }, "option reusedStatus must be"],
+    ["a tag that is no object", { signature: { tag: "payout" } }, "option signature.tag must be an object"],
+    ["an empty tag", { signature: { tag: { require: "" } } }, "option signature.tag.require must be"],
+    [
+      "a storeTimeoutMs of 0",
+      { signature: { storeTimeoutMs: 0 }, idempotency: { storeTimeoutMs: 0 } },
+      "option signature.storeTimeoutMs must be",
+    ],
+    [
+      "a reusedStatus of 200",
+      { idempotency: { reusedStatus: 200 } },
+      "option idempotency.reusedStatus must be",
+    ],
   ])("refuses %s by the name that was written", (_name, overrides, message) => {
-    const build = (): unknown => payoutEndpoint({ ...optionsWith(), ...overrides });
+    const build = (): unknown => payoutEndpoint(optionsWith(overrides));
     expect(build).toThrow(TypeError);
     expect(build).toThrow(`payoutEndpoint: ${message}`);
   });
@@ -86,27 +141,35 @@ describe("payoutEndpoint", () => {
     expect(() => payoutEndpoint(undefined as never)).toThrow("payoutEndpoint: options must be an object");
   });
 
-  test.each<[string, Partial<PayoutEndpointOptions>]>([
-    ["every address by a dangerous name", { allowIps: ["0.0.0.0/0"], dangerouslyAllowAnyAddress: true }],
+  test.each<[string, Overrides<PayoutEndpointOptions>]>([
+    [
+      "every address by a dangerous name",
+      { addresses: { allow: ["0.0.0.0/0"], dangerouslyAllowAnyAddress: true } },
+    ],
     [
       "further components",
       {
-        requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"],
-        origin: "https://pay.example",
+        signature: {
+          requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"],
+          origin: "https://pay.example",
+        },
       },
     ],
-    ["a tag", { tag: { require: ["payout"] } }],
-    ["undefined for every optional member", { findBusiness: undefined, errors: undefined, limit: undefined }],
+    ["a tag", { signature: { tag: { require: ["payout"] } } }],
+    [
+      "undefined for every optional member",
+      { signature: { limit: undefined }, findBusiness: undefined, errors: undefined },
+    ],
   ])("accepts %s", (_name, overrides) => {
     expect(payoutEndpoint(optionsWith(overrides)).name).toBe("payoutEndpointMiddleware");
   });
 
   test("takes a store of another endpoint or guard only where each has a scope", () => {
-    const { store } = optionsWith();
-    payoutEndpoint(optionsWith({ store, scope: "payout-eu" }));
-    payoutEndpoint(optionsWith({ store, scope: "payout-us" }));
-    expect(() => payoutEndpoint(optionsWith({ store }))).toThrow(
-      "payoutEndpoint: this store was given to another guard already",
+    const { store } = optionsWith().idempotency;
+    payoutEndpoint(optionsWith({ idempotency: { store, scope: "payout-eu" } }));
+    payoutEndpoint(optionsWith({ idempotency: { store, scope: "payout-us" } }));
+    expect(() => payoutEndpoint(optionsWith({ idempotency: { store } }))).toThrow(
+      "payoutEndpoint: option idempotency: this store was given to another guard already",
     );
   });
 

@@ -8,6 +8,7 @@ import { createPayoutParser } from "../src/schema.ts";
 import { payoutBody, payoutWith } from "./payout-body.ts";
 import { path, platformOn, send, signer } from "./platform.ts";
 import { signByHand, type HandSigned } from "./sign-by-hand.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const maxLengths = { idempotencyKey: 256, businessId: 256, beneficiaryName: 256, reference: 1024 };
 const parse = createPayoutParser({ referenceField: "reference", maxLengths });
@@ -40,7 +41,7 @@ describe("the payout schema", () => {
         for (const fault of faults) expect(fault.pointer.startsWith(pointer)).toBe(true);
         expect(new Set(faults.map((fault) => fault.pointer)).size).toBe(faults.length);
       }),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 
@@ -92,7 +93,7 @@ describe("a signed payout with one changed character", () => {
         const { status } = await send(origin, part === "body" ? changed : bodyText, headers);
         expect(status).toBe(401);
       }),
-      { numRuns: 60 },
+      fuzzRuns(60),
     );
     expect(paid).toEqual([]);
   });

@@ -1,13 +1,14 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import type { GuardRequest } from "@countersign/guard";
+import type { GuardRequest } from "@countersign/express";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint, payoutOf, type Payout, type PayoutEndpointOptions } from "@countersign/payout";
 import type { Express, NextFunction, Request, Response } from "express";
 import express4 from "express4";
 import request from "supertest";
 import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
+import { withOverrides, type Overrides } from "../../../test/support/sections.ts";
 import { payoutBody } from "./payout-body.ts";
 import { createHandSigner, signByHand, type HandSigned, type HandSigner } from "./sign-by-hand.ts";
 
@@ -17,15 +18,14 @@ export const path = "/api/v1/transaction";
 export const signer: HandSigner = createHandSigner("lender-1");
 
 /** The options of a platform whose stores are new. */
-export function optionsWith(overrides: Partial<PayoutEndpointOptions> = {}): PayoutEndpointOptions {
-  return {
-    keys: { [signer.keyid]: signer.publicKeyPem },
-    nonces: memoryNonceStore({ max: 10_000 }),
-    allowIps: ["127.0.0.1", "::1"],
-    store: memoryIdempotencyStore({ max: 10_000 }),
+export function optionsWith(overrides: Overrides<PayoutEndpointOptions> = {}): PayoutEndpointOptions {
+  const usual: PayoutEndpointOptions = {
+    addresses: { allow: ["127.0.0.1", "::1"] },
+    signature: { keys: { [signer.keyid]: signer.publicKeyPem }, nonces: memoryNonceStore({ max: 10_000 }) },
+    idempotency: { store: memoryIdempotencyStore({ max: 10_000 }) },
     referenceField: "reference",
-    ...overrides,
   };
+  return withOverrides(usual, overrides);
 }
 
 export interface Platform {
@@ -41,7 +41,7 @@ export interface Platform {
 /** An app whose payout route records what it pays. */
 export function platformOn(
   framework: ExpressFactory,
-  overrides: Partial<PayoutEndpointOptions> = {},
+  overrides: Overrides<PayoutEndpointOptions> = {},
   handler?: (req: Request) => unknown,
 ): Platform {
   const app = framework();

@@ -6,7 +6,8 @@ import {
   type RequestListener,
 } from "node:http";
 import { once } from "node:events";
-import { guardErrors, isGuardError, type Middleware } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import { guardErrors, type Middleware } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { payoutEndpoint } from "@countersign/payout";

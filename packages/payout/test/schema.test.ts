@@ -64,7 +64,7 @@ describe("createPayoutParser", () => {
     ["an empty part among five", "/idempotency_key", "a.b..c.d", "invalid-idempotency-key"],
     ["a blank part", "/idempotency_key", "a. .b", "invalid-idempotency-key"],
     ["a space after the key", "/idempotency_key", "a.b.c ", "invalid-idempotency-key"],
-    ["a no-break space before the key", "/idempotency_key", "\u00A0a.b.c", "invalid-idempotency-key"],
+    ["a no-break space before the key", "/idempotency_key", "\u00A0a.b.c", "invalid-identifier"],
     ["a NUL in the key", "/idempotency_key", "a.b.c\u0000", "control-character"],
     ["a line feed in the key", "/idempotency_key", "a.b\n.c", "control-character"],
     ["a C1 control in the key", "/idempotency_key", "a.b\u0085.c", "control-character"],

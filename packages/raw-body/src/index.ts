@@ -1,9 +1,8 @@
-export { rawBody } from "./middleware.ts";
-export { defaultLimitBytes, resolveLimitBytes, type RawBodyOptions } from "./options.ts";
-export { capturedRawBody, captureRawBody } from "./captured.ts";
-export { readRawBody } from "./read-raw-body.ts";
-export { fieldLines } from "./field-lines.ts";
-export { jsonBody, type JsonBodyOptions } from "./json-body.ts";
-export { parseJsonBytes, type ParsedJson } from "./json-text.ts";
-export { isJsonMediaType } from "./media-type.ts";
+// What express.json() needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+export { capturedRawBody } from "@countersign/core";
+export { captureRawBody } from "@countersign/express";
+export type { RawBodyCode } from "./codes.ts";
+export { defaultMaxDepth, parseJsonBody, readBody } from "./check.ts";
+export { jsonBody, rawBody } from "./middleware.ts";
 export { numberTextAt } from "./number-text.ts";
+export type { JsonBodyOptions, RawBodyOptions } from "./options.ts";

@@ -1,20 +1,26 @@
-import { assertKnownOptions, guard, isPromiseLike, type Middleware } from "@countersign/guard";
-import { resolveLimitBytes, type RawBodyOptions } from "./options.ts";
-import { readRawBody } from "./read-raw-body.ts";
+import { readOptions } from "@countersign/core";
+import { guard, receivedRequest, type Middleware } from "@countersign/express";
+import { parseJsonBody, readBody } from "./check.ts";
+import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./options.ts";
 
 /**
  * Captures the exact bytes of the body into `req.rawBody`, once for all later guards. To be mounted before any body parser.
  * Refuses a content coding (415), a body over the limit (413), and leaves an aborted upload without an answer.
  */
 export function rawBody(options: RawBodyOptions = {}): Middleware {
-  assertKnownOptions("rawBody", options, ["limit"]);
-  const limitBytes = resolveLimitBytes("rawBody", options.limit);
-  return guard("rawBody", (req) => {
-    const bytes = readRawBody(req, limitBytes);
-    return isPromiseLike(bytes) ? settled(bytes) : undefined;
+  const { limit: limitBytes } = readOptions("rawBody", table, options);
+  return guard("rawBody", async (req) => {
+    await readBody(receivedRequest(req), limitBytes);
   });
 }
 
-async function settled(bytes: PromiseLike<Buffer>): Promise<void> {
-  await bytes;
+/**
+ * Parses the captured bytes into `req.body`, so that what was verified is what is used. Takes the place of `express.json()`
+ * behind rawBody() or a signature guard. Refuses another media type (415) and JSON that two readers could read differently (400).
+ */
+export function jsonBody(options: JsonBodyOptions = {}): Middleware {
+  const { maxDepth } = readOptions("jsonBody", jsonTable, options);
+  return guard("jsonBody", (req) => {
+    req.body = parseJsonBody(req, maxDepth).value;
+  });
 }

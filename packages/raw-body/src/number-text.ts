@@ -1,7 +1,6 @@
-import type { GuardRequest } from "@countersign/guard";
+import type { ParsedJson } from "@countersign/core";
 import { isLosslessNumber, parse } from "lossless-json";
-import { parsedJson } from "./json-body.ts";
-import type { ParsedJson } from "./json-text.ts";
+import { parsedJson } from "./check.ts";
 
 const arrayIndex = /^(?:0|[1-9]\d*)$/;
 
@@ -12,9 +11,9 @@ const losslessTrees = new WeakMap<ParsedJson, unknown>();
  * The digits of a JSON number exactly as received, for example `numberTextAt(req, "/amount/value")` is "10.10" where the
  * parsed value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined where no number is. Throws when jsonBody() did not run.
  */
-export function numberTextAt(req: GuardRequest, pointer: string): string | undefined {
+export function numberTextAt(subject: object, pointer: string): string | undefined {
   const tokens = parsePointer(pointer);
-  const parsed = parsedJson(req);
+  const parsed = parsedJson(subject);
   if (parsed === undefined) throw new Error("numberTextAt: mount jsonBody() before the handler that asks");
   let value = losslessTree(parsed);
   for (const token of tokens) value = childAt(value, token);

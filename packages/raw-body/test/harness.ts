@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { IncomingMessage, type Server } from "node:http";
 import { connect, Socket } from "node:net";
-import { guardErrors, isGuardError, type GuardRequest, type Middleware } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import type { Express } from "express";
 import express4 from "express4";
 import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
@@ -73,15 +74,4 @@ export function requestOf(
     req.push(null);
   }
   return req;
-}
-
-/** The code of the GuardError that `work` throws or rejects with; any other outcome fails. */
-export async function codeOf(work: () => unknown): Promise<string> {
-  try {
-    await work();
-  } catch (error) {
-    if (isGuardError(error)) return `${error.status} ${error.code}`;
-    throw error;
-  }
-  throw new Error("nothing was refused");
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
-import type { GuardRequest, GuardResponse } from "@countersign/guard";
+import type { GuardRequest, GuardResponse } from "@countersign/express";
 import request from "supertest";
 import { appWith, exchange, listening, expressVersions } from "./harness.ts";
 

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "@jest/globals";
 import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body";
-import type { GuardRequest, GuardResponse, Middleware } from "@countersign/guard";
+import type { GuardRequest, GuardResponse, Middleware } from "@countersign/express";
 import express5 from "express";
 import request from "supertest";
 import { appWith, exchange, listening, expressVersions } from "./harness.ts";

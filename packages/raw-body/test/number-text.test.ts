@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { captureRawBody, jsonBody, numberTextAt } from "@countersign/raw-body";
-import type { GuardRequest, GuardResponse } from "@countersign/guard";
+import type { GuardRequest, GuardResponse } from "@countersign/express";
 import { requestOf } from "./harness.ts";
 
 const body = String.raw`{

@@ -1,7 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
-import { defaultLimitBytes, rawBody, resolveLimitBytes } from "@countersign/raw-body";
+import { limitRule } from "@countersign/core";
+import { rawBody } from "@countersign/raw-body";
 
-describe("resolveLimitBytes", () => {
+describe("the limit of a body", () => {
+  const limitOf = (limit: unknown): number => limitRule().read(limit, "rawBody", "limit");
+
   test.each<[string, number | string | undefined, number]>([
     ["nothing", undefined, 102_400],
     ["one byte", 1, 1],
@@ -13,7 +16,7 @@ describe("resolveLimitBytes", () => {
     ["upper case", "2KB", 2048],
     ["the largest", "1gb", 1_073_741_824],
   ])("takes %s", (_name, limit, limitBytes) => {
-    expect(resolveLimitBytes("rawBody", limit)).toBe(limitBytes);
+    expect(limitOf(limit)).toBe(limitBytes);
   });
 
   test.each<[string, unknown]>([
@@ -35,13 +38,11 @@ describe("resolveLimitBytes", () => {
     ["null", null],
     ["a boolean", true],
   ])("throws on %s", (_name, limit) => {
-    expect(() => resolveLimitBytes("rawBody", limit as number)).toThrow(
-      /^rawBody: option limit must be an integer/,
-    );
+    expect(() => limitOf(limit)).toThrow(/^rawBody: option limit must be an integer/);
   });
 
   test("has the documented default", () => {
-    expect(defaultLimitBytes).toBe(102_400);
+    expect(limitOf(undefined)).toBe(102_400);
   });
 });
 

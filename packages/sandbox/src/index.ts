@@ -1,5 +1,11 @@
 export { generateKeyPair, importPrivateKey, type KeyPairOptions, type SigningKeyPair } from "./key-pair.ts";
-export { KeyFileError, writeKeyFiles, type KeyFileOptions, type KeyFiles } from "./key-files.ts";
+export {
+  assertFileSafeKeyid,
+  KeyFileError,
+  writeKeyFiles,
+  type KeyFileOptions,
+  type KeyFiles,
+} from "./key-files.ts";
 export {
   createPayoutInstruction,
   sampleBusiness,
@@ -14,8 +20,14 @@ export {
 } from "./payout-request.ts";
 export { tamperedParts, type TamperedPart } from "./tamper.ts";
 export { sendPayout } from "./send-payout.ts";
-export type { PayoutAnswer, SendOptions } from "./send-request.ts";
-export { PayoutSendError, type SendErrorCode } from "./send-error.ts";
+export {
+  sendRequest,
+  type ExchangeOptions,
+  type OutgoingRequest,
+  type PayoutAnswer,
+  type SendOptions,
+} from "./send-request.ts";
+export { isSendErrorCode, PayoutSendError, type SendErrorCode } from "./send-error.ts";
 export {
   planPayout,
   runPayoutPlan,
@@ -26,10 +38,16 @@ export {
   type PayoutStep,
   type PayoutVariant,
 } from "./payout-plan.ts";
-export { explainStatus, matchesStatus, type StatusPattern } from "./status.ts";
+export { explainStatus, matchesStatus, parseStatusPatterns, type StatusPattern } from "./status.ts";
+export { deliveryStates } from "./delivery/delivery-state.ts";
 export { createDeliveryService } from "./delivery/delivery-service.ts";
 export { createEnvelope, type EnvelopeInit } from "./delivery/envelope.ts";
 export { sendWebhook, type WebhookAnswer, type WebhookOptions } from "./delivery/send-webhook.ts";
+export {
+  buildWebhookRequest,
+  type TamperedWebhookPart,
+  type WebhookRequestOptions,
+} from "./delivery/webhook-request.ts";
 export { formatTimestamp } from "./delivery/timestamp.ts";
 export type {
   Delivery,

@@ -4,6 +4,7 @@ import * as fc from "fast-check";
 import { buildPayoutRequest, generateKeyPair, importPrivateKey, tamperedParts } from "@countersign/sandbox";
 import { parsePayoutUrl } from "../src/payout-url.ts";
 import { tamperBody } from "../src/tamper.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const pair = generateKeyPair();
 const privateKey = importPrivateKey(pair.privateKeyPem);
@@ -22,7 +23,7 @@ describe("properties", () => {
         expect(headers["Content-Digest"]).toBe(`sha-256=:${digest}:`);
         expect(bodyBytes.equals(bodyText)).toBe(true);
       }),
-      { numRuns: 200 },
+      fuzzRuns(200),
     );
   });
 
@@ -37,14 +38,14 @@ describe("properties", () => {
         });
         expect(() => JSON.parse(bad.bodyBytes.toString("utf8")) as unknown).not.toThrow();
       }),
-      { numRuns: 200 },
+      fuzzRuns(200),
     );
   });
 
   test("tamperBody changes any bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => !tamperBody(Buffer.from(bytes)).equals(bytes)),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 
@@ -63,7 +64,7 @@ describe("properties", () => {
           expect(error).toBeInstanceOf(TypeError);
         }
       }),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 });

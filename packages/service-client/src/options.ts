@@ -1,5 +1,12 @@
-import { assertFunction, assertKnownOptions, booleanOption, integerOption } from "@countersign/guard";
-import { joinServiceUrl } from "./service-url.ts";
+import {
+  option,
+  OptionError,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import { appendPath, baseUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
@@ -24,79 +31,74 @@ export interface ServiceClientOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
+/** Each option by itself: what `baseUrl` may be goes by `dangerouslyAllowHttp`. */
+interface CheckedOptions extends Omit<Given<ServiceClientOptions>, "fetch"> {
+  readonly fetch: FetchFunction | undefined;
+}
+
 /** The options with defaults, checked. */
-export interface ResolvedOptions {
+export interface ResolvedOptions extends Omit<
+  Given<ServiceClientOptions>,
+  "baseUrl" | "dangerouslyAllowHttp"
+> {
   readonly webhookEndpointsUrl: string;
-  readonly apiKey: string;
-  readonly fetch: FetchFunction;
-  readonly timeoutMs: number;
-  readonly retries: number;
-  readonly retryDelayMs: number;
-  readonly totalTimeoutMs: number;
   readonly allowLoopbackHttp: boolean;
 }
 
 const factory = "createServiceClient";
-const known = [
-  "baseUrl",
-  "apiKey",
-  "fetch",
-  "timeoutMs",
-  "retries",
-  "retryDelayMs",
-  "totalTimeoutMs",
-  "dangerouslyAllowHttp",
-];
+
+export const table: OptionTable<ServiceClientOptions, CheckedOptions> = {
+  baseUrl: option.own(readUrl),
+  apiKey: option.own(readApiKey),
+  fetch: option.optional(option.call(), "the global one"),
+  timeoutMs: option.integer({ min: 1, max: 600_000, fallback: 10_000 }),
+  retries: option.integer({ min: 0, max: 10, fallback: 3 }),
+  retryDelayMs: option.integer({ min: 1, max: 10_000, fallback: 250 }),
+  totalTimeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 60_000 }),
+  dangerouslyAllowHttp: option.boolean(false),
+};
+
 const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
-/** Throws a TypeError that names the option, and shows neither the API key nor the base URL. */
+/** Throws an OptionError, which shows neither the API key nor the base URL. */
 export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  const { baseUrl, apiKey, fetch, dangerouslyAllowHttp } = options;
-  const allowLoopbackHttp = booleanOption(factory, "dangerouslyAllowHttp", dangerouslyAllowHttp, false);
-  if (fetch !== undefined) assertFunction(factory, "fetch", fetch);
-  const rules = { subject: `${factory}: option baseUrl`, allowLoopbackHttp };
-  const webhookEndpointsUrl = joinServiceUrl(baseUrl, webhookEndpointsPath, rules);
-  assertApiKey(apiKey);
+  const {
+    baseUrl,
+    dangerouslyAllowHttp: allowLoopbackHttp,
+    fetch,
+    ...read
+  } = readOptions(factory, table, options);
+  const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
+  if (fault !== undefined) throw new OptionError(factory, { option: "baseUrl", what: fault });
   if (fetch === undefined) assertCertificatesAreVerified();
   return {
-    webhookEndpointsUrl,
-    apiKey,
-    fetch: fetch ?? globalThis.fetch,
-    timeoutMs: integerOption(factory, "timeoutMs", options.timeoutMs, {
-      min: 1,
-      max: 600_000,
-      fallback: 10_000,
-    }),
-    retries: integerOption(factory, "retries", options.retries, { min: 0, max: 10, fallback: 3 }),
-    retryDelayMs: integerOption(factory, "retryDelayMs", options.retryDelayMs, {
-      min: 1,
-      max: 10_000,
-      fallback: 250,
-    }),
-    totalTimeoutMs: integerOption(factory, "totalTimeoutMs", options.totalTimeoutMs, {
-      min: 1,
-      max: 3_600_000,
-      fallback: 60_000,
-    }),
+    ...read,
+    webhookEndpointsUrl: appendPath(baseUrl, webhookEndpointsPath),
     allowLoopbackHttp,
+    fetch: fetch ?? globalThis.fetch,
   };
 }
 
-function assertApiKey(apiKey: unknown): void {
+/** The rule of a URL; {@link serviceUrlFault} says what it may be. */
+export function readUrl(url: unknown, owner: OptionOwner, name: string): string {
+  if (typeof url === "string") return url;
+  throw new OptionError(owner, { option: name, what: "must be a string" });
+}
+
+function readApiKey(apiKey: unknown, owner: OptionOwner, name: string): string {
   if (typeof apiKey !== "string" || apiKey === "") {
-    throw new TypeError(`${factory}: option apiKey must be a non-empty string`);
+    throw new OptionError(owner, { option: name, what: "must be a non-empty string" });
   }
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new TypeError(`${factory}: option apiKey must be printable ASCII without spaces and line ends`);
-  }
+  if (/^[\x21-\x7e]+$/.test(apiKey)) return apiKey;
+  const what = "must be printable ASCII without spaces and line ends";
+  throw new OptionError(owner, { option: name, what });
 }
 
 // The global fetch cannot be told to verify: it follows this variable, and the API key would go to whoever answers.
 function assertCertificatesAreVerified(): void {
   if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
-  throw new TypeError(
-    `${factory}: NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; ` +
-      "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS",
-  );
+  const what =
+    "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; " +
+    "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS";
+  throw new OptionError(factory, { what });
 }

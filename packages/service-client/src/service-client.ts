@@ -1,17 +1,25 @@
-import { assertKnownOptions } from "@countersign/guard";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
 import { exchange, type Answer } from "./exchange.ts";
 import { resolveOptions, type ResolvedOptions, type ServiceClientOptions } from "./options.ts";
 import { redact } from "./redact.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { withRetries } from "./retry.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
-import { serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
+import { factory, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
 
 /** How one call is made. */
 export interface CreateOptions {
   /** Ends the call, its waits included, with a ServiceClientError of code `aborted`. */
   readonly signal?: AbortSignal | undefined;
 }
+
+interface ReadCreateOptions {
+  readonly signal: AbortSignal | undefined;
+}
+
+export const createTable: OptionTable<CreateOptions, ReadCreateOptions> = {
+  signal: option.optional(option.own(readSignal)),
+};
 
 /** The service's 2xx answer. The spec shows neither its status nor its body. */
 export interface WebhookEndpointAnswer {
@@ -35,7 +43,7 @@ export interface ServiceClient {
 
 const errorBodyLength = 4096;
 
-/** Creates a client of the lending service's API. Throws a TypeError when an option is unusable. */
+/** Creates a client of the lending service's API. Throws an OptionError when an option is unusable. */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const resolved = resolveOptions(options);
   return Object.freeze({
@@ -49,15 +57,31 @@ async function createWebhookEndpoint(
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
-  assertKnownOptions("createWebhookEndpoint", createOptions, ["signal"]);
+  const { signal: stop } = readOptions(factory, createTable, createOptions);
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
   const request = { fetch, url, headers, body, timeoutMs };
   return withRetries(async (signal) => judge(await exchange({ ...request, signal }), secrets), {
     ...limits,
-    signal: createOptions.signal,
+    signal: stop,
   });
+}
+
+function readSignal(signal: unknown, owner: OptionOwner, name: string): AbortSignal {
+  if (isAbortSignal(signal)) return signal;
+  throw optionError(owner, name, "an AbortSignal", signal);
+}
+
+// That of another realm, or of a polyfill, is no instance of the one here.
+function isAbortSignal(value: unknown): value is AbortSignal {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "aborted" in value &&
+    "addEventListener" in value &&
+    typeof value.addEventListener === "function"
+  );
 }
 
 /** What must not be shown where the service repeats it. */

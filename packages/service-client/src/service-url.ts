@@ -10,48 +10,55 @@ const absoluteUrl = /^https?:\/\/[^/?#\\@]+(?<path>\/[^?#\\]*)?(?<query>\?[^#\\]
 const visibleAscii = /^[\x21-\x7e]+$/;
 
 /**
- * Throws a TypeError, which does not show the URL, unless it is https (or the exception) and the URL that everybody reads in
- * it: no credentials, no fragment, no path that a parser would rewrite.
+ * What is wrong with a URL, in words that go on behind its name and do not show it; undefined where it is https (or the exception)
+ * and the URL that everybody reads in it: no credentials, no fragment, no path that a parser would rewrite.
  */
-export function assertServiceUrl(
-  text: unknown,
-  { subject, allowLoopbackHttp }: UrlRules,
-): asserts text is string {
-  if (typeof text !== "string") throw new TypeError(`${subject} must be a string`);
+export function serviceUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const parts = absoluteUrl.exec(text)?.groups;
   if (parts === undefined || !visibleAscii.test(text)) {
-    throw new TypeError(`${subject} must be https://host/path in ASCII, without credentials and fragment`);
+    return "must be https://host/path in ASCII, without credentials and fragment";
   }
-  const url = parseUrl(text, subject);
+  if (!URL.canParse(text)) return "has a host or port that cannot be used";
+  const url = new URL(text);
   if (url.pathname !== (parts["path"] ?? "/")) {
-    throw new TypeError(`${subject} must have no dot segments, and a path that is percent-encoded`);
+    return "must have no dot segments, and a path that is percent-encoded";
   }
-  if (url.protocol !== "https:" && !(allowLoopbackHttp && isLoopback(url.hostname))) {
-    throw new TypeError(
-      `${subject} must be https; http is for a loopback host (127.0.0.1, [::1], localhost)` +
-        (allowLoopbackHttp ? "" : " with dangerouslyAllowHttp: true"),
-    );
-  }
+  if (url.protocol === "https:" || (allowLoopbackHttp && isLoopback(url.hostname))) return undefined;
+  return (
+    "must be https; http is for a loopback host (127.0.0.1, [::1], localhost)" +
+    (allowLoopbackHttp ? "" : " with dangerouslyAllowHttp: true")
+  );
+}
+
+/** {@link serviceUrlFault} of a URL to which a path is appended. */
+export function baseUrlFault(baseUrl: string, allowLoopbackHttp: boolean): string | undefined {
+  const fault = serviceUrlFault(baseUrl, allowLoopbackHttp);
+  if (fault !== undefined) return fault;
+  if (baseUrl.includes("?")) return "must have no query";
+  const base = withoutLastSlash(baseUrl);
+  return base.includes("//", "https://".length) || base.endsWith("/")
+    ? "must have no empty path segment"
+    : undefined;
 }
 
 /** Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError. */
-export function joinServiceUrl(baseUrl: unknown, path: string, rules: UrlRules): string {
-  assertServiceUrl(baseUrl, rules);
-  if (baseUrl.includes("?")) throw new TypeError(`${rules.subject} must have no query`);
-  const base = baseUrl.endsWith("/") ? baseUrl.slice(0, -1) : baseUrl;
-  if (base.indexOf("//", "https://".length) !== -1 || base.endsWith("/")) {
-    throw new TypeError(`${rules.subject} must have no empty path segment`);
-  }
-  return `${base}${path}`;
+export function joinServiceUrl(
+  baseUrl: string,
+  path: string,
+  { subject, allowLoopbackHttp }: UrlRules,
+): string {
+  const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
+  if (fault !== undefined) throw new TypeError(`${subject} ${fault}`);
+  return appendPath(baseUrl, path);
 }
 
-function parseUrl(text: string, subject: string): URL {
-  try {
-    return new URL(text);
-  } catch {
-    // The error of URL shows its input.
-    throw new TypeError(`${subject} has a host or port that cannot be used`);
-  }
+/** {@link joinServiceUrl} of a base URL without fault. */
+export function appendPath(baseUrl: string, path: string): string {
+  return `${withoutLastSlash(baseUrl)}${path}`;
+}
+
+function withoutLastSlash(url: string): string {
+  return url.endsWith("/") ? url.slice(0, -1) : url;
 }
 
 function isLoopback(hostname: string): boolean {

@@ -1,5 +1,6 @@
-import { assertKnownOptions } from "@countersign/guard";
-import { assertServiceUrl } from "./service-url.ts";
+import { option, OptionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { readUrl } from "./options.ts";
+import { serviceUrlFault } from "./service-url.ts";
 
 /** A webhook endpoint as it is registered: where the service calls, and how it authenticates itself there. */
 export interface WebhookEndpoint {
@@ -13,21 +14,23 @@ export interface WebhookEndpoint {
   readonly signatureSecret: string;
 }
 
-const subject = "createWebhookEndpoint";
-const members = ["url", "authUsername", "authPassword", "signatureSecret"];
+/** The call that takes it, in messages. */
+export const factory = "createWebhookEndpoint";
+
+const table: OptionTable<WebhookEndpoint> = {
+  url: option.own(readUrl),
+  authUsername: option.own(readUsername),
+  authPassword: option.own(readCredential),
+  signatureSecret: option.own(readCredential),
+};
+
 const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
-/** The JSON body of the request. Throws a TypeError, which shows no value, on what a receiver could never verify. */
+/** The JSON body of the request. Throws an OptionError, which shows no value, on what a receiver could never verify. */
 export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbackHttp: boolean): string {
-  assertKnownOptions(subject, endpoint, members);
-  const { url, authUsername, authPassword, signatureSecret } = endpoint;
-  assertServiceUrl(url, { subject: `${subject}: option url`, allowLoopbackHttp });
-  assertCredential("authUsername", authUsername);
-  assertCredential("authPassword", authPassword);
-  assertCredential("signatureSecret", signatureSecret);
-  if (authUsername.includes(":")) {
-    throw new TypeError(`${subject}: option authUsername must hold no colon (RFC 7617 section 2)`);
-  }
+  const { url, authUsername, authPassword, signatureSecret } = readOptions(factory, table, endpoint);
+  const fault = serviceUrlFault(url, allowLoopbackHttp);
+  if (fault !== undefined) throw new OptionError(factory, { option: "url", what: fault });
   return JSON.stringify({
     url,
     auth_username: authUsername,
@@ -36,10 +39,15 @@ export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbac
   });
 }
 
-function assertCredential(option: string, value: unknown): void {
-  if (typeof value === "string" && value !== "" && !unfit.test(value)) return;
-  throw new TypeError(
-    `${subject}: option ${option} must be a non-empty string without control characters; ` +
-      "an empty environment variable is no credential",
-  );
+function readUsername(username: unknown, owner: OptionOwner, name: string): string {
+  const read = readCredential(username, owner, name);
+  if (!read.includes(":")) return read;
+  throw new OptionError(owner, { option: name, what: "must hold no colon (RFC 7617 section 2)" });
+}
+
+function readCredential(text: unknown, owner: OptionOwner, name: string): string {
+  if (typeof text === "string" && text !== "" && !unfit.test(text)) return text;
+  const what =
+    "must be a non-empty string without control characters; an empty environment variable is no credential";
+  throw new OptionError(owner, { option: name, what });
 }

@@ -119,6 +119,7 @@ describe("createServiceClient", () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error.message).toMatch(message);
     expect(error.message).toMatch(/^createServiceClient: /);
+    expect(error).toMatchObject({ factory: "createServiceClient" });
     expect(error.message).not.toContain("test-secr");
   });
 });
@@ -184,13 +185,17 @@ describe("createWebhookEndpoint", () => {
     expect(error).toBeInstanceOf(TypeError);
     expect((error as TypeError).message).toMatch(message);
     expect((error as TypeError).message).toMatch(/^createWebhookEndpoint: /);
+    expect(error).toMatchObject({ factory: "createWebhookEndpoint" });
     expect((error as TypeError).message).not.toContain("test-secret");
     expect(sent).toEqual([]);
   });
 
-  test("refuses unknown options of the call", async () => {
-    const options = { timeoutMs: 1 } as object;
-    await expect(client.createWebhookEndpoint(endpoint, options)).rejects.toThrow(/unknown option timeoutMs/);
+  test.each([
+    [{ timeoutMs: 1 }, /unknown option timeoutMs/],
+    [{ signal: 5_000 }, /option signal must be an AbortSignal, got 5000/],
+    [{ signal: new AbortController() }, /option signal must be an AbortSignal/],
+  ])("refuses unfit options of the call (%#)", async (options, message) => {
+    await expect(client.createWebhookEndpoint(endpoint, options as object)).rejects.toThrow(message);
   });
 
   test.each(["https://platform.example", "https://Platform.Example:8443/W?a=b", "https://[2001:db8::1]/w"])(

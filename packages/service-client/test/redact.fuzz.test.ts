@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { redact } from "../src/redact.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const secret = fc.string({ unit: "grapheme", minLength: 12, maxLength: 40 });
 const between = fc.string({ maxLength: 20 });
@@ -21,7 +22,7 @@ describe("redact", () => {
           for (const each of secrets) expect(result).not.toContain(each);
         },
       ),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 
@@ -31,7 +32,7 @@ describe("redact", () => {
         const text = `${JSON.stringify({ each })}?q=${encodeURIComponent(each)}`;
         expect(redact({ text, truncated: false }, [each])).toBe('{"each":"[redacted]"}?q=[redacted]');
       }),
-      { numRuns: 500 },
+      fuzzRuns(500),
     );
   });
 

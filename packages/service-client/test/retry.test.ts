@@ -104,7 +104,7 @@ describe("retries", () => {
 
   test("are bounded in time, and the last answer is told", async () => {
     service.answer(json(503, {}));
-    const client = clientOf(service.baseUrl, { retries: 10, retryDelayMs: 200, totalTimeoutMs: 300 });
+    const client = clientOf(service.baseUrl, { retries: 10, retryDelayMs: 2_000, totalTimeoutMs: 1_000 });
     expect(await failureOf(client.createWebhookEndpoint(endpoint))).toMatchObject({
       code: "unavailable",
       status: 503,

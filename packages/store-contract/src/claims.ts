@@ -5,7 +5,7 @@ import type {
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency";
 import type { IdempotencyStoreHarness } from "./harness.ts";
 import { pass } from "./waiting.ts";
 

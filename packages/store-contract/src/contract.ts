@@ -1,4 +1,4 @@
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import type { ContractCase, ContractFacility, ContractOptions, StoreHarness } from "./harness.ts";
 import { within } from "./waiting.ts";
 

@@ -1,5 +1,5 @@
-import type { NonceStore } from "@countersign/http-signature-verify";
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency-guard";
+import type { NonceStore } from "@countersign/core";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 
 /** One rule of the contract. It holds when `run` resolves. */
 export interface ContractCase {

@@ -1,4 +1,4 @@
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import { claimCases } from "./cases/claim-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
 import { orderCases } from "./cases/order-cases.ts";

@@ -1,4 +1,4 @@
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import { nonceClaimCases } from "./cases/nonce-claim-cases.ts";
 import { nonceRetentionCases } from "./cases/nonce-retention-cases.ts";
 import { nonceTextCases } from "./cases/nonce-text-cases.ts";

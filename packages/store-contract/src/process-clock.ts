@@ -1,4 +1,4 @@
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 
 /**
  * Runs `work` in a process whose wall clock is wrong by `shiftMs`: in place of `Date` stands one that is shifted. Timers run

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Awaitable, IdempotencyOwnership } from "@countersign/idempotency-guard";
+import type { Awaitable, IdempotencyOwnership } from "@countersign/idempotency";
 import { type Known, type Store, assertOk, recordOf, take } from "./claims.ts";
 import { inTurn } from "./in-turn.ts";
 

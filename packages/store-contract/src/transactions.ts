@@ -1,4 +1,4 @@
-import type { IdempotencyOwnership } from "@countersign/idempotency-guard";
+import type { IdempotencyOwnership } from "@countersign/idempotency";
 import { type Store, key } from "./claims.ts";
 import type { IdempotencyStoreHarness } from "./harness.ts";
 import { type Outcome, pause } from "./waiting.ts";

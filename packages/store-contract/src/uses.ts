@@ -1,4 +1,4 @@
-import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 
 // No case outlives it.
 const longRetainMs = 60_000;

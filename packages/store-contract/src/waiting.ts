@@ -1,5 +1,5 @@
 import { AssertionError } from "node:assert/strict";
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import type { ContractNonceStore, IdempotencyStoreHarness, StoreHarness } from "./harness.ts";
 
 // How much later than needed a case looks: clocks of engines are rounded to milliseconds, and timers may run early by one.

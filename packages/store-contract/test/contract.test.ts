@@ -1,4 +1,4 @@
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   type ContractOptions,
   type IdempotencyStoreHarness,

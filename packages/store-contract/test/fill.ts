@@ -1,7 +1,7 @@
 // Leaves an engine with a limit no room.
 import { randomInt } from "node:crypto";
-import type { NonceStore } from "@countersign/http-signature-verify";
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { NonceStore } from "@countersign/core";
+import type { IdempotencyStore } from "@countersign/idempotency";
 
 export async function fillKeys(store: IdempotencyStore): Promise<void> {
   const claim = { token: "t", fingerprint: "f", leaseMs: 1_000_000, recovery: "hold" } as const;

@@ -1,6 +1,6 @@
 // The stores in memory, as a user of the kit would hand them to it.
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
 import { fillKeys, fillNonces } from "./fill.ts";
 

@@ -1,5 +1,5 @@
 // A correct nonce store with everything that the contract asks about, from which wrong ones are made.
-import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness, NonceStoreHarness } from "@countersign/store-contract";
 
 const room = 300;

@@ -3,7 +3,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
   memoryIdempotencyStore,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency";
 import type { EngineHarness, IdempotencyStoreHarness } from "@countersign/store-contract";
 
 export const dayMs = 86_400_000;

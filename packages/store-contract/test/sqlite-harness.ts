@@ -8,6 +8,9 @@ import Database from "libsql";
 import { fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
 
+/** The file is the engine: there is no server to stop. */
+export const onFile = ["engine", "durability"] as const;
+
 /** Connections to one database, and the stores on them. */
 class SqliteDatabaseOfTest {
   readonly #path: string;

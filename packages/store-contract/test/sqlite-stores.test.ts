@@ -2,28 +2,13 @@ import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@coun
 import { describe, test } from "@jest/globals";
 import { applicable } from "../../../test/support/contract.ts";
 import { testClock } from "./memory-harness.ts";
-import { sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
+import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 
-// The file is the engine: there is no server to stop.
-const onFile = ["engine", "durability"] as const;
-const inProcess = [...onFile, "another"] as const;
-
+// In memory, and by SQLite's clock, whose leases are waited for: sqlite-stores.long.test.ts.
 describe("createSqliteStores, idempotency", () => {
   defineCases(
     applicable(idempotencyStoreContract(() => sqliteHarness("file", testClock()), { without: onFile })),
     { describe, test, title: "on a file and a clock that is moved" },
-  );
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("file"), { without: [...onFile, "clock"] })),
-    { describe, test, title: "on a file and SQLite's clock" },
-  );
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("memory", testClock()), { without: inProcess })),
-    { describe, test, title: "in memory and on a clock that is moved" },
-  );
-  defineCases(
-    applicable(idempotencyStoreContract(() => sqliteHarness("memory"), { without: [...inProcess, "clock"] })),
-    { describe, test, title: "in memory and on SQLite's clock" },
   );
 });
 
@@ -31,17 +16,5 @@ describe("createSqliteStores, nonces", () => {
   defineCases(
     applicable(nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile })),
     { describe, test, title: "on a file and a clock that is moved" },
-  );
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("file"), { without: [...onFile, "clock"] })),
-    { describe, test, title: "on a file and SQLite's clock" },
-  );
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("memory", testClock()), { without: inProcess })),
-    { describe, test, title: "in memory and on a clock that is moved" },
-  );
-  defineCases(
-    applicable(nonceStoreContract(() => sqliteNonceHarness("memory"), { without: [...inProcess, "clock"] })),
-    { describe, test, title: "in memory and on SQLite's clock" },
   );
 });

@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { NonceStore } from "@countersign/http-signature-verify";
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { NonceStore } from "@countersign/core";
+import type { IdempotencyStore } from "@countersign/idempotency";
 
 interface Answer {
   readonly id: number;

@@ -1,4 +1,27 @@
-export { assertDecision, assertDuration, assertOpen, assertOutcome, assertText } from "./arguments.ts";
-export { assertListQuery, cursorBehind, damagedCursor, keyBefore } from "./list-query.ts";
-export { startPruning, type Pruning } from "./pruning.ts";
+export {
+  assertDecision,
+  assertDuration,
+  assertOpen,
+  assertOutcome,
+  assertText,
+  StoreGate,
+} from "./store-gate.ts";
+export { fenceMemoryMs, storedRecord, type Row } from "./key-row.ts";
+export {
+  assertListQuery,
+  cursorBehind,
+  damagedCursor,
+  keyBefore,
+  pageOf,
+  type PageReading,
+} from "./list-query.ts";
+export {
+  pruneAll,
+  pruneAllRemote,
+  prunedKeys,
+  startPruning,
+  type PrunedBatch,
+  type Pruning,
+} from "./pruning.ts";
+export type { RemoteIdempotencyStore } from "./remote-store.ts";
 export { decodeText, encodeText } from "./stored-text.ts";

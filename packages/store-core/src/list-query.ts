@@ -1,3 +1,6 @@
+import type { IdempotencyListing, IdempotencyRecord } from "@countersign/idempotency";
+import type { Row } from "./key-row.ts";
+
 const states: readonly unknown[] = ["run", "held", "done"];
 const maxLimit = 1000;
 
@@ -32,4 +35,28 @@ export function keyBefore(store: string, cursor: unknown): string {
 /** What a store throws at a cursor that it never gave. */
 export function damagedCursor(store: string): TypeError {
   return new TypeError(`${store}: cursor must be the cursor of the page before`);
+}
+
+/** How a store reads a row of its page. */
+export interface PageReading {
+  readonly keyOf: (storedKey: string) => string;
+  /** Undefined for a key that has ended meanwhile: it is left out. */
+  readonly recordOf: (row: Row) => IdempotencyRecord | undefined;
+}
+
+/** The page of these rows, in the order of their column `key`; one more than `limit` tells that another page follows. */
+export function pageOf(
+  rows: readonly Row[],
+  limit: number,
+  { keyOf, recordOf }: PageReading,
+): IdempotencyListing {
+  const listed = rows.slice(0, limit);
+  const last = listed.at(-1);
+  return {
+    entries: listed.flatMap((row) => {
+      const record = recordOf(row);
+      return record === undefined ? [] : [{ key: keyOf(String(row["key"])), record }];
+    }),
+    cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
+  };
 }

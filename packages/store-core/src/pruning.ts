@@ -1,4 +1,5 @@
-import { isPromiseLike, publishNotice } from "@countersign/guard";
+import { publishNotice } from "@countersign/core";
+import type { Row } from "./key-row.ts";
 
 // 10,000 rows a second: more than a store takes in, and time for others in between.
 const rowsPerMs = 10;
@@ -27,7 +28,7 @@ export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pr
 
   const schedule = (delayMs: number): void => {
     if (ended) return;
-    timer = setTimeout(run, delayMs);
+    timer = setTimeout(() => void run(), delayMs);
     timer.unref();
   };
   const proceed = (removed: number | undefined): void => {
@@ -40,12 +41,9 @@ export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pr
     if (!ended) publishNotice({ guard: factory, code: "prune-failed", message, error });
     schedule(jittered(intervalMs));
   };
-  function run(): void {
+  async function run(): Promise<void> {
     try {
-      const removed = removeBatch();
-      // oxlint-disable-next-line promise/prefer-await-to-then -- a synchronous engine is pruned without a turn of the event loop
-      if (isPromiseLike(removed)) removed.then(proceed, fail);
-      else proceed(removed);
+      proceed(await removeBatch());
     } catch (error) {
       fail(error);
     }
@@ -56,6 +54,42 @@ export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pr
     ended = true;
     clearTimeout(timer);
   };
+}
+
+/** What one step of pruning has removed. */
+export interface PrunedBatch {
+  readonly rows: number;
+  /** How many of them `prune()` tells of. */
+  readonly told: number;
+}
+
+/** The batch of these rows of keys. A free one is not told of: no caller knows that it was there. */
+export function prunedKeys(rows: readonly Row[]): PrunedBatch {
+  return { rows: rows.length, told: rows.filter((row) => row["state"] === "done").length };
+}
+
+/** Removes batches until one is not full. Returns how many rows are to be told of. */
+export function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
+  let pruned = 0;
+  for (;;) {
+    const { rows, told } = removeBatch();
+    pruned += told;
+    if (rows < batchSize) return pruned;
+  }
+}
+
+/** {@link pruneAll} on a server. */
+export async function pruneAllRemote(
+  batchSize: number,
+  removeBatch: () => Promise<PrunedBatch>,
+): Promise<number> {
+  let pruned = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one batch at a time, so that its locks are given back in between
+    const { rows, told } = await removeBatch();
+    pruned += told;
+    if (rows < batchSize) return pruned;
+  }
 }
 
 function jittered(intervalMs: number): number {

@@ -1,4 +1,4 @@
-import { assertListQuery, cursorBehind, keyBefore } from "@countersign/store-core";
+import { assertListQuery, cursorBehind, keyBefore, pageOf } from "@countersign/store-core";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 
@@ -50,5 +50,38 @@ describe("keyBefore()", () => {
     ["null", null],
   ])("refuses %s", (_case, cursor) => {
     expect(() => keyBefore("a store", cursor)).toThrow(/^a store: cursor must be/);
+  });
+});
+
+describe("pageOf()", () => {
+  const record = { state: "done", token: "t", fence: 7, fingerprint: "f" } as const;
+  const reading = {
+    keyOf: (storedKey: string) => storedKey.toUpperCase(),
+    recordOf: (row: Readonly<Record<string, unknown>>) => (row["ended"] === true ? undefined : record),
+  };
+
+  test("ends with as many keys as asked for, and its cursor goes on behind the last of them", () => {
+    const page = pageOf([{ key: "a" }, { key: "b" }, { key: "c" }], 2, reading);
+    expect(page.entries).toEqual([
+      { key: "A", record },
+      { key: "B", record },
+    ]);
+    expect(keyBefore("a store", page.cursor)).toBe("b");
+  });
+
+  test("leaves out a key that has ended meanwhile, and goes on behind it", () => {
+    const page = pageOf([{ key: "a" }, { key: "b", ended: true }, { key: "c" }], 2, reading);
+    expect(page.entries).toEqual([{ key: "A", record }]);
+    expect(keyBefore("a store", page.cursor)).toBe("b");
+  });
+
+  test.each([
+    ["no row", []],
+    ["as many rows as asked for", [{ key: "a" }, { key: "b" }]],
+  ])("has no cursor with %s", (_title, rows) => {
+    expect(pageOf(rows, 2, reading)).toEqual({
+      entries: rows.map(({ key }) => ({ key: key.toUpperCase(), record })),
+      cursor: undefined,
+    });
   });
 });

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { startPruning } from "@countersign/store-core";
+import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/store-core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const intervalMs = 10_000;
@@ -132,5 +132,44 @@ describe("startPruning()", () => {
     const end = startPruning({ factory: "createAStore", intervalMs, batchSize, removeBatch: () => 0 });
     expect(process.getActiveResourcesInfo().filter((kind) => kind === "Timeout")).toHaveLength(before);
     end();
+  });
+});
+
+describe.each([
+  [
+    "pruneAll()",
+    async (removeBatch: () => { rows: number; told: number }) => pruneAll(batchSize, removeBatch),
+  ],
+  [
+    "pruneAllRemote()",
+    async (removeBatch: () => { rows: number; told: number }) =>
+      pruneAllRemote(batchSize, async () => removeBatch()),
+  ],
+])("%s", (_name, prune) => {
+  test("removes batches until one is not full, and counts what is to be told of", async () => {
+    const batches = [
+      { rows: batchSize, told: batchSize },
+      { rows: batchSize, told: 3 },
+      { rows: batchSize - 1, told: 5 },
+      { rows: batchSize, told: 7 },
+    ];
+    let removed = 0;
+    await expect(prune(() => batches[removed++]!)).resolves.toBe(batchSize + 8);
+    expect(removed).toBe(3);
+  });
+
+  test("ends with the error of a batch", async () => {
+    const error = new Error("the engine is away");
+    const failing = (): never => {
+      throw error;
+    };
+    await expect(prune(failing)).rejects.toBe(error);
+  });
+});
+
+describe("prunedKeys()", () => {
+  test("tells of done keys alone: nobody knows of a free one", () => {
+    const rows = [{ state: "done" }, { state: "free" }, { state: "done" }];
+    expect(prunedKeys(rows)).toEqual({ rows: 3, told: 2 });
   });
 });

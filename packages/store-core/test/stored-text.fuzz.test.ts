@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { decodeText, encodeText } from "@countersign/store-core";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const text = fc.oneof(
   fc.string({ unit: "binary" }),
@@ -13,7 +14,7 @@ test("encodeText() is undone by decodeText(), so that no two texts are stored al
     fc.property(text, (original) => {
       expect(decodeText(encodeText(original))).toBe(original);
     }),
-    { numRuns: 2000 },
+    fuzzRuns(2000),
   );
 });
 
@@ -24,7 +25,7 @@ test("encodeText() gives text that UTF-8 and C strings can hold", () => {
       expect(stored).not.toContain("\0");
       expect(Buffer.from(stored, "utf8").toString("utf8")).toBe(stored);
     }),
-    { numRuns: 2000 },
+    fuzzRuns(2000),
   );
 });
 

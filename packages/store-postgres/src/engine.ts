@@ -1,8 +1,9 @@
+import type { Row } from "@countersign/store-core";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { factory } from "./options.ts";
-import { type PostgresQueryable, type Row, rowsOf, singleRow } from "./queryable.ts";
+import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 
 // One of the statements that are in each other's way succeeds each time: many claims of new keys at once, where the default isolation

@@ -1,6 +1,9 @@
 /** The SQLSTATE of a session that the server ends because its transaction stands idle. */
 export const idleSession = "25P03";
 
+// The SQLSTATE of a lock that did not come in time.
+const lockTimeout = "55P03";
+
 const grants =
   "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
@@ -14,7 +17,7 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
   [idleSession]: () =>
     "the server has ended the session and rolled the transaction back, because no statement came for as long as " +
     "idle_in_transaction_session_timeout allows (option idleTimeoutMs)",
-  "55P03": (place) =>
+  [lockTimeout]: (place) =>
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
@@ -35,6 +38,11 @@ export function explained(caller: string, place: string, error: unknown): unknow
 /** Whether a statement in a transaction of its own may simply be sent again: nothing of it happened. */
 export function isSerializationFailure(error: unknown): boolean {
   return sqlStateOf(error) === "40001";
+}
+
+/** Whether the statement has waited for a row in vain. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(error) === lockTimeout;
 }
 
 /** The five letters of the server's error; undefined when it is none of the server's. */

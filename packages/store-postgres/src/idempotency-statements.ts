@@ -1,5 +1,6 @@
-import type { leaseExpired } from "@countersign/idempotency-guard";
-import { type ResolvedOptions, dayMs } from "./options.ts";
+import { leaseExpired } from "@countersign/idempotency";
+import { fenceMemoryMs } from "@countersign/store-core";
+import type { ResolvedOptions } from "./options.ts";
 import { pruneBatchSize } from "./pruning.ts";
 import {
   type Clock,
@@ -14,15 +15,9 @@ import {
   transactionStart,
 } from "./statement-parts.ts";
 
-/** The reason recorded for a lease that expired; the literal of the guard, whose code is not needed at run time. */
-const leaseExpiredReason: typeof leaseExpired = "lease-expired";
-
 // The owner's own transaction keeps the row locked from completeIn() to its end. A heartbeat must not sit on a connection for so
 // long: it fails soon, as one that was missed, and while the lock lasts nobody else gets the key.
 const heartbeatLockTimeoutMs = 100;
-
-// A released key is remembered for its fence, longer than any claim can be under way that has not seen the release.
-const fenceMemoryMs = dayMs;
 
 // No key is empty. What has this one is free for ever: its fence is the highest that pruning has removed.
 const floorKey = "''";
@@ -149,7 +144,7 @@ UPDATE ${names.idempotency} AS kept SET
   token = CASE WHEN ${keepsOwner} THEN kept.token ELSE $2 END,
   fence = CASE WHEN ${keeps} THEN kept.fence ELSE greatest(kept.fence + 1, ${microseconds("settings.now")}) END,
   fingerprint = CASE WHEN ${keeps} THEN kept.fingerprint ELSE $3 END,
-  reason = CASE WHEN ${isHeld} THEN '${leaseExpiredReason}' ELSE '' END,
+  reason = CASE WHEN ${isHeld} THEN '${leaseExpired}' ELSE '' END,
   until_at = CASE WHEN ${isHeld} THEN kept.until_at ELSE ${until} END
 FROM settings
 WHERE kept.key = $1 AND (kept.state = 'free' OR (${isOwn}) OR (${isOther} AND kept.until_at > ${until})

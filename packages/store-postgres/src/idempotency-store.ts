@@ -1,54 +1,39 @@
 import { randomUUID } from "node:crypto";
-import type {
-  IdempotencyClaim,
-  IdempotencyClaimResult,
-  IdempotencyDecision,
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  IdempotencyStore,
-} from "@countersign/idempotency-guard";
 import {
-  assertDecision,
-  assertDuration,
-  assertListQuery,
-  assertOpen,
-  assertOutcome,
-  assertText,
+  type IdempotencyClaim,
+  type IdempotencyClaimResult,
+  type IdempotencyDecision,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
+  type IdempotencyOwnership,
+  type IdempotencyRecord,
+  type StoredRecord,
+  decideClaim,
+  recordOf,
+} from "@countersign/idempotency";
+import {
+  type PrunedBatch,
+  type RemoteIdempotencyStore,
+  type Row,
+  StoreGate,
   encodeText,
-  startPruning,
+  pageOf,
+  pruneAllRemote,
+  prunedKeys,
 } from "@countersign/store-core";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
-import { type KeyRow, answerTo, claimedOf, keyRow, recordOf } from "./key-row.ts";
-import { pageOf, pageParameters, pageStatement } from "./listing.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
-import { pruneAll, pruneBatchSize } from "./pruning.ts";
-import { type PostgresTransaction, type Row, assertQueryable, singleRow } from "./queryable.ts";
+import { claimedOf, storedOf } from "./key-row.ts";
+import { pageParameters, pageReading, pageStatement } from "./listing.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
+import { type PostgresTransaction, assertQueryable, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
 /** The idempotency store of the guard on PostgreSQL. */
-export interface PostgresIdempotencyStore extends IdempotencyStore<PostgresTransaction> {
-  readonly retentionMs: number;
-  claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
-  read(key: string): Promise<IdempotencyRecord | undefined>;
-  heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership>;
-  complete(key: string, token: string): Promise<IdempotencyOwnership>;
-  release(key: string, token: string): Promise<IdempotencyOwnership>;
-  hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
-  resolve(
-    key: string,
-    outcome: "done" | "released",
-    decision: IdempotencyDecision,
-  ): Promise<"ok" | "not-held">;
-  list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
-  /** Removes all done keys past their retention. Returns how many. */
-  prune(): Promise<number>;
-  /** Ends the pruning timer; the pool stays open. A later call throws. */
-  close(): void;
+export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
    * `complete` inside the transaction that the caller has begun on `tx`, a client of the same database. Rejects when no
    * transaction is open there. `lost` also on a key that is done, whoever did it. Makes the commit durable where
@@ -65,29 +50,22 @@ const needsTransaction = `${name}: completeIn needs a client on which a transact
 
 export class IdempotencyTable implements PostgresIdempotencyStore {
   readonly retentionMs: number;
+  readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
   readonly #options: ResolvedOptions;
   readonly #sql: IdempotencyStatements;
   readonly #stopPruning: () => void;
-  #closed = false;
 
   constructor(engine: Engine, options: ResolvedOptions) {
     this.retentionMs = options.retentionMs;
     this.#engine = engine;
     this.#options = options;
     this.#sql = idempotencyStatements(options);
-    this.#stopPruning = startPruning({
-      factory,
-      intervalMs: options.pruneIntervalMs,
-      batchSize: pruneBatchSize,
-      removeBatch: async () => (await this.#removeBatch()).length,
-    });
+    this.#stopPruning = pruneInBackground(options.pruneIntervalMs, () => this.#removeBatch());
   }
 
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
-    this.#assertCall(key, claim.token);
-    assertText(name, "fingerprint", claim.fingerprint);
-    assertDuration(name, "leaseMs", claim.leaseMs);
+    this.#gate.assertClaim(key, claim);
     for (let attempt = 1; attempt <= maxClaimAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
       const result = await this.#tryClaim(key, claim);
@@ -99,24 +77,24 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
-    this.#assertCall(key);
-    return recordOf(await this.#look(key));
+    this.#gate.assertKey(key);
+    return this.#read(key);
   }
 
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertDuration(name, "leaseMs", leaseMs);
+    this.#gate.assertHeartbeat(key, token, leaseMs);
     return this.#change(this.#sql.heartbeat, key, encodeText(token), leaseMs);
   }
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    const completed = await this.#change(this.#sql.complete, key, encodeText(token));
-    return completed === "ok" || isDoneBy(await this.#look(key), token) ? "ok" : "lost";
+    this.#gate.assertOwner(key, token);
+    if ((await this.#change(this.#sql.complete, key, encodeText(token))) === "ok") return "ok";
+    const record = await this.#read(key);
+    return record?.state === "done" && record.token === token ? "ok" : "lost";
   }
 
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwnerIn(key, token);
     assertQueryable(tx, needsTransaction);
     const first = await this.#completeIn(tx, key, token, null);
     if (first["is_completed"] === true) return "ok";
@@ -132,13 +110,12 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwner(key, token);
     return this.#change(this.#sql.release, key, encodeText(token));
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertText(name, "reason", reason);
+    this.#gate.assertHold(key, token, reason);
     const values = [encodeKey(key), encodeText(token), encodeText(reason)];
     return ownershipOf(await this.#engine.run(name, this.#sql.hold, values));
   }
@@ -148,35 +125,26 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
-    this.#assertCall(key);
-    assertOutcome(name, outcome);
-    assertDecision(name, decision);
+    this.#gate.assertResolve(key, outcome, decision);
     const values = [outcome === "done", randomUUID(), decision.fence];
     const changed = await this.#change(this.#sql.resolve, key, ...values);
     return changed === "ok" ? "ok" : "not-held";
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
-    assertOpen(name, this.#closed);
-    assertListQuery(name, query);
+    this.#gate.assertList(query);
     const statement = pageStatement(this.#options, query.state);
     const rows = await this.#engine.run(name, statement, timed(this.#options, pageParameters(name, query)));
-    return pageOf(rows, query.limit);
+    return pageOf(rows, query.limit, pageReading);
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
-    let done = 0;
-    await pruneAll(async () => {
-      const removed = await this.#removeBatch();
-      done += removed.filter((row) => row["state"] === "done").length;
-      return removed.length;
-    });
-    return done;
+    this.#gate.assertUsable();
+    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 
@@ -198,18 +166,24 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     // Another statement: it sees what others have committed meanwhile, the first one's snapshot does not.
     const seen = await this.#look(key);
     if (seen === undefined) return undefined;
-    const answer = answerTo(seen, claim);
-    if (answer !== undefined) return answer;
+    // What writes is decided by the statement that writes it.
+    const decision = decideClaim(seen, claim);
+    if (decision.action === "answer") return decision.result;
     // Whatever is not clearly `rerun` leaves an expired run to an operator.
     const [taken] = await this.#run(this.#sql.takeOver, key, ...values, recovery !== "rerun");
     return taken === undefined ? undefined : claimedOf(taken);
   }
 
-  async #look(key: string): Promise<KeyRow | undefined> {
+  async #read(key: string): Promise<IdempotencyRecord | undefined> {
+    const stored = await this.#look(key);
+    return stored === undefined ? undefined : recordOf(stored);
+  }
+
+  async #look(key: string): Promise<StoredRecord | undefined> {
     const [row] = await this.#run(this.#sql.look, key);
     // What was read may never be committed: to answer `done` by it could lose a payment.
     if (row !== undefined && row["is_alone"] !== true) throw new Error(`${name}: ${inTransaction}`);
-    return keyRow(row);
+    return row === undefined ? undefined : storedOf(row);
   }
 
   /** Runs a statement of one key that reads the clock. */
@@ -221,25 +195,15 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     return ownershipOf(await this.#run(statement, key, ...values));
   }
 
-  #removeBatch(): Promise<readonly Row[]> {
-    return this.#engine.run(name, this.#sql.removeExpired, timed(this.#options, []));
+  async #removeBatch(): Promise<PrunedBatch> {
+    return prunedKeys(await this.#engine.run(name, this.#sql.removeExpired, timed(this.#options, [])));
   }
 
   #timed(key: string, ...values: unknown[]): unknown[] {
     return timed(this.#options, [encodeKey(key), ...values]);
   }
-
-  #assertCall(key: string, token?: string): void {
-    assertOpen(name, this.#closed);
-    assertText(name, "key", key);
-    if (token !== undefined) assertText(name, "token", token);
-  }
 }
 
 function ownershipOf(changed: readonly Row[]): IdempotencyOwnership {
   return changed.length > 0 ? "ok" : "lost";
-}
-
-function isDoneBy(row: KeyRow | undefined, token: string): boolean {
-  return row?.state === "done" && row.token === token && row.remainingMs > 0;
 }

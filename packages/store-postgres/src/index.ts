@@ -1,3 +1,4 @@
+export type { PostgresStoreCode } from "./codes.ts";
 export type { PostgresIdempotencyStore } from "./idempotency-store.ts";
 export { migratePostgres, postgresMigration, postgresSchemaVersion } from "./migration.ts";
 export type { PostgresNonceStore } from "./nonce-store.ts";

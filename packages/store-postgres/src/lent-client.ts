@@ -1,4 +1,3 @@
-import { isPromiseLike } from "@countersign/guard";
 import { explained, idleSession, sqlStateOf } from "./errors.ts";
 import type { PostgresPoolClient } from "./transaction.ts";
 
@@ -37,7 +36,7 @@ export function lendClient<Client extends PostgresPoolClient>(client: Client): L
       );
     }
     const result = send(...values);
-    return isPromiseLike(result) ? withReason(result, reasonOf) : result;
+    return result instanceof Promise ? withReason(result, reasonOf) : result;
   };
   const lent = new Proxy(client, {
     get(target, property): unknown {

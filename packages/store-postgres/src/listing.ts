@@ -1,13 +1,8 @@
-import type {
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
-import { cursorBehind, keyBefore } from "@countersign/store-core";
+import { type IdempotencyListQuery, type IdempotencyRecord, recordOf } from "@countersign/idempotency";
+import { type PageReading, keyBefore } from "@countersign/store-core";
 import { keyColumns } from "./idempotency-statements.ts";
-import { keyRow, recordOf } from "./key-row.ts";
+import { storedOf } from "./key-row.ts";
 import type { ResolvedOptions } from "./options.ts";
-import type { Row } from "./queryable.ts";
 import { clockOf } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 
@@ -28,16 +23,8 @@ export function pageParameters(store: string, { cursor, limit }: IdempotencyList
   return [keyBefore(store, cursor), limit + 1];
 }
 
-/** The page of these rows. */
-export function pageOf(rows: readonly Row[], limit: number): IdempotencyListing {
-  const listed = rows.slice(0, limit);
-  const last = listed.at(-1);
-  return {
-    entries: listed.flatMap((row) => {
-      // A done key can end between the condition and the column, which read the clock each for itself.
-      const record = recordOf(keyRow(row));
-      return record === undefined ? [] : [{ key: decodeKey(String(row["key"])), record }];
-    }),
-    cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
-  };
-}
+/** How the rows of {@link pageStatement} are read. A done key can end between the condition and the column: each reads the clock. */
+export const pageReading: PageReading = {
+  keyOf: decodeKey,
+  recordOf: (row) => recordOf(storedOf(row)),
+};

@@ -1,4 +1,4 @@
-import { inTransaction } from "./errors.ts";
+import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factory } from "./options.ts";
 import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
 import { type PostgresPool, type PostgresPoolClient, releaseClient, takeClient } from "./transaction.ts";
@@ -25,11 +25,22 @@ export async function runAlone(
     assertEnded(client);
   } catch (error) {
     // With the connection ends the transaction that was left open on it, and with that what the statement wrote.
-    releaseClient(client, true);
+    releaseClient(client, !(isLockTimeout(error) && (await takesStatements(client))));
     throw error;
   }
   releaseClient(client);
   return result;
+}
+
+// Heartbeats behind completeIn() find their row locked each time: they must not cost a connection each. A transaction that was left
+// open is aborted by the error, and the server refuses the next statement in it.
+async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
+  try {
+    await client.query("SELECT 1");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 // The state that came with the end of the statement just awaited: nobody else has the client meanwhile.

@@ -1,4 +1,4 @@
-import { assertKnownOptions } from "@countersign/guard";
+import type { Given } from "@countersign/core";
 import { explained } from "./errors.ts";
 import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
 import {
@@ -16,10 +16,10 @@ export const postgresSchemaVersion = 2;
 /**
  * The SQL that creates the tables, or brings those of an earlier release up to date, for those who keep migrations by hand;
  * `migratePostgres` runs the same. One statement: it happens as a whole or not at all. It can be repeated, then locks nothing, and
- * fails on tables of a later release. Throws a TypeError on a bad name.
+ * fails on tables of a later release. Throws an OptionError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
-  return migration(checkedTables("postgresMigration", tables));
+  return migration(resolveTables("postgresMigration", tables));
 }
 
 function migration(tables: Tables): string {
@@ -131,9 +131,10 @@ function indexName({ table }: Tables, suffix: string): string {
 }
 
 /**
- * Creates what is missing of the tables, and brings those of an earlier release up to date, in one transaction and behind an advisory lock: repeatable, and safe when several
- * processes do it at once, also behind PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
- * database for a schema, and becomes the owner. Throws when the tables are of a later release, and a TypeError on a bad name.
+ * Creates what is missing of the tables, and brings those of an earlier release up to date, in one transaction and behind an
+ * advisory lock: repeatable, and safe when several processes do it at once, also behind PgBouncer. Where something is missing, the
+ * role needs CREATE on the schema, or on the database for a schema, and becomes the owner. Throws when the tables are of a later
+ * release, and an OptionError on a bad name.
  */
 export async function migratePostgres(
   queryable: PostgresQueryable,
@@ -143,7 +144,7 @@ export async function migratePostgres(
     queryable,
     "migratePostgres: the first argument must be a Pool or Client of pg, or an object",
   );
-  const resolved = checkedTables("migratePostgres", tables);
+  const resolved = resolveTables("migratePostgres", tables);
   // Without parameters, so that it travels as one message: the server runs it as one transaction, and an error leaves none open.
   // What others created while it waited for the lock must be visible, whatever the default isolation is.
   const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
@@ -154,9 +155,4 @@ export async function migratePostgres(
   }
 }
 
-type Tables = ReturnType<typeof resolveTables>;
-
-function checkedTables(factory: string, tables: PostgresTables): Tables {
-  assertKnownOptions(factory, tables, ["schema", "table"]);
-  return resolveTables(factory, tables);
-}
+type Tables = Given<PostgresTables>;

@@ -1,9 +1,9 @@
-import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
-import { assertDuration, assertOpen, assertText, encodeText, startPruning } from "@countersign/store-core";
+import type { NonceClaim, NonceStore } from "@countersign/core";
+import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/store-core";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
-import { pruneAll, pruneBatchSize } from "./pruning.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { clockOf, isAlone, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
@@ -20,13 +20,13 @@ const name = "postgres nonce store";
 const maxAttempts = 5;
 
 export class NonceTable implements PostgresNonceStore {
+  readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
   readonly #options: ResolvedOptions;
   readonly #claimSql: string;
   readonly #lookSql: string;
   readonly #removeExpiredSql: string;
   readonly #stopPruning: () => void;
-  #closed = false;
 
   constructor(engine: Engine, options: ResolvedOptions) {
     this.#engine = engine;
@@ -34,27 +34,19 @@ export class NonceTable implements PostgresNonceStore {
     this.#claimSql = claimStatement(options);
     this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${options.names.nonces} WHERE digest = $1`;
     this.#removeExpiredSql = removeExpiredStatement(options);
-    this.#stopPruning = startPruning({
-      factory,
-      intervalMs: options.pruneIntervalMs,
-      batchSize: pruneBatchSize,
-      removeBatch: () => this.#removeBatch(),
-    });
+    this.#stopPruning = pruneInBackground(options.pruneIntervalMs, () => this.#removeBatch());
   }
 
-  async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
-    assertOpen(name, this.#closed);
-    assertText(name, "scope", scope);
-    assertText(name, "nonce", nonce);
-    assertText(name, "token", token);
-    assertDuration(name, "retainMs", retainMs);
+  async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
+    this.#gate.assertNonce(claim);
+    const { scope, nonce, token, retainMs } = claim;
     const digest = digestNonce(scope, nonce);
     const values = timed(this.#options, [digest, encodeText(token), retainMs]);
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
       const claimed = await this.#engine.run(name, this.#claimSql, values);
       if (claimed.length > 0) return "fresh";
-      // oxlint-disable-next-line no-await-in-loop
+      // oxlint-disable-next-line no-await-in-loop -- looks at what the claim has found in its way
       const [seen] = await this.#engine.run(name, this.#lookSql, [digest]);
       if (seen !== undefined && seen["is_alone"] !== true) break;
       if (seen !== undefined) return "seen";
@@ -64,17 +56,18 @@ export class NonceTable implements PostgresNonceStore {
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
-    return pruneAll(() => this.#removeBatch());
+    this.#gate.assertUsable();
+    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 
-  async #removeBatch(): Promise<number> {
-    return (await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []))).length;
+  async #removeBatch(): Promise<PrunedBatch> {
+    const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
+    return { rows: length, told: length };
   }
 }
 

@@ -1,6 +1,13 @@
-import { assertFunction, assertKnownOptions, integerOption } from "@countersign/guard";
-import { type PostgresQueryable, assertQueryable } from "./queryable.ts";
-import { type PostgresTables, resolveTables, type TableNames, tableNames } from "./table-names.ts";
+import {
+  option,
+  OptionError,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import { type PostgresQueryable, isQueryable } from "./queryable.ts";
+import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 
 /** Options of `createPostgresStores`. */
 export interface PostgresStoresOptions extends PostgresTables {
@@ -19,60 +26,51 @@ export interface PostgresStoresOptions extends PostgresTables {
   readonly now?: (() => number) | undefined;
 }
 
+/** Each option as it is read. */
+interface CheckedOptions extends Omit<Given<PostgresStoresOptions>, "now"> {
+  /** A timestamptz; undefined: by the server's clock. */
+  readonly now: (() => string) | undefined;
+}
+
 /** The options with their defaults. */
-export interface ResolvedOptions {
-  readonly pool: PostgresQueryable;
+export interface ResolvedOptions extends Omit<CheckedOptions, keyof PostgresTables> {
   /** `schema.table`, as messages name the tables. */
   readonly place: string;
   readonly names: TableNames;
-  readonly retentionMs: number;
-  readonly pruneIntervalMs: number;
-  readonly lockTimeoutMs: number;
-  /** A timestamptz; undefined: by the server's clock. */
-  readonly now: (() => string) | undefined;
 }
 
 /** The name that begins every message about the options. */
 export const factory = "createPostgresStores";
 
-export const dayMs = 86_400_000;
+const dayMs = 86_400_000;
 
-const known: readonly (keyof PostgresStoresOptions)[] = [
-  "pool",
-  "schema",
-  "table",
-  "retentionMs",
-  "pruneIntervalMs",
-  "lockTimeoutMs",
-  "now",
-];
+const clock = option.clock(Date.now, "Date.now");
 
-/** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
+export const table: OptionTable<PostgresStoresOptions, CheckedOptions> = {
+  pool: option.own(readPool),
+  ...tablesTable,
+  retentionMs: {
+    ...option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }),
+    byDefault: "90 days",
+  },
+  pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
+  lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
+  now: option.optional(option.own(readClock), "the server's clock"),
+};
+
+/** Checks the options and fills in the defaults. Throws an OptionError. */
 export function resolveOptions(options: PostgresStoresOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  const { pool, now, retentionMs, pruneIntervalMs, lockTimeoutMs } = options;
-  assertQueryable(pool, `${factory}: option pool must be a Pool of pg, or an object`);
-  if (now !== undefined) assertFunction(factory, "now", now);
-  const tables = resolveTables(factory, options);
-  return {
-    pool,
-    place: `${tables.schema}.${tables.table}_*`,
-    names: tableNames(tables),
-    retentionMs: integerOption(factory, "retentionMs", retentionMs, {
-      min: dayMs,
-      max: 36_500 * dayMs,
-      fallback: 90 * dayMs,
-    }),
-    pruneIntervalMs: integerOption(factory, "pruneIntervalMs", pruneIntervalMs, {
-      min: 0,
-      max: dayMs,
-      fallback: 60_000,
-    }),
-    lockTimeoutMs: integerOption(factory, "lockTimeoutMs", lockTimeoutMs, {
-      min: 1,
-      max: 60_000,
-      fallback: 2_000,
-    }),
-    now: now === undefined ? undefined : () => new Date(now()).toISOString(),
-  };
+  const { schema, table: prefix, ...read } = readOptions(factory, table, options);
+  return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };
+}
+
+function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQueryable {
+  if (isQueryable(pool)) return pool;
+  const what = "must be a Pool of pg, or an object with a function query(text, values)";
+  throw new OptionError(owner, { option: name, what });
+}
+
+function readClock(now: unknown, owner: OptionOwner, name: string): () => string {
+  const nowMs = clock.read(now, owner, name);
+  return () => new Date(nowMs()).toISOString();
 }

@@ -1,3 +1,5 @@
+import type { Row } from "@countersign/store-core";
+
 /** What a query resolves to, as far as the stores read it: rows as objects by column name. */
 export interface PostgresResult {
   readonly rows: readonly unknown[];
@@ -19,15 +21,14 @@ export interface PostgresTransaction extends PostgresQueryable {
   getTransactionStatus?(): string | null;
 }
 
-/** A row by column name. */
-export type Row = Readonly<Record<string, unknown>>;
-
 /** Throws a TypeError unless `value` can run queries. `expected` names it and says what it must be. */
 export function assertQueryable(value: unknown, expected: string): asserts value is PostgresQueryable {
-  const query = typeof value === "object" && value !== null && "query" in value ? value.query : undefined;
-  if (typeof query !== "function") {
-    throw new TypeError(`${expected} with a function query(text, values)`);
-  }
+  if (!isQueryable(value)) throw new TypeError(`${expected} with a function query(text, values)`);
+}
+
+/** Whether `value` has what runs a query. */
+export function isQueryable(value: unknown): value is PostgresQueryable {
+  return typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
 }
 
 /** The rows of a result. Throws when the driver answers something else. */

@@ -1,7 +1,8 @@
-import { publishNotice } from "@countersign/guard";
+import { publishNotice } from "@countersign/core";
+import type { Row } from "@countersign/store-core";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
-import { type Row, integerOf } from "./queryable.ts";
+import { integerOf } from "./queryable.ts";
 
 /** The server and its settings, for {@link assertServer}. $1, $2: the names of the tables that must survive a crash. */
 export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,

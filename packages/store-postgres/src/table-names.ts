@@ -1,3 +1,12 @@
+import {
+  option,
+  OptionError,
+  readOptions,
+  type Given,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core";
+
 /** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
 export interface PostgresTables {
   /** Schema of the tables. Default `public`. */
@@ -14,16 +23,6 @@ export interface TableNames {
   readonly version: string;
   /** Of version 1: see the migration. */
   readonly sequence: string;
-}
-
-/** The tables' schema and prefix, checked. Throws a TypeError that names the option. */
-export function resolveTables(
-  factory: string,
-  { schema = "public", table = "countersign" }: PostgresTables,
-): Required<{ readonly [Option in keyof PostgresTables]: string }> {
-  assertName(factory, "schema", schema, longestName);
-  assertName(factory, "table", table, longestPrefix);
-  return { schema, table };
 }
 
 /** Every name is qualified, so that no search_path and no temporary table can put another one in its place. */
@@ -55,7 +54,7 @@ export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-// PostgreSQL cuts longer names silently, and two prefixes would share one table. The longest suffix is `_idempotency_open`.
+// PostgreSQL cuts longer names silently, and two prefixes would share one table. The longest suffix is `_idempotency_until`.
 const longestName = 63;
 const longestPrefix = 40;
 
@@ -63,15 +62,27 @@ const longestPrefix = 40;
 // letter.
 const unsafeInName = /[\\$\p{Cc}\p{Surrogate}]/u;
 
-function assertName(factory: string, option: string, name: unknown, longest: number): asserts name is string {
-  if (
-    typeof name !== "string" ||
-    name === "" ||
-    Buffer.byteLength(name) > longest ||
-    unsafeInName.test(name)
-  ) {
-    throw new TypeError(
-      `${factory}: option ${option} must be 1 to ${longest} bytes of UTF-8 without backslashes, dollar signs and control characters`,
-    );
-  }
+export const tablesTable: OptionTable<PostgresTables> = {
+  schema: nameRule("public", longestName),
+  table: nameRule("countersign", longestPrefix),
+};
+
+/** The tables' schema and prefix, checked. Throws an OptionError. */
+export function resolveTables(factory: string, tables: PostgresTables): Given<PostgresTables> {
+  return readOptions(factory, tablesTable, tables);
+}
+
+function nameRule(fallback: string, longest: number): OptionRule<string> {
+  return option.own((value = fallback, owner, name) => {
+    if (
+      typeof value === "string" &&
+      value !== "" &&
+      Buffer.byteLength(value) <= longest &&
+      !unsafeInName.test(value)
+    ) {
+      return value;
+    }
+    const what = `must be 1 to ${longest} bytes of UTF-8 without backslashes, dollar signs and control characters`;
+    throw new OptionError(owner, { option: name, what });
+  }, JSON.stringify(fallback));
 }

@@ -1,4 +1,5 @@
-import { assertKnownOptions, GuardError, integerOption, withDeadline } from "@countersign/guard";
+import { GuardError, option, readOptions, withDeadline, type OptionTable } from "@countersign/core";
+import type { PostgresStoreCode } from "./codes.ts";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresTransaction } from "./queryable.ts";
@@ -28,7 +29,10 @@ export interface PostgresTransactionOptions {
   readonly idleTimeoutMs?: number | undefined;
 }
 
-const factory = "withPostgresTransaction";
+export const table: OptionTable<PostgresTransactionOptions> = {
+  idleTimeoutMs: option.integer({ min: 100, max: 3_600_000, fallback: 60_000 }),
+};
+
 const rollbackTimeoutMs = 5_000;
 
 /**
@@ -43,7 +47,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   work: (client: Client) => Promise<T>,
   options: PostgresTransactionOptions = {},
 ): Promise<T> {
-  const idleTimeoutMs = resolveIdleTimeout(options);
+  const { idleTimeoutMs } = readOptions("withPostgresTransaction", table, options);
   const client = await orNotBegun(takeClient(pool));
   const lent = lendClient(client);
   let result: T;
@@ -70,7 +74,7 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
     return await step;
   } catch (error) {
     if (error instanceof TypeError) throw error;
-    throw new GuardError({
+    throw new GuardError<PostgresStoreCode>({
       status: 503,
       code: "transaction-not-begun",
       message: "no transaction could be begun on a connection of the pool",
@@ -78,15 +82,6 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
       cause: error,
     });
   }
-}
-
-function resolveIdleTimeout(options: PostgresTransactionOptions): number {
-  assertKnownOptions(factory, options, ["idleTimeoutMs"]);
-  return integerOption(factory, "idleTimeoutMs", options.idleTimeoutMs, {
-    min: 100,
-    max: 3_600_000,
-    fallback: 60_000,
-  });
 }
 
 /** A client of the pool, to be given back by {@link releaseClient}. */

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import {
   type PostgresIdempotencyStore,
   type PostgresStores,
@@ -11,6 +11,7 @@ import * as fc from "fast-check";
 import { Pool } from "pg";
 import { isolatedName, postgresUrl } from "../../../test/support/engines.ts";
 import { dayMs, testClock } from "./connections.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const leaseMs = 1000;
 const onPostgres = postgresUrl === undefined ? describe.skip : describe;
@@ -246,7 +247,7 @@ onPostgres("the idempotency store", () => {
         }
       },
     );
-    await fc.assert(scenario, { numRuns: 60 });
+    await fc.assert(scenario, fuzzRuns(60));
   }, 60_000);
 
   test("gives back any text as key, and never two as one", async () => {
@@ -272,6 +273,6 @@ onPostgres("the idempotency store", () => {
       const { entries } = await idempotency.list({ state: "run", limit: 1000 });
       expect(new Set(entries.map((entry) => entry.key))).toEqual(new Set(texts));
     });
-    await fc.assert(property, { numRuns: 100 });
+    await fc.assert(property, fuzzRuns(100));
   }, 60_000);
 });

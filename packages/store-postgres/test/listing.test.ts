@@ -1,4 +1,4 @@
-import type { IdempotencyListQuery } from "@countersign/idempotency-guard";
+import type { IdempotencyListQuery } from "@countersign/idempotency";
 import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";

@@ -39,6 +39,7 @@ describe("createPostgresStores() options", () => {
     const create = () => createPostgresStores(options as PostgresStoresOptions);
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
+    expect(create).toThrow(expect.objectContaining({ factory: "createPostgresStores" }));
   });
 
   test.each([

@@ -1,11 +1,8 @@
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { idempotencyStoreContract, nonceStoreContract, defineCases } from "@countersign/store-contract";
-import { applicable } from "../../../test/support/contract.ts";
 import { isolatedName, postgresUrl } from "../../../test/support/engines.ts";
 import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { connectPool, createStores, dropAfterTest, newStores, testClock } from "./connections.ts";
-import { idempotencyHarness, nonceHarness } from "./harness.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });
 const behindPgBouncer = bouncer === undefined ? describe.skip : describe;
@@ -72,18 +69,4 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
     );
     client.release();
   });
-});
-
-// A server that others use is not stopped: engine.test.ts has one of its own.
-const without = ["engine", "durability"] as const;
-const engine = { url: bouncer?.url, hasClock: true };
-defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness(engine), { without })), {
-  describe: behindPgBouncer,
-  test,
-  title: "idempotency store contract behind PgBouncer",
-});
-defineCases(applicable(nonceStoreContract(() => nonceHarness(engine), { without })), {
-  describe: behindPgBouncer,
-  test,
-  title: "nonce store contract behind PgBouncer",
 });

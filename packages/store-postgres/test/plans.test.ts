@@ -56,7 +56,7 @@ onPostgres("the plans on 10,000 rows", () => {
     [
       "the cut of a lease that ends too late",
       "countersign_idempotency_pkey",
-      () => idempotency.claim("payout-1001", { ...claim, token: "b", leaseMs: 1000 }),
+      () => idempotency.claim("payout-1001", { ...claim, token: "b", leaseMs: 600_000 }),
     ],
     ["a takeover", "countersign_idempotency_pkey", () => idempotency.claim("payout-102", claim)],
     ["a read", "countersign_idempotency_pkey", () => idempotency.read("payout-7")],

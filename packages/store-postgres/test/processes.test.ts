@@ -2,9 +2,10 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
 import { describeOnPostgres, postgresUrl } from "../../../test/support/engines.ts";
 import { afterTest, newStores, pause } from "./connections.ts";
+import { steadyTest as test } from "../../../test/support/steadily.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const claim = { token: "retry", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

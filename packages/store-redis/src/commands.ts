@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { withDeadline } from "@countersign/guard";
+import { withDeadline } from "@countersign/core";
 import type { ResolvedOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";

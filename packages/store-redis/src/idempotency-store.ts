@@ -7,19 +7,11 @@ import type {
   IdempotencyListQuery,
   IdempotencyOwnership,
   IdempotencyRecord,
-  IdempotencyStore,
-} from "@countersign/idempotency-guard";
-import {
-  assertDecision,
-  assertDuration,
-  assertOpen,
-  assertOutcome,
-  assertText,
-  encodeText,
-} from "@countersign/store-core";
+} from "@countersign/idempotency";
+import { type RemoteIdempotencyStore, StoreGate, encodeText, fenceMemoryMs } from "@countersign/store-core";
 import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
-import { type ResolvedOptions, dayMs, longestMs } from "./options.ts";
+import { type ResolvedOptions, longestMs } from "./options.ts";
 import { claimResult, oneOf, ownership, record } from "./replies.ts";
 import {
   type RedisScript,
@@ -34,19 +26,7 @@ import {
 import type { ServerCheck } from "./server-check.ts";
 
 /** The idempotency store of the guard on Redis: each step is one script on one key. */
-export interface RedisIdempotencyStore extends IdempotencyStore {
-  readonly retentionMs: number;
-  claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
-  read(key: string): Promise<IdempotencyRecord | undefined>;
-  heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership>;
-  complete(key: string, token: string): Promise<IdempotencyOwnership>;
-  release(key: string, token: string): Promise<IdempotencyOwnership>;
-  hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
-  resolve(
-    key: string,
-    outcome: "done" | "released",
-    decision: IdempotencyDecision,
-  ): Promise<"ok" | "not-held">;
+export interface RedisIdempotencyStore extends RemoteIdempotencyStore {
   /**
    * By SCAN, so it walks over all keys of the database; on a cluster, over those of the node that `sendCommand` reaches without a
    * key.
@@ -54,20 +34,15 @@ export interface RedisIdempotencyStore extends IdempotencyStore {
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   /** Redis removes what has expired by itself: 0, once the server has answered. */
   prune(): Promise<number>;
-  /** The client stays open, it is the caller's. A later call throws. */
-  close(): void;
 }
 
 const name = "redis idempotency store";
 
-// A released key is remembered for its fence, longer than a claim can be under way that has not seen the release.
-const fenceMemoryMs = dayMs;
-
 export class IdempotencyKeys implements RedisIdempotencyStore {
   readonly retentionMs: number;
+  readonly #gate = new StoreGate(name);
   readonly #options: ResolvedOptions;
   readonly #server: ServerCheck;
-  #closed = false;
 
   constructor(options: ResolvedOptions, server: ServerCheck) {
     this.retentionMs = options.retentionMs;
@@ -76,38 +51,34 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
   }
 
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
+    this.#gate.assertClaim(key, claim);
     const { token, fingerprint, leaseMs, recovery } = claim;
-    this.#assertCall(key, token);
-    assertText(name, "fingerprint", fingerprint);
-    assertDuration(name, "leaseMs", leaseMs);
     const args = [encodeText(token), encodeText(fingerprint), lease(leaseMs), recovery];
     return claimResult(await this.#run(claimScript, key, args));
   }
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
-    this.#assertCall(key);
+    this.#gate.assertKey(key);
     return record(await this.#run(readScript, key, []));
   }
 
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertDuration(name, "leaseMs", leaseMs);
+    this.#gate.assertHeartbeat(key, token, leaseMs);
     return ownership(await this.#run(heartbeatScript, key, [encodeText(token), lease(leaseMs)]));
   }
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwner(key, token);
     return ownership(await this.#run(completeScript, key, [encodeText(token), String(this.retentionMs)]));
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
+    this.#gate.assertOwner(key, token);
     return ownership(await this.#run(releaseScript, key, [encodeText(token), String(fenceMemoryMs)]));
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
-    this.#assertCall(key, token);
-    assertText(name, "reason", reason);
+    this.#gate.assertHold(key, token, reason);
     return ownership(await this.#run(holdScript, key, [encodeText(token), encodeText(reason)]));
   }
 
@@ -116,27 +87,25 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
-    this.#assertCall(key);
-    assertOutcome(name, outcome);
-    assertDecision(name, decision);
+    this.#gate.assertResolve(key, outcome, decision);
     const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
     const args = [String(decision.fence), randomUUID(), state, String(rememberedMs)];
     return oneOf(await this.#run(resolveScript, key, args), ["ok", "not-held"]);
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
-    assertOpen(name, this.#closed);
+    this.#gate.assertList(query);
     return listKeys({ name, options: this.#options, read: (key) => this.read(key) }, query);
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
+    this.#gate.assertUsable();
     await ping(this.#options);
     return 0;
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
   }
 
   async #run(script: RedisScript, key: string, args: readonly string[]): Promise<unknown> {
@@ -144,12 +113,6 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
     const reply = await runScript(this.#options, script, redisKey, [this.#options.now(), ...args]);
     this.#server.begin();
     return reply;
-  }
-
-  #assertCall(key: string, token?: string): void {
-    assertOpen(name, this.#closed);
-    assertText(name, "key", key);
-    if (token !== undefined) assertText(name, "token", token);
   }
 }
 

@@ -1,3 +1,4 @@
+export type { RedisNoticeCode } from "./codes.ts";
 export type { SendCommand } from "./commands.ts";
 export type { RedisIdempotencyStore } from "./idempotency-store.ts";
 export type { RedisNonceStore } from "./nonce-store.ts";

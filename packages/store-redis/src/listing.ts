@@ -1,9 +1,5 @@
-import type {
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
-import { assertListQuery, damagedCursor } from "@countersign/store-core";
+import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
+import { damagedCursor } from "@countersign/store-core";
 import { runScript } from "./commands.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";
@@ -31,7 +27,6 @@ export async function listKeys(
   store: ListedStore,
   { state, cursor, limit }: IdempotencyListQuery,
 ): Promise<IdempotencyListing> {
-  assertListQuery(store.name, { state, limit });
   const position = cursor === undefined ? undefined : parseCursor(store.name, cursor);
   const start = await startOfNames(store);
   const { names, next } = await scan(store, { position, pattern: `${literal(start)}*`, limit });

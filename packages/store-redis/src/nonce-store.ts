@@ -1,5 +1,5 @@
-import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
-import { assertDuration, assertOpen, assertText, encodeText } from "@countersign/store-core";
+import type { NonceClaim, NonceStore } from "@countersign/core";
+import { StoreGate, encodeText } from "@countersign/store-core";
 import { ping, runScript } from "./commands.ts";
 import { type ResolvedOptions, longestMs } from "./options.ts";
 import { oneOf } from "./replies.ts";
@@ -15,24 +15,19 @@ export interface RedisNonceStore extends NonceStore {
   close(): void;
 }
 
-const name = "redis nonce store";
-
 export class Nonces implements RedisNonceStore {
+  readonly #gate = new StoreGate("redis nonce store");
   readonly #options: ResolvedOptions;
   readonly #server: ServerCheck;
-  #closed = false;
 
   constructor(options: ResolvedOptions, server: ServerCheck) {
     this.#options = options;
     this.#server = server;
   }
 
-  async claim({ scope, nonce, token, retainMs }: NonceClaim): Promise<"fresh" | "seen"> {
-    assertOpen(name, this.#closed);
-    assertText(name, "scope", scope);
-    assertText(name, "nonce", nonce);
-    assertText(name, "token", token);
-    assertDuration(name, "retainMs", retainMs);
+  async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
+    this.#gate.assertNonce(claim);
+    const { scope, nonce, token, retainMs } = claim;
     const { prefix, now } = this.#options;
     // The length keeps apart what scope and nonce would be together.
     const key = `${prefix}:nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
@@ -43,12 +38,12 @@ export class Nonces implements RedisNonceStore {
   }
 
   async prune(): Promise<number> {
-    assertOpen(name, this.#closed);
+    this.#gate.assertUsable();
     await ping(this.#options);
     return 0;
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
   }
 }

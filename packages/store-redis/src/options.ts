@@ -1,4 +1,11 @@
-import { assertFunction, assertKnownOptions, integerOption, optionError } from "@countersign/guard";
+import {
+  assertFunction,
+  option,
+  optionError,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
 import type { SendCommand } from "./commands.ts";
 
 /** Options of `createRedisStores`. */
@@ -16,11 +23,7 @@ export interface RedisStoresOptions {
 }
 
 /** The options with their defaults. */
-export interface ResolvedOptions {
-  readonly sendCommand: SendCommand;
-  readonly prefix: string;
-  readonly retentionMs: number;
-  readonly commandTimeoutMs: number;
+export interface ResolvedOptions extends Omit<Given<RedisStoresOptions>, "now"> {
   /** An empty text: by the server's clock. */
   readonly now: () => string;
 }
@@ -28,59 +31,49 @@ export interface ResolvedOptions {
 /** The name that begins every message about the options. */
 export const factory = "createRedisStores";
 
-export const dayMs = 86_400_000;
+const dayMs = 86_400_000;
 
 /** Longer durations are cut to this one, about a century: with the clock added, Lua's numbers would not be exact any more. */
 export const longestMs: number = 36_500 * dayMs;
 
+export const table: OptionTable<RedisStoresOptions, ResolvedOptions> = {
+  sendCommand: option.call(),
+  prefix: option.own(readPrefix, '"countersign"'),
+  retentionMs: {
+    ...option.integer({ min: dayMs, max: longestMs, fallback: 90 * dayMs }),
+    byDefault: "90 days",
+  },
+  commandTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
+  now: option.own(readClock, "the server's clock"),
+};
+
 // In the year 2255: a fence is the time in microseconds, and above this not exact.
 const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 
-const known: readonly (keyof RedisStoresOptions)[] = [
-  "sendCommand",
-  "prefix",
-  "retentionMs",
-  "commandTimeoutMs",
-  "now",
-];
 // Nothing that SCAN takes for a pattern or a cluster for a hash tag.
 const prefixForm = /^[A-Za-z0-9._:-]{1,64}$/;
 // Within such a prefix, the key of another store could be one of this store's.
 const separators = [":key:", ":nonce:"];
 
-/** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
-export function resolveOptions(options: RedisStoresOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  const { sendCommand, prefix = "countersign", retentionMs, commandTimeoutMs, now } = options;
-  assertFunction(factory, "sendCommand", sendCommand);
+function readPrefix(prefix: unknown = "countersign", owner: OptionOwner, name: string): string {
   if (typeof prefix !== "string" || !prefixForm.test(prefix)) {
-    throw optionError(factory, "prefix", "1 to 64 letters, digits and . _ : -", prefix);
+    throw optionError(owner, name, "1 to 64 letters, digits and . _ : -", prefix);
   }
   if (separators.some((separator) => `${prefix}:`.includes(separator))) {
-    throw optionError(factory, "prefix", `a text without ${separators.join(" and ")}`, prefix);
+    throw optionError(owner, name, `a text without ${separators.join(" and ")}`, prefix);
   }
-  if (now !== undefined) assertFunction(factory, "now", now);
-  return {
-    sendCommand,
-    prefix,
-    retentionMs: integerOption(factory, "retentionMs", retentionMs, {
-      min: dayMs,
-      max: longestMs,
-      fallback: 90 * dayMs,
-    }),
-    commandTimeoutMs: integerOption(factory, "commandTimeoutMs", commandTimeoutMs, {
-      min: 1,
-      max: 60_000,
-      fallback: 2_000,
-    }),
-    now: now === undefined ? () => "" : () => clockText(now()),
-  };
+  return prefix;
 }
 
 // NaN is neither before nor after the end of a lease: a run that goes on would be given away.
-function clockText(nowMs: unknown): string {
-  if (typeof nowMs !== "number" || !Number.isSafeInteger(nowMs) || nowMs < 0 || nowMs > latestMs) {
-    throw optionError(factory, "now", "a function that gives whole milliseconds since 1970", nowMs);
-  }
-  return String(nowMs);
+function readClock(now: unknown, owner: OptionOwner, name: string): ResolvedOptions["now"] {
+  if (now === undefined) return () => "";
+  assertFunction(owner, name, now);
+  return () => {
+    const nowMs = now();
+    if (typeof nowMs === "number" && Number.isSafeInteger(nowMs) && nowMs >= 0 && nowMs <= latestMs) {
+      return String(nowMs);
+    }
+    throw optionError(owner, name, "a function that gives whole milliseconds since 1970", nowMs);
+  };
 }

@@ -1,8 +1,9 @@
-import type {
-  IdempotencyClaimResult,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
+import {
+  type IdempotencyClaimResult,
+  type IdempotencyOwnership,
+  type IdempotencyRecord,
+  recordOf,
+} from "@countersign/idempotency";
 import { decodeText, encodeText } from "@countersign/store-core";
 
 // Whatever a client, a proxy or a damaged record makes of a reply: it is one of these or an error, never a guess.
@@ -24,11 +25,17 @@ export function record(reply: unknown): IdempotencyRecord | undefined {
   const [state, ...fields] = texts(reply);
   if (state === "absent" && fields.length === 0) return undefined;
   if (fields.length !== 5) throw unexpected();
-  const owner = { token: text(fields[0]), fence: above0(fields[1]), fingerprint: text(fields[2]) };
-  if (state === "run") return { state, ...owner, remainingMs: integer(fields[4]) };
-  if (state === "done") return { state, ...owner };
-  if (state === "held") return { state, ...owner, reason: text(fields[3]) };
-  throw unexpected();
+  const found = recordOf({
+    state: oneOf(state, ["run", "held", "done"]),
+    token: text(fields[0]),
+    fence: above0(fields[1]),
+    fingerprint: text(fields[2]),
+    reason: text(fields[3]),
+    remainingMs: integer(fields[4]),
+  });
+  // The script says of no key that it is done and over: to believe half of it would free the key.
+  if (found === undefined) throw unexpected();
+  return found;
 }
 
 export function ownership(reply: unknown): IdempotencyOwnership {

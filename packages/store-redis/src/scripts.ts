@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { leaseExpired } from "@countersign/idempotency";
 
 /**
  * One atomic step, on one key but for the list. It replies with a pair: its last argument, by which a caller knows its own reply,
@@ -78,8 +79,8 @@ if state == 'run' then
   end
   if untilMs > now then return {'in-flight', fingerprint, int(untilMs - now)} end
   if ARGV[5] ~= 'rerun' then
-    write('state', 'held', 'reason', 'lease-expired')
-    return {'held', fingerprint, 'lease-expired'}
+    write('state', 'held', 'reason', '${leaseExpired}')
+    return {'held', fingerprint, '${leaseExpired}'}
   end
 end
 local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))

@@ -1,4 +1,5 @@
-import { publishNotice } from "@countersign/guard";
+import { publishNotice } from "@countersign/core";
+import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { plain } from "./replies.ts";
@@ -45,14 +46,15 @@ export class ServerCheck {
       // A server whose rights hide INFO is no reason to refuse payments.
       const message =
         "the settings of Redis could not be read: check maxmemory-policy noeviction and appendonly yes by hand";
-      publishNotice({ guard: factory, code: "redis-not-checked", message, error });
+      const code: RedisNoticeCode = "redis-not-checked";
+      publishNotice({ guard: factory, code, message, error });
     }
   }
 }
 
 /** What is wrong with a server by its INFO: pairs of a code and a message. */
-function doubtsAbout(info: string): readonly (readonly [code: string, message: string])[] {
-  const doubts: [string, string][] = [];
+function doubtsAbout(info: string): readonly (readonly [code: RedisNoticeCode, message: string])[] {
+  const doubts: [RedisNoticeCode, string][] = [];
   const version = field(info, "redis_version");
   const policy = field(info, "maxmemory_policy");
   if (version === undefined || policy === undefined)

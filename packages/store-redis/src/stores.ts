@@ -1,6 +1,7 @@
+import { readOptions } from "@countersign/core";
 import { IdempotencyKeys, type RedisIdempotencyStore } from "./idempotency-store.ts";
 import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
-import { type RedisStoresOptions, resolveOptions } from "./options.ts";
+import { type RedisStoresOptions, factory, table } from "./options.ts";
 import { ServerCheck } from "./server-check.ts";
 
 /** Both stores on one client. */
@@ -12,11 +13,11 @@ export interface RedisStores {
 }
 
 /**
- * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws a TypeError that names
- * the option when one is wrong.
+ * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError when
+ * an option is wrong.
  */
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
-  const resolved = resolveOptions(options);
+  const resolved = readOptions(factory, table, options);
   const server = new ServerCheck(resolved);
   const idempotency = new IdempotencyKeys(resolved, server);
   const nonces = new Nonces(resolved, server);

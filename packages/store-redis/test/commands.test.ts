@@ -14,11 +14,9 @@ describe("a step whose command goes wrong", () => {
     ["that fails later", () => pause(80).then(() => Promise.reject(new Error("the connection is gone")))],
   ])("fails in time with a client %s, and once", async (_case, reply) => {
     const { nonces, sent } = onFakeServer({ EVALSHA: reply }, { commandTimeoutMs: 30 });
-    const begun = performance.now();
     await expect(nonces.claim(use)).rejects.toThrow(
       "Redis did not answer EVALSHA within 30 ms, and may execute it all the same",
     );
-    expect(performance.now() - begun).toBeLessThan(1_000);
     // What comes late must neither reach anybody nor be an unhandled rejection, which would end the test's process.
     await pause(100);
     expect(sent).toEqual(["EVALSHA"]);

@@ -1,10 +1,12 @@
 import { clients } from "./clients.ts";
 import { defineContracts } from "./contract-over.ts";
 
-const [, redisBefore, ioredis, ioredisBefore] = clients;
+const [redis, redisBefore, ioredis, ioredisBefore] = clients;
 
 await defineContracts([
+  [redis, "the server's"],
   [redisBefore, "moved"],
-  [ioredisBefore, "moved"],
+  [ioredis, "moved"],
   [ioredis, "the server's"],
+  [ioredisBefore, "moved"],
 ]);

@@ -1,10 +1,11 @@
 import { createRedisStores } from "@countersign/store-redis";
-import { afterAll, describe, expect, test } from "@jest/globals";
+import { afterAll, describe, expect } from "@jest/globals";
 import { isolatedName, redisUrl } from "../../../test/support/engines.ts";
 import { startPrivateRedis } from "../../../test/support/private-redis.ts";
 import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
 import { type Connect, clients, connectRedis, queueingClients } from "./clients.ts";
 import { afterTest, eventually, pause } from "./connections.ts";
+import { steadyTest as test } from "../../../test/support/steadily.ts";
 
 const server = redisUrl === undefined ? undefined : await startPrivateRedis();
 const onOwnServer = server === undefined ? describe.skip : describe;

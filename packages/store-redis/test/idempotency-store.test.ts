@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import { expect, test } from "@jest/globals";
 import { describeOnRedis } from "../../../test/support/engines.ts";
 import { dayMs, newStores, pause, testClock } from "./connections.ts";

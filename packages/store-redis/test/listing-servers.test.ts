@@ -1,4 +1,4 @@
-import type { IdempotencyListing } from "@countersign/idempotency-guard";
+import type { IdempotencyListing } from "@countersign/idempotency";
 import { type RedisStores, type SendCommand, createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { Redis as Ioredis6 } from "ioredis";

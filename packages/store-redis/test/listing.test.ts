@@ -1,4 +1,4 @@
-import type { IdempotencyListQuery } from "@countersign/idempotency-guard";
+import type { IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { redisUrl } from "../../../test/support/engines.ts";

@@ -36,6 +36,7 @@ describe("createRedisStores() options", () => {
     expect(create).toThrow(TypeError);
     expect(create).toThrow(/^createRedisStores/);
     expect(create).toThrow(message);
+    expect(create).toThrow(expect.objectContaining({ factory: "createRedisStores" }));
   });
 
   test.each(["countersign", "a", "A.b_c:d-9", "x".repeat(64), "key", "nonce", "a:keys"])(

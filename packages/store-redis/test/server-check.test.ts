@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { type GuardNotice, noticeChannelName } from "@countersign/guard";
+import { type GuardNotice, noticeChannelName } from "@countersign/core";
 import { type RedisStores, createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { redisUrl } from "../../../test/support/engines.ts";

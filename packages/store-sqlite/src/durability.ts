@@ -1,5 +1,5 @@
-import { type SqliteDatabase, type SqliteRow, integerOf, singleRow } from "./driver.ts";
-import { isInTransaction } from "./transaction.ts";
+import { OptionError } from "@countersign/core";
+import { type SqliteDatabase, type SqliteRow, integerOf, singleRow, isInTransaction } from "./connection.ts";
 
 const fullSynchronous = 2;
 const minBusyTimeoutMs = 5000;
@@ -46,10 +46,10 @@ function ensureJournal(factory: string, database: SqliteDatabase, allowInProduct
     );
   }
   if (!lasting && process.env["NODE_ENV"] === "production" && !allowInProduction) {
-    throw new TypeError(
-      `${factory}: a database in memory forgets every paid key on restart; ` +
-        "open a file in production, or set allowInProduction: true",
-    );
+    const what =
+      "a database in memory forgets every paid key on restart; " +
+      "open a file in production, or set allowInProduction: true";
+    throw new OptionError(factory, { what });
   }
 }
 

@@ -1,13 +1,26 @@
-import { decodeText } from "@countersign/store-core";
-import { type SqliteDatabase, type SqliteRow, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
-import type { KeyRow, Sighting } from "./claim-decision.ts";
+import type { StoredRecord } from "@countersign/idempotency";
+import { storedRecord } from "@countersign/store-core";
+import {
+  type SqliteDatabase,
+  type SqliteRow,
+  type SqliteStatement,
+  integerOf,
+  singleRow,
+} from "./connection.ts";
 import { engineClock, tableNames } from "./schema.ts";
+
+/** What was read about a key, with the time of the reading and the fence below which no new key may begin. */
+export interface Sighting {
+  readonly stored: StoredRecord | undefined;
+  readonly nowMs: number;
+  readonly fenceFloor: number;
+}
 
 /** Statements belong to the connection that prepared them. */
 export interface IdempotencyStatements {
   readonly look: SqliteStatement;
   readonly take: SqliteStatement;
-  readonly shorten: SqliteStatement;
+  readonly lease: SqliteStatement;
   readonly holdExpired: SqliteStatement;
   readonly heartbeat: SqliteStatement;
   readonly release: SqliteStatement;
@@ -36,7 +49,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
        ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
          fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
     ),
-    shorten: database.prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
+    lease: database.prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
     holdExpired: database.prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),
     heartbeat: database.prepare(
       `UPDATE ${idempotency} SET until_ms = ${time} + ? WHERE key = ? AND token = ? AND state = 'run'`,
@@ -76,26 +89,18 @@ export function takeWriteLock(table: string): string {
 /** Reads a key. `now` is null for the engine's clock. */
 export function lookAt(look: SqliteStatement, key: string, now: number | null): Sighting {
   const row = singleRow(look.get(key));
+  const nowMs = now ?? integerOf(row["now_ms"]);
   return {
-    nowMs: now ?? integerOf(row["now_ms"]),
+    nowMs,
     fenceFloor: integerOf(row["fence_floor"]),
-    row: row["state"] === null ? undefined : keyRow(row),
+    stored: row["state"] === null ? undefined : storedAt(row, nowMs),
   };
 }
 
-/** The columns of a key, decoded. */
-export function keyRow(row: SqliteRow): KeyRow {
-  return {
-    state: stateOf(row["state"]),
-    token: decodeText(String(row["token"])),
+/** The record of a row. */
+export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
+  return storedRecord(row, {
     fence: integerOf(row["fence"]),
-    fingerprint: decodeText(String(row["fingerprint"])),
-    reason: decodeText(String(row["reason"])),
-    untilMs: integerOf(row["until_ms"]),
-  };
-}
-
-function stateOf(state: unknown): KeyRow["state"] {
-  if (state === "run" || state === "held" || state === "done" || state === "free") return state;
-  throw new Error("the idempotency table holds an unknown state");
+    remainingMs: integerOf(row["until_ms"]) - nowMs,
+  });
 }

@@ -1,45 +1,41 @@
 // Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
-import type {
-  IdempotencyClaim,
-  IdempotencyClaimResult,
-  IdempotencyDecision,
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  IdempotencyStore,
-} from "@countersign/idempotency-guard";
 import {
-  assertDecision,
-  assertDuration,
-  assertListQuery,
-  assertOpen,
-  assertOutcome,
-  assertText,
-  encodeText,
-} from "@countersign/store-core";
-import { type Sighting, decideClaim, leaseExpiredReason } from "./claim-decision.ts";
+  type IdempotencyClaim,
+  type IdempotencyClaimResult,
+  type IdempotencyDecision,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
+  type IdempotencyOwnership,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  decideClaim,
+  leaseExpired,
+  recordOf,
+} from "@countersign/idempotency";
+import { type PrunedBatch, type StoreGate, encodeText, pruneAll, prunedKeys } from "@countersign/store-core";
 import {
   type SqliteStatement,
   type SqliteTransaction,
   type SqliteValue,
   integerOf,
   singleRow,
-} from "./driver.ts";
+  createGate,
+  isInTransaction,
+  withImmediateTransaction,
+} from "./connection.ts";
 import { assertSynchronous } from "./durability.ts";
 import {
   type IdempotencyStatements,
+  type Sighting,
   lookAt,
   prepareCompletion,
   prepareIdempotency,
   takeWriteLock,
 } from "./idempotency-statements.ts";
-import { type ReadPage, preparePages, recordOf } from "./listing.ts";
+import { type ReadPage, preparePages } from "./listing.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneBatchSize, pruneInBackground } from "./pruning.ts";
-import { assertUsable } from "./store-gate.ts";
-import { isInTransaction, withImmediateTransaction } from "./transaction.ts";
+import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
 export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransaction> {
@@ -68,72 +64,56 @@ const name = "sqlite idempotency store";
 export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly retentionMs: number;
   readonly #options: ResolvedOptions;
+  readonly #gate: StoreGate;
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
   readonly #lockSql: string;
   readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
   readonly #stopPruning: () => void;
-  #closed = false;
 
   constructor(options: ResolvedOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     this.retentionMs = options.retentionMs;
     this.#options = options;
+    this.#gate = createGate(name, database);
     this.#sql = prepareIdempotency(database, table);
     this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
-    this.#stopPruning = pruneInBackground({
-      database,
-      intervalMs,
-      removeBatch: () => this.#removeBatch().length,
-    });
+    this.#stopPruning = pruneInBackground({ database, intervalMs, removeBatch: () => this.#removeBatch() });
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {
-    this.#assertUsable(key, claim.token);
-    assertText(name, "fingerprint", claim.fingerprint);
-    assertDuration(name, "leaseMs", claim.leaseMs);
+    this.#gate.assertClaim(key, claim);
     const storedKey = encodeText(key);
     // Most claims of a busy key are duplicates of a paid one: they read and never queue for the write lock.
-    const seen = decideClaim(this.#look(storedKey), claim);
+    const seen = decideClaim(this.#look(storedKey).stored, claim);
     if (seen.action === "answer") return seen.result;
     return withImmediateTransaction(this.#options.database, () => this.#claimLocked(storedKey, claim));
   }
 
   read(key: string): IdempotencyRecord | undefined {
-    this.#assertUsable(key);
-    const { row, nowMs } = this.#look(encodeText(key));
-    return row === undefined ? undefined : recordOf(row, nowMs);
+    this.#gate.assertKey(key);
+    return this.#read(key);
   }
 
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership {
-    this.#assertUsable(key, token);
-    assertDuration(name, "leaseMs", leaseMs);
-    return this.#change(
-      this.#sql.heartbeat,
-      this.#options.now(),
-      leaseMs,
-      encodeText(key),
-      encodeText(token),
-    );
+    this.#gate.assertHeartbeat(key, token, leaseMs);
+    const owner = [encodeText(key), encodeText(token)] as const;
+    return this.#change(this.#sql.heartbeat, this.#options.now(), leaseMs, ...owner);
   }
 
   complete(key: string, token: string): IdempotencyOwnership {
-    this.#assertUsable(key, token);
-    const { database } = this.#options;
-    const { complete, look } = this.#sql;
-    return withImmediateTransaction(database, () => {
-      if (this.#complete(complete, key, token) === "ok") return "ok";
-      const { row, nowMs } = lookAt(look, encodeText(key), this.#options.now());
-      return row?.state === "done" && row.token === token && row.untilMs > nowMs ? "ok" : "lost";
+    this.#gate.assertOwner(key, token);
+    return withImmediateTransaction(this.#options.database, () => {
+      if (this.#complete(this.#sql.complete, key, token) === "ok") return "ok";
+      const record = this.#read(key);
+      return record?.state === "done" && record.token === token ? "ok" : "lost";
     });
   }
 
   completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership {
-    assertOpen(name, this.#closed);
-    assertText(name, "key", key);
-    assertText(name, "token", token);
+    this.#gate.assertOwnerIn(key, token);
     // On its own, the update would commit at once, and stay when the caller's payment is rolled back.
     if (!isInTransaction(tx)) {
       throw new Error(`${name}: completeIn needs a connection on which a transaction is open`);
@@ -147,20 +127,18 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   release(key: string, token: string): IdempotencyOwnership {
-    this.#assertUsable(key, token);
+    this.#gate.assertOwner(key, token);
     const { now, retentionMs } = this.#options;
     return this.#change(this.#sql.release, now(), retentionMs, encodeText(key), encodeText(token));
   }
 
   hold(key: string, token: string, reason: string): IdempotencyOwnership {
-    this.#assertUsable(key, token);
+    this.#gate.assertHold(key, token, reason);
     return this.#change(this.#sql.hold, encodeText(reason), encodeText(key), encodeText(token));
   }
 
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
-    this.#assertUsable(key);
-    assertOutcome(name, outcome);
-    assertDecision(name, decision);
+    this.#gate.assertResolve(key, outcome, decision);
     const state = outcome === "done" ? "done" : "free";
     const now = this.#options.now();
     const { retentionMs } = this.#options;
@@ -171,43 +149,34 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   list(query: IdempotencyListQuery): IdempotencyListing {
-    assertUsable(name, this.#options.database, this.#closed);
-    assertListQuery(name, query);
+    this.#gate.assertList(query);
     return this.#readPage(query, this.#options.now());
   }
 
   prune(): number {
-    assertUsable(name, this.#options.database, this.#closed);
-    let done = 0;
-    pruneAll(() => {
-      const states = this.#removeBatch();
-      done += states.filter((state) => state === "done").length;
-      return states.length;
-    });
-    return done;
+    this.#gate.assertUsable();
+    return pruneAll(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 
   #claimLocked(storedKey: string, claim: IdempotencyClaim): IdempotencyClaimResult {
-    const sighting = this.#look(storedKey);
-    const decision = decideClaim(sighting, claim);
-    if (decision.action === "answer") return decision.result;
-    if (decision.action === "hold") {
-      this.#sql.holdExpired.run(leaseExpiredReason, storedKey);
-      return { status: "held", fingerprint: decision.row.fingerprint, reason: leaseExpiredReason };
+    const { stored, nowMs, fenceFloor } = this.#look(storedKey);
+    const untilMs = nowMs + claim.leaseMs;
+    const decision = decideClaim(stored, claim);
+    if (decision.action === "take") {
+      // By the clock a fence is also above those that a restored backup has not seen, by the last one above those of a clock that
+      // was set back.
+      const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
+      this.#sql.take.run(storedKey, encodeText(claim.token), fence, encodeText(claim.fingerprint), untilMs);
+      return { status: "acquired", fence };
     }
-    if (decision.action === "shorten") {
-      this.#sql.shorten.run(decision.untilMs, storedKey);
-      return decision.result;
-    }
-    const { fence, fingerprint } = decision;
-    const untilMs = sighting.nowMs + claim.leaseMs;
-    this.#sql.take.run(storedKey, encodeText(claim.token), fence, encodeText(fingerprint), untilMs);
-    return { status: "acquired", fence };
+    if (decision.action === "lease") this.#sql.lease.run(untilMs, storedKey);
+    if (decision.action === "hold") this.#sql.holdExpired.run(leaseExpired, storedKey);
+    return decision.result;
   }
 
   #complete(complete: SqliteStatement, key: string, token: string): IdempotencyOwnership {
@@ -225,13 +194,12 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     return complete;
   }
 
-  // Returns the states of the rows that it removed: done, or free, which no caller knows of.
-  #removeBatch(): unknown[] {
+  #removeBatch(): PrunedBatch {
     return withImmediateTransaction(this.#options.database, () => {
       const removed = this.#sql.removeExpired.all(this.#options.now(), pruneBatchSize).map(singleRow);
       const fences = removed.map((row) => integerOf(row["fence"]));
       if (fences.length > 0) this.#sql.raiseFenceFloor.run(Math.max(...fences));
-      return removed.map((row) => row["state"]);
+      return prunedKeys(removed);
     });
   }
 
@@ -243,10 +211,9 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     return lookAt(this.#sql.look, storedKey, this.#options.now());
   }
 
-  #assertUsable(key: string, token?: string): void {
-    assertUsable(name, this.#options.database, this.#closed);
-    assertText(name, "key", key);
-    if (token !== undefined) assertText(name, "token", token);
+  #read(key: string): IdempotencyRecord | undefined {
+    const { stored } = this.#look(encodeText(key));
+    return stored === undefined ? undefined : recordOf(stored);
   }
 }
 

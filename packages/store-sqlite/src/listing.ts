@@ -1,18 +1,18 @@
-import type {
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
-import { cursorBehind, decodeText, keyBefore } from "@countersign/store-core";
-import type { KeyRow } from "./claim-decision.ts";
-import { type SqliteDatabase, type SqliteRow, type SqliteStatement, integerOf, singleRow } from "./driver.ts";
-import { keyRow } from "./idempotency-statements.ts";
+import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
+import { type PageReading, decodeText, keyBefore, pageOf } from "@countersign/store-core";
+import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow } from "./connection.ts";
+import { storedAt } from "./idempotency-statements.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
 /** Reads a page of keys; a null time is the engine's clock. */
 export type ReadPage = (query: IdempotencyListQuery, now: number | null) => IdempotencyListing;
 
 const store = "sqlite idempotency store";
+
+const reading: PageReading = {
+  keyOf: decodeText,
+  recordOf: (row) => recordOf(storedAt(row, integerOf(row["now_ms"]))),
+};
 
 /**
  * Pages in the order of the stored keys, each from behind the last key of the page before: what other connections add or remove
@@ -32,25 +32,6 @@ export function preparePages(database: SqliteDatabase, table: string): ReadPage 
     // One row more tells whether another page follows.
     const rows =
       state === "done" ? done.all(now, now, after, limit + 1) : live.all(now, state, after, limit + 1);
-    const listed = rows.slice(0, limit).map(singleRow);
-    const last = listed.at(-1);
-    return {
-      entries: listed.map(entryOf),
-      cursor: last === undefined || rows.length <= limit ? undefined : cursorBehind(String(last["key"])),
-    };
+    return pageOf(rows.map(singleRow), limit, reading);
   };
-}
-
-/** The row of a key that is not free, as its readers see it. */
-export function recordOf(row: KeyRow, nowMs: number): IdempotencyRecord | undefined {
-  const { state, token, fence, fingerprint, reason, untilMs } = row;
-  if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - nowMs };
-  if (state === "held") return { state, token, fence, fingerprint, reason };
-  return state === "done" && untilMs > nowMs ? { state, token, fence, fingerprint } : undefined;
-}
-
-function entryOf(row: SqliteRow): IdempotencyListing["entries"][number] {
-  const record = recordOf(keyRow(row), integerOf(row["now_ms"]));
-  if (record === undefined) throw new Error(`${store}: SQLite listed a key that is not in the state`);
-  return { key: decodeText(String(row["key"])), record };
 }

@@ -1,11 +1,9 @@
-import type { NonceClaim, NonceStore } from "@countersign/http-signature-verify";
-import { assertDuration, assertText, encodeText } from "@countersign/store-core";
-import type { SqliteStatement } from "./driver.ts";
+import type { NonceClaim, NonceStore } from "@countersign/core";
+import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/store-core";
+import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pruneAll, pruneBatchSize, pruneInBackground } from "./pruning.ts";
+import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
-import { assertUsable } from "./store-gate.ts";
-import { withImmediateTransaction } from "./transaction.ts";
 
 /** The nonce store of the verifier on SQLite. */
 export interface SqliteNonceStore extends NonceStore {
@@ -16,20 +14,19 @@ export interface SqliteNonceStore extends NonceStore {
   close(): void;
 }
 
-const name = "sqlite nonce store";
-
 export class NonceTable implements SqliteNonceStore {
   readonly #options: ResolvedOptions;
+  readonly #gate: StoreGate;
   readonly #claim: SqliteStatement;
   readonly #removeExpired: SqliteStatement;
   readonly #stopPruning: () => void;
-  #closed = false;
 
   constructor(options: ResolvedOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     const { nonces } = tableNames(table);
     const time = `coalesce(?, ${engineClock})`;
     this.#options = options;
+    this.#gate = createGate("sqlite nonce store", database);
     // A nonce is live up to and including its last millisecond, so that it outlives the signature even by the coarsest clock.
     this.#claim = database.prepare(
       `INSERT INTO ${nonces} AS kept (scope, nonce, token, until_ms) VALUES (?, ?, ?, ${time} + ?)
@@ -43,12 +40,9 @@ export class NonceTable implements SqliteNonceStore {
     this.#stopPruning = pruneInBackground({ database, intervalMs, removeBatch: () => this.#removeBatch() });
   }
 
-  claim({ scope, nonce, token, retainMs }: NonceClaim): "fresh" | "seen" {
-    assertUsable(name, this.#options.database, this.#closed);
-    assertText(name, "scope", scope);
-    assertText(name, "nonce", nonce);
-    assertText(name, "token", token);
-    assertDuration(name, "retainMs", retainMs);
+  claim(claim: NonceClaim): "fresh" | "seen" {
+    this.#gate.assertNonce(claim);
+    const { scope, nonce, token, retainMs } = claim;
     const { database, now } = this.#options;
     const nowMs = now();
     const stored = [encodeText(scope), encodeText(nonce), encodeText(token)];
@@ -59,18 +53,19 @@ export class NonceTable implements SqliteNonceStore {
   }
 
   prune(): number {
-    assertUsable(name, this.#options.database, this.#closed);
-    return pruneAll(() => this.#removeBatch());
+    this.#gate.assertUsable();
+    return pruneAll(pruneBatchSize, () => this.#removeBatch());
   }
 
   close(): void {
-    this.#closed = true;
+    this.#gate.close();
     this.#stopPruning();
   }
 
-  #removeBatch(): number {
+  #removeBatch(): PrunedBatch {
     const { database, now } = this.#options;
     const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
-    return Number(withImmediateTransaction(database, remove).changes);
+    const rows = Number(withImmediateTransaction(database, remove).changes);
+    return { rows, told: rows };
   }
 }

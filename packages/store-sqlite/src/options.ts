@@ -1,5 +1,13 @@
-import type { SqliteDatabase } from "./driver.ts";
-import { assertTablePrefix } from "./schema.ts";
+import {
+  assertFunction,
+  option,
+  optionError,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { SqliteDatabase } from "./connection.ts";
+import { tablePrefix } from "./schema.ts";
 
 /** Options of `createSqliteStores`. */
 export interface SqliteStoresOptions {
@@ -21,12 +29,7 @@ export interface SqliteStoresOptions {
 }
 
 /** The options with their defaults. */
-export interface ResolvedOptions {
-  readonly database: SqliteDatabase;
-  readonly table: string;
-  readonly retentionMs: number;
-  readonly pruneIntervalMs: number;
-  readonly allowInProduction: boolean;
+export interface ResolvedOptions extends Omit<Given<SqliteStoresOptions>, "now"> {
   /** null: by SQLite's clock. */
   readonly now: () => number | null;
 }
@@ -34,49 +37,40 @@ export interface ResolvedOptions {
 /** The name that begins every message about the options. */
 export const factory = "createSqliteStores";
 
-const known = ["database", "table", "retentionMs", "pruneIntervalMs", "allowInProduction", "now"];
 const dayMs = 86_400_000;
 // In microseconds, as a fence has it, still a safe integer.
-const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
+const time = option.integer({ min: 0, max: Math.floor(Number.MAX_SAFE_INTEGER / 1_000) });
 
-/** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
-export function resolveOptions(options: SqliteStoresOptions): ResolvedOptions {
-  if (typeof options !== "object" || options === null) {
-    throw new TypeError(`${factory}: options must be an object with a database`);
-  }
-  const unknown = Object.keys(options).find((key) => !known.includes(key));
-  if (unknown !== undefined) {
-    throw new TypeError(`${factory}: unknown option ${unknown}; known options are ${known.join(", ")}`);
-  }
-  const { database, table = "countersign", allowInProduction = false, now } = options;
-  if (typeof database?.exec !== "function" || typeof database.prepare !== "function") {
-    throw new TypeError(`${factory}: option database must be an open connection with exec() and prepare()`);
-  }
-  assertTablePrefix(factory, table);
-  if (typeof allowInProduction !== "boolean") {
-    throw new TypeError(`${factory}: option allowInProduction must be true or false`);
-  }
-  if (now !== undefined && typeof now !== "function") {
-    throw new TypeError(`${factory}: option now must be a function`);
-  }
-  return {
-    database,
-    table,
-    retentionMs: integer("retentionMs", options.retentionMs ?? 90 * dayMs, dayMs, 36_500 * dayMs),
-    pruneIntervalMs: integer("pruneIntervalMs", options.pruneIntervalMs ?? 60_000, 0, dayMs),
-    allowInProduction,
-    now: now === undefined ? engineTime : () => integer("now", now(), 0, latestMs),
-  };
+export const table: OptionTable<SqliteStoresOptions, ResolvedOptions> = {
+  database: option.own(readDatabase),
+  table: tablePrefix,
+  retentionMs: {
+    ...option.integer({ min: dayMs, max: 36_500 * dayMs, fallback: 90 * dayMs }),
+    byDefault: "90 days",
+  },
+  pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
+  allowInProduction: option.boolean(false),
+  now: option.own(readClock, "SQLite's clock"),
+};
+
+function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
+  if (isDatabase(database)) return database;
+  throw optionError(owner, name, "an open connection with exec() and prepare()", database);
 }
 
-function engineTime(): null {
-  return null;
+function isDatabase(value: unknown): value is SqliteDatabase {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "exec" in value &&
+    typeof value.exec === "function" &&
+    "prepare" in value &&
+    typeof value.prepare === "function"
+  );
 }
 
-function integer(option: string, value: unknown, min: number, max: number): number {
-  if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max) {
-    const got = typeof value === "number" ? value : `a ${typeof value}`;
-    throw new TypeError(`${factory}: option ${option} must be an integer from ${min} to ${max}, got ${got}`);
-  }
-  return value;
+function readClock(now: unknown, owner: OptionOwner, name: string): ResolvedOptions["now"] {
+  if (now === undefined) return () => null;
+  assertFunction(owner, name, now);
+  return () => time.read(now(), owner, name);
 }

@@ -1,5 +1,5 @@
-import { type SqliteDatabase, integerOf, singleRow } from "./driver.ts";
-import { withImmediateTransaction } from "./transaction.ts";
+import { option, OptionError, type OptionOwner, type OptionRule } from "@countersign/core";
+import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release reads and writes. */
 export const sqliteSchemaVersion = 1;
@@ -27,8 +27,11 @@ export function tableNames(table: string): TableNames {
  * The SQL that creates the tables, for those who keep migrations by hand; the stores run the same when they are created. It can
  * be repeated. `table` is the prefix of the names, `countersign` by default.
  */
-export function sqliteMigration(table = "countersign"): string {
-  assertTablePrefix("sqliteMigration", table);
+export function sqliteMigration(table?: string): string {
+  return migration(tablePrefix.read(table, "sqliteMigration", "table"));
+}
+
+function migration(table: string): string {
   const names = tableNames(table);
   return `CREATE TABLE IF NOT EXISTS ${names.schema} (
   id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -69,7 +72,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
 /** Creates what is missing. Throws when the tables are of another version. */
 export function ensureSchema(factory: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
-    database.exec(sqliteMigration(table));
+    database.exec(migration(table));
     const query = `SELECT version FROM ${tableNames(table).schema} WHERE id = 1`;
     const version = integerOf(singleRow(database.prepare(query).get())["version"]);
     if (version !== sqliteSchemaVersion) {
@@ -82,12 +85,12 @@ export function ensureSchema(factory: string, database: SqliteDatabase, table: s
 
 const prefixForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-/** Throws a TypeError unless `table` can begin the name of a table, quoted or not. */
-export function assertTablePrefix(factory: string, table: unknown): asserts table is string {
+/** The rule of what the names of the tables begin with, quoted or not. */
+export const tablePrefix: OptionRule<string> = option.own(readTablePrefix, '"countersign"');
+
+function readTablePrefix(table: unknown = "countersign", owner: OptionOwner, name: string): string {
   // Names that begin with sqlite_ belong to SQLite itself.
-  if (typeof table !== "string" || !prefixForm.test(table) || /^sqlite_/i.test(table)) {
-    throw new TypeError(
-      `${factory}: option table must be 1 to 63 letters, digits and underscores, not beginning with a digit or sqlite_`,
-    );
-  }
+  if (typeof table === "string" && prefixForm.test(table) && !/^sqlite_/i.test(table)) return table;
+  const what = "must be 1 to 63 letters, digits and underscores, not beginning with a digit or sqlite_";
+  throw new OptionError(owner, { option: name, what });
 }

@@ -1,7 +1,8 @@
+import { readOptions } from "@countersign/core";
 import { ensureDurability } from "./durability.ts";
 import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
-import { type SqliteStoresOptions, factory, resolveOptions } from "./options.ts";
+import { type SqliteStoresOptions, factory, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
 
 /** Both stores on one connection. */
@@ -14,11 +15,11 @@ export interface SqliteStores {
 
 /**
  * Creates the tables where they are missing and the two stores on them. Sets journal_mode WAL, synchronous FULL and a busy
- * timeout of five seconds on the connection and reads them back. Throws when durability cannot be had, and a TypeError that
- * names the option when one is wrong.
+ * timeout of five seconds on the connection and reads them back. Throws when durability cannot be had, and an OptionError
+ * when an option is wrong.
  */
 export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
-  const resolved = resolveOptions(options);
+  const resolved = readOptions(factory, table, options);
   ensureDurability(factory, resolved.database, resolved.allowInProduction);
   ensureSchema(factory, resolved.database, resolved.table);
   const idempotency = new IdempotencyTable(resolved);

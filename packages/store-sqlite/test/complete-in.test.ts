@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
 import { type Connection, connect, createStores, drivers, temporaryFile, testClock } from "./connections.ts";

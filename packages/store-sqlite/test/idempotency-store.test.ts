@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { SqliteDatabase, SqliteIdempotencyStore } from "@countersign/store-sqlite";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";

@@ -1,8 +1,4 @@
-import type {
-  IdempotencyClaim,
-  IdempotencyListing,
-  IdempotencyListQuery,
-} from "@countersign/idempotency-guard";
+import type { IdempotencyClaim, IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { type SqliteIdempotencyStore, createSqliteStores } from "@countersign/store-sqlite";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";

@@ -62,7 +62,7 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     jest.useRealTimers();
   });
 
-  test("removes a batch per tick, quickly while there is more, and ends with close", () => {
+  test("removes a batch per tick, quickly while there is more, and ends with close", async () => {
     const database = connect(temporaryFile(), open);
     const clock = testClock();
     const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 10_000 });
@@ -72,16 +72,16 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     stores.idempotency.claim("k", claim);
     stores.idempotency.release("k", "a");
     clock.advance(90 * dayMs);
-    jest.advanceTimersByTime(7_499);
+    await jest.advanceTimersByTimeAsync(7_499);
     expect(rowCount(database, "nonces")).toBe(600);
-    jest.advanceTimersByTime(5_001 + 100);
+    await jest.advanceTimersByTimeAsync(5_001 + 100);
     expect(rowCount(database, "nonces")).toBe(0);
     expect(rowCount(database)).toBe(0);
     stores.close();
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test("waits while the caller has a transaction open, and tries again", () => {
+  test("waits while the caller has a transaction open, and tries again", async () => {
     const database = connect(temporaryFile(), open);
     const clock = testClock();
     const stores = createSqliteStores({ database, now: clock.now, pruneIntervalMs: 1000 });
@@ -89,15 +89,15 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     stores.idempotency.release("k", "a");
     clock.advance(90 * dayMs);
     database.exec("BEGIN");
-    jest.advanceTimersByTime(2000);
+    await jest.advanceTimersByTimeAsync(2000);
     expect(rowCount(database)).toBe(1);
     database.exec("COMMIT");
-    jest.advanceTimersByTime(2000);
+    await jest.advanceTimersByTimeAsync(2000);
     expect(rowCount(database)).toBe(0);
     stores.close();
   });
 
-  test("reports a failure on the notice channel and goes on", () => {
+  test("reports a failure on the notice channel and goes on", async () => {
     const file = temporaryFile();
     const database = connect(file, open);
     const clock = testClock();
@@ -111,7 +111,7 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     subscribe("countersign:notice", listener);
     const writer = connect(file, open);
     writer.exec("BEGIN IMMEDIATE");
-    jest.advanceTimersByTime(1250);
+    await jest.advanceTimersByTimeAsync(1250);
     writer.exec("ROLLBACK");
     unsubscribe("countersign:notice", listener);
     expect(notices).toContainEqual(
@@ -121,12 +121,12 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
         error: expect.anything(),
       }),
     );
-    jest.advanceTimersByTime(1250);
+    await jest.advanceTimersByTimeAsync(1250);
     expect(rowCount(database)).toBe(0);
     stores.close();
   });
 
-  test("has no timer when the interval is 0", () => {
+  test("has no timer when the interval is 0", async () => {
     createStores(connect(temporaryFile(), open));
     expect(jest.getTimerCount()).toBe(0);
   });

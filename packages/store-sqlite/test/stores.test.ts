@@ -48,6 +48,7 @@ describe("createSqliteStores() options", () => {
     const create = () => createSqliteStores(given as SqliteStoresOptions);
     expect(create).toThrow(TypeError);
     expect(create).toThrow(message);
+    expect(create).toThrow(expect.objectContaining({ factory: "createSqliteStores" }));
   });
 
   test.each([Number.NaN, 1.5, "7", null])("refuses the time %p of a clock", (time) => {
@@ -60,7 +61,9 @@ describe("createSqliteStores() options", () => {
   });
 
   test("refuses a bad table in the migration too", () => {
-    expect(() => sqliteMigration("no spaces")).toThrow(TypeError);
+    expect(() => sqliteMigration("no spaces")).toThrow(
+      expect.objectContaining({ name: "TypeError", factory: "sqliteMigration", option: "table" }),
+    );
   });
 });
 

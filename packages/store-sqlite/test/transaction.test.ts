@@ -1,6 +1,6 @@
 import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
-import { isInTransaction } from "../src/transaction.ts";
+import { isInTransaction } from "../src/connection.ts";
 import { type Connection, type Open, connect, drivers, temporaryFile } from "./connections.ts";
 
 function setUp(open: Open): Connection {

@@ -1,5 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
-import { serializeToken } from "./user-pass.ts";
+import { fieldLines, GuardError, type HeaderLines } from "@countersign/core";
+import { parse } from "basic-auth";
+import type { BasicAuthCode } from "./codes.ts";
 
 /** The credential that a request was admitted by. */
 export interface VerifiedCredential {
@@ -46,4 +48,83 @@ const leastLength = 128;
 function writePadded(token: string, target: Buffer): Buffer {
   target.fill(0, target.write(token, "utf8"));
   return target;
+}
+
+/** Why a request has no credential that counts. */
+type RefusalReason = "missing" | "malformed" | "wrong";
+
+/** Makes the GuardError with the code `credentials-<reason>`. */
+export type Refuse = (reason: RefusalReason) => GuardError<BasicAuthCode>;
+
+const messages: Readonly<Record<RefusalReason, string>> = {
+  missing: "the request has no Authorization field",
+  malformed:
+    "Authorization is not exactly one field of the Basic scheme with a user-id and password, in base64 over UTF-8",
+  wrong: "the username and password are not those of an accepted credential",
+};
+
+/** Compiles the refusals of one guard. A 401 carries the challenge that RFC 7617 section 2.1 describes. */
+export function createRefuse(status: number, realm: string): Refuse {
+  const headers =
+    status === 401 ? { "WWW-Authenticate": `Basic realm="${realm}", charset="UTF-8"` } : undefined;
+  return (reason) =>
+    new GuardError<BasicAuthCode>({
+      status,
+      code: `credentials-${reason}`,
+      message: messages[reason],
+      headers,
+    });
+}
+
+/**
+ * The one Authorization line of a request. Throws the refusal where there is none, or more than one: a proxy before us may have
+ * read the second.
+ */
+export function authorizationLine(request: HeaderLines, refuse: Refuse): string {
+  const [line, ...others] = fieldLines(request, "authorization");
+  if (others.length > 0) throw refuse("malformed");
+  if (line === undefined) throw refuse("missing");
+  return line;
+}
+
+/** What an Authorization field of the Basic scheme holds (RFC 7617 section 2). */
+export interface UserPass {
+  readonly username: string;
+  readonly password: string;
+  /** The base64 text as received. */
+  readonly token: string;
+}
+
+// RFC 7617 section 2 forbids control characters; basic-auth takes no line terminator of any kind.
+const forbidden = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
+
+/** Whether `text` can be a user-id or password: not empty, no control character, encodable as UTF-8. */
+export function isUserPassText(text: unknown): text is string {
+  return typeof text === "string" && text !== "" && !forbidden.test(text);
+}
+
+/** Base64 with padding over UTF-8: the one spelling of a user-id and password that is taken. */
+export function serializeToken(username: string, password: string): string {
+  return Buffer.from(`${username}:${password}`, "utf8").toString("base64");
+}
+
+/** The user-id and password of an Authorization line. Throws the refusal where it is not the Basic scheme with both. */
+export function readUserPass(line: string, refuse: Refuse): UserPass {
+  const parsed = parse(line);
+  if (parsed === undefined) throw refuse("malformed");
+  const value = line.trimEnd();
+  return {
+    username: parsed.name,
+    password: parsed.pass,
+    token: value.slice(value.lastIndexOf(" ") + 1),
+  };
+}
+
+/**
+ * Throws the refusal for a token that is not the one spelling of its text, or whose text no credential can have. basic-auth also
+ * takes base64url, missing padding and bytes that are no UTF-8, so that several tokens would stand for one user-id and password.
+ */
+export function assertCanonical({ username, password, token }: UserPass, refuse: Refuse): void {
+  const isText = isUserPassText(username) && isUserPassText(password);
+  if (!isText || serializeToken(username, password) !== token) throw refuse("malformed");
 }

@@ -1,4 +1,6 @@
-export { verifiedCredential, webhookBasicAuth } from "./middleware.ts";
+export type { BasicAuthCode } from "./codes.ts";
+export { basicAuthVerifier, verifiedCredential, verifyBasicAuth } from "./check.ts";
+export { webhookBasicAuth } from "./middleware.ts";
 export type { VerifiedCredential } from "./credentials.ts";
 export type {
   BasicAuthChallenge,

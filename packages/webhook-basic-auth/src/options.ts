@@ -1,12 +1,15 @@
 import {
-  assertFunction,
-  assertKnownOptions,
-  integerOption,
+  holderOf,
+  option,
+  OptionError,
   optionError,
-  type GuardRequest,
-} from "@countersign/guard";
-import { compileCredentials, type CredentialMatcher } from "./credentials.ts";
-import { isUserPassText, serializeToken } from "./user-pass.ts";
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { GuardRequest } from "@countersign/express";
+import { compileCredentials, isUserPassText, serializeToken, type CredentialMatcher } from "./credentials.ts";
 
 /** A username and password. Neither is empty or holds control characters; the username holds no colon (RFC 7617 section 2). */
 export interface BasicAuthCredential {
@@ -14,11 +17,11 @@ export interface BasicAuthCredential {
   readonly password: string;
 }
 
-/** Decides about a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. */
-export type VerifyCredential = (
+/** Decides about a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. `Native` is the request of the framework. */
+export type VerifyCredential<Native = GuardRequest> = (
   username: string,
   password: string,
-  req: GuardRequest,
+  req: Native,
 ) => boolean | Promise<boolean>;
 
 /** How a refusal is answered. */
@@ -46,8 +49,8 @@ interface ListForm {
 }
 
 /** A function that decides, for credentials kept elsewhere. */
-interface VerifyForm {
-  readonly verify: VerifyCredential;
+interface VerifyForm<Native> {
+  readonly verify: VerifyCredential<Native>;
   /** How long `verify` may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly timeoutMs?: number | undefined;
   readonly username?: undefined;
@@ -56,95 +59,106 @@ interface VerifyForm {
 }
 
 /** Options of `webhookBasicAuth`: exactly one of `username` with `password`, `credentials`, and `verify`. */
-export type WebhookBasicAuthOptions = BasicAuthChallenge & (SingleForm | ListForm | VerifyForm);
+export type WebhookBasicAuthOptions<Native = GuardRequest> = BasicAuthChallenge &
+  (SingleForm | ListForm | VerifyForm<Native>);
 
-/** The options with defaults, checked and compiled. */
-export interface ResolvedOptions {
-  readonly realm: string;
-  readonly status: number;
-  /** Who decides: a matcher of tokens, or the app. */
-  readonly authority: CredentialMatcher | VerifyAuthority;
-}
-
-/** The function of the app and its time-out. */
-export interface VerifyAuthority {
-  readonly verify: VerifyCredential;
+/** Each option by itself: which of them go together is still open. */
+interface CheckedOptions extends Given<BasicAuthChallenge> {
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly credentials: readonly BasicAuthCredential[] | undefined;
+  readonly verify: VerifyCredential<never> | undefined;
   readonly timeoutMs: number;
 }
 
-const factory = "webhookBasicAuth";
-const known = ["username", "password", "credentials", "verify", "timeoutMs", "realm", "status"];
+const credentialTable: OptionTable<BasicAuthCredential> = {
+  username: option.own(readUsername),
+  password: option.own(readPassword),
+};
 
-/** Throws a TypeError that names the option, and shows neither a username nor a password. */
-export function resolveOptions(options: WebhookBasicAuthOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  return {
-    authority: resolveAuthority(options),
-    realm: resolveRealm(options.realm),
-    status: integerOption(factory, "status", options.status, { min: 400, max: 499, fallback: 401 }),
-  };
+export const table: OptionTable<WebhookBasicAuthOptions<never>, CheckedOptions> = {
+  username: option.optional(credentialTable.username),
+  password: option.optional(credentialTable.password),
+  credentials: option.optional(option.own(readCredentials)),
+  verify: option.optional(option.call()),
+  timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
+  realm: option.own(readRealm, '"webhook"'),
+  status: option.integer({ min: 400, max: 499, fallback: 401 }),
+};
+
+/** The options with defaults, checked and compiled. */
+export interface ResolvedOptions<Native> {
+  readonly realm: string;
+  readonly status: number;
+  /** Who decides: a matcher of tokens, or the app. */
+  readonly authority: CredentialMatcher | VerifyAuthority<Native>;
 }
 
-function resolveAuthority(options: WebhookBasicAuthOptions): ResolvedOptions["authority"] {
-  const { username, password, credentials, verify, timeoutMs } = options;
+/** The function of the app and its time-out. */
+export interface VerifyAuthority<Native> {
+  readonly verify: VerifyCredential<Native>;
+  readonly timeoutMs: number;
+}
+
+/** Throws an OptionError, which shows neither a username nor a password. */
+export function resolveOptions<Native>(
+  options: WebhookBasicAuthOptions<Native>,
+  owner: OptionOwner,
+): ResolvedOptions<Native> {
+  const read = readOptions(owner, table, options);
+  return { authority: resolveAuthority(owner, options, read), realm: read.realm, status: read.status };
+}
+
+function resolveAuthority<Native>(
+  owner: OptionOwner,
+  { username, password, verify, timeoutMs }: WebhookBasicAuthOptions<Native>,
+  read: CheckedOptions,
+): ResolvedOptions<Native>["authority"] {
   const single = username !== undefined || password !== undefined;
-  if ([single, credentials !== undefined, verify !== undefined].filter(Boolean).length !== 1) {
-    throw new TypeError(
-      `${factory}: give exactly one of username with password, credentials, and verify; ` +
-        "an unset environment variable must not leave the endpoint open",
-    );
+  const forms = [single, read.credentials !== undefined, verify !== undefined];
+  if (forms.filter(Boolean).length !== 1) {
+    const what =
+      "give exactly one of username with password, credentials, and verify; " +
+      "an unset environment variable must not leave the endpoint open";
+    throw new OptionError(owner, { what });
   }
-  if (verify === undefined && timeoutMs !== undefined) {
-    throw new TypeError(`${factory}: option timeoutMs has a meaning beside verify only`);
+  if (verify !== undefined) return { verify, timeoutMs: read.timeoutMs };
+  if (timeoutMs !== undefined) {
+    throw new OptionError(owner, { option: "timeoutMs", what: "has a meaning beside verify only" });
   }
-  if (verify !== undefined) return resolveVerify(verify, timeoutMs);
   return compileCredentials(
-    credentials === undefined ? [resolveCredential("", { username, password })] : resolveList(credentials),
+    read.credentials ?? [readOptions(owner, credentialTable, { username, password })],
   );
 }
 
-function resolveVerify(verify: VerifyCredential, timeoutMs: number | undefined): VerifyAuthority {
-  assertFunction(factory, "verify", verify);
-  return {
-    verify,
-    timeoutMs: integerOption(factory, "timeoutMs", timeoutMs, { min: 1, max: 60_000, fallback: 2000 }),
-  };
-}
-
-function resolveList(credentials: readonly BasicAuthCredential[]): readonly BasicAuthCredential[] {
+function readCredentials(
+  credentials: unknown,
+  owner: OptionOwner,
+  name: string,
+): readonly BasicAuthCredential[] {
   if (!Array.isArray(credentials) || credentials.length === 0) {
-    throw optionError(factory, "credentials", "a non-empty array of { username, password }", credentials);
+    throw optionError(owner, name, "a non-empty array of { username, password }", credentials);
   }
   // Array.from visits the holes of a sparse array too.
-  const resolved = Array.from(credentials, (credential, index) => {
-    assertKnownOptions(`${factory}: credentials[${index}]`, credential, ["username", "password"]);
-    return resolveCredential(`credentials[${index}].`, credential);
-  });
-  const tokens = new Set(resolved.map(({ username, password }) => serializeToken(username, password)));
-  if (tokens.size !== resolved.length) {
-    throw new TypeError(`${factory}: option credentials has one username and password twice`);
-  }
-  return resolved;
+  const read = Array.from(credentials, (credential: unknown, index) =>
+    readOptions(holderOf(owner, `${name}[${index}]`), credentialTable, credential),
+  );
+  const tokens = new Set(read.map(({ username, password }) => serializeToken(username, password)));
+  if (tokens.size === read.length) return read;
+  throw new OptionError(owner, { option: name, what: "has one username and password twice" });
 }
 
-function resolveCredential(
-  prefix: string,
-  { username, password }: { readonly username?: unknown; readonly password?: unknown },
-): BasicAuthCredential {
-  if (!isUserPassText(username) || username.includes(":")) {
-    const expected = "a non-empty string without colons and control characters";
-    throw optionError(factory, `${prefix}username`, expected, username);
-  }
-  if (!isUserPassText(password)) {
-    const expected = "a non-empty string without control characters";
-    throw optionError(factory, `${prefix}password`, expected, password);
-  }
-  return { username, password };
+function readUsername(username: unknown, owner: OptionOwner, name: string): string {
+  if (isUserPassText(username) && !username.includes(":")) return username;
+  throw optionError(owner, name, "a non-empty string without colons and control characters", username);
 }
 
-function resolveRealm(realm = "webhook"): string {
-  if (typeof realm !== "string" || !/^[\x20-\x7e]+$/.test(realm) || /["\\]/.test(realm)) {
-    throw optionError(factory, "realm", "printable ASCII without quotation marks and backslashes", realm);
-  }
-  return realm;
+function readPassword(password: unknown, owner: OptionOwner, name: string): string {
+  if (isUserPassText(password)) return password;
+  throw optionError(owner, name, "a non-empty string without control characters", password);
+}
+
+function readRealm(realm: unknown = "webhook", owner: OptionOwner, name: string): string {
+  if (typeof realm === "string" && /^[\x20-\x7e]+$/.test(realm) && !/["\\]/.test(realm)) return realm;
+  throw optionError(owner, name, "printable ASCII without quotation marks and backslashes", realm);
 }

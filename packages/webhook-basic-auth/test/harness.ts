@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import { guardErrors, type GuardError, type GuardRequest, type Middleware } from "@countersign/guard";
+import type { GuardError } from "@countersign/core";
+import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import { verifiedCredential, type VerifiedCredential } from "@countersign/webhook-basic-auth";
 import type { Express } from "express";
 import express4 from "express4";

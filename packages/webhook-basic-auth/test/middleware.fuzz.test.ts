@@ -1,8 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
-import { isGuardError } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import * as fc from "fast-check";
 import { basic, requestOf, run } from "./harness.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const text = fc
   .string({ unit: "binary", minLength: 1, maxLength: 30 })
@@ -49,7 +50,7 @@ describe("webhookBasicAuth", () => {
         const spelling = /^ *basic +(\S+) *$/i.exec(field)?.[1];
         expect(await isAdmitted(guard, [field])).toBe(spelling === right.slice("Basic ".length));
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -76,7 +77,7 @@ describe("webhookBasicAuth", () => {
       fc.asyncProperty(lines, fc.constantFrom(...guards), async (values, guard) => {
         expect(await isAdmitted(guard, values)).toBe(false);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 });

@@ -1,8 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
-import { webhookBasicAuth, type WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
+import {
+  basicAuthVerifier,
+  webhookBasicAuth,
+  type WebhookBasicAuthOptions,
+} from "@countersign/webhook-basic-auth";
 
 const username = "lender";
 const password = "test-secret";
+const one = { username, password };
 
 describe("webhookBasicAuth as built", () => {
   test.each<[string, unknown, RegExp]>([
@@ -26,9 +31,9 @@ describe("webhookBasicAuth as built", () => {
     ["a lone surrogate in the password", { username, password: "\ud83c" }, /option password must be/],
     ["an empty list", { credentials: [] }, /option credentials must be .* an empty array/],
     ["no list", { credentials: { username, password } }, /option credentials must be/],
-    ["an entry that is no object", { credentials: ["a:b"] }, /credentials\[0\]: options must be an object/],
+    ["an entry that is no object", { credentials: ["a:b"] }, /option credentials\[0\] must be an object/],
     // oxlint-disable-next-line no-sparse-arrays -- what a careless edit leaves behind
-    ["a hole in the list", { credentials: [{ username, password }, ,] }, /credentials\[1\]: options must be/],
+    ["a hole in the list", { credentials: [{ username, password }, ,] }, /option credentials\[1\] must be/],
     [
       "an entry with an empty password",
       {
@@ -42,7 +47,7 @@ describe("webhookBasicAuth as built", () => {
     [
       "an entry with another key",
       { credentials: [{ username, password, user: 1 }] },
-      /credentials\[0\]: unknown option user;/,
+      /unknown option credentials\[0\]\.user;/,
     ],
     [
       "one credential twice",
@@ -79,6 +84,30 @@ describe("webhookBasicAuth as built", () => {
         { username, password, credentials: [{ username, password }] },
       );
     expect(build).toThrow(TypeError);
+  });
+
+  test.each<[option: string | undefined, options: object, text: string]>([
+    ["credentials", { credentials: [] }, "option credentials must be a non-empty array"],
+    ["credentials", { credentials: [one, one] }, "option credentials has one username and password twice"],
+    [
+      "credentials[1].password",
+      { credentials: [one, { username }] },
+      "option credentials[1].password must be",
+    ],
+    ["credentials[0]", { credentials: ["a:b"] }, "option credentials[0] must be an object"],
+    ["password", { username }, "option password must be"],
+    ["timeoutMs", { ...one, timeoutMs: 5 }, "option timeoutMs has a meaning beside verify only"],
+    [undefined, {}, "give exactly one of"],
+  ])("belongs to an endpoint that was built with it: %s (%#)", (option, options, text) => {
+    const build = (): unknown => basicAuthVerifier(options as WebhookBasicAuthOptions, "webhookEndpoint");
+    expect(build).toThrow(
+      expect.objectContaining({
+        name: "TypeError",
+        factory: "webhookEndpoint",
+        option,
+        message: expect.stringContaining(`webhookEndpoint: ${text}`),
+      }),
+    );
   });
 
   test("returns a middleware that stack traces name", () => {

@@ -1,5 +1,10 @@
-export { verifiedPayload, webhookHmac, type VerifiedPayload } from "./middleware.ts";
-export { signPayload, type SignPayloadOptions } from "./payload-signature.ts";
-export type { SecretsFunction, WebhookHmacOptions } from "./options.ts";
-export type { SecretEncoding } from "./secret.ts";
-export type { SignatureEncoding } from "./signature-field.ts";
+export type { PayloadSignatureCode } from "./codes.ts";
+export { payloadVerifier, verifiedPayload, verifyPayload, type VerifiedPayload } from "./check.ts";
+export { webhookHmac } from "./middleware.ts";
+export {
+  signPayload,
+  type SecretEncoding,
+  type SignatureEncoding,
+  type SignPayloadOptions,
+} from "./payload-signature.ts";
+export type { SecretsFunction, VerifyPayloadOptions, WebhookHmacOptions } from "./options.ts";

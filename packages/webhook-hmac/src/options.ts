@@ -1,12 +1,30 @@
 import type { KeyObject } from "node:crypto";
-import { validateHeaderName } from "node:http";
-import { assertKnownOptions, integerOption, optionError, type GuardRequest } from "@countersign/guard";
-import { resolveLimitBytes } from "@countersign/raw-body";
-import { importSecret, isSecretEncoding, type SecretEncoding } from "./secret.ts";
-import { isSignatureEncoding, type SignatureEncoding } from "./signature-field.ts";
+import {
+  limitRule,
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { GuardRequest } from "@countersign/express";
+import {
+  importSecret,
+  isSignatureEncoding,
+  secretEncoding,
+  type SecretEncoding,
+  type SignatureEncoding,
+} from "./payload-signature.ts";
 
-/** The secrets for one request, for example of one customer. A throw, an empty or an unusable list is answered with 503. */
-export type SecretsFunction = (req: GuardRequest) => readonly string[] | Promise<readonly string[]>;
+/**
+ * The secrets for one request, for example of one customer. `Native` is the request of the framework. A throw, an empty or an
+ * unusable list is answered with 503.
+ */
+export type SecretsFunction<Native = GuardRequest> = (
+  req: Native,
+) => readonly string[] | Promise<readonly string[]>;
 
 interface SingleSecret {
   /** The secret, not empty. */
@@ -14,9 +32,9 @@ interface SingleSecret {
   readonly secrets?: undefined;
 }
 
-interface SeveralSecrets {
+interface SeveralSecrets<Native> {
   /** Several secrets, of which each admits, for rotation: not empty, none twice. Or a function that gives them. */
-  readonly secrets: readonly string[] | SecretsFunction;
+  readonly secrets: readonly string[] | SecretsFunction<Native>;
   readonly secret?: undefined;
 }
 
@@ -35,80 +53,100 @@ interface SignatureOptions {
   readonly status?: number | undefined;
 }
 
+/** Options of {@link verifyPayload}. */
+export type VerifyPayloadOptions = Pick<
+  SignatureOptions,
+  "header" | "secretEncoding" | "signatureEncodings" | "status"
+>;
+
 /** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
-export type WebhookHmacOptions = SignatureOptions & (SingleSecret | SeveralSecrets);
+export type WebhookHmacOptions<Native = GuardRequest> = SignatureOptions &
+  (SingleSecret | SeveralSecrets<Native>);
+
+/** Each option by itself: how a secret is read goes by others. */
+interface CheckedOptions extends Omit<Given<SignatureOptions>, "limit"> {
+  readonly secret: unknown;
+  readonly secrets: unknown;
+  readonly limit: number;
+}
 
 /** The options with defaults, checked; secrets imported. */
-export interface ResolvedOptions {
-  readonly keys: readonly KeyObject[] | SecretsFunction;
-  /** In lower case. */
-  readonly header: string;
-  readonly secretEncoding: SecretEncoding;
-  readonly signatureEncodings: readonly SignatureEncoding[];
+export interface ResolvedOptions<Native> extends Omit<Given<SignatureOptions>, "limit"> {
+  readonly keys: readonly KeyObject[] | SecretsFunction<Native>;
   readonly limitBytes: number;
-  readonly timeoutMs: number;
-  readonly status: number;
 }
 
-const factory = "webhookHmac";
-const known = [
-  "secret",
-  "secrets",
-  "header",
-  "secretEncoding",
-  "signatureEncodings",
-  "limit",
-  "timeoutMs",
-  "status",
-];
+export const fieldTable: OptionTable<VerifyPayloadOptions> = {
+  header: option.own(readHeader, '"X-Payload-Signature"'),
+  secretEncoding,
+  signatureEncodings: option.own(readSignatureEncodings, '["base64"]'),
+  status: option.integer({ min: 400, max: 499, fallback: 401 }),
+};
 
-/** Throws a TypeError that names the option, and shows nothing of a secret. */
-export function resolveOptions(options: WebhookHmacOptions): ResolvedOptions {
-  assertKnownOptions(factory, options, known);
-  const { secretEncoding = "utf8", limit = "1mb", timeoutMs } = options;
-  if (!isSecretEncoding(secretEncoding)) {
-    throw optionError(factory, "secretEncoding", '"utf8", "base64" or "hex"', secretEncoding);
+// What a secret may be, goes by secretEncoding.
+const secretText = option.optional(option.own((value) => value));
+
+export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
+  secret: secretText,
+  secrets: secretText,
+  ...fieldTable,
+  limit: limitRule("1mb"),
+  timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
+};
+
+/** Throws an OptionError, which shows nothing of a secret. */
+export function resolveOptions<Native>(
+  options: WebhookHmacOptions<Native>,
+  owner: OptionOwner,
+): ResolvedOptions<Native> {
+  const {
+    header,
+    secretEncoding: encoding,
+    signatureEncodings,
+    limit: limitBytes,
+    timeoutMs,
+    status,
+  } = readOptions(owner, table, options);
+  const keys = resolveKeys(owner, options, encoding);
+  if (typeof keys !== "function" && options.timeoutMs !== undefined) {
+    const what = "has a meaning beside a secrets function only";
+    throw new OptionError(owner, { option: "timeoutMs", what });
   }
-  const keys = resolveKeys(options, secretEncoding);
-  if (typeof keys !== "function" && timeoutMs !== undefined) {
-    throw new TypeError(`${factory}: option timeoutMs has a meaning beside a secrets function only`);
-  }
-  return {
-    keys,
-    header: resolveHeader(options.header),
-    secretEncoding,
-    signatureEncodings: resolveSignatureEncodings(options.signatureEncodings),
-    limitBytes: resolveLimitBytes(factory, limit),
-    timeoutMs: integerOption(factory, "timeoutMs", timeoutMs, { min: 1, max: 60_000, fallback: 2000 }),
-    status: integerOption(factory, "status", options.status, { min: 400, max: 499, fallback: 401 }),
-  };
+  return { keys, header, secretEncoding: encoding, signatureEncodings, limitBytes, timeoutMs, status };
 }
 
-/** Imports a list of secrets. Throws a TypeError for an empty one, and for a secret that is unusable or there twice. */
-export function importSecrets(secrets: unknown, encoding: SecretEncoding): readonly KeyObject[] {
+/** Imports a list of secrets. Throws an OptionError for an empty one, and for a secret that is unusable or there twice. */
+export function importSecrets(
+  owner: OptionOwner,
+  secrets: unknown,
+  encoding: SecretEncoding,
+): readonly KeyObject[] {
   if (!Array.isArray(secrets) || secrets.length === 0) {
-    throw optionError(factory, "secrets", "a non-empty array of secrets, or a function", secrets);
+    throw optionError(owner, "secrets", "a non-empty array of secrets, or a function", secrets);
   }
   // Array.from visits the holes of a sparse array too.
   const keys = Array.from(secrets, (secret: unknown, index) =>
-    importSecret(secret, encoding, { factory, option: `secrets[${index}]` }),
+    importSecret(secret, encoding, { owner, name: `secrets[${index}]` }),
   );
   if (keys.some((key, index) => keys.findIndex((other) => other.equals(key)) !== index)) {
-    throw new TypeError(`${factory}: option secrets has one secret twice`);
+    throw new OptionError(owner, { option: "secrets", what: "has one secret twice" });
   }
   return keys;
 }
 
-function resolveKeys(options: WebhookHmacOptions, encoding: SecretEncoding): ResolvedOptions["keys"] {
-  const { secret, secrets } = options;
+function resolveKeys<Native>(
+  owner: OptionOwner,
+  { secret, secrets }: WebhookHmacOptions<Native>,
+  encoding: SecretEncoding,
+): ResolvedOptions<Native>["keys"] {
   if ((secret === undefined) === (secrets === undefined)) {
-    throw new TypeError(
-      `${factory}: give exactly one of secret and secrets; ` +
-        "an unset environment variable must not leave the endpoint open",
-    );
+    const what =
+      "give exactly one of secret and secrets; " +
+      "an unset environment variable must not leave the endpoint open";
+    throw new OptionError(owner, { what });
   }
-  if (secret !== undefined) return [importSecret(secret, encoding, { factory, option: "secret" })];
-  return typeof secrets === "function" ? secrets : importSecrets(secrets, encoding);
+  if (secret !== undefined) return [importSecret(secret, encoding, { owner, name: "secret" })];
+  return typeof secrets === "function" ? secrets : importSecrets(owner, secrets, encoding);
 }
 
 // Fields whose value HTTP, or basic authentication beside this guard, reads in a way of its own: no request with a signature in
@@ -131,29 +169,31 @@ const takenHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-function resolveHeader(header = "X-Payload-Signature"): string {
-  try {
-    validateHeaderName(header);
-  } catch {
-    throw optionError(factory, "header", "the name of a header field", header);
+// RFC 9110 section 5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+function readHeader(header: unknown = "X-Payload-Signature", owner: OptionOwner, name: string): string {
+  if (typeof header !== "string" || !token.test(header)) {
+    throw optionError(owner, name, "the name of a header field", header);
   }
-  const name = header.toLowerCase();
-  if (!takenHeaders.has(name)) return name;
+  const field = header.toLowerCase();
+  if (!takenHeaders.has(field)) return field;
   const expected = "the name of a header field without another use, such as X-Payload-Signature";
-  throw optionError(factory, "header", expected, header);
+  throw optionError(owner, name, expected, header);
 }
 
-function resolveSignatureEncodings(
-  encodings: WebhookHmacOptions["signatureEncodings"] = ["base64"],
+function readSignatureEncodings(
+  encodings: unknown = ["base64"],
+  owner: OptionOwner,
+  name: string,
 ): readonly SignatureEncoding[] {
   if (
-    !Array.isArray(encodings) ||
-    encodings.length === 0 ||
-    !encodings.every(isSignatureEncoding) ||
-    new Set(encodings).size !== encodings.length
+    Array.isArray(encodings) &&
+    encodings.length > 0 &&
+    encodings.every(isSignatureEncoding) &&
+    new Set(encodings).size === encodings.length
   ) {
-    const expected = 'a non-empty array of "base64" and "hex", each once';
-    throw optionError(factory, "signatureEncodings", expected, encodings);
+    return [...encodings];
   }
-  return [...encodings];
+  throw optionError(owner, name, 'a non-empty array of "base64" and "hex", each once', encodings);
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
-import { isGuardError, type Middleware } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import type { Middleware } from "@countersign/express";
 import { signPayload, webhookHmac } from "@countersign/webhook-hmac";
 import * as fc from "fast-check";
 import { requestOf, run } from "./harness.ts";
+import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const bytes = fc.uint8Array({ maxLength: 200 });
 // RFC 2104 pads keys with zeros, so that two secrets that differ in zeros at the end are one key.
@@ -66,7 +68,7 @@ describe("webhookHmac", () => {
         const isRight = spellings.includes(trimmed) || trimmed.toLowerCase() === spellings[1];
         expect(await isAdmitted(guard, [field], body)).toBe(isRight);
       }),
-      { numRuns: 2000 },
+      fuzzRuns(2000),
     );
   });
 
@@ -86,7 +88,7 @@ describe("webhookHmac", () => {
       fc.asyncProperty(fc.array(line, { maxLength: 3 }), bytes, async (lines, body) => {
         expect(await isAdmitted(guard, lines, body)).toBe(false);
       }),
-      { numRuns: 1000 },
+      fuzzRuns(1000),
     );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
+import { payloadVerifier, webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
 
 const secret = "test-secret";
 const takenHeaders = [
@@ -85,6 +85,26 @@ describe("webhookHmac as built", () => {
     expect(build).toThrow(/^webhookHmac: /);
     expect(build).toThrow(message);
     expect(build).not.toThrow(/test-secret|dGVzd/);
+  });
+
+  test.each<[option: string | undefined, options: object, text: string]>([
+    ["secrets", { secrets: [] }, "option secrets must be a non-empty array"],
+    ["secrets", { secrets: [secret, secret] }, "option secrets has one secret twice"],
+    ["secrets[1]", { secrets: [secret, ""] }, "option secrets[1] must be"],
+    ["secret", { secret: "x", secretEncoding: "hex" }, "option secret must be"],
+    ["timeoutMs", { secret, timeoutMs: 5 }, "option timeoutMs has a meaning beside a secrets function only"],
+    ["header", { secret, header: "Host" }, "option header must be"],
+    [undefined, {}, "give exactly one of"],
+  ])("belongs to an endpoint that was built with it: %s (%#)", (option, options, text) => {
+    const build = (): unknown => payloadVerifier(options as WebhookHmacOptions, "webhookEndpoint");
+    expect(build).toThrow(
+      expect.objectContaining({
+        name: "TypeError",
+        factory: "webhookEndpoint",
+        option,
+        message: expect.stringContaining(`webhookEndpoint: ${text}`),
+      }),
+    );
   });
 
   test("returns a middleware that stack traces name", () => {

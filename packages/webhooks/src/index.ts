@@ -1,42 +1,50 @@
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export type { ErrorMiddleware, Middleware } from "@countersign/guard";
-export type { DrainOptions, DrainReport } from "@countersign/idempotency-guard";
+export type { ErrorMiddleware, Middleware } from "@countersign/express";
+export type { DrainOptions, DrainReport } from "@countersign/idempotency";
 export { captureRawBody } from "@countersign/raw-body";
-export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope.ts";
-export { allFields } from "./events.ts";
-export type {
-  BuyerStatusChanged,
-  InvalidWebhookEvent,
-  KnownEventType,
-  PartyStatus,
-  PaymentRequestReminder,
-  PaymentRequestRepaid,
-  ReceivedPartyStatus,
-  SellerStatusChanged,
-  UnknownEventType,
-  UnknownWebhookEvent,
-  WebhookEnvelope,
-  WebhookEvent,
-  WebhookEventFields,
-  WebhookEventMap,
-} from "./events.ts";
+export type { WebhookCode } from "./codes.ts";
+export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope/envelope.ts";
+export {
+  allFields,
+  type BuyerStatusChanged,
+  type InvalidWebhookEvent,
+  type KnownEventType,
+  type PartyStatus,
+  type PaymentRequestReminder,
+  type PaymentRequestRepaid,
+  type ReceivedPartyStatus,
+  type SellerStatusChanged,
+  type UnknownEventType,
+  type UnknownWebhookEvent,
+  type WebhookEnvelope,
+  type WebhookEvent,
+  type WebhookEventFields,
+  type WebhookEventMap,
+} from "./envelope/events.ts";
 export {
   generateEndpoint,
   type GeneratedEndpoint,
   type GenerateEndpointOptions,
-} from "./generate-endpoint.ts";
-export { httpsOnly, type HttpsOnlyOptions } from "./https-only.ts";
-export { latestOnly, type LatestOnlyOptions } from "./latest-only.ts";
+} from "./endpoint/generate-endpoint.ts";
+export { httpsOnly, type HttpsOnlyOptions } from "./endpoint/https-only.ts";
 export {
+  latestOnly,
   memoryLatestTimestamps,
+  type LatestOnlyOptions,
   type LatestTimestamps,
   type MemoryLatestTimestampsOptions,
-} from "./latest-timestamps.ts";
-export { receiveWebhook } from "./receive-webhook.ts";
-export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./timestamp.ts";
-export { webhookEndpoint, type WebhookEndpointMiddleware } from "./webhook-endpoint.ts";
-export type { WebhookEndpointOptions } from "./webhook-endpoint-options.ts";
-export { createWebhookHandler } from "./webhook-handler.ts";
+} from "./events/latest-only.ts";
+export {
+  webhookReception,
+  type FoundOfWebhook,
+  type ReceiveWebhook,
+  type WebhookDoor,
+} from "./endpoint/reception.ts";
+export { receiveWebhook } from "./endpoint/receive-webhook.ts";
+export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
+export { webhookEndpoint, type WebhookEndpointMiddleware } from "./endpoint/webhook-endpoint.ts";
+export type { WebhookEndpointOptions, WebhookOptions } from "./endpoint/webhook-endpoint-options.ts";
+export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,
@@ -48,4 +56,4 @@ export type {
   OtherEventType,
   WebhookHandler,
   WebhookOutcome,
-} from "./webhook-handler-types.ts";
+} from "./events/webhook-handler-types.ts";

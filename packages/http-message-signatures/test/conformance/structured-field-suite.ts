@@ -1,6 +1,6 @@
 import type { BareItem, Parameters } from "@countersign/http-message-signatures";
 import { FieldScanner } from "../../src/field-scanner.ts";
-import { serializeSignatureParams } from "../../src/serialize.ts";
+import { serializeSignatureParams } from "../../src/signature-base.ts";
 import { jsonFiles, readJson } from "./vectors.ts";
 
 /** The forms of the suite (its README): a bare item, parameters, and an item or inner list with parameters. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { leaseExpired } from "@countersign/idempotency-guard";
+import { leaseExpired } from "@countersign/idempotency";
 import {
   assertOk,
   claimBy,

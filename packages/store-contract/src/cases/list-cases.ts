@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
-import type {
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
+import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { type Known, type Store, knownOf, recordOf, shortLeaseMs, take } from "../claims.ts";
 import { hostileTexts } from "../hostile-texts.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NonceStore } from "@countersign/http-signature-verify";
+import type { NonceStore } from "@countersign/core";
 import { inTurn } from "../in-turn.ts";
 import type { NonceCase } from "../nonce-contract.ts";
 import { useBy } from "../uses.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 import { hostileTexts, mistakable, oversized } from "../hostile-texts.ts";
 import { inTurn } from "../in-turn.ts";
 import type { NonceCase } from "../nonce-contract.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { IdempotencyClaimResult } from "@countersign/idempotency-guard";
+import type { IdempotencyClaimResult } from "@countersign/idempotency";
 import { type Store, claimBy, fenceOf, key, recordOf, shortLeaseMs, take, takeAndExpire } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";

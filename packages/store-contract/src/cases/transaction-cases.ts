@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import {
   type Store,
   assertOk,

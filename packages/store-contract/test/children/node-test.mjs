@@ -1,7 +1,7 @@
 // A test file of node:test, as a user of the kit writes it. With STORE_IS_WRONG=1 the store is wrong.
 import { describe, test } from "node:test";
 import process from "node:process";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { defineCases, idempotencyStoreContract } from "@countersign/store-contract";
 
 const isWrong = process.env.STORE_IS_WRONG === "1";

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import { type Platform, dayMs } from "../platform.ts";
 import { type WrongStore, clockAheadMs, runOf } from "./wrong-store.ts";
 

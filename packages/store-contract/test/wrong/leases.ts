@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency-guard";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { Platform } from "../platform.ts";
 import { type WrongStore, acquired, clockAheadMs, decide, isExpired, ownerOf, runOf } from "./wrong-store.ts";
 

@@ -1,4 +1,4 @@
-import type { IdempotencyOwnership } from "@countersign/idempotency-guard";
+import type { IdempotencyOwnership } from "@countersign/idempotency";
 import type { Platform, Tx } from "../platform.ts";
 import { type WrongStore, ownerOf, roundTrip, stateOf } from "./wrong-store.ts";
 

@@ -1,4 +1,4 @@
-import type { IdempotencyRecord } from "@countersign/idempotency-guard";
+import type { IdempotencyRecord } from "@countersign/idempotency";
 import { dayMs } from "../platform.ts";
 import { type WrongStore, decide, isExpired, ownerOf } from "./wrong-store.ts";
 

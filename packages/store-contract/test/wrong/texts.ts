@@ -1,4 +1,4 @@
-import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency-guard";
+import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import type { Platform, Store } from "../platform.ts";
 import { type WrongStore, ownerOf } from "./wrong-store.ts";
 

@@ -1,4 +1,4 @@
-import type { NonceClaim } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 import type { ContractNonceStore, EngineHarness } from "@countersign/store-contract";
 import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platform.ts";
 

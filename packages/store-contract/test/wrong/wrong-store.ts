@@ -1,4 +1,4 @@
-import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency-guard";
+import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency";
 import type { EngineHarness } from "@countersign/store-contract";
 import type { Platform, PlatformOptions, Store } from "../platform.ts";
 

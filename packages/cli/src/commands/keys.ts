@@ -1,0 +1,186 @@
+import { Argument, Command, Option } from "commander";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { parseInteger } from "../input.ts";
+import { jsonLine, readKey, shownKey } from "../operator/key-text.ts";
+import { keysJson, keysTable, shownRecord, type KeyEntry } from "../operator/keys-report.ts";
+import { listKeys, listUndecided } from "../operator/list-keys.ts";
+import { withOperatorStore } from "../operator/operator-store.ts";
+import { resolveKey, type Outcome } from "../operator/resolve-key.ts";
+import {
+  addStoreOptions,
+  foreignFlag,
+  readTarget,
+  type StoreFlags,
+  type StoreTarget,
+} from "../operator/store-options.ts";
+import { printable } from "../printable.ts";
+
+interface ListFlags extends StoreFlags {
+  readonly state: KeyEntry["record"]["state"];
+  readonly limit: string;
+  readonly cursor?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+type HeldFlags = Omit<ListFlags, "state" | "limit" | "cursor">;
+
+interface ResolveFlags extends StoreFlags {
+  readonly as: Outcome;
+  readonly keyJson?: string | undefined;
+  readonly fence?: string | undefined;
+  readonly retentionDays?: string | undefined;
+  readonly yes?: boolean | undefined;
+  readonly json?: boolean | undefined;
+}
+
+const dayMs = 86_400_000;
+
+const notes = `
+Examples:
+  STORE_URL=postgres://… countersign keys held
+  STORE_URL=postgres://… countersign keys resolve payout-7 --as done
+  STORE_URL=postgres://… countersign keys resolve payout-7 --as released --fence 1795359000000000 --yes
+  countersign keys list --state run --store-url sqlite:/var/lib/platform/platform.db --json
+
+A key that is printed in double quotes is given by --key-json, in single quotes of the shell.
+
+Exit codes:
+  0  listed, resolved   1  nothing to decide, not confirmed, or refused by the store   2  usage   3  store not reached
+`;
+
+const resolveNotes = `
+done       The payment was made: every retry is answered 409, already processed, and never pays again.
+released   No payment was made: the key is free, and the next retry pays. Ask the bank first, not the log.
+
+Only a held key, or a run whose lease has expired, can be resolved, and only the attempt that is shown: what another one took or
+ended meanwhile stays as it is. --fence says which attempt was looked at before. Without a terminal, --yes is needed.
+--retention-days has to be what the platform's stores have, when that is not the default.
+${notes}`;
+
+/** `countersign keys`: the idempotency keys of a platform, and the operator's decision about one. */
+export function keysCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  return new Command("keys")
+    .description("idempotency keys in a platform's store: list them, decide about held ones")
+    .addCommand(listCommand(io, finish))
+    .addCommand(heldCommand(io, finish))
+    .addCommand(resolveCommand(io, finish));
+}
+
+function listCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const states = ["run", "held", "done"];
+  const command = new Command("list")
+    .description("list the keys in a state")
+    .addOption(new Option("--state <state>", "which keys").choices(states).makeOptionMandatory())
+    .option("--limit <n>", "about how many", "100")
+    .option("--cursor <cursor>", "go on where the listing before ended");
+  return addStoreOptions(command)
+    .option("--json", "print a JSON document for each key; the last line may be { cursor }")
+    .addHelpText("after", notes)
+    .action(async (flags: ListFlags) => {
+      const { state, cursor, json } = flags;
+      const limit = parseInteger("--limit", flags.limit, { min: 1, max: 1000 });
+      const target = readTarget(flags);
+      const keys = shower(json, io);
+      const next = await withOperatorStore(target, {}, (store) =>
+        listKeys(store.idempotency, { state, cursor, limit }, keys.show),
+      );
+      if (json === true) io.writeOut(next === undefined ? "" : jsonLine({ cursor: next }));
+      else if (next !== undefined) io.writeOut(`more may follow: --cursor ${printable(next)}\n`);
+      else if (keys.count() === 0) {
+        const none = cursor === undefined ? "no key" : "no further key";
+        io.writeOut(`${none} is in state ${state} in ${target.shown}\n`);
+      }
+      finish(exitCodes.asExpected);
+    });
+}
+
+function heldCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const command = new Command("held").description(
+    "list what an operator must decide: held keys, and runs whose lease has expired",
+  );
+  return addStoreOptions(command)
+    .option("--json", "print a JSON document for each key")
+    .addHelpText("after", notes)
+    .action(async (flags: HeldFlags) => {
+      const target = readTarget(flags);
+      const { show } = shower(flags.json, io);
+      const count = await withOperatorStore(target, {}, (store) => listUndecided(store.idempotency, show));
+      if (count === 0 && flags.json !== true) {
+        io.writeOut(`no key waits for a decision in ${target.shown}\n`);
+      }
+      finish(exitCodes.asExpected);
+    });
+}
+
+function resolveCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const outcomes = ["done", "released"];
+  const command = new Command("resolve")
+    .description("decide about a key that is held, or whose run was abandoned")
+    .addArgument(new Argument("[key]", "the key"))
+    .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes")
+    .addOption(new Option("--as <outcome>", "the decision").choices(outcomes).makeOptionMandatory())
+    .option(
+      "--fence <n>",
+      "decide about the attempt that keys list showed with this fence, and about no other",
+    )
+    .option("--retention-days <n>", "for how long a key that is done is remembered (default: 90)")
+    .option("--yes", "do not ask");
+  return addStoreOptions(command)
+    .option("--json", "print one JSON document with the record as it was")
+    .addHelpText("after", resolveNotes)
+    .action(async (key: string | undefined, flags: ResolveFlags) => {
+      await resolve(readKey(key, flags.keyJson), flags, io);
+      finish(exitCodes.asExpected);
+    });
+}
+
+async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise<void> {
+  const { as: outcome, json, yes } = flags;
+  const fence =
+    flags.fence === undefined
+      ? undefined
+      : parseInteger("--fence", flags.fence, { min: 0, max: Number.MAX_SAFE_INTEGER });
+  const target = readTarget(flags);
+  const retentionDays = readRetentionDays(flags, target);
+  if (yes !== true && io.ask === undefined) {
+    throw new UsageError("nobody can be asked without a terminal: add --yes to resolve the key");
+  }
+  const retentionMs = retentionDays === undefined ? undefined : retentionDays * dayMs;
+  const record = await withOperatorStore(target, { retentionMs }, (store) =>
+    resolveKey(store.idempotency, {
+      key,
+      outcome,
+      fence,
+      retentionDays,
+      store: target.shown,
+      show: json === true ? io.writeError : io.writeOut,
+      ask: yes === true ? undefined : io.ask,
+    }),
+  );
+  if (json === true) io.writeOut(jsonLine({ key, outcome, was: shownRecord(record) }));
+  else io.writeOut(`${shownKey(key)} is ${outcome}\n`);
+}
+
+// A store of one's own has its own retention: the platform's code gave it.
+function readRetentionDays({ retentionDays }: ResolveFlags, { location }: StoreTarget): number | undefined {
+  if (location.engine !== "module") {
+    return parseInteger("--retention-days", retentionDays ?? "90", { min: 1, max: 36_500 });
+  }
+  if (retentionDays !== undefined) throw foreignFlag("--retention-days", location);
+  return undefined;
+}
+
+function shower(
+  json: boolean | undefined,
+  io: CommandIo,
+): { show: (entry: KeyEntry) => void; count: () => number } {
+  const report = json === true ? keysJson : keysTable(io.colours);
+  let count = 0;
+  return {
+    show: (entry) => {
+      io.writeOut((count === 0 ? report.head : "") + report.line(entry));
+      count += 1;
+    },
+    count: () => count,
+  };
+}

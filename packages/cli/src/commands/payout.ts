@@ -1,0 +1,99 @@
+import type { TamperedPart } from "@countersign/sandbox";
+import { Command, Option } from "commander";
+import type { CommandIo, ExitCode } from "../command-io.ts";
+import { loadPlaying } from "../load-package.ts";
+import type { PayoutFlags } from "../playing/payout.ts";
+
+// The sandbox's own list would load it for every command line.
+const tamperedParts = Object.keys({
+  body: true,
+  digest: true,
+  signature: true,
+  path: true,
+} satisfies Record<TamperedPart, true>);
+
+const examples = `
+Examples:
+  countersign payout --url http://127.0.0.1:3000/api/v1/transaction --key test.private.pem --keyid test
+  countersign payout --url … --key … --keyid test --file instruction.json --duplicate
+  countersign payout --url … --key … --keyid test --tamper body --json
+  countersign payout --url … --key … --keyid test --iban DE02120300000000202051 --expect 400
+
+Exit codes:
+  0  answered as expected   1  answered otherwise   2  usage   3  no answer
+  Expected is 2xx; with --tamper, --expired and --future 401; of the second request 401 with --replay and 409 with
+  --duplicate; with --concurrent one 2xx and for the rest 409 or 503.
+`;
+
+/** `countersign payout`: signs one instruction as the lending service would, sends it, and judges the answer. */
+export function payoutCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const command = new Command("payout")
+    .description(
+      "sign one payout instruction and send it, as it should be or in one way that must be refused",
+    )
+    .requiredOption("--url <url>", "payout endpoint; its path is sent and signed exactly as given")
+    .requiredOption("--key <file>", "Ed25519 private key (PKCS#8 PEM)")
+    .requiredOption("--keyid <id>", "name of the key as the platform knows it");
+  addBodyOptions(command);
+  addVariantOptions(command);
+  return addTransportOptions(command)
+    .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
+    .option("--json", "print one JSON document instead of text")
+    .addHelpText("after", examples)
+    .action(async (flags: PayoutFlags) => {
+      const { runPayout } = await loadPlaying("payout", () => import("../playing/payout.ts"));
+      finish(await runPayout(flags, io));
+    });
+}
+
+const fieldOptions: readonly (readonly [flags: string, description: string])[] = [
+  ["--idempotency-key <key>", "<operation_key>.<from_id>.<to_id> (default: a fresh one)"],
+  ["--business-id <id>", "business_id"],
+  ["--iban <iban>", "beneficiary.iban"],
+  ["--bic <bic>", "beneficiary.bic"],
+  ["--name <name>", "beneficiary.name"],
+  ["--amount <json>", "amount, a JSON object"],
+  ["--reference <text>", "reference text of the transfer"],
+  ["--reference-field <name>", "name of the field that holds the reference text"],
+];
+
+function addBodyOptions(command: Command): Command {
+  command.option("--file <file>", "body, sent byte for byte (default: a sample instruction)");
+  for (const [flags, description] of fieldOptions) {
+    command.addOption(new Option(flags, description).conflicts("file"));
+  }
+  return command;
+}
+
+const variantNames = ["tamper", "expired", "future", "replay", "duplicate", "concurrent"];
+
+function addVariantOptions(command: Command): Command {
+  const options = [
+    new Option("--tamper <part>", "change one part after signing").choices(tamperedParts),
+    new Option("--expired", "sign as of two minutes ago"),
+    new Option("--future", "sign as of two minutes ahead"),
+    new Option("--replay", "send the same signed request twice"),
+    new Option("--duplicate", "send the same instruction twice, signed anew with a fresh nonce"),
+    new Option("--concurrent <n>", "send the same instruction n times at once, each signed anew"),
+  ];
+  for (const option of options) {
+    command.addOption(option.conflicts(variantNames.filter((name) => name !== option.name())));
+  }
+  return command;
+}
+
+function addTransportOptions(command: Command): Command {
+  return command
+    .option(
+      "--target <target>",
+      "request target on the wire, when it is to differ from the signed path of --url",
+    )
+    .option("--header <field>", "further header field 'name: value'; repeatable", collect)
+    .option("--timeout <ms>", "time for the whole exchange", "10000")
+    .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
+    .option("--local-address <ip>", "local address to send from");
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

@@ -1,0 +1,40 @@
+import { Command } from "commander";
+import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
+import { jsonLine } from "../operator/key-text.ts";
+import { withOperatorStore } from "../operator/operator-store.ts";
+import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-options.ts";
+
+interface PruneFlags extends StoreFlags {
+  readonly json?: boolean | undefined;
+}
+
+const notes = `
+The stores of a running platform prune by themselves; this is for platforms that leave it to a schedule (pruneIntervalMs: 0).
+Rows go in batches: platforms go on working, and what was removed before an interruption stays removed.
+
+Exit codes:
+  0  pruned   1  refused by the store   2  usage   3  store not reached
+`;
+
+/** `countersign prune`: removes what has expired, and never a running or held key. */
+export function pruneCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const command = new Command("prune").description(
+    "remove done keys and nonces whose retention has ended from a platform's store",
+  );
+  return addStoreOptions(command)
+    .option("--json", "print one JSON document")
+    .addHelpText("after", notes)
+    .action(async (flags: PruneFlags) => {
+      const target = readTarget(flags);
+      const { shown, location } = target;
+      const removed = await withOperatorStore(target, {}, async ({ idempotency, nonces }) => ({
+        keys: await idempotency.prune(),
+        nonces: (await nonces?.prune()) ?? 0,
+      }));
+      if (flags.json === true) io.writeOut(jsonLine(removed));
+      else if (location.engine === "redis") io.writeOut(`${shown} removes by itself what has expired\n`);
+      else if (location.engine === "module") io.writeOut(`removed ${removed.keys} done keys from ${shown}\n`);
+      else io.writeOut(`removed ${removed.keys} done keys and ${removed.nonces} nonces from ${shown}\n`);
+      finish(exitCodes.asExpected);
+    });
+}

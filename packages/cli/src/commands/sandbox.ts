@@ -1,0 +1,48 @@
+import { Command, Option } from "commander";
+import type { CommandIo, ExitCode } from "../command-io.ts";
+import { loadPlaying } from "../load-package.ts";
+import type { SandboxFlags } from "../playing/sandbox.ts";
+
+const notes = `
+A chance is a number from 0 to 1; without one it is 1. The database holds the credentials of endpoints.
+
+Examples:
+  countersign sandbox --allow-http --speed 1440
+  COUNTERSIGN_API_KEY=… countersign sandbox --port 4000 --db sandbox.db --ca authority.pem
+  countersign sandbox --batch 2000 --duplicate 0.2 --reorder 0.2 --drop-connection 0.1
+
+SIGTERM and SIGINT end it; with --db, what was not delivered goes out after the next start.
+`;
+
+/** `countersign sandbox`: the lending service on a loopback address, until a signal ends it. */
+export function sandboxCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const command = new Command("sandbox")
+    .description("run the lending service: its API, the simulation, and webhooks to the endpoints registered")
+    .option("--host <address>", "loopback address to listen on", "127.0.0.1")
+    .option("--port <port>", "port to listen on; 0 is a free one", "0")
+    .addOption(
+      new Option("--api-key <key>", "what X-API-KEY has to be (default: a random one, which is printed)").env(
+        "COUNTERSIGN_API_KEY",
+      ),
+    )
+    .option("--db <file>", "keeps the state; created when missing", ":memory:")
+    .option("--allow-http", "accept endpoints at http URLs")
+    .option("--speed <factor>", "divides retry delays and the retry period; 1440 makes a day a minute", "1")
+    .option("--ca <file>", "issuer certificates (PEM) of https endpoints");
+  return addDeliveryOptions(command)
+    .addHelpText("after", notes)
+    .action(async (flags: SandboxFlags) => {
+      const { runSandbox } = await loadPlaying("sandbox", () => import("../playing/sandbox.ts"));
+      finish(await runSandbox(flags, io));
+    });
+}
+
+function addDeliveryOptions(command: Command): Command {
+  return command
+    .option("--batch <ms>", "how long events wait for others to share a webhook with", "0")
+    .option("--max-events <n>", "events of one webhook at most", "100")
+    .option("--duplicate [chance]", "send a delivered webhook once more")
+    .option("--reorder [chance]", "hold a webhook back, so that the next one overtakes it")
+    .option("--twice-at-once", "send every attempt as two requests at once")
+    .option("--drop-connection [chance]", "lose the first answer of a delivery");
+}

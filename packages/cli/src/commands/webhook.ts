@@ -1,0 +1,67 @@
+import type { TamperedWebhookPart } from "@countersign/sandbox";
+import { Command, Option } from "commander";
+import type { CommandIo, ExitCode } from "../command-io.ts";
+import { loadPlaying } from "../load-package.ts";
+import type { WebhookFlags } from "../playing/webhook.ts";
+
+// The sandbox's own list would load it for every command line.
+const tamperedParts = Object.keys({
+  body: true,
+  signature: true,
+  password: true,
+} satisfies Record<TamperedWebhookPart, true>);
+
+const defaultType = "buyer.status_changed";
+
+const examples = `
+Examples:
+  countersign webhook --url https://platform.example/hooks/… --username service --password … --secret …
+  countersign webhook --url … --type seller.status_changed --data '{"seller_id":"s1","old_status":"PENDING","new_status":"ACTIVE"}'
+  countersign webhook --url … --file envelope.json --tamper signature --json
+
+Exit codes:
+  0  answered as expected   1  answered otherwise   2  usage   3  no answer
+  Expected is 2xx; with --tamper 401 or 404.
+`;
+
+/** `countersign webhook`: signs one webhook as the lending service would, sends it once, and judges the answer. */
+export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+  const command = new Command("webhook")
+    .description("sign one webhook and send it, as it should be or in one way that must be refused")
+    .requiredOption("--url <url>", "webhook endpoint; its path is sent exactly as given");
+  addCredentialOptions(command);
+  addEnvelopeOptions(command);
+  return command
+    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
+    .option("--timeout <ms>", "time for the whole exchange", "30000")
+    .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
+    .option("--allow-http", "send to an http URL, which gives the password away to the network")
+    .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
+    .option("--json", "print one JSON document instead of text")
+    .addHelpText("after", examples)
+    .action(async (flags: WebhookFlags) => {
+      const { runWebhook } = await loadPlaying("webhook", () => import("../playing/webhook.ts"));
+      finish(await runWebhook(flags, io));
+    });
+}
+
+function addCredentialOptions(command: Command): void {
+  const options = [
+    new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),
+    new Option("--password <password>", "password of basic authentication").env("WEBHOOK_PASSWORD"),
+    new Option("--secret <secret>", "secret of the payload signature").env("WEBHOOK_SECRET"),
+  ];
+  for (const option of options) command.addOption(option.makeOptionMandatory());
+}
+
+function addEnvelopeOptions(command: Command): void {
+  const options = [
+    new Option("--type <type>", "type of the event").default(defaultType),
+    new Option("--data <json>", "data of the event (default: a sample of the type)"),
+    new Option("--event-id <id>", "event_id (default: a fresh one)"),
+    new Option("--webhook-id <id>", "webhook_id (default: a fresh one)"),
+    new Option("--timestamp <text>", "timestamp of webhook and event (default: now)"),
+  ];
+  command.option("--file <file>", "envelope, sent byte for byte (default: one with a single event)");
+  for (const option of options) command.addOption(option.conflicts("file"));
+}

@@ -1,0 +1,46 @@
+import { X509Certificate } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { UsageError } from "./command-io.ts";
+import { codeOf } from "./thrown.ts";
+
+/** The bytes of a file that an option names. Throws a UsageError. */
+export function readNamedFile(option: string, file: string): Buffer {
+  try {
+    const stats = statSync(file);
+    // /dev/zero never ends. A pipe is what `<(command)` of a shell is: whoever names one waits for its writer.
+    if (!stats.isDirectory() && !stats.isFile() && !stats.isFIFO()) {
+      throw new UsageError(`${option} ${file}: is no file`);
+    }
+    return readFileSync(file);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`${option} ${file}: cannot be read (${codeOf(error)})`, { cause: error });
+  }
+}
+
+/** The certificates in a PEM file. Throws a UsageError: node:tls would ignore text that holds none. */
+export function readCertificates(file: string): Buffer {
+  const pem = readNamedFile("--ca", file);
+  if (!holdsCertificate(pem)) throw new UsageError(`--ca ${file}: holds no certificate in PEM form`);
+  return pem;
+}
+
+/** Reads an integer within bounds. Throws a UsageError. */
+export function parseInteger(
+  option: string,
+  text: string,
+  { min, max }: { min: number; max: number },
+): number {
+  const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max))
+    throw new UsageError(`${option}: expected an integer from ${min} to ${max}`);
+  return value;
+}
+
+function holdsCertificate(pem: Buffer): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}

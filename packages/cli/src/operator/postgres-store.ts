@@ -1,0 +1,134 @@
+import { setTimeout } from "node:timers/promises";
+import {
+  createPostgresStores,
+  migratePostgres,
+  postgresMigration,
+  postgresSchemaVersion,
+} from "@countersign/store-postgres";
+import type { Client, ClientConfig } from "pg";
+import { UsageError } from "../command-io.ts";
+import { printable } from "../printable.ts";
+import { messageOf } from "../thrown.ts";
+import { usageErrorOf } from "../usage-error.ts";
+import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { loadDriver } from "./load-driver.ts";
+import type { OpenOptions, OperatorStore } from "./store.ts";
+import type { ServerLocation } from "./store-location.ts";
+import type { StoreTarget } from "./store-options.ts";
+
+// Of the client: a pooler between it and the server refuses settings of a session.
+const queryTimeoutMs = 60_000;
+const goodbyeMs = 2_000;
+
+type TableNames = Pick<StoreTarget, "schema" | "table">;
+
+/** Connects, and checks that the tables are there in the version of this release. */
+export async function openPostgresStore(
+  location: ServerLocation,
+  { schema, table }: TableNames,
+  { retentionMs }: OpenOptions,
+): Promise<OperatorStore> {
+  postgresTables({ schema, table });
+  const client = await connect(location, { query_timeout: queryTimeoutMs });
+  try {
+    const options = { pool: client, schema, table, retentionMs, pruneIntervalMs: 0 };
+    const stores = createPostgresStores(options);
+    await withinTime(location.shown, openTimeoutMs, stores.ready());
+    return {
+      ...stores,
+      async close() {
+        stores.close();
+        await disconnect(client);
+      },
+    };
+  } catch (error) {
+    await disconnect(client);
+    throw error;
+  }
+}
+
+/** The SQL of the tables. Throws a UsageError. */
+export function postgresTables({ schema, table }: TableNames): string {
+  try {
+    return postgresMigration({ schema, table });
+  } catch (error) {
+    throw usageErrorOf(error);
+  }
+}
+
+/** What a migration has left. */
+export interface Migration {
+  readonly version: number;
+  /** What was missing before. Of several migrations at once, each may have found it missing. */
+  readonly created: "nothing" | "tables" | "schema and tables";
+  /** The schema version that was there, when it was another one. */
+  readonly updatedFrom?: number;
+}
+
+/** Creates the tables or brings them up to date, as long as it takes. */
+export async function migrateTables(location: ServerLocation, names: TableNames): Promise<Migration> {
+  postgresTables(names);
+  const client = await connect(location, { query_timeout: 0 });
+  try {
+    const created = await missingParts(client, names);
+    const found = created === "nothing" ? await readVersion(client, names) : undefined;
+    await migratePostgres(client, names);
+    const migration = { version: postgresSchemaVersion, created };
+    return found === undefined || found === postgresSchemaVersion
+      ? migration
+      : { ...migration, updatedFrom: found };
+  } finally {
+    await disconnect(client);
+  }
+}
+
+async function missingParts(
+  client: Client,
+  { schema = "public", table = "countersign" }: TableNames,
+): Promise<Migration["created"]> {
+  const { rowCount: schemas } = await client.query("SELECT FROM pg_namespace WHERE nspname = $1", [schema]);
+  if (schemas === 0) return "schema and tables";
+  const query =
+    "SELECT FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = $1 AND relname = $2";
+  const { rowCount: tables } = await client.query(query, [schema, `${table}_schema`]);
+  return tables === 0 ? "tables" : "nothing";
+}
+
+async function readVersion(
+  client: Client,
+  { schema = "public", table = "countersign" }: TableNames,
+): Promise<number | undefined> {
+  const place = [schema, `${table}_schema`].map((name) => client.escapeIdentifier(name)).join(".");
+  const { rows } = await client.query<{ version: number }>(`SELECT version FROM ${place} WHERE id = 1`);
+  return rows[0]?.version;
+}
+
+/** Gives a server that hangs a moment to say goodbye; the process does not wait for it any longer. */
+async function disconnect(client: Client): Promise<void> {
+  const late = new AbortController();
+  const ended = client.end().catch(() => {});
+  await Promise.race([ended, setTimeout(goodbyeMs, undefined, { signal: late.signal }).catch(() => {})]);
+  late.abort();
+  // Missing in the types of pg.
+  const { unref }: { readonly unref?: unknown } = client as object;
+  if (typeof unref === "function") Reflect.apply(unref, client, []);
+}
+
+async function connect({ url, hide }: ServerLocation, config: ClientConfig): Promise<Client> {
+  const { default: pg } = await loadDriver("pg", () => import("pg"));
+  let client: Client;
+  try {
+    client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: openTimeoutMs,
+      application_name: "countersign",
+      ...config,
+    });
+  } catch (error) {
+    throw new UsageError(`--store-url: ${printable(hide(messageOf(error)))}`, { cause: error });
+  }
+  // A connection that breaks fails the query that runs or comes next; without a listener it would end the process.
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}

@@ -1,0 +1,102 @@
+import type { IdempotencyRecord } from "@countersign/idempotency";
+import type { Ask } from "../ask-terminal.ts";
+import { exitCodes } from "../command-io.ts";
+import { shownKey } from "./key-text.ts";
+import { explainRecord, isUndecided, shortened } from "./keys-report.ts";
+import type { OperatorStore } from "./store.ts";
+import { StoreFailure } from "./store-failure.ts";
+
+/** What an operator decides about a key. */
+export type Outcome = "done" | "released";
+
+/** A decision about a key. */
+export interface Resolution {
+  readonly key: string;
+  readonly outcome: Outcome;
+  /** The attempt that the operator has looked at; undefined: the one that is shown here. */
+  readonly fence: number | undefined;
+  /** Undefined where the store alone knows it. */
+  readonly retentionDays: number | undefined;
+  /** The store as it is named in messages. */
+  readonly store: string;
+  /** Shows what is about to happen. */
+  readonly show: (text: string) => void;
+  /** Asks before anything is changed; undefined when that was given on the command line. */
+  readonly ask: Ask | undefined;
+}
+
+type Store = Pick<OperatorStore["idempotency"], "read" | "resolve">;
+
+/**
+ * Resolves a key that waits for an operator, and returns its record as it was. The decision holds for the attempt that was shown, and
+ * for no later one, however long the question stood. Throws a StoreFailure, and changes nothing, when there is nothing to decide,
+ * when the answer is no, or when the key has gone to another attempt.
+ */
+export async function resolveKey(store: Store, resolution: Resolution): Promise<IdempotencyRecord> {
+  const { key, outcome, show, ask } = resolution;
+  const record = await store.read(key);
+  if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
+  const { fence } = record;
+  if (resolution.fence !== undefined && resolution.fence !== fence) throw changed(key, fence);
+  show(describe(resolution, record));
+  if (ask !== undefined) {
+    const answer = await ask(`Type ${outcome} to confirm: `);
+    if (answer?.trim() !== outcome)
+      throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
+  }
+  if ((await store.resolve(key, outcome, { fence })) === "ok") return record;
+  const now = await store.read(key);
+  throw now === undefined || now.fence === fence ? nothingToDecide(resolution, now) : changed(key, now.fence);
+}
+
+function changed(key: string, fence: number): StoreFailure {
+  const now = `${shownKey(key)} has changed since it was shown: it is at fence ${fence} now`;
+  return new StoreFailure(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
+}
+
+function nothingToDecide({ key, store }: Resolution, record: IdempotencyRecord | undefined): StoreFailure {
+  return new StoreFailure(`${shownKey(key)}: ${whyNot(key, store, record)}`, exitCodes.otherwise);
+}
+
+function whyNot(key: string, store: string, record: IdempotencyRecord | undefined): string {
+  if (record === undefined) {
+    const hint = key.startsWith('"') ? "; a key that is printed in double quotes is given by --key-json" : "";
+    return `unknown in ${store}: never seen there, released, or forgotten after its retention${hint}`;
+  }
+  if (record.state === "done") return "already done; there is nothing to decide";
+  if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
+  return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
+}
+
+function describe(resolution: Resolution, record: IdempotencyRecord): string {
+  const { key, store } = resolution;
+  return [
+    `store        ${store}`,
+    `key          ${shownKey(key)}`,
+    `state        ${record.state}: ${explainRecord(record)}`,
+    `fence        ${record.fence}`,
+    `fingerprint  ${shortened(record.fingerprint)}`,
+    "",
+    ...meaning(resolution, record),
+    "",
+  ].join("\n");
+}
+
+function meaning({ outcome, retentionDays }: Resolution, { state }: IdempotencyRecord): string[] {
+  if (outcome === "done") {
+    const time =
+      retentionDays === undefined ? "As long as the store remembers the key," : `For ${retentionDays} days`;
+    return [
+      `done: the payment was made. ${time} every retry is answered 409, already processed, and pays nothing.`,
+      "This cannot be undone.",
+    ];
+  }
+  const owner =
+    state === "run"
+      ? ["The process that began it may only be slow: make sure that it is gone, or both may pay."]
+      : [];
+  return [
+    "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice.",
+    ...owner,
+  ];
+}

@@ -1,0 +1,96 @@
+import { isIP } from "node:net";
+import {
+  planPayout,
+  runPayoutPlan,
+  type PayoutPlan,
+  type PayoutVariant,
+  type SendOptions,
+  type TamperedPart,
+} from "@countersign/sandbox";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { parseInteger, readCertificates } from "../input.ts";
+import { messageOf } from "../thrown.ts";
+import {
+  parseExpectedStatuses,
+  parseHeader,
+  readBody,
+  readPrivateKey,
+  type BodyFlags,
+} from "./payout-input.ts";
+import { formatReport, reportToJson } from "./payout-report.ts";
+
+/** The flags of `countersign payout`. */
+export interface PayoutFlags extends BodyFlags {
+  readonly url: string;
+  readonly key: string;
+  readonly keyid: string;
+  readonly tamper?: TamperedPart | undefined;
+  readonly expired?: boolean | undefined;
+  readonly future?: boolean | undefined;
+  readonly replay?: boolean | undefined;
+  readonly duplicate?: boolean | undefined;
+  readonly concurrent?: string | undefined;
+  readonly target?: string | undefined;
+  readonly header?: readonly string[] | undefined;
+  readonly timeout: string;
+  readonly ca?: string | undefined;
+  readonly localAddress?: string | undefined;
+  readonly expect?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Sends what the flags say, and reports what became of it. Throws a UsageError before anything is sent. */
+export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<ExitCode> {
+  const sendOptions = sendOptionsOf(flags);
+  const report = await runPayoutPlan(planOf(flags, io.clock), sendOptions);
+  io.writeOut(flags.json === true ? reportToJson(report) : formatReport(report, io.colours));
+  if (!report.reached) return exitCodes.unreachable;
+  return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
+  const request = {
+    url: flags.url,
+    target: flags.target,
+    bodyText: readBody(bodyFlagsOf(flags)),
+    privateKey: readPrivateKey(flags.key),
+    keyid: flags.keyid,
+    headers: Object.fromEntries((flags.header ?? []).map(parseHeader)),
+  };
+  const count =
+    flags.concurrent === undefined
+      ? undefined
+      : parseInteger("--concurrent", flags.concurrent, { min: 2, max: 500 });
+  const expect = flags.expect === undefined ? undefined : parseExpectedStatuses(flags.expect);
+  try {
+    return planPayout({ variant: variantOf(flags), request, expect, count, clock });
+  } catch (error) {
+    // Before anything is sent, all that can be wrong is what the command line said.
+    throw new UsageError(messageOf(error), { cause: error });
+  }
+}
+
+function bodyFlagsOf(flags: PayoutFlags): BodyFlags {
+  const { file, idempotencyKey, businessId, iban, bic, name, amount, reference, referenceField } = flags;
+  return { file, idempotencyKey, businessId, iban, bic, name, amount, reference, referenceField };
+}
+
+function variantOf(flags: PayoutFlags): PayoutVariant {
+  if (flags.tamper !== undefined) return `tamper-${flags.tamper}`;
+  if (flags.expired === true) return "expired";
+  if (flags.future === true) return "future";
+  if (flags.replay === true) return "replay";
+  if (flags.duplicate === true) return "duplicate";
+  return flags.concurrent === undefined ? "plain" : "concurrent";
+}
+
+function sendOptionsOf({ timeout, ca, localAddress }: PayoutFlags): SendOptions {
+  if (localAddress !== undefined && isIP(localAddress) === 0) {
+    throw new UsageError("--local-address: expected an IP address");
+  }
+  return {
+    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
+    ca: ca === undefined ? undefined : readCertificates(ca),
+    localAddress,
+  };
+}

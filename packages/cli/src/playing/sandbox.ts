@@ -1,0 +1,104 @@
+import { randomBytes } from "node:crypto";
+import {
+  SandboxDatabaseError,
+  startSandbox,
+  type DeliveryOptions,
+  type Sandbox,
+  type SandboxOptions,
+} from "@countersign/sandbox";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { parseInteger, readCertificates } from "../input.ts";
+import { codeOf } from "../thrown.ts";
+import { untilSignalled } from "../until-signalled.ts";
+import { usageErrorOf } from "../usage-error.ts";
+
+/** The flags of `countersign sandbox`. */
+export interface SandboxFlags {
+  readonly host: string;
+  readonly port: string;
+  readonly apiKey?: string | undefined;
+  readonly db: string;
+  readonly allowHttp?: boolean | undefined;
+  readonly speed: string;
+  readonly ca?: string | undefined;
+  readonly batch: string;
+  readonly maxEvents: string;
+  readonly duplicate?: string | true | undefined;
+  readonly reorder?: string | true | undefined;
+  readonly twiceAtOnce?: boolean | undefined;
+  readonly dropConnection?: string | true | undefined;
+}
+
+/** Runs the service until a signal ends it. Throws a UsageError for what the command line named wrongly. */
+export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<ExitCode> {
+  const apiKey = flags.apiKey ?? randomBytes(24).toString("base64url");
+  const sandbox = await start(flags, apiKey);
+  io.writeOut(formatStart(sandbox.url, flags, apiKey));
+  await untilSignalled();
+  await sandbox.close();
+  return exitCodes.asExpected;
+}
+
+async function start(flags: SandboxFlags, apiKey: string): Promise<Sandbox> {
+  const options = sandboxOptions(flags, apiKey);
+  try {
+    return await startSandbox(options);
+  } catch (error) {
+    throw startError(error, flags);
+  }
+}
+
+// Before anything runs, all that can be wrong is what the command line said.
+function startError(error: unknown, { host, port }: SandboxFlags): unknown {
+  if (error instanceof TypeError) return usageErrorOf(error);
+  if (error instanceof SandboxDatabaseError) {
+    return new UsageError(`--db: ${error.message}`, { cause: error });
+  }
+  const code = codeOf(error);
+  if (!/^E[A-Z]+$/.test(code)) return error;
+  return new UsageError(`--port ${port}: cannot listen there on ${host} (${code})`, { cause: error });
+}
+
+function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
+  return {
+    apiKey,
+    host: flags.host,
+    port: parseInteger("--port", flags.port, { min: 0, max: 65_535 }),
+    database: flags.db,
+    allowHttp: flags.allowHttp,
+    speed: parseNumber("--speed", flags.speed, { min: 0.001, max: 1_000_000 }),
+    ca: flags.ca === undefined ? undefined : readCertificates(flags.ca),
+    delivery: deliveryOptions(flags),
+  };
+}
+
+function deliveryOptions(flags: SandboxFlags): DeliveryOptions {
+  return {
+    batchMs: parseInteger("--batch", flags.batch, { min: 0, max: 86_400_000 }),
+    maxEventsPerWebhook: parseInteger("--max-events", flags.maxEvents, { min: 1, max: 10_000 }),
+    duplicate: parseChance("--duplicate", flags.duplicate),
+    reorder: parseChance("--reorder", flags.reorder),
+    twiceAtOnce: flags.twiceAtOnce,
+    dropConnection: parseChance("--drop-connection", flags.dropConnection),
+  };
+}
+
+function parseChance(option: string, text: string | true | undefined): number {
+  if (text === undefined) return 0;
+  return text === true ? 1 : parseNumber(option, text, { min: 0, max: 1 });
+}
+
+function parseNumber(option: string, text: string, { min, max }: { min: number; max: number }): number {
+  const value = /^\d{1,9}(?:\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new UsageError(`${option}: expected a number from ${min} to ${max}`);
+}
+
+function formatStart(url: string, flags: SandboxFlags, apiKey: string): string {
+  const lines = [
+    `listening  ${url}`,
+    flags.apiKey === undefined ? `X-API-KEY  ${apiKey}` : undefined,
+    `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : flags.db}`,
+  ];
+  return `${lines.filter((line) => line !== undefined).join("\n")}\n`;
+}

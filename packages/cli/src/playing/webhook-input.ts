@@ -1,0 +1,51 @@
+import { randomUUID } from "node:crypto";
+import { formatTimestamp } from "@countersign/sandbox";
+import { UsageError } from "../command-io.ts";
+import { readNamedFile } from "../input.ts";
+
+/** The flags of `countersign webhook` that make up the envelope. Nothing is checked: wrong values are worth sending too. */
+export interface EnvelopeFlags {
+  readonly file?: string | undefined;
+  readonly type: string;
+  readonly data?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly webhookId?: string | undefined;
+  readonly timestamp?: string | undefined;
+}
+
+const sampleData: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ["buyer.status_changed", { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" }],
+  ["seller.status_changed", { seller_id: "seller-1", old_status: "PENDING", new_status: "ACTIVE" }],
+  ["payment_request.repayment.repaid", { payment_request_id: "request-1" }],
+  [
+    "payment_request.repayment.reminder",
+    { payment_request_id: "request-1", due_date: "2030-01-31", days_from_due_date: -3 },
+  ],
+]);
+
+/** The bytes to send: those of the file, or an envelope with one event. Throws a UsageError. */
+export function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: EnvelopeFlags): Buffer {
+  if (file !== undefined) return readNamedFile("--file", file);
+  const when = timestamp ?? formatTimestamp(now());
+  const event = {
+    event_id: eventId ?? randomUUID(),
+    timestamp: when,
+    type,
+    data: data === undefined ? (sampleData.get(type) ?? {}) : parseData(data),
+  };
+  const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events: [event] };
+  return Buffer.from(JSON.stringify(envelope), "utf8");
+}
+
+// Finer than milliseconds, so that two commands that follow each other are not of the same time.
+function now(): bigint {
+  return BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+}
+
+function parseData(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError("--data: is not JSON", { cause: error });
+  }
+}

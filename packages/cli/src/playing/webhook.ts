@@ -1,0 +1,78 @@
+import {
+  buildWebhookRequest,
+  matchesStatus,
+  PayoutSendError,
+  sendRequest,
+  type OutgoingRequest,
+  type SendOptions,
+  type StatusPattern,
+  type TamperedWebhookPart,
+} from "@countersign/sandbox";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { parseInteger, readCertificates } from "../input.ts";
+import { messageOf } from "../thrown.ts";
+import { parseExpectedStatuses } from "./payout-input.ts";
+import { readEnvelope, type EnvelopeFlags } from "./webhook-input.ts";
+import { formatWebhookReport, webhookReportToJson, type WebhookReport } from "./webhook-report.ts";
+
+/** The flags of `countersign webhook`. */
+export interface WebhookFlags extends EnvelopeFlags {
+  readonly url: string;
+  readonly username: string;
+  readonly password: string;
+  readonly secret: string;
+  readonly tamper?: TamperedWebhookPart | undefined;
+  readonly allowHttp?: boolean | undefined;
+  readonly timeout: string;
+  readonly ca?: string | undefined;
+  readonly expect?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Sends what the flags say, once, and reports what became of it. Throws a UsageError before anything is sent. */
+export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<ExitCode> {
+  const report = await sendOnce(flags);
+  io.writeOut(flags.json === true ? webhookReportToJson(report) : formatWebhookReport(report, io.colours));
+  if (report.answer === undefined) return exitCodes.unreachable;
+  return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+async function sendOnce(flags: WebhookFlags): Promise<WebhookReport> {
+  const request = requestOf(flags);
+  const expected = expectedOf(flags);
+  const report = {
+    variant: flags.tamper === undefined ? ("plain" as const) : (`tamper-${flags.tamper}` as const),
+    request,
+    expected,
+  };
+  try {
+    const answer = await sendRequest(request, sendOptionsOf(flags));
+    return { ...report, answer, error: undefined, asExpected: matchesStatus(answer.status, expected) };
+  } catch (error) {
+    if (!(error instanceof PayoutSendError)) throw error;
+    return { ...report, answer: undefined, error, asExpected: false };
+  }
+}
+
+function requestOf(flags: WebhookFlags): OutgoingRequest {
+  const { url, username, password, secret, tamper, allowHttp } = flags;
+  const body = readEnvelope(flags);
+  try {
+    return buildWebhookRequest({ url, username, password, secret, tamper, allowHttp, body });
+  } catch (error) {
+    // Before anything is sent, all that can be wrong is what the command line said.
+    throw new UsageError(messageOf(error), { cause: error });
+  }
+}
+
+function sendOptionsOf({ timeout, ca }: WebhookFlags): SendOptions {
+  return {
+    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
+    ca: ca === undefined ? undefined : readCertificates(ca),
+  };
+}
+
+function expectedOf({ expect, tamper }: WebhookFlags): readonly StatusPattern[] {
+  if (expect !== undefined) return parseExpectedStatuses(expect);
+  return tamper === undefined ? ["2xx"] : ["401", "404"];
+}

@@ -1,0 +1,82 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Ask } from "../src/ask-terminal.ts";
+import { runCli } from "../src/program.ts";
+import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
+
+/** How one run of the command line ended. */
+export interface Run {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs the command line in this process. */
+export async function run(
+  args: readonly string[],
+  { colours = false, ask }: { colours?: boolean; ask?: Ask } = {},
+): Promise<Run> {
+  let [out, err] = ["", ""];
+  const code = await runCli(args, {
+    writeOut: (text) => (out += text),
+    writeError: (text) => (err += text),
+    colours,
+    ask,
+    clock: () => Math.floor(Date.now() / 1000),
+  });
+  return { code, out, err };
+}
+
+/** A directory with a key named `test`, and a platform that knows it. */
+export class CliBench {
+  readonly directory: string = mkdtempSync(join(tmpdir(), "countersign-cli-"));
+  readonly key: string = join(this.directory, "test.private.pem");
+  private running: TestPlatform | undefined;
+
+  get platform(): TestPlatform {
+    if (this.running === undefined) throw new Error("the platform was not started");
+    return this.running;
+  }
+
+  async open(): Promise<void> {
+    const { code, err } = await run(["keygen", "--out", this.directory, "--keyid", "test"]);
+    if (code !== 0) throw new Error(err);
+    const keys = JSON.parse(readFileSync(join(this.directory, "keys.json"), "utf8")) as Record<
+      string,
+      string
+    >;
+    this.running = await startPlatform(keys);
+  }
+
+  async close(): Promise<void> {
+    await this.platform.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** Arguments of a good payout, and what is to be added or replaced. */
+  payout(...args: readonly string[]): string[] {
+    return ["payout", "--url", this.platform.url, "--key", this.key, "--keyid", "test", ...args];
+  }
+
+  file(name: string, text: string): string {
+    const path = join(this.directory, name);
+    writeFileSync(path, text);
+    return path;
+  }
+
+  /** Runs the built command line as a process of its own. */
+  spawned(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+    const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+    const options = { env: { ...process.env, ...colours, ...env }, cwd: this.directory };
+    const child = spawn(process.execPath, [cli, ...args], options);
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+  }
+}

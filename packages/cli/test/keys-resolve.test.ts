@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import {
+  begin,
+  complete,
+  engines,
+  hold,
+  runJson,
+  runOn,
+  statusOf,
+  type OperatorBench,
+} from "./operator-bench.ts";
+
+const dayMs = 86_400_000;
+
+for (const engine of engines) {
+  engine.describe(`countersign keys resolve on ${engine.name}`, () => {
+    let bench: OperatorBench;
+    beforeEach(async () => {
+      bench = await engine.open();
+    });
+    afterEach(() => bench.close());
+
+    test.each([
+      ["done", "done", /every retry is answered 409, already processed, and pays nothing/],
+      ["released", "acquired", /the next retry PAYS/],
+    ])("ends a held key as %s, and says what that means", async (outcome, next, meaning) => {
+      await hold(bench, "key");
+      const { code, out, err } = await runOn(bench, ["keys", "resolve", "key", "--as", outcome, "--yes"]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(/^store +\S+ \((?:tables|prefix) \S+\)$/m);
+      expect(out).toMatch(/^key +key$/m);
+      expect(out).toMatch(/^state +held: the bank timed out$/m);
+      expect(out).toMatch(/^fence +\d+$/m);
+      expect(out).toMatch(/^fingerprint +0123456789ab$/m);
+      expect(out).toMatch(meaning);
+      expect(out).toMatch(new RegExp(`^key is ${outcome}$`, "m"));
+      expect(await statusOf(bench, "key")).toBe(next);
+    });
+
+    test("resolves a run whose lease has expired, and warns of its owner", async () => {
+      await begin(bench, "key", { expired: true });
+      const { code, out } = await runOn(bench, ["keys", "resolve", "key", "--as", "released", "--yes"]);
+      expect(code).toBe(0);
+      expect(out).toMatch(/make sure that it is gone, or both may pay/);
+      expect(await bench.idempotency.read("key")).toBeUndefined();
+    });
+
+    test("asks, and resolves what is confirmed", async () => {
+      await hold(bench, "key");
+      const questions: string[] = [];
+      const ask = async (question: string) => {
+        questions.push(question);
+        expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+        return "done";
+      };
+      const { code } = await runOn(bench, ["keys", "resolve", "key", "--as", "done"], { ask });
+      expect({ code, questions }).toEqual({ code: 0, questions: ["Type done to confirm: "] });
+      expect(await statusOf(bench, "key")).toBe("done");
+    });
+
+    test.each([
+      ["nothing", ""],
+      ["yes", "yes"],
+      ["the other outcome", "released"],
+      ["the end of the input", undefined],
+    ])("changes nothing when the answer is %s", async (_name, answer) => {
+      await hold(bench, "key");
+      const ended = await runOn(bench, ["keys", "resolve", "key", "--as", "done"], {
+        ask: () => Promise.resolve(answer),
+      });
+      expect(ended).toMatchObject({ code: 1, err: "error: not confirmed; nothing was changed\n" });
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+    });
+
+    test("refuses without a terminal and without --yes", async () => {
+      await hold(bench, "key");
+      const { code, out, err } = await runOn(bench, ["keys", "resolve", "key", "--as", "done"]);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toMatch(/^error: nobody can be asked without a terminal: add --yes[^\n]*\n$/);
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+    });
+
+    test("asks nobody when there is nothing to decide", async () => {
+      await complete(bench, "key");
+      const ask = () => Promise.reject(new Error("was asked"));
+      const ended = await runOn(bench, ["keys", "resolve", "key", "--as", "done"], { ask });
+      expect(ended).toMatchObject({ code: 1, out: "", err: expect.stringMatching(/already done/) });
+    });
+
+    test.each<[string, (on: OperatorBench) => Promise<void> | undefined, RegExp]>([
+      ["a run", (on) => begin(on, "key"), /key: still running: its lease ends in \d+ ms/],
+      ["a done key", (on) => complete(on, "key"), /key: already done; there is nothing to decide/],
+      ["an unknown key", () => undefined, /key: unknown in \S+ \((?:tables|prefix) \S+\): never seen there/],
+    ])("%s ends with 1 and says why", async (_name, prepare, why) => {
+      await prepare(bench);
+      const before = await bench.idempotency.read("key");
+      for (const outcome of ["done", "released"]) {
+        const { code, out, err } = await runOn(bench, ["keys", "resolve", "key", "--as", outcome, "--yes"]);
+        expect({ code, out }).toEqual({ code: 1, out: "" });
+        expect(err).toMatch(why);
+        expect(err).toMatch(/^error: [^\n]*\n$/);
+      }
+      expect((await bench.idempotency.read("key"))?.state).toBe(before?.state);
+    });
+
+    test("explains a JSON string that was given as the key itself", async () => {
+      const { err } = await runOn(bench, ["keys", "resolve", '"key"', "--as", "done", "--yes"]);
+      expect(err).toMatch(/a key that is printed in double quotes is given by --key-json/);
+    });
+
+    test.each<[string, (on: OperatorBench) => Promise<unknown>, RegExp]>([
+      [
+        "was released and taken anew",
+        async (on) => {
+          await runOn(on, ["keys", "resolve", "key", "--as", "released", "--yes"]);
+          await begin(on, "key", { expired: true });
+        },
+        /has changed since it was shown: it is at fence \d+ now; nothing was resolved, look at it again/,
+      ],
+      [
+        "was completed by its owner",
+        async (on) => on.idempotency.complete("key", "token-key"),
+        /already done; there is nothing to decide/,
+      ],
+    ])("resolves nothing when the key %s during the question", async (_name, change, why) => {
+      await hold(bench, "key");
+      const ask = async () => {
+        await change(bench);
+        return "released";
+      };
+      const { code, err } = await runOn(bench, ["keys", "resolve", "key", "--as", "released"], { ask });
+      expect(code).toBe(1);
+      expect(err).toMatch(why);
+      expect(await bench.idempotency.read("key")).toBeDefined();
+    });
+
+    test("decides about the attempt of --fence, and about no other", async () => {
+      await hold(bench, "key");
+      const { fence = 0 } = (await bench.idempotency.read("key")) ?? {};
+      const resolve = (given: number) =>
+        runOn(bench, ["keys", "resolve", "key", "--as", "released", "--fence", String(given), "--yes"]);
+      for (const other of [fence - 1, fence + 1]) {
+        const { code, out, err } = await resolve(other);
+        expect({ code, out }).toEqual({ code: 1, out: "" });
+        expect(err).toMatch(
+          new RegExp(`^error: key has changed [^\n]* at fence ${fence} now; nothing was resolved`),
+        );
+      }
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held", fence });
+      const { code, out } = await resolve(fence);
+      expect(code).toBe(0);
+      expect(out).toMatch(new RegExp(`^fence +${fence}$`, "m"));
+      expect(await bench.idempotency.read("key")).toBeUndefined();
+    });
+
+    test("--json prints the decision and the record as it was, and the question elsewhere", async () => {
+      await hold(bench, "key");
+      expect(await runJson(bench, "keys", "resolve", "key", "--as", "released", "--yes")).toEqual([
+        {
+          key: "key",
+          outcome: "released",
+          was: {
+            state: "held",
+            fence: expect.any(Number),
+            fingerprint: expect.stringMatching(/^0123456789abcdef/),
+            reason: "the bank timed out",
+          },
+        },
+      ]);
+    });
+
+    test("remembers a done key for 90 days, or as long as --retention-days says", async () => {
+      for (const key of ["usual", "longer"]) await hold(bench, key);
+      const resolve = (key: string, ...args: readonly string[]) =>
+        runOn(bench, ["keys", "resolve", key, "--as", "done", "--yes", ...args]);
+      expect((await resolve("usual")).out).toMatch(/For 90 days/);
+      expect((await resolve("longer", "--retention-days", "365")).out).toMatch(/For 365 days/);
+      const ahead = bench.behind(-100 * dayMs).idempotency;
+      expect(await ahead.read("usual")).toBeUndefined();
+      expect(await ahead.read("longer")).toMatchObject({ state: "done" });
+      expect(await bench.behind(-89 * dayMs).idempotency.read("usual")).toMatchObject({ state: "done" });
+    });
+
+    test.each<[string, readonly string[], RegExp]>([
+      ["no key", ["--as", "done"], /a key is missing/],
+      ["two keys", ["key", "--key-json", '"key"', "--as", "done"], /--key-json: give the key only once/],
+      ["an empty key", ["", "--as", "done"], /the key: expected 1 to 512 characters/],
+      ["a key of 513 characters", ["k".repeat(513), "--as", "done"], /the key: expected 1 to 512/],
+      ["no outcome", ["key"], /required option '--as <outcome>'/],
+      ["an unknown outcome", ["key", "--as", "paid"], /Allowed choices are done, released/],
+      ["a key that is no JSON", ["--key-json", "key", "--as", "done"], /--key-json: expected a JSON string/],
+      ["JSON that is no string", ["--key-json", "7", "--as", "done"], /--key-json: expected a JSON string/],
+      [
+        "a retention of no days",
+        ["key", "--as", "done", "--retention-days", "0"],
+        /--retention-days: expected/,
+      ],
+      [
+        "a fence that is no number",
+        ["key", "--as", "done", "--fence", "first"],
+        /--fence: expected an integer/,
+      ],
+      ["a fence beyond all", ["key", "--as", "done", "--fence", "9999999999999999"], /--fence: expected/],
+      ["two positional keys", ["key", "other", "--as", "done"], /too many arguments/],
+    ])("%s ends with 2 and one line", async (_name, args, line) => {
+      const { code, out, err } = await runOn(bench, ["keys", "resolve", ...args, "--yes"]);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toMatch(line);
+      expect(err).toMatch(/^error: [^\n]*\n$/);
+    });
+
+    test("one of two operators who resolve at once decides", async () => {
+      await hold(bench, "key");
+      const outcomes = ["done", "released", "done", "released"];
+      const ended = await Promise.all(
+        outcomes.map((outcome) => runOn(bench, ["keys", "resolve", "key", "--as", outcome, "--yes"])),
+      );
+      expect(ended.filter(({ code }) => code === 0)).toHaveLength(1);
+      expect(ended.filter(({ code }) => code === 1)).toHaveLength(3);
+      const decided = outcomes[ended.findIndex(({ code }) => code === 0)];
+      expect(await statusOf(bench, "key")).toBe(decided === "done" ? "done" : "acquired");
+    });
+  });
+}

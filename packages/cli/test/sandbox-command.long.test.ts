@@ -1,0 +1,229 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
+import { run } from "./cli-bench.ts";
+import { registration } from "../../sandbox/test/service-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "countersign-sandbox-command-"));
+const running: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill("SIGKILL");
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** `countersign sandbox` as a process that has said where it listens. */
+interface RunningSandbox {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** What it has printed. */
+  readonly out: string;
+  /** Sends a signal, and gives exit code and what was written to stderr. */
+  end(signal: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<{ code: unknown; err: string }>;
+}
+
+async function start(args: readonly string[], env: Record<string, string> = {}): Promise<RunningSandbox> {
+  const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+  const child = spawn(process.execPath, [cli, "sandbox", ...args], {
+    env: { ...process.env, FORCE_COLOR: undefined, COUNTERSIGN_API_KEY: undefined, ...env },
+  });
+  running.push(child);
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  const closed = once(child, "close");
+  await Promise.race([once(child.stdout, "data"), closed]);
+  const url = /^listening {2}(http:\S+)$/m.exec(out)?.[1];
+  if (url === undefined) throw new Error(`the sandbox did not start: ${out}${err}`);
+  return {
+    child,
+    url,
+    out,
+    async end(signal) {
+      child.kill(signal);
+      const [code] = (await closed) as [unknown];
+      return { code, err };
+    },
+  };
+}
+
+async function call(url: string, key: string, body?: unknown): Promise<unknown> {
+  const response = await fetch(url, {
+    headers: { "X-API-KEY": key, "Content-Type": "application/json" },
+    ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
+  });
+  return { status: response.status, ...((await response.json()) as object) };
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, "127.0.0.1");
+  try {
+    await once(socket, "connect");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe("countersign sandbox", () => {
+  test("makes up an API key, prints it, and ends with 0 at SIGTERM", async () => {
+    const sandbox = await start([]);
+    const key = /^X-API-KEY {2}(\S{32})$/m.exec(sandbox.out)?.[1] ?? "";
+    expect(await call(`${sandbox.url}/sandbox/buyers/b-1/status`, key, { status: "ACTIVE" })).toMatchObject({
+      status: "ACTIVE",
+      old_status: "PENDING",
+    });
+    expect(await call(`${sandbox.url}/sandbox/buyers/b-1`, `${key}x`)).toMatchObject({ status: 401 });
+    expect(sandbox.out).toContain("in memory");
+    expect(await sandbox.end("SIGTERM")).toEqual({ code: 0, err: "" });
+  });
+
+  test("takes the API key from the environment, and does not print it", async () => {
+    const sandbox = await start([], { COUNTERSIGN_API_KEY: "test-api-key" });
+    expect(sandbox.out).not.toMatch(/test-api-key|X-API-KEY/);
+    expect(await call(`${sandbox.url}/sandbox/deliveries`, "test-api-key")).toMatchObject({ deliveries: [] });
+  });
+
+  test("ends with 0 at a Ctrl-C under npm, which comes a second time while it ends", async () => {
+    const sandbox = await start([]);
+    const { port } = new URL(sandbox.url);
+    // It waits for the request to be complete, or a moment.
+    const request = connect(Number(port), "127.0.0.1");
+    await once(request, "connect");
+    request.write("GET / HTTP/1.1\r\n");
+    // Answered once the line before is there, too.
+    await call(`${sandbox.url}/sandbox/deliveries`, "test-api-key");
+    sandbox.child.kill("SIGINT");
+    while (await listens(Number(port))) await new Promise((resolve) => setTimeout(resolve, 5));
+    const ended = sandbox.end("SIGINT");
+    request.destroy();
+    expect(await ended).toEqual({ code: 0, err: "" });
+  });
+
+  test.each(["SIGTERM", "SIGKILL"] as const)(
+    "keeps its state in --db over %s, for one process at a time",
+    async (signal) => {
+      const file = join(folder, `${signal}.db`);
+      const args = ["--db", file, "--api-key", "test-api-key"];
+      const first = await start(args);
+      await call(`${first.url}/sandbox/sellers/s-1/status`, "test-api-key", { status: "REJECTED" });
+      expect(await run(["sandbox", ...args])).toEqual({
+        code: 2,
+        out: "",
+        err: `error: --db: the database ${JSON.stringify(file)} is in use by another sandbox\n`,
+      });
+      await first.end(signal);
+      const second = await start(args);
+      expect(second.out).toContain(file);
+      expect(await call(`${second.url}/sandbox/sellers/s-1`, "test-api-key")).toMatchObject({
+        status: "REJECTED",
+      });
+      expect(await second.end("SIGTERM")).toEqual({ code: 0, err: "" });
+    },
+  );
+
+  test("hands its delivery flags on", async () => {
+    const received: string[] = [];
+    const receiver = createServer((req, res) => {
+      let body = "";
+      req.on("data", (chunk: Buffer) => (body += chunk.toString()));
+      req.on("end", () => {
+        received.push(body);
+        res.end();
+      });
+    });
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
+    const flags = [
+      "--batch",
+      "60000000",
+      "--max-events",
+      "3",
+      "--duplicate",
+      "--twice-at-once",
+      "--allow-http",
+    ];
+    const sandbox = await start([...flags, "--speed", "1000", "--api-key", "test-api-key"]);
+    const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
+    await call(endpoints, "test-api-key", { url: hooks, ...registration });
+    for (const id of ["a", "b", "c"]) {
+      await call(`${sandbox.url}/sandbox/events`, "test-api-key", { type: "t", data: {}, event_id: id });
+    }
+    // One webhook of three events, sent twice at once and once more twice at once.
+    while (received.length < 4) await new Promise((resolve) => setTimeout(resolve, 5));
+    await sandbox.end("SIGTERM");
+    await new Promise((resolve) => receiver.close(resolve));
+    expect(new Set(received).size).toBe(1);
+    expect(JSON.parse(received[0] ?? "")).toMatchObject({
+      events: [{ event_id: "a" }, { event_id: "b" }, { event_id: "c" }],
+    });
+  });
+
+  test("refuses http endpoints without --allow-http", async () => {
+    const sandbox = await start(["--api-key", "test-api-key"]);
+    const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
+    const body = { url: "http://127.0.0.1:1/hooks", ...registration };
+    expect(await call(endpoints, "test-api-key", body)).toMatchObject({ status: 400 });
+    await sandbox.end("SIGTERM");
+  });
+
+  test("says so when the port is taken", async () => {
+    const { url, end } = await start(["--api-key", "test-api-key"]);
+    const { port } = new URL(url);
+    expect(await run(["sandbox", "--port", port, "--api-key", "k"])).toEqual({
+      code: 2,
+      out: "",
+      err: `error: --port ${port}: cannot listen there on 127.0.0.1 (EADDRINUSE)\n`,
+    });
+    await end("SIGTERM");
+  });
+
+  test("ends within this process too", async () => {
+    const ended = run(["sandbox", "--api-key", "test-api-key", "--reorder", "0.5", "--drop-connection", "1"]);
+    let told = false;
+    const telling = setInterval(() => (told = process.emit("SIGTERM")), 20);
+    const { code, out, err } = await ended;
+    clearInterval(telling);
+    expect({ told, code, err }).toEqual({ told: true, code: 0, err: "" });
+    expect(out).toMatch(/^listening {2}http:\/\/127\.0\.0\.1:\d+\ndatabase {3}in memory; --db keeps it\n$/);
+  });
+});
+
+describe("bad usage of countersign sandbox", () => {
+  const text = join(folder, "text");
+  writeFileSync(text, "x".repeat(500));
+  test.each<[string, readonly string[], RegExp]>([
+    ["an empty API key", ["--api-key", ""], /^error: --api-key must be 1 to 256 printable ASCII characters/],
+    ["an API key of two words", ["--api-key", "test key"], /--api-key must be/],
+    ["any address", ["--host", "0.0.0.0"], /^error: --host must be a loopback address/],
+    ["a port that is none", ["--port", "70000"], /--port: expected an integer from 0 to 65535/],
+    ["a speed that is none", ["--speed", "fast"], /--speed: expected a number from 0.001 to 1000000/],
+    ["a speed of zero", ["--speed", "0"], /--speed: expected/],
+    ["a chance above 1", ["--duplicate", "1.5"], /--duplicate: expected a number from 0 to 1/],
+    ["a chance below 0", ["--reorder=-1"], /--reorder: expected a number from 0 to 1/],
+    ["a batch without an end", ["--batch", "Infinity"], /--batch: expected an integer/],
+    ["webhooks without events", ["--max-events", "0"], /--max-events: expected an integer from 1/],
+    ["a missing folder", ["--db", join(folder, "none", "s.db")], /--db: .*its folder does not exist/],
+    ["a database that is none", ["--db", text], /--db: .*is no SQLite database/],
+    ["an empty file name", ["--db", ""], /^error: --db must be a file name/],
+    ["a --ca that holds no certificate", ["--ca", text], /--ca .*holds no certificate/],
+    ["an unknown flag", ["--tls"], /unknown option '--tls'/],
+  ])("%s ends with 2 and one line", async (_name, args, line) => {
+    const { code, out, err } = await run(["sandbox", ...args]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(line);
+    expect(err).toMatch(/^error: [^\n]*\n$/);
+    expect(err).not.toContain("test key");
+  });
+
+  test("an empty COUNTERSIGN_API_KEY is no permission to go without", async () => {
+    await expect(start([], { COUNTERSIGN_API_KEY: "" })).rejects.toThrow(/--api-key must be/);
+  });
+});

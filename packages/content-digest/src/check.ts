@@ -1,0 +1,99 @@
+import {
+  capturedRawBody,
+  createRequestFact,
+  fieldLines,
+  readOptions,
+  type HeaderLines,
+  type ReceivedRequest,
+  type RequestFact,
+} from "@countersign/core";
+import { readBody } from "@countersign/raw-body";
+import {
+  computeDigest,
+  parseContentDigest,
+  refusal,
+  type DigestAlgorithm,
+  type ReceivedDigests,
+} from "./content-digest-field.ts";
+import {
+  policyTable,
+  type ContentDigestPolicyOptions,
+  type DigestPolicy,
+  type ResolvedOptions,
+} from "./options.ts";
+
+interface VerifiedDigests {
+  readonly bytes: Uint8Array;
+  readonly digests: ReceivedDigests;
+}
+
+const verified: RequestFact<VerifiedDigests> = createRequestFact();
+
+/**
+ * Checks the Content-Digest field (RFC 9530) of a request against `bytes`, which must be its body as received. Returns the digests
+ * that matched, by algorithm; undefined where the field is not there and not required. Throws a GuardError with the option
+ * `status`, default 401. Remembers a success, so that a second check of the same request computes nothing.
+ */
+export function verifyContentDigest(
+  request: HeaderLines,
+  bytes: Uint8Array,
+  options: ContentDigestPolicyOptions = {},
+): ReceivedDigests | undefined {
+  return verifyByPolicy(request, bytes, readOptions("verifyContentDigest", policyTable, options));
+}
+
+/** Whether a Content-Digest of this request matched its body. A request without the field has none. */
+export function hasVerifiedContentDigest(subject: object): boolean {
+  return verified.get(subject) !== undefined;
+}
+
+/** The digest of the body by this algorithm, when Content-Digest had it and it matched. */
+export function verifiedDigest(subject: object, algorithm: DigestAlgorithm): Buffer | undefined {
+  return verified.get(subject)?.digests.get(algorithm);
+}
+
+/** {@link verifyContentDigest} of a body that may be yet to be read: the field alone first, so that nothing is read in vain. */
+export async function checkContentDigest(
+  request: ReceivedRequest,
+  { limit, ...policy }: ResolvedOptions,
+): Promise<void> {
+  const captured = capturedRawBody(request);
+  if (captured !== undefined) {
+    verifyByPolicy(request, captured, policy);
+    return;
+  }
+  const digests = parseContentDigest(fieldLines(request, "content-digest"), policy);
+  if (digests !== undefined) match(request, await readBody(request, limit), { digests, policy });
+}
+
+/** {@link verifyContentDigest} with options that were checked before. */
+export function verifyByPolicy(
+  request: HeaderLines,
+  bytes: Uint8Array,
+  policy: DigestPolicy,
+): ReceivedDigests | undefined {
+  const earlier = verified.get(request);
+  // A check with other algorithms, or other bytes, must not live on the verdict of an earlier one.
+  if (earlier?.bytes === bytes && policy.algorithms.some((algorithm) => earlier.digests.has(algorithm))) {
+    return earlier.digests;
+  }
+  verified.delete(request);
+  const digests = parseContentDigest(fieldLines(request, "content-digest"), policy);
+  if (digests !== undefined) match(request, bytes, { digests, policy });
+  return digests;
+}
+
+/** Compares every known digest: a wrong one beside a right one is a sign of tampering, or of a broken sender. */
+function match(
+  request: HeaderLines,
+  bytes: Uint8Array,
+  { digests, policy }: { readonly digests: ReceivedDigests; readonly policy: DigestPolicy },
+): void {
+  for (const [algorithm, digest] of digests) {
+    // Whoever knows the body knows its digest: nothing to gain from the time of the comparison.
+    if (computeDigest(bytes, algorithm) !== digest.toString("base64")) {
+      throw refusal(policy, "mismatch", `the ${algorithm} digest of Content-Digest does not match the body`);
+    }
+  }
+  verified.set(request, { bytes, digests });
+}

@@ -1,0 +1,63 @@
+const brand: unique symbol = Symbol.for("countersign.GuardError");
+
+/** Header fields of an answer, by name; a list is several lines, undefined is none. */
+export type HeaderFields = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** The code with which a check says that the client left before its request was complete. */
+export const requestAborted = "request-aborted";
+
+/** What a {@link GuardError} is made of. */
+export interface GuardErrorInit<Code extends string = string> {
+  /** HTTP status of the answer, 400 to 599. */
+  readonly status: number;
+  /** Stable machine code in kebab-case; each package's README lists its codes. */
+  readonly code: Code;
+  /** For the log. It never reaches the caller; it must hold no secret, signature or key. */
+  readonly message: string;
+  /** Header fields of the answer, for example Retry-After. */
+  readonly headers?: HeaderFields | undefined;
+  /** Extension members of the problem details body (RFC 9457 section 3.2). Never sent with a 401. */
+  readonly problem?: Readonly<Record<string, unknown>> | undefined;
+  /** The error that led to this one. */
+  readonly cause?: unknown;
+}
+
+/**
+ * The rejection of a request by a guard: the caller's fault, or a store that did not answer. Throws a TypeError on another status.
+ * `Code` is what `code` can be; each package exports a union of its codes. Tell it apart by `code` or {@link isGuardError};
+ * `instanceof` fails across two copies of this package.
+ */
+export class GuardError<Code extends string = string> extends Error {
+  readonly status: number;
+  readonly code: Code;
+  readonly headers: HeaderFields;
+  readonly problem: Readonly<Record<string, unknown>>;
+  /** Always false: no error handler that follows the http-errors convention may show the message to the caller. */
+  readonly expose: boolean = false;
+
+  constructor(init: GuardErrorInit<Code>) {
+    // A refusal with a status of success would tell the caller that its order was taken.
+    if (!Number.isInteger(init.status) || init.status < 400 || init.status > 599) {
+      throw new TypeError(
+        `GuardError: status must be an integer from 400 to 599, got ${String(init.status)}`,
+      );
+    }
+    super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    this.name = "GuardError";
+    this.status = init.status;
+    this.code = init.code;
+    this.headers = { ...init.headers };
+    this.problem = { ...init.problem };
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** The same as `status`, under the name that http-errors also gives it. */
+  get statusCode(): number {
+    return this.status;
+  }
+}
+
+/** Whether `error` is a {@link GuardError}, of this or another copy of the package. */
+export function isGuardError(error: unknown): error is GuardError {
+  return error instanceof Error && brand in error && error[brand] === true;
+}

@@ -1,0 +1,72 @@
+export {
+  asBuffer,
+  assertReadableBody,
+  bodyAborted,
+  bodyLengthMismatch,
+  bodyTooLarge,
+  capturedRawBody,
+  fieldLines,
+  hasIdentityEncoding,
+  hasKnownTransferCoding,
+  isJsonMediaType,
+  isLimitBytes,
+  recordRawBody,
+  type HeaderLines,
+  type ReceivedRequest,
+} from "./received-request.ts";
+export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
+export { Deadlines, inTime, isPromiseLike, withDeadline, type Clock, type Expiring } from "./deadlines.ts";
+export {
+  guardChannel,
+  guardChannelName,
+  noticeChannelName,
+  publishFailure,
+  publishNotice,
+  type GuardEvent,
+  type GuardNotice,
+} from "./diagnostics.ts";
+export {
+  GuardError,
+  isGuardError,
+  requestAborted,
+  type GuardErrorInit,
+  type HeaderFields,
+} from "./guard-error.ts";
+export { identifierFault, parseJsonBytes, quoteForLog, type ParsedJson } from "./wire-text.ts";
+export {
+  assertNoKeyClaimed,
+  createRequestFact,
+  markKeyClaimed,
+  SharedFacts,
+  shareFacts,
+  type RequestFact,
+} from "./request-fact.ts";
+export { limitRule } from "./limit-bytes.ts";
+export type { NonceClaim, NonceStore } from "./nonce-store.ts";
+export {
+  assertFunction,
+  assertKnownOptions,
+  holderOf,
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  refuseInProduction,
+  splitOptions,
+  type Given,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+  type ReadOptions,
+} from "./options.ts";
+export { problemAnswer, statusAnswer, titleOf, type ProblemAnswer, type Replacement } from "./problem.ts";
+export { reportReject, warnOfError } from "./reject-report.ts";
+export {
+  publishVerdict,
+  refusedWith,
+  startVerdict,
+  Steps,
+  writeUnheardRefusal,
+  type Judge,
+} from "./verdict.ts";
+export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";

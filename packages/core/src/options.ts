@@ -1,0 +1,294 @@
+import { types } from "node:util";
+
+/**
+ * Whose options they are, in messages: the factory that was called, or, where they are nested, that factory and the option that
+ * holds them.
+ */
+export type OptionOwner = string | { readonly factory: string; readonly holder: string };
+
+/** A programmer's mistake in an option: a TypeError when a middleware, a store or a client is built. */
+export class OptionError extends TypeError {
+  /** The factory that was called, `payoutEndpoint`. */
+  readonly factory: string;
+  /** The option as the caller writes it, `signature.windowSeconds` or `allow[1]`; undefined where it is about several. */
+  readonly option: string | undefined;
+
+  /** `what` goes on behind the option's name, and shows nothing of a value that may be a secret. */
+  constructor(
+    owner: OptionOwner,
+    { option, what, cause }: { readonly option?: string; readonly what: string; readonly cause?: unknown },
+  ) {
+    const { factory, holder } = typeof owner === "string" ? { factory: owner, holder: undefined } : owner;
+    const path = option === undefined || holder === undefined ? option : `${holder}.${option}`;
+    const place = path === undefined ? holder && `option ${holder}:` : `option ${path}`;
+    const gap = what.startsWith(",") ? "" : " ";
+    super(place === undefined ? `${factory}: ${what}` : `${factory}: ${place}${gap}${what}`, { cause });
+    this.factory = factory;
+    this.option = path ?? holder;
+  }
+}
+
+/** `<factory>: option <name> must be <expected>, got <the kind of value>`. */
+export function optionError(owner: OptionOwner, option: string, expected: string, got: unknown): OptionError {
+  return new OptionError(owner, { option, what: `must be ${expected}, got ${describeValue(got)}` });
+}
+
+/** The owner of the options that `option` holds. */
+export function holderOf(owner: OptionOwner, option: string): OptionOwner {
+  if (typeof owner === "string") return { factory: owner, holder: option };
+  return { factory: owner.factory, holder: `${owner.holder}.${option}` };
+}
+
+/** How one option is read. */
+export interface OptionRule<Read> {
+  /**
+   * Gives what the code works with for what was given; `undefined` is an option that was not. Throws an OptionError.
+   */
+  readonly read: (value: unknown, owner: OptionOwner, option: string) => Read;
+  /** The default as the READMEs write it, `5000`, `"hold"` or `none`; `required` where there is none. */
+  readonly byDefault: string;
+}
+
+/** Options as the code works with them: each is there. */
+export type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
+
+/**
+ * One rule for each option of the interface `Options`: an option without one does not compile, nor one without an option. `Read` is
+ * what the rules read, where that is something else than what was given.
+ */
+export type OptionTable<Options, Read = Given<Options>> = {
+  readonly [Name in keyof Options]-?: OptionRule<Name extends keyof Read ? Read[Name] : never>;
+};
+
+type AnyTable = Readonly<Record<string, OptionRule<unknown>>>;
+
+/** What {@link readOptions} gives for a table. */
+export type ReadOptions<Table> = {
+  readonly [Name in keyof Table]: Table[Name] extends OptionRule<infer Read> ? Read : never;
+};
+
+/**
+ * Reads what a caller gave by the table of the factory. Throws an OptionError for what is no object, for an option outside of the
+ * table, since a misspelt one must not be ignored, and for a value that its rule refuses.
+ */
+export function readOptions<Table extends AnyTable>(
+  owner: OptionOwner,
+  table: Table,
+  options: unknown,
+): ReadOptions<Table> {
+  assertKnownOptions(owner, options, Object.keys(table));
+  const read = Object.entries(table).map(([name, rule]) => [
+    name,
+    rule.read(Reflect.get(options, name), owner, name),
+  ]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- fromEntries knows no names; each member is of its own rule.
+  return Object.fromEntries(read) as ReadOptions<Table>;
+}
+
+/**
+ * Reads the options that are a door's own by its table, and leaves the rest to the checks behind it, which refuse what they do not
+ * know. Throws an OptionError for what is no object, and for a value that its rule refuses.
+ */
+export function splitOptions<Table extends AnyTable, Options extends object>(
+  owner: OptionOwner,
+  table: Table,
+  options: Options,
+): readonly [own: ReadOptions<Table>, rest: Omit<Options, keyof Table>] {
+  assertOptionsObject(owner, options);
+  const own = Object.fromEntries(Object.keys(table).map((name) => [name, Reflect.get(options, name)]));
+  const rest = Object.entries(options).filter(([name]) => !Object.hasOwn(table, name));
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- fromEntries knows no names
+  return [readOptions(owner, table, own), Object.fromEntries(rest) as Omit<Options, keyof Table>];
+}
+
+/** Throws an OptionError when `options` is no object or has a key outside `known`. */
+export function assertKnownOptions(
+  owner: OptionOwner,
+  options: unknown,
+  known: readonly string[],
+): asserts options is object {
+  assertOptionsObject(owner, options);
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const { factory, path } =
+    typeof owner === "string"
+      ? { factory: owner, path: unknown }
+      : { factory: owner.factory, path: `${owner.holder}.${unknown}` };
+  throw new OptionError(factory, { what: `unknown option ${path}; known options are ${known.join(", ")}` });
+}
+
+function assertOptionsObject(owner: OptionOwner, options: unknown): asserts options is object {
+  // A promise has no keys of its own: every option would be its default, as if none had been given.
+  if (typeof options !== "object" || options === null || Array.isArray(options) || types.isPromise(options)) {
+    const what = `must be an object, got ${describeValue(options)}`;
+    throw typeof owner === "string"
+      ? new OptionError(owner, { what: `options ${what}` })
+      : new OptionError(owner.factory, { option: owner.holder, what });
+  }
+}
+
+/** The rules that many options share. `fallback` is the default; without one the option is required. */
+export const option = {
+  /** A whole number from `min` to `max`. */
+  integer({
+    min,
+    max,
+    fallback,
+  }: {
+    readonly min: number;
+    readonly max: number;
+    readonly fallback?: number;
+  }): OptionRule<number> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
+          return value;
+        throw optionError(owner, name, `an integer from ${min} to ${max}`, value);
+      },
+    };
+  },
+
+  boolean(fallback: boolean): OptionRule<boolean> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        if (typeof value === "boolean") return value;
+        throw optionError(owner, name, "true or false", value);
+      },
+    };
+  },
+
+  oneOf<const Value extends string | number>(
+    values: readonly [Value, ...Value[]],
+    fallback?: NoInfer<Value>,
+  ): OptionRule<Value> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        const found = values.find((known) => known === value);
+        if (found !== undefined) return found;
+        throw optionError(owner, name, listed(values.map((known) => JSON.stringify(known))), value);
+      },
+    };
+  },
+
+  /** A function, of which only its owner knows the arguments. */
+  call<Call extends (...args: never[]) => unknown>(
+    fallback?: Call,
+    byDefault: string = byDefaultOf(fallback),
+  ): OptionRule<Call> {
+    return {
+      byDefault,
+      read: (value = fallback, owner, name) => {
+        assertFunction(owner, name, value);
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its arguments show when it is called
+        return value as Call;
+      },
+    };
+  },
+
+  /** A clock in milliseconds, which throws when it gives no finite number: by NaN a lease neither lasts nor ends. */
+  clock(fallback: () => number, byDefault: string): OptionRule<() => number> {
+    return {
+      byDefault,
+      read: (value, owner, name) => {
+        if (value === undefined) return fallback;
+        assertFunction(owner, name, value);
+        return () => {
+          const nowMs = value();
+          if (typeof nowMs === "number" && Number.isFinite(nowMs)) return nowMs;
+          throw optionError(owner, name, "a function that gives milliseconds, a finite number", nowMs);
+        };
+      },
+    };
+  },
+
+  /** An object with options of a table of its own. An absent one is read like an empty one. */
+  group<Table extends AnyTable>(table: Table, byDefault: string): OptionRule<ReadOptions<Table>> {
+    return {
+      byDefault,
+      read: (value = {}, owner, name) => readOptions(holderOf(owner, name), table, value),
+    };
+  },
+
+  /**
+   * An object with the options of another factory, which reads them by itself: `holderOf` is their owner. `fixed` are those that
+   * the holder sets, and nobody else.
+   */
+  section<Options extends object>(example: string, fixed: readonly string[] = []): OptionRule<Options> {
+    return {
+      byDefault: "required",
+      read: (value, owner, name) => {
+        if (typeof value !== "object" || value === null || Array.isArray(value) || types.isPromise(value)) {
+          throw optionError(owner, name, `an object such as ${example}`, value);
+        }
+        const set = fixed.find((own) => own in value);
+        if (set !== undefined) {
+          throw new OptionError(holderOf(owner, name), { option: set, what: "cannot be set here" });
+        }
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other factory reads them
+        return value as Options;
+      },
+    };
+  },
+
+  /** What another rule reads, or undefined. */
+  optional<Read>(rule: OptionRule<Read>, byDefault = "none"): OptionRule<Read | undefined> {
+    return {
+      byDefault,
+      read: (value, owner, name) => (value === undefined ? undefined : rule.read(value, owner, name)),
+    };
+  },
+
+  /** An option with a check of its own. */
+  own<Read>(read: OptionRule<Read>["read"], byDefault = "required"): OptionRule<Read> {
+    return { read, byDefault };
+  },
+};
+
+/** Throws an OptionError unless `value` is a function. */
+export function assertFunction(
+  owner: OptionOwner,
+  name: string,
+  value: unknown,
+): asserts value is (...args: never[]) => unknown {
+  if (typeof value !== "function") throw optionError(owner, name, "a function", value);
+}
+
+/**
+ * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
+ */
+export function refuseInProduction(owner: OptionOwner, allowInProduction: boolean): void {
+  if (process.env["NODE_ENV"] === "production" && !allowInProduction) {
+    throw new OptionError(owner, {
+      what:
+        "a memory store forgets everything on restart and is not shared between processes; " +
+        "use a durable store in production, or set allowInProduction: true",
+    });
+  }
+}
+
+function byDefaultOf(fallback: unknown): string {
+  return fallback === undefined ? "required" : JSON.stringify(fallback);
+}
+
+// As a sentence has them: "a", "b" or "c".
+function listed(values: readonly string[]): string {
+  return values.length === 1 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
+}
+
+// Values of options can be secrets: only numbers, booleans and short type names are shown.
+function describeValue(value: unknown): string {
+  if (typeof value === "number" || typeof value === "boolean" || value === undefined || value === null)
+    return String(value);
+  if (typeof value === "string")
+    return value === "" ? "an empty string" : `a string of ${value.length} characters`;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
+  if (types.isPromise(value)) return "a promise";
+  return typeof value === "function"
+    ? "a function"
+    : typeof value === "object"
+      ? "an object"
+      : `a ${typeof value}`;
+}

@@ -1,0 +1,105 @@
+import type { GuardError, HeaderFields } from "./guard-error.ts";
+
+/** An answer that a door has yet to write. */
+export interface ProblemAnswer {
+  readonly status: number;
+  readonly headers: HeaderFields;
+  /** Problem details (RFC 9457), ASCII or UTF-8. */
+  readonly body: string;
+}
+
+/**
+ * What a refusal is answered with: problem details, one body for every 401. Of a 401's own header fields only WWW-Authenticate is
+ * there, beside `unauthorizedHeaders`; all others would tell the caller which check failed.
+ */
+export function problemAnswer(error: GuardError, unauthorizedHeaders: HeaderFields = {}): ProblemAnswer {
+  const { status } = error;
+  const unauthorized = status === 401;
+  const own = unauthorized ? { ...wwwAuthenticateOf(error), ...unauthorizedHeaders } : error.headers;
+  const body = unauthorized ? unauthorizedBody : problemBody(status, error.code, error.problem);
+  return { status, headers: { ...own, ...problemHeaders }, body };
+}
+
+/** What leaves the process in the place of a handler's answer. */
+export interface Replacement {
+  readonly status: number;
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+/** Problem details of a bare status, without a code. */
+export function statusAnswer(status: number, headers: HeaderFields = {}): ProblemAnswer {
+  return { status, headers: { ...headers, ...problemHeaders }, body: problemBody(status, undefined, {}) };
+}
+
+const problemHeaders: HeaderFields = {
+  "Cache-Control": "no-store",
+  "Content-Type": "application/problem+json",
+};
+
+/** The phrase that belongs to a status of an error (RFC 9110 section 15). */
+export function titleOf(status: number): string {
+  return titles.get(status) ?? "Error";
+}
+
+const titles: ReadonlyMap<number, string> = new Map([
+  [400, "Bad Request"],
+  [401, "Unauthorized"],
+  [402, "Payment Required"],
+  [403, "Forbidden"],
+  [404, "Not Found"],
+  [405, "Method Not Allowed"],
+  [406, "Not Acceptable"],
+  [407, "Proxy Authentication Required"],
+  [408, "Request Timeout"],
+  [409, "Conflict"],
+  [410, "Gone"],
+  [411, "Length Required"],
+  [412, "Precondition Failed"],
+  [413, "Payload Too Large"],
+  [414, "URI Too Long"],
+  [415, "Unsupported Media Type"],
+  [416, "Range Not Satisfiable"],
+  [417, "Expectation Failed"],
+  [418, "I'm a Teapot"],
+  [421, "Misdirected Request"],
+  [422, "Unprocessable Entity"],
+  [423, "Locked"],
+  [424, "Failed Dependency"],
+  [425, "Too Early"],
+  [426, "Upgrade Required"],
+  [428, "Precondition Required"],
+  [429, "Too Many Requests"],
+  [431, "Request Header Fields Too Large"],
+  [451, "Unavailable For Legal Reasons"],
+  [500, "Internal Server Error"],
+  [501, "Not Implemented"],
+  [502, "Bad Gateway"],
+  [503, "Service Unavailable"],
+  [504, "Gateway Timeout"],
+  [505, "HTTP Version Not Supported"],
+  [506, "Variant Also Negotiates"],
+  [507, "Insufficient Storage"],
+  [508, "Loop Detected"],
+  [509, "Bandwidth Limit Exceeded"],
+  [510, "Not Extended"],
+  [511, "Network Authentication Required"],
+]);
+
+function wwwAuthenticateOf(error: GuardError): HeaderFields {
+  const field = Object.entries(error.headers).find(([name]) => name.toLowerCase() === "www-authenticate");
+  return field === undefined ? {} : { [field[0]]: field[1] };
+}
+
+// The code of a 5xx names the part that failed; only what the guard put into `problem` on purpose leaves the house.
+function problemBody(
+  status: number,
+  code: string | undefined,
+  problem: Readonly<Record<string, unknown>>,
+): string {
+  const base = { type: "about:blank", title: titleOf(status), status };
+  return JSON.stringify(
+    status < 500 && code !== undefined ? { ...problem, ...base, code } : { ...problem, ...base },
+  );
+}
+
+const unauthorizedBody = problemBody(401, undefined, {});

@@ -1,0 +1,169 @@
+import type { BodyCode } from "./codes.ts";
+import { GuardError, requestAborted } from "./guard-error.ts";
+import { createRequestFact, type RequestFact } from "./request-fact.ts";
+
+/**
+ * What a check knows of a request, whatever framework has received it. A door makes one for each native request; a test, a queue or
+ * a function without a server writes one as a literal.
+ */
+export interface ReceivedRequest extends HeaderLines {
+  /** As on the wire, in the letter case received. */
+  readonly method: string;
+  /** The request target as on the wire, before any router stripped or decoded it. */
+  readonly target: string;
+  /** How the client reached the server: a TLS socket, or what a proxy says that is trusted. Throws a GuardError where nobody can say. */
+  readonly scheme: "http" | "https";
+  /** The client's address by trusted proxies alone; undefined where it is not known. */
+  readonly clientAddress: string | undefined;
+  /**
+   * The exact bytes of the body, read once and shared by all who ask: the first caller's limit counts. Rejects with a GuardError
+   * (400, 413, 415, 501) for a body that cannot be taken as sent.
+   */
+  body(limitBytes: number): Promise<Uint8Array>;
+}
+
+/** The header lines of a request: names and values by turns, every line, in the order received. */
+export interface HeaderLines {
+  readonly rawHeaders: readonly string[];
+}
+
+/**
+ * The values of every line of one header field, in the order received. `name` is in lower case. A joined or de-duplicated view of
+ * the headers would keep the first of two Content-Type lines and hide the second.
+ */
+export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly string[] {
+  const lines: string[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const candidate = rawHeaders[index];
+    if (candidate?.length === name.length && candidate.toLowerCase() === name) {
+      lines.push(rawHeaders[index + 1] ?? "");
+    }
+  }
+  return lines;
+}
+
+const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
+
+/**
+ * Whether the Content-Type lines of a request say JSON in UTF-8: exactly one line, `application/json`, no parameter but
+ * `charset=utf-8`. Two values, or another charset, would let two readers of one body disagree.
+ */
+export function isJsonMediaType(contentTypeLines: readonly string[]): boolean {
+  const [contentType] = contentTypeLines;
+  return contentTypeLines.length === 1 && contentType !== undefined && jsonInUtf8.test(contentType);
+}
+
+const bodies: RequestFact<Buffer> = createRequestFact();
+
+/** The bytes of the body when they have been captured. Never what another middleware wrote to a property of the request since. */
+export function capturedRawBody(subject: object): Buffer | undefined {
+  return bodies.get(subject);
+}
+
+/** For doors: records the bytes for every later check; the first record stays. */
+export function recordRawBody(subject: object, bytes: Buffer): Buffer {
+  const earlier = bodies.get(subject);
+  if (earlier !== undefined) return earlier;
+  bodies.set(subject, bytes);
+  return bytes;
+}
+
+/** Whether `value` is a usable limit; in comparisons NaN would let every length pass. */
+export function isLimitBytes(value: unknown): value is number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0;
+}
+
+/**
+ * For doors, before they read: refuses a body whose bytes as sent cannot be had. 501 for a transfer coding other than `chunked`,
+ * 415 for a content coding, 413 when Content-Length is over the limit, 400 when it is no length. Returns that length, undefined
+ * where there is none.
+ */
+export function assertReadableBody(request: HeaderLines, limitBytes: number): number | undefined {
+  if (!hasKnownTransferCoding(request)) throw transferCodingUnsupported();
+  if (!hasIdentityEncoding(request)) throw contentEncodingUnsupported();
+  const lengthBytes = contentLength(request);
+  if (lengthBytes !== undefined && lengthBytes > limitBytes) throw bodyTooLarge(limitBytes);
+  return lengthBytes;
+}
+
+/**
+ * Whether the body came without a content coding. A digest is over the bytes as sent (RFC 9530 section 2): what an
+ * inflating parser hands over is not what was signed.
+ */
+export function hasIdentityEncoding(request: HeaderLines): boolean {
+  return isOnly(fieldLines(request, "content-encoding"), "identity");
+}
+
+/**
+ * Whether the body came without a transfer coding other than `chunked`, the only one that servers decode. With `gzip, chunked`
+ * they hand over what gzip made, which is not the content that a digest or signature is of (RFC 9530 section 2).
+ */
+export function hasKnownTransferCoding(request: HeaderLines): boolean {
+  return isOnly(fieldLines(request, "transfer-encoding"), "chunked");
+}
+
+function isOnly(lines: readonly string[], coding: string): boolean {
+  return lines.length === 0 || (lines.length === 1 && lines[0]?.toLowerCase() === coding);
+}
+
+/** The number that Content-Length gives, undefined without one. Servers see to its form; an imitation of a request may not. */
+function contentLength(request: HeaderLines): number | undefined {
+  const [text, ...others] = fieldLines(request, "content-length");
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text) || others.some((other) => other !== text)) throw bodyLengthMismatch();
+  return Number(text);
+}
+
+/** The refusal of a body beyond the limit. */
+export function bodyTooLarge(limitBytes: number): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 413,
+    code: "body-too-large",
+    message: `the body is larger than the limit of ${limitBytes} bytes`,
+    // The rest of the body stays unread; the connection cannot carry another request.
+    headers: { Connection: "close" },
+  });
+}
+
+/** The refusal of a body that is longer or shorter than announced. */
+export function bodyLengthMismatch(): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 400,
+    code: "body-length-mismatch",
+    message: "the body does not have the length that Content-Length gives",
+  });
+}
+
+/** What ends a request in silence: nobody is left to answer. */
+export function bodyAborted(cause?: unknown): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 400,
+    code: requestAborted,
+    message: "the client closed the connection before the body was complete",
+    cause,
+  });
+}
+
+/** With the field that RFC 9110 section 15.5.16 asks for. */
+function contentEncodingUnsupported(): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 415,
+    code: "content-encoding-unsupported",
+    message: "the body has a Content-Encoding other than identity; its bytes as sent cannot be checked",
+    headers: { "Accept-Encoding": "identity" },
+  });
+}
+
+/** The refusal that RFC 9112 section 6.1 asks for. */
+function transferCodingUnsupported(): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 501,
+    code: "transfer-coding-unsupported",
+    message: "the body has a Transfer-Encoding other than chunked, which is not decoded",
+  });
+}
+
+/** The same bytes, without a copy. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

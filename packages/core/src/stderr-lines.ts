@@ -1,0 +1,130 @@
+import { types } from "node:util";
+import { isGuardError } from "./guard-error.ts";
+import { quoteForLog } from "./wire-text.ts";
+
+const linesPerWindow = 10;
+const windowMs = 60_000;
+const maxCodes = 100;
+const maxCauses = 3;
+const maxTextLength = 300;
+const plainName = /^[\w$.-]{1,64}$/;
+// Drivers put the address that they called into their messages, at times with the password in it.
+const credentialsInUrl = /\/\/[^\s/]*@/g;
+
+interface Tally {
+  readonly code: string;
+  lines: number;
+  leftOut: number;
+  readonly endsAtMs: number;
+}
+
+const tallies = new Map<string, Tally>();
+
+/** What a line says: `<guard> <what> <code>: <message>: <error>`. */
+export interface StderrLine {
+  readonly guard: string;
+  readonly what?: string | undefined;
+  /** Lines are counted by it. */
+  readonly code: string;
+  readonly message?: string | undefined;
+  readonly error: unknown;
+}
+
+/**
+ * Writes one line on stderr, at most ten a minute for each code and then one that counts the rest. Nothing when the environment
+ * variable COUNTERSIGN_STDERR is `off`. Never throws: the answer does not depend on a log.
+ */
+export function writeStderrLine(line: StderrLine): void {
+  const code = nameOr(line.code, "unknown-code");
+  if (isSwitchedOff() || !admit(code)) return;
+  const head = [nameOr(line.guard, "a guard"), line.what, code]
+    .filter((part) => part !== undefined)
+    .join(" ");
+  const message = line.message === undefined ? undefined : quoteForLog(line.message, maxTextLength);
+  const error = line.error === undefined ? undefined : describe(line.error);
+  print([head, message, error].filter((part) => part !== undefined).join(": "));
+}
+
+// Read at each line, so that an app can set it too. Any other value leaves the lines on: a misspelt switch must not hide refusals.
+function isSwitchedOff(): boolean {
+  return process.env["COUNTERSIGN_STDERR"] === "off";
+}
+
+// console and not the stream, whose error, such as a closed pipe, would end the process.
+function print(text: string): void {
+  try {
+    // oxlint-disable-next-line no-console -- where nobody subscribes this is the only trace
+    console.error(`countersign: ${text}`);
+  } catch {
+    // Somebody has put another console in its place.
+  }
+}
+
+/** Whether one more line of this code fits into its minute. */
+function admit(code: string): boolean {
+  const nowMs = performance.now();
+  const tally = tallyOf(code, nowMs);
+  if (tally.lines < linesPerWindow) {
+    tally.lines += 1;
+    return true;
+  }
+  tally.leftOut += 1;
+  if (tally.leftOut === 1) setTimeout(close, tally.endsAtMs - nowMs, tally).unref();
+  return false;
+}
+
+function tallyOf(code: string, nowMs: number): Tally {
+  for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
+  // Codes are constants of programs; somebody's guard may make them of what it was sent.
+  const counted = tallies.has(code) || tallies.size < maxCodes ? code : "other codes";
+  const known = tallies.get(counted);
+  if (known !== undefined) return known;
+  const tally = { code: counted, lines: 0, leftOut: 0, endsAtMs: nowMs + windowMs };
+  tallies.set(counted, tally);
+  return tally;
+}
+
+function close(tally: Tally): void {
+  const { code, leftOut } = tally;
+  // Its timer and the next line of its code both see its end.
+  if (tallies.get(code) !== tally) return;
+  tallies.delete(code);
+  if (leftOut > 0 && !isSwitchedOff())
+    print(`${leftOut} more lines with ${code} were left out within a minute`);
+}
+
+function describe(error: unknown): string {
+  try {
+    return describeCauses(error);
+  } catch {
+    return "an error that cannot be read";
+  }
+}
+
+function describeCauses(error: unknown): string {
+  const parts: string[] = [];
+  let current = error;
+  let earlier = "";
+  for (let depth = 0; depth <= maxCauses && current !== undefined && current !== null; depth += 1) {
+    if (!types.isNativeError(current)) return [...parts, "a value that is no Error"].join(", caused by ");
+    const { message } = current;
+    // A refusal often repeats what its cause says.
+    if (message === "" || !earlier.includes(message)) parts.push(describeOne(current));
+    earlier = message;
+    current = current.cause;
+  }
+  return parts.join(", caused by ");
+}
+
+function describeOne(error: Error & { readonly code?: unknown }): string {
+  const text = quoteForLog(error.message.replace(credentialsInUrl, "//...@"), maxTextLength);
+  if (isGuardError(error)) return text;
+  // A connection that failed on every address has a code and no message.
+  const code = typeof error.code === "string" ? ` ${nameOr(error.code, "")}` : "";
+  return `${nameOr(error.name, "Error")}${code} ${text}`;
+}
+
+/** `text` where it is a plain name: it may be the caller's, who could forge a line with it, or flood one. */
+export function nameOr(text: unknown, otherwise: string): string {
+  return typeof text === "string" && plainName.test(text) ? text : otherwise;
+}

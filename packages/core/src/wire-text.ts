@@ -1,0 +1,191 @@
+import { isUtf8 } from "node:buffer";
+import { safeParse } from "secure-json-parse";
+import type { JsonCode } from "./codes.ts";
+import { GuardError } from "./guard-error.ts";
+
+/** A body as text and as the value that `JSON.parse` gives for it. */
+export interface ParsedJson {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+const byteOrderMark = 0xfeff;
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openingBracket = 0x5b;
+const backslash = 0x5c;
+const closingBracket = 0x5d;
+const openingBrace = 0x7b;
+const closingBrace = 0x7d;
+const loneSurrogate = /\p{Surrogate}/u;
+
+/**
+ * Parses the bytes of a body strictly: UTF-8 without error, one value, no key twice in an object, no key that reaches a
+ * prototype, no number beyond a double, no lone surrogate, at most `maxDepth` levels. Throws a GuardError with status 400, and
+ * 413 for more than `maxValues` members and elements, which are counted before any is built: the parser works in one go.
+ */
+export function parseJsonBytes(bytes: Buffer, maxDepth: number, maxValues: number = Infinity): ParsedJson {
+  if (bytes.length === 0) throw refusal("json-empty", "the body is empty, where JSON is expected");
+  const { isAscii, hasEscape, depth, memberCount, valueCount } = scanStructure(bytes);
+  const text = isAscii ? bytes.toString("latin1") : decodeUtf8(bytes);
+  if (depth > maxDepth) throw refusal("json-too-deep", `the JSON is nested deeper than ${maxDepth} levels`);
+  if (valueCount > maxValues) throw tooManyValues(maxValues);
+
+  const value = parseWithoutPrototypes(text, hasEscape);
+  // Only an escape can bring a lone surrogate into text that was UTF-8.
+  const parsedCount = countMembers(value, hasEscape);
+  // The parser keeps the last of two members with one name; another reader of the same bytes may keep the first.
+  if (parsedCount !== memberCount)
+    throw refusal("json-duplicate-key", "the JSON has one key twice in an object");
+  return { text, value };
+}
+
+function decodeUtf8(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw invalid();
+  return withoutByteOrderMark(bytes.toString("utf8"));
+}
+
+function parseWithoutPrototypes(text: string, hasEscape: boolean): unknown {
+  // Without an escape a forbidden key stands in the text as it is: most bodies need no second look.
+  if (!hasEscape && !text.includes("__proto__") && !text.includes("constructor")) return parsePlain(text);
+  const value: unknown = safeParse(text);
+  if (value === undefined) throw invalid();
+  // safeParse says null for a forbidden key too.
+  if (value === null && text.trim() !== "null") {
+    throw refusal("json-forbidden-key", "the JSON has a key that reaches a prototype");
+  }
+  return value;
+}
+
+function parsePlain(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid();
+  }
+}
+
+/** RFC 8259 section 8.1 lets a reader ignore one byte order mark; the bytes were verified with it. */
+function withoutByteOrderMark(text: string): string {
+  if (text.charCodeAt(0) !== byteOrderMark) return text;
+  // The parser would strip a second one.
+  if (text.charCodeAt(1) === byteOrderMark) throw invalid();
+  return text.slice(1);
+}
+
+interface JsonStructure {
+  readonly isAscii: boolean;
+  /** Whether a string holds a backslash. */
+  readonly hasEscape: boolean;
+  readonly depth: number;
+  readonly memberCount: number;
+  /** At least as many as there are values. */
+  readonly valueCount: number;
+}
+
+/** Counts levels and members outside strings. The result is meaningful for valid JSON alone; the parser decides on that. */
+function scanStructure(bytes: Buffer): JsonStructure {
+  let level = 0;
+  let depth = 0;
+  let memberCount = 0;
+  let valueCount = 1;
+  let bits = 0;
+  let inString = false;
+  let hasEscape = false;
+  // On bytes: no byte of a longer UTF-8 sequence looks like one of these.
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index] ?? 0;
+    bits |= byte;
+    if (byte === quote) inString = !inString;
+    else if (inString) {
+      if (byte !== backslash) continue;
+      hasEscape = true;
+      index += 1;
+      bits |= bytes[index] ?? 0;
+    } else if (byte === colon) memberCount += 1;
+    else if (byte === comma) valueCount += 1;
+    else if (byte === openingBrace || byte === openingBracket) {
+      valueCount += 1;
+      level += 1;
+      if (level > depth) depth = level;
+    } else if (byte === closingBrace || byte === closingBracket) level -= 1;
+  }
+  return { isAscii: bits < 0x80, hasEscape, depth, memberCount, valueCount };
+}
+
+// Recursion is bounded by the depth that was checked before.
+function countMembers(value: unknown, hasEscapes: boolean): number {
+  if (typeof value === "string") {
+    // RFC 7493 section 2.1: two different such keys become one when a database stores them as UTF-8.
+    if (hasEscapes && loneSurrogate.test(value)) throw invalid();
+    return 0;
+  }
+  if (typeof value === "number") {
+    // JSON.parse makes Infinity of 1e400.
+    if (!Number.isFinite(value)) throw refusal("json-number-range", "the JSON has a number beyond a double");
+    return 0;
+  }
+  if (typeof value !== "object" || value === null) return 0;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const element of value) count += countMembers(element, hasEscapes);
+    return count;
+  }
+  if (hasEscapes && Object.keys(value).some((name) => loneSurrogate.test(name))) throw invalid();
+  for (const member of Object.values(value)) count += 1 + countMembers(member, hasEscapes);
+  return count;
+}
+
+function invalid(): GuardError<JsonCode> {
+  return refusal("json-invalid", "the body is not valid JSON in UTF-8");
+}
+
+function tooManyValues(maxValues: number): GuardError<JsonCode> {
+  return new GuardError<JsonCode>({
+    status: 413,
+    code: "json-too-many-values",
+    message: `the JSON has more than ${maxValues} members and elements`,
+  });
+}
+
+function refusal(code: JsonCode, message: string): GuardError<JsonCode> {
+  return new GuardError<JsonCode>({ status: 400, code, message });
+}
+
+const printableAscii = /^[\x20-\x7e]*$/;
+const controlCharacter = /\p{Cc}/u;
+// \p{Cf} has the zero-width, bidi and soft-hyphen characters, \p{Cs} the lone surrogates, which have no UTF-8 form. What is
+// \p{Cn}, unassigned, depends on the Unicode version of Node. Refusing is right all the same: what this Node does not know it can
+// neither call visible nor normalise, and a refusal pays nothing, where two processes that both accept could pay twice. The other
+// spaces of \p{Zs}, and U+2800, a Braille pattern without a dot, would be taken for U+0020.
+const unseenCharacter =
+  /[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u2800\p{Variation_Selector}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/u;
+
+/**
+ * What makes `text` unfit as an identifier, as a phrase such as "holds a control character"; undefined when nothing does. Two
+ * texts that a reader cannot tell apart would pass for one payment: such text is refused, never normalised.
+ */
+export function identifierFault(text: string): string | undefined {
+  if (printableAscii.test(text)) return undefined;
+  if (controlCharacter.test(text)) return "holds a control character";
+  if (unseenCharacter.test(text)) return "holds an invisible, unassigned or private-use character";
+  // Unicode Standard Annex 15: what looks the same has one sequence of code points.
+  return text.normalize("NFC") === text ? undefined : "is not in Unicode normalization form C";
+}
+
+const unprintable = /[^\x20-\x7e]|["\\]/g;
+
+/**
+ * Makes text from the wire fit for a log line: quoted, everything outside printable ASCII as `\uXXXX`,
+ * cut after `maxLength` UTF-16 units (default 64), so that a caller can forge no line and flood no log.
+ */
+export function quoteForLog(text: string, maxLength = 64): string {
+  const cut = text.length > maxLength ? text.slice(0, maxLength) : text;
+  const escaped = cut.replace(unprintable, (character) =>
+    character === '"' || character === "\\"
+      ? `\\${character}`
+      : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return text.length > maxLength ? `"${escaped}"... (${text.length} characters)` : `"${escaped}"`;
+}

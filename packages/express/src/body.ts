@@ -1,0 +1,180 @@
+import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
+import {
+  assertReadableBody,
+  bodyAborted,
+  bodyLengthMismatch,
+  bodyTooLarge,
+  capturedRawBody,
+  createRequestFact,
+  GuardError,
+  hasIdentityEncoding,
+  hasKnownTransferCoding,
+  isLimitBytes,
+  recordRawBody,
+  type BodyCode,
+  type HeaderLines,
+  type RequestFact,
+} from "@countersign/core";
+import getRawBody from "raw-body";
+import type { GuardRequest, OverHttp2 } from "./types.ts";
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** The exact bytes of the body. For the app to read; checks ask `capturedRawBody`. */
+      rawBody?: Buffer | undefined;
+    }
+  }
+}
+
+/**
+ * For servers that parse every body: `express.json({ verify: captureRawBody })`. Keeps the parser's own buffer, without a copy.
+ * Never throws: Express would answer 403 and put the payload on the error. A body with a coding is not kept; the guard answers 415
+ * or 501. Nor is one that was cut.
+ */
+export function captureRawBody(req: GuardRequest, _res: unknown, buffer: Buffer, _encoding?: string): void {
+  if (!Buffer.isBuffer(buffer) || isCut(req)) return;
+  const lines = bodyHeaderLines(req);
+  if (hasIdentityEncoding(lines) && hasKnownTransferCoding(lines)) keepRawBody(req, buffer);
+}
+
+/** Records the bytes for every later check, and shows them to the app. */
+function keepRawBody(req: GuardRequest, bytes: Buffer): Buffer {
+  const kept = recordRawBody(req, bytes);
+  if (kept === bytes) req.rawBody = bytes;
+  return kept;
+}
+
+const reads: RequestFact<Promise<Buffer>> = createRequestFact();
+
+/**
+ * The bytes of the body as received, read at most once for each request, by a promise that all callers share. The first caller's
+ * limit counts. Rejects with a GuardError, and with a TypeError when `limitBytes` is no positive integer.
+ */
+export function readNodeBody(req: GuardRequest, limitBytes: number): Promise<Buffer> {
+  const underWay = reads.get(req);
+  if (underWay !== undefined) return underWay;
+  const read = readOnce(req, limitBytes);
+  reads.set(req, read);
+  return read;
+}
+
+async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> {
+  const captured = capturedRawBody(req);
+  if (captured !== undefined) return mayBeCutLate(req) ? checkLate(req, captured) : captured;
+  if (!isLimitBytes(limitBytes)) throw new TypeError("body: limitBytes must be a positive integer");
+  if (isCut(req)) throw bodyAborted();
+  const lengthBytes = assertReadableBody(bodyHeaderLines(req), limitBytes);
+  if (isConsumed(req)) {
+    const kept = adopt(req, lengthBytes, limitBytes);
+    return mayBeCutLate(req) ? checkLate(req, kept) : kept;
+  }
+  try {
+    const bytes = await getRawBody(req, { length: lengthBytes ?? null, limit: limitBytes });
+    if (mayBeCutLate(req)) await untilNotCutLate(req);
+    if (!isCut(req)) return keepRawBody(req, bytes);
+  } catch (error) {
+    throw isCut(req) ? bodyAborted(error) : refusalOf(error, limitBytes);
+  }
+  throw bodyAborted();
+}
+
+/** Bytes that a parser kept, once it is known that they are all. */
+async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
+  await untilNotCutLate(req);
+  if (isCut(req)) throw bodyAborted();
+  return bytes;
+}
+
+/** Takes the bytes that the platform or `express.raw` kept, when somebody else has read the stream. */
+function adopt(req: GuardRequest, lengthBytes: number | undefined, limitBytes: number): Buffer {
+  const kept = [req.rawBody, req.body].find((candidate) => Buffer.isBuffer(candidate));
+  if (kept === undefined) {
+    if (hasNoBody(req)) return keepRawBody(req, Buffer.alloc(0));
+    throw bodyAlreadyConsumed();
+  }
+  if (kept.length > limitBytes) throw bodyTooLarge(limitBytes);
+  if (lengthBytes !== undefined && kept.length !== lengthBytes) throw bodyLengthMismatch();
+  return keepRawBody(req, kept);
+}
+
+/** Reading again would give zero bytes, and a verdict on an empty body. `_body` is the mark of Express 4's parsers. */
+function isConsumed(req: GuardRequest & { readonly _body?: unknown }): boolean {
+  return req.readableDidRead || req.readableEnded || !req.readable || req._body === true || isDecoding(req);
+}
+
+/** After `req.setEncoding` the stream gives text: bytes that are no UTF-8 are lost. */
+function isDecoding(req: GuardRequest): boolean {
+  return req.readableEncoding !== null;
+}
+
+/** RFC 9112 section 6.3: an HTTP/1.1 request with neither field has no content. */
+function hasNoBody(req: GuardRequest): boolean {
+  const { headers } = req;
+  return (
+    req.httpVersionMajor === 1 &&
+    headers["transfer-encoding"] === undefined &&
+    (headers["content-length"] ?? "0") === "0"
+  );
+}
+
+function refusalOf(error: unknown, limitBytes: number): unknown {
+  const type = error instanceof Error && "type" in error ? error.type : undefined;
+  if (type === "entity.too.large") return bodyTooLarge(limitBytes);
+  if (type === "request.size.invalid") return bodyLengthMismatch();
+  // raw-body names what it saw itself; a stream that fails is a connection that broke.
+  return bodyAborted(error);
+}
+
+function bodyAlreadyConsumed(): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 500,
+    code: "body-already-consumed",
+    message:
+      "a body parser has read the request before its bytes were captured: mount rawBody() or the guard that needs the bytes " +
+      "before express.json() and other parsers, or write express.json({ verify: captureRawBody })",
+  });
+}
+
+const graceMs = 5;
+
+/**
+ * Whether the client left before its request was complete. The stream of an HTTP/2 request that was cut by RST_STREAM ends for its
+ * reader like one that had END_STREAM (RFC 9113 section 8.1), and the request is not `readableAborted`.
+ */
+function isCut(req: GuardRequest & OverHttp2): boolean {
+  return req.readableAborted || (req.httpVersionMajor >= 2 && req.stream?.closed === true);
+}
+
+/**
+ * Whether only END_STREAM says that the body is complete. Node's own HTTP/2 client sends it also when its request is closed half
+ * way, with RST_STREAM right behind; a Content-Length would have shown that something is missing.
+ */
+function mayBeCutLate({ httpVersionMajor, stream, headers }: GuardRequest & OverHttp2): boolean {
+  return (
+    httpVersionMajor >= 2 && stream?.endAfterHeaders === false && headers["content-length"] === undefined
+  );
+}
+
+/** Waits as long as a RST_STREAM takes that was sent right behind END_STREAM. */
+async function untilNotCutLate(req: GuardRequest & OverHttp2): Promise<void> {
+  if (isCut(req)) return;
+  await delay(graceMs);
+  // In a busy process the time is over before anything was read: between two turns of the event loop it is.
+  await turn();
+  await turn();
+}
+
+/**
+ * The header lines that describe a body. Serverless platforms fill `headers` and leave `rawHeaders` empty; to refuse a coding, and for
+ * nothing else, what every middleware can write is good enough.
+ */
+function bodyHeaderLines(req: GuardRequest): HeaderLines {
+  const { rawHeaders, headers }: { rawHeaders?: readonly string[]; headers?: GuardRequest["headers"] } = req;
+  if (rawHeaders !== undefined && rawHeaders.length > 0) return { rawHeaders };
+  const lines: string[] = [];
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    for (const line of [value ?? []].flat()) lines.push(name, line);
+  }
+  return { rawHeaders: lines };
+}

@@ -1,0 +1,102 @@
+import { validateHeaderName, validateHeaderValue } from "node:http";
+import {
+  isGuardError,
+  option,
+  optionError,
+  problemAnswer,
+  readOptions,
+  reportReject,
+  warnOfError,
+  type Given,
+  type GuardError,
+  type HeaderFields,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
+import { releaseUnreadBody } from "./unread-body.ts";
+
+const factory = "guardErrors";
+
+/** Options of {@link guardErrors}. */
+export interface GuardErrorsOptions {
+  /**
+   * Answer every error as the app's own 404 of an unknown route, by handing the request on to the app's later handlers.
+   * Mount the guards with `app.use` or `app.all`: `app.post` alone lets Express answer OPTIONS. Default false.
+   */
+  readonly hide?: boolean | undefined;
+  /**
+   * Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. Without it,
+   * and without subscribers of `countersign:guard`, each refusal of a guard is a line on stderr.
+   */
+  readonly onReject?: ((error: unknown, req: GuardRequest) => void) | undefined;
+  /**
+   * Header fields of every 401, for example `{ "Want-Content-Digest": "sha-256=10" }`. Of a 401's own header fields only
+   * WWW-Authenticate is sent; all others would tell the caller which check failed. Default none.
+   */
+  readonly unauthorizedHeaders?: HeaderFields | undefined;
+}
+
+interface ResolvedOptions extends Given<Omit<GuardErrorsOptions, "onReject">> {
+  readonly onReject: GuardErrorsOptions["onReject"];
+}
+
+export const table: OptionTable<GuardErrorsOptions, ResolvedOptions> = {
+  hide: option.boolean(false),
+  onReject: option.optional(option.call()),
+  unauthorizedHeaders: option.own(readHeaders, "none"),
+};
+
+/**
+ * The error handler for guards, to be mounted behind them. Renders a GuardError as problem details (RFC 9457) with one body
+ * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
+ */
+export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
+  const { hide, onReject, unauthorizedHeaders } = readOptions(factory, table, options);
+
+  // Express tells an error handler by its four parameters.
+  return function guardErrorsMiddleware(error, req, res, next) {
+    if (res.headersSent) {
+      next(error);
+    } else if (hide) {
+      if (onReject !== undefined) reportReject(factory, onReject, error, req);
+      else if (!isGuardError(error)) warnOfError(factory, "hid an error", error);
+      releaseUnreadBody(req);
+      // A status that a failing handler left behind would show in a custom 404 handler.
+      res.statusCode = 200;
+      next();
+    } else if (isGuardError(error)) {
+      if (onReject !== undefined) reportReject(factory, onReject, error, req);
+      render(res, error, unauthorizedHeaders);
+    } else {
+      next(error);
+    }
+  };
+}
+
+function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {
+  const expected = "an object of valid header fields";
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) {
+    throw optionError(owner, name, expected, headers);
+  }
+  const resolved: HeaderFields = { ...headers };
+  for (const [field, value] of Object.entries(resolved)) {
+    try {
+      validateHeaderName(field);
+      for (const line of [value].flat()) validateHeaderValue(field, String(line));
+    } catch {
+      throw optionError(owner, `${name}[${JSON.stringify(field)}]`, expected, value);
+    }
+  }
+  return resolved;
+}
+
+function render(res: GuardResponse, error: GuardError, unauthorizedHeaders: HeaderFields): void {
+  const { status, headers, body } = problemAnswer(error, unauthorizedHeaders);
+  res.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) res.setHeader(name, value);
+  }
+  res.setHeader("Content-Length", Buffer.byteLength(body));
+  res.end(body);
+}

@@ -1,0 +1,253 @@
+import type { Replacement } from "@countersign/core";
+import {
+  copyHead,
+  hookResponse,
+  replaceHead,
+  restoreHead,
+  type OriginalMethods,
+  type ResponseHooks,
+} from "./node-response.ts";
+import type { GuardResponse } from "./types.ts";
+
+/** What decides about an answer that is held back. Neither throws nor rejects. */
+export interface Settlement {
+  /** Decides what becomes of an answer with this status; undefined lets it out. */
+  settle(status: number): Promise<Replacement | undefined>;
+  /** Hears that the app has destroyed the response before it was decided. */
+  settleDestroyed(): void;
+  /** Hears of an answer that Node refused to send in the end. */
+  unsendable(error: unknown): void;
+}
+
+/** Beyond this much of a body the answer is decided before the handler has ended it. */
+const heldBytes = 1_048_576;
+
+/**
+ * I4: keeps the handler's answer in the process until `settle` has decided about it, once, whether it comes by `end`, in
+ * writes, from a pipe or from an error handler. Until then `headersSent` is false, which is the truth: an error handler can
+ * still answer in place of a 2xx that was begun.
+ */
+export function holdResponse(res: GuardResponse, settlement: Settlement): void {
+  new HeldResponse(res, settlement).install();
+}
+
+type Callback = (error?: Error | null) => void;
+
+/** The arguments of one write or end. */
+interface Piece {
+  readonly chunk: unknown;
+  readonly encoding: BufferEncoding | undefined;
+  readonly callback: Callback | undefined;
+}
+
+class HeldResponse implements ResponseHooks {
+  readonly #res: GuardResponse;
+  readonly #settlement: Settlement;
+  #original: OriginalMethods;
+  readonly #namesBefore: readonly string[];
+  /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
+  #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
+  #settled = false;
+  /** The status at the first output: later changes do not count, as with Node, except to an error. */
+  #status: number | undefined;
+  #explicitHead: readonly unknown[] | undefined;
+  #pieces: Piece[] = [];
+  #bytes = 0;
+  #last: Piece | undefined;
+
+  constructor(res: GuardResponse, settlement: Settlement) {
+    this.#res = res;
+    this.#settlement = settlement;
+    this.#original = res;
+    this.#namesBefore = res.getHeaderNames();
+  }
+
+  install(): void {
+    this.#original = hookResponse(this.#res, this);
+  }
+
+  flushHeaders(): void {
+    if (this.#phase === "passing") Reflect.apply(this.#original.flushHeaders, this.#res, []);
+  }
+
+  writeHead(head: readonly unknown[]): void {
+    const status = Number(head[0]);
+    // Node's own call when it sends the head, or an argument that only Node should refuse.
+    if (this.#phase === "passing" || this.#phase === "replaced" || !(status >= 100 && status <= 999)) {
+      Reflect.apply(this.#original.writeHead, this.#res, head);
+    } else if (this.#phase === "holding") {
+      this.#res.statusCode = Math.trunc(status);
+      this.#begin();
+      this.#explicitHead = head.slice(1);
+    }
+  }
+
+  write(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): boolean {
+    const piece = toPiece(...call);
+    if (this.#phase === "replaced") {
+      soon(piece.callback);
+      return true;
+    }
+    if (this.#hasEnded()) {
+      soon(piece.callback, alreadyEnded("ERR_STREAM_WRITE_AFTER_END"));
+      return false;
+    }
+    if (this.#phase === "passing") return this.#pass(piece);
+    const chunk = copyChunk(piece.chunk);
+    this.#begin();
+    this.#pieces.push({ chunk, encoding: piece.encoding, callback: undefined });
+    this.#bytes += typeof chunk === "string" ? Buffer.byteLength(chunk, piece.encoding) : chunk.length;
+    soon(piece.callback);
+    return this.#phase === "holding" && (this.#bytes <= heldBytes || this.#overflow());
+  }
+
+  end(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): void {
+    const piece = toPiece(...call);
+    if (this.#phase === "replaced") {
+      soon(piece.callback);
+    } else if (this.#hasEnded()) {
+      soon(piece.callback, alreadyEnded("ERR_STREAM_ALREADY_FINISHED"));
+    } else if (this.#phase === "passing" && this.#settled) {
+      this.#finish(piece);
+    } else {
+      if (piece.chunk !== undefined && piece.chunk !== null) copyChunk(piece.chunk);
+      if (this.#phase !== "passing") this.#begin();
+      this.#last = piece;
+      if (this.#phase !== "deciding") void this.#decide();
+    }
+  }
+
+  destroy(error: Error | undefined): void {
+    // What is destroyed already lost its client, for which no handler stops: its retry finds the key owned.
+    if (!this.#settled && !this.#res.destroyed) {
+      this.#settled = true;
+      this.#phase = "replaced";
+      this.#pieces = [];
+      this.#settlement.settleDestroyed();
+    }
+    Reflect.apply(this.#original.destroy, this.#res, [error]);
+  }
+
+  // Once passing, Node's word counts: it may have thrown at the end, and an error handler ends in its place. Behind a real end Node
+  // would emit an error that, unheard, is the end of the process.
+  #hasEnded(): boolean {
+    return this.#phase === "passing" ? this.#res.writableEnded : this.#last !== undefined;
+  }
+
+  // Nothing has left yet, so an error handler that takes over after the first output begins a new answer.
+  #begin(): void {
+    const { statusCode } = this.#res;
+    if (this.#phase !== "holding") return;
+    if (this.#status !== undefined && this.#status !== statusCode) {
+      if (statusCode < 400) {
+        this.#res.statusCode = this.#status;
+        return;
+      }
+      this.#pieces = [];
+      this.#bytes = 0;
+      this.#explicitHead = undefined;
+    }
+    this.#status = statusCode;
+  }
+
+  /** Too much to keep. A failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
+  #overflow(): boolean {
+    const { statusCode } = this.#res;
+    if (statusCode === 409 || (statusCode >= 200 && statusCode < 300)) void this.#decide();
+    else this.#flush();
+    return this.#phase !== "deciding" && !this.#res.writableNeedDrain;
+  }
+
+  async #decide(): Promise<void> {
+    const streaming = this.#phase === "passing";
+    this.#phase = "deciding";
+    this.#settled = true;
+    const decision = this.#settlement.settle(this.#res.statusCode);
+    const head = streaming ? undefined : copyHead(this.#res);
+    const replacement = await decision;
+    try {
+      // A handler that throws after its answer makes Express write another head meanwhile.
+      if (head !== undefined) restoreHead(this.#res, head);
+      this.#deliver(streaming ? undefined : replacement);
+      // A writer that was told to wait in write(); Node tells it itself when its own buffer is full by now.
+      if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
+    } catch (error) {
+      this.#settlement.unsendable(error);
+      if (this.#res.headersSent) this.#res.destroy();
+      else this.#replace({ status: 500 });
+    }
+  }
+
+  #deliver(replacement: Replacement | undefined): void {
+    if (replacement !== undefined) {
+      this.#replace(replacement);
+      return;
+    }
+    this.#flush();
+    if (this.#last !== undefined) this.#finish(this.#last);
+  }
+
+  #flush(): void {
+    this.#phase = "passing";
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    if (this.#explicitHead !== undefined) {
+      const head = [this.#res.statusCode, ...this.#explicitHead];
+      this.#explicitHead = undefined;
+      Reflect.apply(this.#original.writeHead, this.#res, head);
+    }
+    for (const piece of pieces) this.#pass(piece);
+  }
+
+  #replace(replacement: Replacement): void {
+    this.#pieces = [];
+    this.#phase = "replaced";
+    if (this.#res.headersSent) {
+      // Somebody wrote past the hooks. A cut connection is retried; half of a 2xx would be believed.
+      this.#res.destroy();
+      return;
+    }
+    const chunk = replaceHead(this.#res, replacement, this.#namesBefore);
+    this.#finish({ chunk, encoding: "utf8", callback: this.#last?.callback });
+  }
+
+  #pass({ chunk, encoding, callback }: Piece): boolean {
+    return Boolean(Reflect.apply(this.#original.write, this.#res, [chunk, encoding, callback]));
+  }
+
+  #finish({ chunk, encoding, callback }: Piece): void {
+    Reflect.apply(this.#original.end, this.#res, [chunk, encoding, callback]);
+  }
+}
+
+// Node takes (chunk, encoding, callback), (chunk, callback) and, for end, (callback).
+function toPiece(chunk: unknown, encoding: unknown, callback: unknown): Piece {
+  if (isCallback(chunk)) return { chunk: undefined, encoding: undefined, callback: chunk };
+  if (isCallback(encoding)) return { chunk, encoding: undefined, callback: encoding };
+  return {
+    chunk,
+    encoding: typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : undefined,
+    callback: isCallback(callback) ? callback : undefined,
+  };
+}
+
+function isCallback(value: unknown): value is Callback {
+  return typeof value === "function";
+}
+
+// The callback of a write says that its bytes may be overwritten.
+function copyChunk(chunk: unknown): string | Buffer {
+  if (typeof chunk === "string") return chunk;
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  throw Object.assign(new TypeError("a response takes strings, Buffers and Uint8Arrays"), {
+    code: "ERR_INVALID_ARG_TYPE",
+  });
+}
+
+function soon(callback: Callback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
+}
+
+function alreadyEnded(code: string): Error {
+  return Object.assign(new Error("the response has already been ended"), { code });
+}

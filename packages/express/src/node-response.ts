@@ -1,0 +1,146 @@
+import type { OutgoingHttpHeader } from "node:http";
+import {
+  createRequestFact,
+  statusAnswer,
+  titleOf,
+  type Replacement,
+  type RequestFact,
+} from "@countersign/core";
+import { expectManyProperties } from "./guard.ts";
+import type { GuardResponse } from "./types.ts";
+
+/** What a response does with the calls of its handler. */
+export interface ResponseHooks {
+  write(chunk: unknown, encoding: unknown, callback: unknown): boolean;
+  end(chunk: unknown, encoding: unknown, callback: unknown): void;
+  writeHead(head: readonly unknown[]): void;
+  flushHeaders(): void;
+  destroy(error: Error | undefined): void;
+}
+
+/** The methods that were there before, to be applied to the response. */
+export type OriginalMethods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
+
+const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
+
+/**
+ * Puts `hooks` before the methods of `res` and returns these. On the response itself: Express exchanges its prototype
+ * whenever it enters or leaves a mounted app.
+ */
+export function hookResponse(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
+  // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
+  const { write, end, writeHead, flushHeaders, destroy } = res;
+  hooksOf.set(res, hooks);
+  expectManyProperties(res, "sendDate");
+  res.write = hookedWrite;
+  res.end = hookedEnd;
+  res.writeHead = hookedWriteHead;
+  res.flushHeaders = hookedFlushHeaders;
+  res.destroy = hookedDestroy;
+  return { write, end, writeHead, flushHeaders, destroy };
+}
+
+function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
+  return requiredHooks(this).write(chunk, encoding, callback);
+}
+
+function hookedEnd(
+  this: GuardResponse,
+  chunk?: unknown,
+  encoding?: unknown,
+  callback?: unknown,
+): GuardResponse {
+  requiredHooks(this).end(chunk, encoding, callback);
+  return this;
+}
+
+function hookedWriteHead(this: GuardResponse, ...head: readonly unknown[]): GuardResponse {
+  requiredHooks(this).writeHead(head);
+  return this;
+}
+
+function hookedFlushHeaders(this: GuardResponse): void {
+  requiredHooks(this).flushHeaders();
+}
+
+function hookedDestroy(this: GuardResponse, error?: Error): GuardResponse {
+  requiredHooks(this).destroy(error);
+  return this;
+}
+
+// An object that inherits from the response speaks for it. For any other, an answer must not slip past the hooks.
+function requiredHooks(res: object): ResponseHooks {
+  for (let subject: object | null = res; subject !== null; subject = Object.getPrototypeOf(subject)) {
+    const hooks = hooksOf.get(subject);
+    if (hooks !== undefined) return hooks;
+  }
+  throw new TypeError("idempotencyGuard: a method of the response was called on another object");
+}
+
+/** The head of a response at one moment. */
+export interface ResponseHead {
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  /** By name in lower case. */
+  readonly fields: readonly (readonly [name: string, value: OutgoingHttpHeader])[];
+}
+
+/** Remembers status and header fields. */
+export function copyHead(res: GuardResponse): ResponseHead {
+  const fields: [string, OutgoingHttpHeader][] = [];
+  for (const name of res.getHeaderNames()) {
+    const value = res.getHeader(name);
+    // Node appends to a list in place.
+    if (value !== undefined) fields.push([name, Array.isArray(value) ? [...value] : value]);
+  }
+  return { statusCode: res.statusCode, statusMessage: res.statusMessage, fields };
+}
+
+/** Makes the head what it was. Fields that did not change keep their spelling. */
+export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fields }: ResponseHead): void {
+  res.statusCode = statusCode;
+  res.statusMessage = statusMessage;
+  const kept = new Map(fields);
+  for (const name of res.getHeaderNames()) if (!kept.has(name)) res.removeHeader(name);
+  for (const [name, value] of kept) if (res.getHeader(name) !== value) res.setHeader(name, value);
+}
+
+const describesBody =
+  /^(?:content-|transfer-encoding$|trailer$|etag$|last-modified$|accept-ranges$|location$)/;
+
+/**
+ * Writes the head of problem details (RFC 9457) and returns its body. Of the header fields only those stay that were there
+ * before the handler, which had an answer in mind that is not given.
+ */
+export function replaceHead(
+  res: GuardResponse,
+  { status, retryAfterSeconds }: Replacement,
+  namesBefore: readonly string[],
+): string {
+  for (const name of res.getHeaderNames()) {
+    if (describesBody.test(name) || !namesBefore.includes(name)) res.removeHeader(name);
+  }
+  const retryAfter = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
+  const { headers, body } = statusAnswer(status, retryAfter);
+  res.statusCode = status;
+  res.statusMessage = titleOf(status);
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);
+  res.setHeader("Content-Length", Buffer.byteLength(body));
+  return body;
+}
+
+/** Does `work` with a signal that aborts when the client of `res` leaves meanwhile, or has left. Leaves no listener behind. */
+export async function whileConnected<T>(
+  res: GuardResponse,
+  work: (left: AbortSignal) => T | Promise<T>,
+): Promise<T> {
+  const client = new AbortController();
+  const leave = (): void => client.abort();
+  if (res.destroyed) leave();
+  else res.once("close", leave);
+  try {
+    return await work(client.signal);
+  } finally {
+    res.removeListener("close", leave);
+  }
+}

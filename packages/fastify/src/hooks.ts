@@ -1,0 +1,74 @@
+import { capturedRawBody, isGuardError, option, type OptionTable } from "@countersign/core";
+import { composedGuard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+/** How a hook answers what its checks refuse. */
+export interface RefusalOptions {
+  /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
+  readonly onReject?: ((error: unknown, request: FastifyRequest) => void) | undefined;
+}
+
+/** What the rules of {@link RefusalOptions} read. */
+export interface ReadRefusal {
+  readonly onReject: RefusalOptions["onReject"];
+}
+
+export const refusalTable: OptionTable<RefusalOptions, ReadRefusal> = {
+  onReject: option.optional(option.call()),
+};
+
+/** Fastify's `done` of a hook. */
+type Next = (error?: Error) => void;
+
+/** One check as a step; `next` gets what it throws. */
+export type Hook = (request: FastifyRequest, reply: FastifyReply, next: (error?: unknown) => void) => void;
+
+/** Answers what a check threw. */
+export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply, next: Next) => void;
+
+/** A step of Express's door, on what is behind Fastify's request and reply: events, unread bodies, silence for who has left. */
+export function hook(
+  name: string,
+  check: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
+): Hook {
+  return (request, reply, next) => {
+    composedGuard(name, () => check(request, reply))(request.raw, reply.raw, next);
+  };
+}
+
+/** Answers a refusal on Node's response, as everywhere else; Fastify's own error handler gets what is none. */
+export function refusal({
+  onReject,
+  ...options
+}: Omit<GuardErrorsOptions, "onReject" | "hide"> & RefusalOptions): Refuse {
+  return (error, request, reply, next) => {
+    if (isGuardError(error)) {
+      reply.hijack();
+      const answer = guardErrors({ ...options, onReject: told(onReject, request) });
+      answer(error, request.raw, reply.raw, () => undefined);
+    } else next(errorOf(error));
+  };
+}
+
+/** Tells of a refusal, and goes on as if there had been none: to the app's own parsers, and to a handler that calls callNotFound(). */
+export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {
+  return (error, request, reply, next) => {
+    const hide = guardErrors({ hide: true, onReject: told(onReject, request) });
+    hide(error, request.raw, reply.raw, () => {
+      // Of a body over the limit the beginning is gone; whoever sent it knows the credentials.
+      const isCut = request.raw.readableDidRead && capturedRawBody(request) === undefined;
+      if (isCut) reply.callNotFound();
+      else next();
+    });
+  };
+}
+
+/** What `next` takes. */
+export function errorOf(error: unknown): Error | undefined {
+  if (error === undefined || error instanceof Error) return error;
+  return new Error("a check threw a value that is no Error", { cause: error });
+}
+
+function told(onReject: RefusalOptions["onReject"], request: FastifyRequest): GuardErrorsOptions["onReject"] {
+  return onReject && ((refused) => onReject(refused, request));
+}

@@ -1,0 +1,12 @@
+export { hook, refusal, type Hook, type Refuse, type RefusalOptions } from "./hooks.ts";
+export {
+  idempotencyHook,
+  idempotencyOf,
+  payoutPlugin,
+  webhookPlugin,
+  type DrainablePlugin,
+  type IdempotencyHookOptions,
+  type PayoutPluginOptions,
+  type WebhookPluginOptions,
+} from "./plugins.ts";
+export { receivedRequest, type ConnectionOptions } from "./received-request.ts";

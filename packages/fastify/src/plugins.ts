@@ -1,0 +1,200 @@
+import { Readable } from "node:stream";
+import {
+  capturedRawBody,
+  option,
+  optionError,
+  splitOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import { whileConnected } from "@countersign/express";
+import {
+  beginHandler,
+  keyOwner,
+  runOf,
+  type IdempotencyGuardOptions,
+  type KeyOwner,
+  type RequestIdempotency,
+} from "@countersign/idempotency-guard";
+import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
+import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
+import type {
+  FastifyInstance,
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  preHandlerHookHandler,
+} from "fastify";
+import {
+  errorOf,
+  hiddenRefusal,
+  hook,
+  refusal,
+  refusalTable,
+  type ReadRefusal,
+  type RefusalOptions,
+} from "./hooks.ts";
+import {
+  connectionTable,
+  receivedRequest,
+  type ConnectionOptions,
+  type ReadConnection,
+} from "./received-request.ts";
+
+/** A plugin that owns keys. */
+export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner<FastifyRequest>, "drain">;
+
+/** Options of {@link payoutPlugin}. */
+export interface PayoutPluginOptions
+  extends PayoutOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
+  /** The path, as the service calls it. */
+  readonly url: string;
+  /** Pays. Its answer is held back until the key is recorded as done. */
+  readonly handler: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    context: { readonly payout: Payout; readonly idempotency: RequestIdempotency },
+  ) => unknown;
+}
+
+/** What the rules of a route's own options read. */
+interface ReadRoute extends ReadConnection, ReadRefusal {
+  readonly url: string;
+}
+
+const routeTable: OptionTable<
+  Pick<PayoutPluginOptions, "url" | "onReject" | "clientAddress" | "scheme">,
+  ReadRoute
+> = {
+  ...refusalTable,
+  ...connectionTable,
+  url: option.own(readUrl),
+};
+
+export const payoutTable: OptionTable<
+  Pick<PayoutPluginOptions, "url" | "onReject" | "clientAddress" | "scheme" | "handler">,
+  ReadRoute & Pick<PayoutPluginOptions, "handler">
+> = { ...routeTable, handler: option.call() };
+
+/** `payoutEndpoint` with its handler, for `fastify.register()`. Throws a TypeError on a bad option. */
+export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
+  const name = "payoutEndpoint";
+  const factory = "payoutPlugin";
+  const [own, steps] = splitOptions(factory, payoutTable, options);
+  const { url, onReject, handler, ...connection } = own;
+  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<FastifyRequest>(steps, {
+    factory,
+    assertRoute: assertPost,
+  });
+  const claim = hook(name, async (request, reply) => {
+    const received = receivedRequest(request, connection);
+    await receive(received, request, (work) => whileConnected(reply.raw, work));
+  });
+  const business = hook(name, async (request) => void (await lookUp?.(request)));
+  const refuse = refusal({ onReject, unauthorizedHeaders });
+  const plugin: FastifyPluginCallback = (fastify, _options, done) => {
+    leaveBodiesAlone(fastify);
+    fastify.all(url, {
+      onRequest: (request, reply, next) =>
+        claim(request, reply, (error) => {
+          if (error !== undefined) refuse(error, request, reply, next);
+          else beginHandler(request.raw, reply.raw, (fault) => next(errorOf(fault)));
+        }),
+      preHandler: (request, reply, next) =>
+        business(request, reply, (error) => {
+          if (error === undefined) next();
+          else refuse(error, request, reply, next);
+        }),
+      handler: (request, reply) =>
+        handler(request, reply, { payout: payoutOf(request), idempotency: idempotencyOf(request) }),
+    });
+    done();
+  };
+  return Object.assign(plugin, { drain });
+}
+
+/** Options of {@link webhookPlugin}. */
+export interface WebhookPluginOptions
+  extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
+  /** The path, which is a secret of its own. */
+  readonly url: string;
+  /** Answer every refusal as the app's own 404 of an unknown route. Default true. */
+  readonly hide?: boolean | undefined;
+}
+
+export const webhookTable: OptionTable<
+  Pick<WebhookPluginOptions, "url" | "onReject" | "clientAddress" | "scheme" | "hide">,
+  ReadRoute & { readonly hide: boolean }
+> = { ...routeTable, hide: option.boolean(true) };
+
+/** `webhookEndpoint`, for `fastify.register()`. Throws a TypeError on a bad option. */
+export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallback {
+  const factory = "webhookPlugin";
+  const [{ url, onReject, hide, ...connection }, steps] = splitOptions(factory, webhookTable, options);
+  const receive = webhookReception<FastifyRequest>(steps, { factory });
+  const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
+  const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject });
+  return (fastify, _options, done) => {
+    // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
+    if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
+    fastify.all(url, {
+      onRequest: (request, reply, next) =>
+        verify(request, reply, (error) => {
+          if (error === undefined) reply.code(200).send();
+          else refuse(error, request, reply, next);
+        }),
+      preParsing: (request, _reply, payload, next) => {
+        const bytes = capturedRawBody(request);
+        next(null, bytes === undefined ? payload : Readable.from([bytes], { objectMode: false }));
+      },
+      handler: (_request, reply) => reply.callNotFound(),
+    });
+    done();
+  };
+}
+
+/** Options of {@link idempotencyHook}. */
+export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyRequest>, RefusalOptions {}
+
+/** `idempotencyGuard` as a `preHandler` of a route, behind the parser of its body. Throws a TypeError on a bad option. */
+export function idempotencyHook(
+  options: IdempotencyHookOptions,
+): preHandlerHookHandler & Pick<KeyOwner<FastifyRequest>, "drain"> {
+  const name = "idempotencyGuard";
+  const factory = "idempotencyHook";
+  const [{ onReject }, steps] = splitOptions(factory, refusalTable, options);
+  const { own, drain } = keyOwner<FastifyRequest>(steps, factory);
+  const claim = hook(name, async (request, reply) => {
+    receivedRequest(request);
+    await own(request, (work) => whileConnected(reply.raw, work));
+  });
+  const refuse = refusal({ onReject });
+  const preHandler: preHandlerHookHandler = (request, reply, next) =>
+    claim(request, reply, (error) => {
+      if (error === undefined) beginHandler(request.raw, reply.raw, (fault) => next(errorOf(fault)));
+      else refuse(error, request, reply, next);
+    });
+  return Object.assign(preHandler, { drain });
+}
+
+/** What the handler of a guarded request may do with its key. Throws an Error where no key was claimed. */
+export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
+  const run = runOf(request);
+  if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
+  return run.handle;
+}
+
+/** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */
+function leaveBodiesAlone(fastify: FastifyInstance): void {
+  fastify.removeAllContentTypeParsers();
+  fastify.addContentTypeParser("*", leaveAlone);
+}
+
+function leaveAlone(_request: FastifyRequest, _payload: unknown, done: (error: Error | null) => void): void {
+  done(null);
+}
+
+function readUrl(url: unknown, owner: OptionOwner, name: string): string {
+  if (typeof url === "string" && url !== "") return url;
+  throw optionError(owner, name, "the path of the route", url);
+}

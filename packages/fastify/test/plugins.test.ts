@@ -1,0 +1,188 @@
+import { randomUUID } from "node:crypto";
+import {
+  hook,
+  idempotencyHook,
+  idempotencyOf,
+  payoutPlugin,
+  receivedRequest,
+  refusal,
+  webhookPlugin,
+  type ConnectionOptions,
+  type WebhookPluginOptions,
+} from "@countersign/fastify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
+import { createWebhookHandler } from "@countersign/webhooks";
+import { describe, expect, test } from "@jest/globals";
+import { fastify, type FastifyInstance, type FastifyServerOptions } from "fastify";
+import { send, type WireAnswer, type WireRequest } from "../../../test/support/http-client.ts";
+import { deliver, hookPath, secret } from "../../../test/doors/webhook-scene.ts";
+import { signPayout } from "../../../test/doors/payout-scene.ts";
+import { servicePublicPem } from "../../../test/support/test-keys.ts";
+
+async function served<T>(
+  mount: (app: FastifyInstance) => void,
+  work: (ask: (wire: WireRequest) => Promise<WireAnswer>) => Promise<T>,
+  options: FastifyServerOptions = {},
+): Promise<T> {
+  const app = fastify({ forceCloseConnections: true, ...options });
+  mount(app);
+  const address = await app.listen({ port: 0, host: "127.0.0.1" });
+  try {
+    return await work((wire) => send(Number(new URL(address).port), wire));
+  } finally {
+    await app.close();
+  }
+}
+
+function webhooks(overrides: ConnectionOptions & Pick<WebhookPluginOptions, "addresses"> = {}) {
+  return webhookPlugin({
+    basicAuth: { credentials: [{ username: "service", password: "test-password" }] },
+    hmac: { secrets: [secret] },
+    url: hookPath,
+    hide: false,
+    handler: createWebhookHandler({
+      store: memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 }),
+      fallback: "ignore",
+    }),
+    ...overrides,
+  });
+}
+
+const withLines = (request: WireRequest, ...lines: string[]): WireRequest => ({
+  ...request,
+  headers: [...request.headers, ...lines],
+});
+const json = (path: string, value: unknown): WireRequest => ({
+  method: "POST",
+  path,
+  headers: ["Content-Type", "application/json"],
+  body: Buffer.from(JSON.stringify(value)),
+});
+
+test.each([
+  ["payoutPlugin", () => payoutPlugin({ handler: () => undefined } as never)],
+  ["payoutPlugin without a handler", () => payoutPlugin({} as never)],
+  ["webhookPlugin", () => webhookPlugin({} as never)],
+  ["idempotencyHook", () => idempotencyHook({} as never)],
+])("%s throws on options that are not there", (_name, make) => {
+  expect(make).toThrow(TypeError);
+});
+
+describe("what is known of the connection", () => {
+  const forwarded = withLines(deliver(), "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1");
+
+  test("is not read from the fields of whoever calls, whatever trustProxy says", async () => {
+    const mount = (app: FastifyInstance): void => void app.register(webhooks());
+    const answer = await served(mount, (ask) => ask(forwarded), { trustProxy: true });
+    expect([answer.status, answer.body]).toEqual([403, expect.stringContaining("https-required")]);
+  });
+
+  test("is what the options say by trusted proxies", async () => {
+    const options = webhooks({
+      addresses: { allow: ["192.0.2.1"] },
+      clientAddress: (request) => request.ip,
+      scheme: (request) => request.protocol,
+    });
+    const mount = (app: FastifyInstance): void => void app.register(options);
+    const trustProxy = ["127.0.0.1"];
+    expect((await served(mount, (ask) => ask(forwarded), { trustProxy })).status).toBe(200);
+  });
+});
+
+test("leaves the parsers of other routes alone", async () => {
+  const mount = (app: FastifyInstance): void => {
+    app.register(webhooks());
+    app.post("/echo", (request) => request.body);
+  };
+  const answer = await served(mount, (ask) => ask(json("/echo", { a: 1 })));
+  expect([answer.status, answer.body]).toEqual([200, '{"a":1}']);
+});
+
+test("pays behind a hook of the app that has parsed nothing, and once", async () => {
+  const paid: string[] = [];
+  const plugin = payoutPlugin({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() },
+    idempotency: { store: memoryIdempotencyStore() },
+    url: "/api/v1/transaction",
+    handler: (_request, _reply, { payout }) => {
+      paid.push(payout.idempotencyKey);
+      return { status: "acknowledged" };
+    },
+  });
+  await served(
+    (app) => {
+      app.addHook("onRequest", async () => undefined);
+      app.register(plugin);
+    },
+    async (ask) => {
+      expect((await ask(signPayout())).body).toBe('{"status":"acknowledged"}');
+      expect((await ask(signPayout({ nonce: randomUUID() }))).status).toBe(409);
+      await plugin.drain();
+    },
+  );
+  expect(paid).toHaveLength(1);
+});
+
+describe("idempotencyHook", () => {
+  const options = () => ({
+    store: memoryIdempotencyStore(),
+    key: ({ body }: { readonly body?: unknown }) => (body as { readonly key: unknown }).key,
+    fingerprint: () => "one",
+  });
+
+  test("answers 409 to the second request of a key", async () => {
+    const preHandler = idempotencyHook(options());
+    const mount = (app: FastifyInstance): void => {
+      app.post("/refunds", { preHandler }, (request) => ({ key: idempotencyOf(request).key }));
+    };
+    await served(mount, async (ask) => {
+      expect((await ask(json("/refunds", { key: "a" }))).body).toBe('{"key":"a"}');
+      expect((await ask(json("/refunds", { key: "a" }))).status).toBe(409);
+    });
+  });
+
+  test("names its absence", async () => {
+    const mount = (app: FastifyInstance): void =>
+      void app.post("/refunds", (request) => idempotencyOf(request).key);
+    expect((await served(mount, (ask) => ask(json("/refunds", {})))).body).toContain("no key was claimed");
+  });
+});
+
+describe("a single check as a hook", () => {
+  const credentials = [{ username: "service", password: "test-password" }];
+  const verify = basicAuthVerifier({ credentials }, "basicAuth");
+  const check = hook("basicAuth", async (request) => {
+    await verify(receivedRequest(request), request);
+  });
+  const refuse = refusal({});
+  const mount = (app: FastifyInstance): void => {
+    app.get("/reports", {
+      onRequest: (request, reply, next) =>
+        check(request, reply, (error) =>
+          error === undefined ? next() : refuse(error, request, reply, next),
+        ),
+      handler: () => "the report",
+    });
+  };
+  const get = (...headers: string[]): WireRequest => ({
+    method: "GET",
+    path: "/reports",
+    headers,
+    body: Buffer.alloc(0),
+  });
+
+  test("lets pass, and refuses", async () => {
+    await served(mount, async (ask) => {
+      const genuine = `Basic ${Buffer.from("service:test-password").toString("base64")}`;
+      expect((await ask(get("Authorization", genuine))).body).toBe("the report");
+      const refused = await ask(get());
+      expect([refused.status, refused.headers["www-authenticate"]]).toEqual([
+        401,
+        expect.stringContaining("Basic"),
+      ]);
+    });
+  });
+});

@@ -1,0 +1,106 @@
+import {
+  isGuardError,
+  option,
+  problemAnswer,
+  refusedWith,
+  reportReject,
+  requestAborted,
+  statusAnswer,
+  writeUnheardRefusal,
+  type HeaderFields,
+  type OptionTable,
+  type ProblemAnswer,
+} from "@countersign/core";
+import type { OwnedRun } from "@countersign/idempotency-guard";
+
+/** How a route answers what its checks refuse. */
+export interface RefusalOptions {
+  /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
+  readonly onReject?: ((error: unknown, request: Request) => void) | undefined;
+}
+
+/** What the rules of {@link RefusalOptions} read. */
+export interface ReadRefusal {
+  readonly onReject: RefusalOptions["onReject"];
+}
+
+export const refusalTable: OptionTable<RefusalOptions, ReadRefusal> = {
+  onReject: option.optional(option.call()),
+};
+
+/** What a route is called in events, and how it refuses. */
+export interface Refusing extends RefusalOptions {
+  readonly name: string;
+  /** Header fields of every 401. */
+  readonly unauthorizedHeaders?: HeaderFields | undefined;
+  /** Takes the place of every refusal. */
+  readonly hide?: (() => Response | Promise<Response>) | undefined;
+}
+
+/** The answer to what a check threw: problem details (RFC 9457), one body for every 401. Throws what is no refusal. */
+export function refusalResponse(error: unknown, unauthorizedHeaders?: HeaderFields): Response {
+  if (!isGuardError(error)) throw error;
+  // Nobody is left to read it.
+  if (error.code === requestAborted) return new Response(null, { status: 400 });
+  return toResponse(problemAnswer(error, unauthorizedHeaders));
+}
+
+/** {@link refusalResponse} of a route: told, and hidden where the route hides. */
+export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
+  const { name, onReject, unauthorizedHeaders, hide } = refusing;
+  const error = refusedWith(name, thrown);
+  if (isGuardError(error) && error.code === requestAborted) return refusalResponse(error);
+  if (onReject !== undefined) reportReject(name, onReject, error, request);
+  try {
+    return hide === undefined ? refusalResponse(error, unauthorizedHeaders) : await hide();
+  } finally {
+    writeUnheardRefusal({ name, req: request }, request.method, error);
+  }
+}
+
+/**
+ * Runs the handler that owns a key, and lets its answer out once the key is settled (I4): done for a 2xx, given back or held for
+ * anything else. A refusal of the handler is an answer too; what else it throws is the caller's, behind the settlement.
+ */
+export async function settled(
+  run: OwnedRun,
+  handler: () => Promise<Response>,
+  refused: (error: unknown) => Promise<Response>,
+): Promise<Response> {
+  return run.start(async () => {
+    let response: Response;
+    try {
+      response = await handler();
+      // A handler that forgot its return: its key must not stay owned.
+      if (typeof response?.status !== "number") throw new TypeError("the handler returned no Response");
+    } catch (error) {
+      if (!isGuardError(error)) {
+        await run.settle(500);
+        throw error;
+      }
+      response = await refused(error);
+    }
+    const replacement = await run.settle(response.status);
+    if (replacement === undefined) return response;
+    void cancel(response);
+    const { status, retryAfterSeconds } = replacement;
+    const headers = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
+    return toResponse(statusAnswer(status, headers));
+  });
+}
+
+async function cancel({ body }: Response): Promise<void> {
+  try {
+    await body?.cancel();
+  } catch {
+    // Somebody reads it already, or its source throws.
+  }
+}
+
+function toResponse({ status, headers, body }: ProblemAnswer): Response {
+  const lines = new Headers();
+  for (const [name, value] of Object.entries(headers)) {
+    for (const line of [value ?? []].flat()) lines.append(name, String(line));
+  }
+  return new Response(body, { status, headers: lines });
+}

@@ -1,0 +1,15 @@
+export { refusalResponse, type RefusalOptions } from "./answer.ts";
+export { receivedRequest, type ConnectionInfo } from "./received-request.ts";
+export {
+  checkedRoute,
+  idempotentRoute,
+  payoutRoute,
+  webhookRoute,
+  type CheckedRouteOptions,
+  type DrainableRoute,
+  type FetchRoute,
+  type IdempotentRouteOptions,
+  type PayoutHandler,
+  type PayoutRouteOptions,
+  type WebhookRouteOptions,
+} from "./routes.ts";

@@ -1,0 +1,102 @@
+import {
+  assertReadableBody,
+  bodyAborted,
+  bodyLengthMismatch,
+  bodyTooLarge,
+  createRequestFact,
+  GuardError,
+  recordRawBody,
+  shareFacts,
+  type BodyCode,
+  type ReceivedRequest,
+  type RequestFact,
+} from "@countersign/core";
+
+/** What a `Request` does not tell of the connection. What is not said is not assumed: checks that need it refuse. */
+export interface ConnectionInfo {
+  /** The client's address, by the platform or by trusted proxies alone. Without it an allowlist refuses. */
+  readonly clientAddress?: string | undefined;
+  /** How the client reached the server. Default: the scheme of `request.url`. */
+  readonly scheme?: "http" | "https" | undefined;
+  /** The request target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
+  readonly target?: string | undefined;
+}
+
+const received: RequestFact<ReceivedRequest> = createRequestFact();
+
+/**
+ * The request as checks know it; the same one each time. `Headers` has merged the lines of a field into one: a second Authorization,
+ * Content-Type or X-Payload-Signature makes a value that no check takes.
+ */
+export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
+  const known = received.get(request);
+  if (known !== undefined) return known;
+  const rawHeaders = [...request.headers].flat();
+  let bytes: Promise<Buffer> | undefined;
+  const made: ReceivedRequest = {
+    method: request.method,
+    target: info.target ?? targetOf(request.url),
+    rawHeaders,
+    scheme: info.scheme ?? (request.url.startsWith("https:") ? "https" : "http"),
+    clientAddress: info.clientAddress,
+    body: (limitBytes) => (bytes ??= readBody(request, rawHeaders, limitBytes)),
+  };
+  shareFacts(request, made);
+  received.set(request, made);
+  return made;
+}
+
+// Not by the parts of a URL: they have no place for a query or fragment that is there and empty.
+function targetOf(url: string): string {
+  return /^https?:\/\/[^/?#]*(.*)$/.exec(url)?.[1] ?? url;
+}
+
+async function readBody(
+  request: Request,
+  rawHeaders: readonly string[],
+  limitBytes: number,
+): Promise<Buffer> {
+  if (request.bodyUsed || request.body?.locked === true) throw bodyAlreadyConsumed();
+  const lengthBytes = assertReadableBody({ rawHeaders }, limitBytes);
+  const reader: Reader | undefined = request.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
+    const chunk = await nextChunk(reader);
+    if (chunk === undefined) break;
+    size += chunk.length;
+    if (size > limitBytes) {
+      void reader?.cancel();
+      throw bodyTooLarge(limitBytes);
+    }
+    chunks.push(chunk);
+  }
+  if (lengthBytes !== undefined && size !== lengthBytes) throw bodyLengthMismatch();
+  return recordRawBody(request, Buffer.concat(chunks));
+}
+
+interface Reader {
+  read(): Promise<{ readonly done: boolean; readonly value?: unknown }>;
+  cancel(): Promise<void>;
+}
+
+async function nextChunk(reader: Reader | undefined): Promise<Uint8Array | undefined> {
+  if (reader === undefined) return undefined;
+  try {
+    const { done, value } = await reader.read();
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the body of a Request is a stream of bytes
+    return done ? undefined : (value as Uint8Array);
+  } catch (error) {
+    throw bodyAborted(error);
+  }
+}
+
+function bodyAlreadyConsumed(): GuardError<BodyCode> {
+  return new GuardError<BodyCode>({
+    status: 500,
+    code: "body-already-consumed",
+    message:
+      "the body of the Request was read before the check that needs its bytes; hand the Request over unread",
+  });
+}

@@ -1,0 +1,198 @@
+import {
+  assertFunction,
+  limitRule,
+  option,
+  optionError,
+  readOptions,
+  splitOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReceivedRequest,
+  Steps,
+} from "@countersign/core";
+import {
+  keyOwner,
+  type DrainOptions,
+  type DrainReport,
+  type IdempotencyGuardOptions,
+  type OwnedRun,
+  type RequestIdempotency,
+} from "@countersign/idempotency-guard";
+import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
+import { readBody } from "@countersign/raw-body";
+import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
+import { refusalTable, refuse, settled, type ReadRefusal, type RefusalOptions } from "./answer.ts";
+import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
+
+/** A route of any server that speaks `fetch`: the router has chosen it by its path. */
+export type FetchRoute = (request: Request, info?: ConnectionInfo) => Promise<Response>;
+
+/** A route that owns keys. */
+export interface DrainableRoute extends FetchRoute {
+  /** For the end of the process: claims no key from here on, and waits until what is under way is settled and recorded. */
+  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
+}
+
+/** Options of {@link payoutRoute}. */
+export interface PayoutRouteOptions extends PayoutOptions<Request>, RefusalOptions {}
+
+/** Pays. Its answer is held back until the key is recorded as done. Bytes of the body: `capturedRawBody(request)` of core. */
+export type PayoutHandler = (
+  request: Request,
+  context: { readonly payout: Payout; readonly idempotency: RequestIdempotency },
+) => Response | Promise<Response>;
+
+/** `payoutEndpoint` with its handler, for `fetch`. Throws a TypeError on a bad option. */
+export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler): DrainableRoute {
+  const name = "payoutEndpoint";
+  const factory = "payoutRoute";
+  assertFunction(factory, "handler", handler);
+  const [{ onReject }, steps] = splitOptions(factory, refusalTable, options);
+  const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<Request>(steps, {
+    factory,
+    assertRoute: assertPost,
+  });
+  const refusing = { name, onReject, unauthorizedHeaders };
+  const route: FetchRoute = async (request, info) => {
+    const refused = (error: unknown): Promise<Response> => refuse(request, error, refusing);
+    let run: OwnedRun;
+    try {
+      run = await receive(receivedRequest(request, info), request, (work) => work(request.signal));
+    } catch (error) {
+      return refused(error);
+    }
+    const pay = async (): Promise<Response> =>
+      handler(request, {
+        payout: lookUp === undefined ? payoutOf(request) : await lookUp(request),
+        idempotency: run.handle,
+      });
+    return settled(run, pay, refused);
+  };
+  return Object.assign(route, { drain });
+}
+
+/** Options of {@link webhookRoute}. */
+export interface WebhookRouteOptions extends WebhookOptions<Request>, RefusalOptions {
+  /**
+   * The answer of the app to an unknown route, which takes the place of every refusal, so that nobody can tell that there is a
+   * webhook; `false` answers refusals as such. Default: 404 without a body.
+   */
+  readonly hide?: ((request: Request) => Response | Promise<Response>) | false | undefined;
+}
+
+type Hide = NonNullable<WebhookRouteOptions["hide"]>;
+
+const hideRule = option.call<Exclude<Hide, false>>(notFound, "404 without a body");
+
+export const webhookTable: OptionTable<
+  Pick<WebhookRouteOptions, "onReject" | "hide">,
+  ReadRefusal & { readonly hide: Hide }
+> = {
+  ...refusalTable,
+  hide: option.own(
+    (value, owner, name) => (value === false ? value : hideRule.read(value, owner, name)),
+    hideRule.byDefault,
+  ),
+};
+
+/** `webhookEndpoint` for `fetch`. Throws a TypeError on a bad option. */
+export function webhookRoute(options: WebhookRouteOptions): FetchRoute {
+  const name = "webhookEndpoint";
+  const factory = "webhookRoute";
+  const [{ onReject, hide }, steps] = splitOptions(factory, webhookTable, options);
+  const receive = webhookReception<Request>(steps, { factory });
+  return async (request, info) => {
+    try {
+      await receive(receivedRequest(request, info), request);
+      return new Response(null, { status: 200 });
+    } catch (error) {
+      const hidden = hide === false ? undefined : () => hide(request);
+      return await refuse(request, error, { name, onReject, hide: hidden });
+    }
+  };
+}
+
+function notFound(): Response {
+  return new Response(null, { status: 404 });
+}
+
+/** Options of {@link idempotentRoute}. */
+export interface IdempotentRouteOptions extends IdempotencyGuardOptions<Request>, RefusalOptions {
+  /** Largest body, in bytes or like `"100kb"`. Default 100 kB. */
+  readonly limit?: number | string | undefined;
+}
+
+export const idempotentTable: OptionTable<
+  Pick<IdempotentRouteOptions, "onReject" | "limit">,
+  ReadRefusal & { readonly limit: number }
+> = {
+  ...refusalTable,
+  limit: limitRule(),
+};
+
+/** `idempotencyGuard` around a handler's Response. Throws a TypeError on a bad option. */
+export function idempotentRoute(
+  options: IdempotentRouteOptions,
+  handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
+): DrainableRoute {
+  const name = "idempotencyGuard";
+  const factory = "idempotentRoute";
+  assertFunction(factory, "handler", handler);
+  const [{ onReject, limit: limitBytes }, keys] = splitOptions(factory, idempotentTable, options);
+  const { own, drain } = keyOwner<Request>(keys, factory);
+  const route: FetchRoute = async (request, info) => {
+    const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, onReject });
+    let run: OwnedRun;
+    const steps = new Steps(request);
+    try {
+      steps.begin(name);
+      await readBody(receivedRequest(request, info), limitBytes);
+      run = await own(request, (work) => work(request.signal));
+      steps.end();
+    } catch (thrown) {
+      return refused(steps.refused(thrown));
+    }
+    return settled(run, async () => handler(request, run.handle), refused);
+  };
+  return Object.assign(route, { drain });
+}
+
+/** Options of {@link checkedRoute}. */
+export interface CheckedRouteOptions extends RefusalOptions {
+  /** The name in events and on stderr. */
+  readonly name: string;
+}
+
+export const checkedTable: OptionTable<CheckedRouteOptions, ReadRefusal & { readonly name: string }> = {
+  ...refusalTable,
+  name: option.own(readName),
+};
+
+/**
+ * A handler behind single checks, such as `httpSignatureVerifier(options)`: what `check` returns goes to the handler, what it throws
+ * is answered. Throws a TypeError on a bad option.
+ */
+export function checkedRoute<Found>(
+  options: CheckedRouteOptions,
+  check: (received: ReceivedRequest, request: Request) => Found | Promise<Found>,
+  handler: (request: Request, found: Found) => Response | Promise<Response>,
+): FetchRoute {
+  const { name } = readOptions("checkedRoute", checkedTable, options);
+  return async (request, info) => {
+    let found: Found;
+    const steps = new Steps(request);
+    try {
+      steps.begin(name);
+      found = await check(receivedRequest(request, info), request);
+      steps.end();
+    } catch (thrown) {
+      return refuse(request, steps.refused(thrown), options);
+    }
+    return handler(request, found);
+  };
+}
+
+function readName(given: unknown, owner: OptionOwner, name: string): string {
+  if (typeof given === "string" && given !== "") return given;
+  throw optionError(owner, name, "a name for events and notices", given);
+}

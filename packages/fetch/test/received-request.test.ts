@@ -1,0 +1,35 @@
+import { receivedRequest } from "@countersign/fetch";
+import { describe, expect, test } from "@jest/globals";
+
+describe("receivedRequest", () => {
+  test.each([
+    ["/a", "/a"],
+    ["/a?b=1", "/a?b=1"],
+    ["/a?", "/a?"],
+    ["/a#", "/a#"],
+    ["/a#b", "/a#b"],
+    ["?a", "/?a"],
+    ["", "/"],
+    ["//a", "//a"],
+  ])("takes the target of %s as it stands", (path, target) => {
+    expect(receivedRequest(new Request(`https://platform.example${path}`)).target).toBe(target);
+  });
+
+  test("takes what a server says of the connection", () => {
+    const info = { clientAddress: "192.0.2.1", scheme: "http", target: "/a/../b" } as const;
+    expect(receivedRequest(new Request("https://platform.example/b"), info)).toMatchObject(info);
+  });
+
+  test("knows no address by itself, and takes the scheme of the URL", () => {
+    const { clientAddress, scheme } = receivedRequest(new Request("https://platform.example/"));
+    expect([clientAddress, scheme]).toEqual([undefined, "https"]);
+    expect(receivedRequest(new Request("http://platform.example/")).scheme).toBe("http");
+  });
+
+  test("is the same one each time, with one body", async () => {
+    const request = new Request("https://platform.example/", { method: "POST", body: "{}" });
+    const received = receivedRequest(request);
+    expect(receivedRequest(request)).toBe(received);
+    expect(await received.body(10)).toBe(await received.body(1));
+  });
+});

@@ -1,0 +1,202 @@
+import { GuardError } from "@countersign/core";
+import {
+  checkedRoute,
+  idempotentRoute,
+  payoutRoute,
+  webhookRoute,
+  type IdempotentRouteOptions,
+} from "@countersign/fetch";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
+import { describe, expect, test } from "@jest/globals";
+
+const url = "https://platform.example/refunds";
+const post = (body: string | ReadableStream | null = "{}", init: RequestInit = {}): Request =>
+  new Request(url, { method: "POST", body, ...init });
+
+function refunds(overrides: Partial<IdempotentRouteOptions> = {}) {
+  const store = memoryIdempotencyStore({ max: 10 });
+  const codes: unknown[] = [];
+  const onReject = (error: unknown): void => void codes.push((error as GuardError).code);
+  const options = { store, key: () => "key-1", waitMs: 0, onReject, ...overrides };
+  return { options, store, codes, state: () => store.read("key-1")?.state ?? "free" };
+}
+
+describe("a route on options that are not there", () => {
+  test.each([
+    ["payoutRoute", () => payoutRoute({} as never, () => new Response())],
+    ["payoutRoute without a handler", () => payoutRoute({} as never, undefined as never)],
+    ["webhookRoute", () => webhookRoute({} as never)],
+    ["idempotentRoute", () => idempotentRoute({} as never, () => new Response())],
+    [
+      "checkedRoute",
+      () =>
+        checkedRoute(
+          { nam: "x" } as never,
+          () => 1,
+          () => new Response(),
+        ),
+    ],
+  ])("throws: %s", (_name, make) => {
+    expect(make).toThrow(TypeError);
+  });
+});
+
+describe("idempotentRoute", () => {
+  test("answers 409 to the second request of a key", async () => {
+    const { options, codes } = refunds();
+    const route = idempotentRoute(options, () => new Response("paid"));
+    expect(await (await route(post())).text()).toBe("paid");
+    const again = await route(post());
+    expect([again.status, codes]).toEqual([409, ["already-processed"]]);
+  });
+
+  test("keeps the answer back until the key is recorded", async () => {
+    const { options, store, state } = refunds();
+    const complete = store.complete.bind(store);
+    const slow = Object.assign(Object.create(store) as typeof store, {
+      complete: async (key: string, token: string) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return complete(key, token);
+      },
+      claim: store.claim.bind(store),
+    });
+    const route = idempotentRoute({ ...options, store: slow }, () => new Response("paid"));
+    await route(post());
+    expect(state()).toBe("done");
+  });
+
+  test.each([
+    ["nothing", () => undefined as never],
+    ["no Response", () => "paid" as never],
+  ])("frees the key of a handler that returns %s, and rejects", async (_title, handler) => {
+    const { options, state } = refunds();
+    await expect(idempotentRoute(options, handler)(post())).rejects.toThrow(TypeError);
+    expect(state()).toBe("free");
+  });
+
+  test("answers 500 in the place of a 409 whose body is being read", async () => {
+    const { options, state } = refunds();
+    const route = idempotentRoute(options, () => {
+      const response = new Response("conflict", { status: 409 });
+      response.body?.getReader();
+      return response;
+    });
+    expect((await route(post())).status).toBe(500);
+    expect(state()).toBe("free");
+  });
+
+  test("answers a refusal of the handler, and frees the key", async () => {
+    const { options, codes, state } = refunds();
+    const route = idempotentRoute(options, () => {
+      throw new GuardError({ status: 422, code: "amount-too-large", message: "over the limit" });
+    });
+    const response = await route(post());
+    expect(await response.json()).toMatchObject({ status: 422, code: "amount-too-large" });
+    expect([codes, state()]).toEqual([["amount-too-large"], "free"]);
+  });
+
+  test("stops waiting when the client leaves", async () => {
+    const { options, store, codes } = refunds({ waitMs: 60_000 });
+    store.claim("key-1", { token: "a", fingerprint: "b", leaseMs: 60_000, recovery: "hold" });
+    const client = new AbortController();
+    const answer = idempotentRoute(options, () => new Response())(post("{}", { signal: client.signal }));
+    setTimeout(() => client.abort(), 10);
+    expect((await answer).status).toBe(400);
+    expect(codes).toEqual([]);
+  });
+
+  test("owns no key once it is drained", async () => {
+    const { options, codes } = refunds();
+    const route = idempotentRoute(options, () => new Response());
+    await route.drain();
+    expect((await route(post())).status).toBe(503);
+    expect(codes).toEqual(["draining"]);
+  });
+});
+
+describe("the body of a Request", () => {
+  const limited = { limit: 4 };
+
+  test.each<[string, number, string, () => Request]>([
+    ["over the limit", 413, "body-too-large", () => post("12345")],
+    [
+      "over the limit by its own words",
+      413,
+      "body-too-large",
+      () => post("1", { headers: { "Content-Length": "5" } }),
+    ],
+    [
+      "shorter than announced",
+      400,
+      "body-length-mismatch",
+      () => post("1", { headers: { "Content-Length": "2" } }),
+    ],
+    [
+      "longer than announced",
+      400,
+      "body-length-mismatch",
+      () => post("123", { headers: { "Content-Length": "2" } }),
+    ],
+    [
+      "with a content coding",
+      415,
+      "content-encoding-unsupported",
+      () => post("1", { headers: { "Content-Encoding": "br" } }),
+    ],
+    ["that is empty", 500, "fingerprint-missing", () => post(null)],
+  ])("%s is %i %s", async (_title, status, code, request) => {
+    const { options, codes } = refunds(limited);
+    const response = await idempotentRoute(options, () => new Response())(request());
+    expect([response.status, codes]).toEqual([status, [code]]);
+  });
+
+  test("that was read before is 500", async () => {
+    const { options, codes } = refunds();
+    const request = post();
+    await request.text();
+    expect((await idempotentRoute(options, () => new Response())(request)).status).toBe(500);
+    expect(codes).toEqual(["body-already-consumed"]);
+  });
+
+  test("that somebody reads meanwhile is 500", async () => {
+    const { options, codes } = refunds();
+    const request = post();
+    request.body?.getReader();
+    expect((await idempotentRoute(options, () => new Response())(request)).status).toBe(500);
+    expect(codes).toEqual(["body-already-consumed"]);
+  });
+
+  test("that breaks off is refused in silence", async () => {
+    const { options, codes } = refunds();
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
+    const request = post(broken, { duplex: "half" });
+    expect((await idempotentRoute(options, () => new Response())(request)).status).toBe(400);
+    expect(codes).toEqual([]);
+  });
+});
+
+describe("checkedRoute", () => {
+  const verify = basicAuthVerifier<Request>(
+    { credentials: [{ username: "u", password: "p" }] },
+    "checkedRoute",
+  );
+  const route = checkedRoute(
+    { name: "basicAuth" },
+    (received, request) => verify(received, request),
+    (_request, { username }) => new Response(username),
+  );
+
+  test("hands what the check found to the handler", async () => {
+    const response = await route(post("", { headers: { Authorization: `Basic ${btoa("u:p")}` } }));
+    expect(await response.text()).toBe("u");
+  });
+
+  test("answers what it throws", async () => {
+    const response = await route(post());
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([
+      401,
+      expect.stringContaining("Basic"),
+    ]);
+  });
+});

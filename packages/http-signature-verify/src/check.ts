@@ -1,0 +1,236 @@
+import { randomUUID } from "node:crypto";
+import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
+import {
+  createRequestFact,
+  fieldLines,
+  GuardError,
+  inTime,
+  type OptionOwner,
+  type ReceivedRequest,
+  type RequestFact,
+} from "@countersign/core";
+import {
+  assertTimely,
+  isVerificationKey,
+  MessageSignatureError,
+  queryCovering,
+  readSignature,
+  verifySignatureAsync,
+  type ReceivedSignature,
+  type RequestMessage,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
+import { readBody } from "@countersign/raw-body";
+import type { HttpSignatureCode } from "./codes.ts";
+import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
+
+/** What is known of a signature that was verified. */
+export interface VerifiedSignature {
+  readonly label: string;
+  readonly keyid: string;
+  readonly alg: "ed25519";
+  /** Unix seconds. */
+  readonly created: number;
+  /** Unix seconds. */
+  readonly expires: number;
+  readonly nonce: string;
+  /** Undefined when the signature has none. */
+  readonly tag: string | undefined;
+  /** Names of the covered components, in the order of the signature. */
+  readonly components: readonly string[];
+}
+
+const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
+const verified: RequestFact<VerifiedSignature> = createRequestFact();
+const claimTokens: RequestFact<string> = createRequestFact();
+
+/** The signature that was verified on this very request; undefined when none was. */
+export function verifiedSignature(subject: object): VerifiedSignature | undefined {
+  return verified.get(subject);
+}
+
+/** Verifies the signature of one request; see {@link httpSignatureVerifier}. */
+export type VerifyHttpSignature = (request: ReceivedRequest) => Promise<VerifiedSignature>;
+
+/**
+ * Makes the check of HTTP Message Signatures (RFC 9421) with the digest of the body (RFC 9530), the time window and the nonce. It
+ * rejects with a GuardError: 401 for anything wrong with these, 503 when a store does not answer, 413 and 415 for the body.
+ * Throws an OptionError on a bad option; `owner` is who it says has it.
+ */
+export function httpSignatureVerifier(
+  options: HttpSignatureVerifyOptions,
+  owner: OptionOwner = factory,
+): VerifyHttpSignature {
+  const resolved = resolveOptions(options, owner);
+  return (request) => verifyRequest(request, resolved);
+}
+
+/** {@link httpSignatureVerifier} for a single request: options are checked, and keys imported, at each call. */
+export async function verifyHttpSignature(
+  request: ReceivedRequest,
+  options: HttpSignatureVerifyOptions,
+): Promise<VerifiedSignature> {
+  return verifyRequest(request, resolveOptions(options, factory));
+}
+
+/** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */
+export function methodOverride(): GuardError<HttpSignatureCode> {
+  return refusal("method-override", "the request asks to be taken for another method");
+}
+
+// The nonce is claimed last: nobody can use one up without a valid signature over the very body.
+async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions): Promise<VerifiedSignature> {
+  try {
+    const received = readSignature(toMessage(request, options), options);
+    assertRequestCovered(request, received, options);
+    assertInTime(received, options);
+    const key = await lookupKey(received, options);
+    assertInTime(received, options);
+    await verifySignatureAsync(received, key);
+    assertInTime(received, options);
+    await verifyBody(request, received, options);
+    assertInTime(received, options);
+    await claimNonce(request, received, options);
+    // A store that answered late must not let an expired signature through.
+    assertInTime(received, options);
+    const signature = describeSignature(received);
+    verified.set(request, signature);
+    return signature;
+  } catch (error) {
+    if (!(error instanceof MessageSignatureError)) throw error;
+    throw new GuardError<HttpSignatureCode>({
+      status: 401,
+      code: error.code,
+      message: `httpSignatureVerify: ${error.message}`,
+      cause: error,
+    });
+  }
+}
+
+function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOptions): RequestMessage {
+  if (pathPrefix === "" && origin === undefined) return request;
+  const { method, target, rawHeaders } = request;
+  return {
+    method,
+    target: pathPrefix + target,
+    rawHeaders,
+    get scheme() {
+      return origin?.scheme ?? request.scheme;
+    },
+    authority: origin?.authority,
+  };
+}
+
+function assertRequestCovered(
+  request: ReceivedRequest,
+  { coveredComponents, values }: ReceivedSignature,
+  { allowUnsignedQuery }: ResolvedOptions,
+): void {
+  if (overrideFields.some((name) => fieldLines(request, name).length > 0)) throw methodOverride();
+  const signsQuery = coveredComponents.some((name) => queryCovering.includes(name));
+  if (values.target.query !== undefined && !signsQuery && !allowUnsignedQuery) {
+    throw refusal("query-not-covered", "the request has a query that the signature does not cover");
+  }
+}
+
+const overrideFields = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+function assertInTime(received: ReceivedSignature, options: ResolvedOptions): void {
+  assertTimely(received, options, options.clock() / 1000);
+}
+
+async function lookupKey(
+  { keyid }: ReceivedSignature,
+  { keys: lookup, storeTimeoutMs }: ResolvedOptions,
+): Promise<VerificationKey | undefined> {
+  let key: VerificationKey | null | undefined;
+  try {
+    key = await inTime(lookup(keyid), storeTimeoutMs, () => late(storeTimeoutMs));
+  } catch (error) {
+    throw unavailable(keyStore, error);
+  }
+  // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
+  if (key === undefined || key === null) return undefined;
+  if (isVerificationKey(key)) return key;
+  throw unavailable(
+    keyStore,
+    new TypeError("option keys returned something else than importVerificationKey makes"),
+  );
+}
+
+async function verifyBody(
+  request: ReceivedRequest,
+  received: ReceivedSignature,
+  options: ResolvedOptions,
+): Promise<void> {
+  const bytes = await readBody(request, options.limit);
+  if (received.coveredComponents.includes("content-digest")) {
+    verifyByPolicy(request, bytes, digestPolicy);
+  } else if (bytes.length > 0) {
+    throw refusal("body-not-covered", "the request has a body that the signature does not cover");
+  }
+}
+
+async function claimNonce(
+  request: ReceivedRequest,
+  { keyid, nonce, expires }: ReceivedSignature,
+  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs }: ResolvedOptions,
+): Promise<void> {
+  // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
+  const marginSeconds = windowSeconds + clockSkewSeconds;
+  const claim = {
+    scope: keyid,
+    nonce,
+    token: claimToken(request),
+    retainMs: Math.ceil((expires + marginSeconds) * 1000 - clock()),
+  };
+  let answer: "fresh" | "seen";
+  try {
+    answer = await inTime(nonces.claim(claim), storeTimeoutMs, () => late(storeTimeoutMs));
+  } catch (error) {
+    throw unavailable(nonceStore, error);
+  }
+  if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
+}
+
+// One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
+function claimToken(request: ReceivedRequest): string {
+  const known = claimTokens.get(request);
+  if (known !== undefined) return known;
+  const token = randomUUID();
+  claimTokens.set(request, token);
+  return token;
+}
+
+interface AskedStore {
+  readonly code: HttpSignatureCode;
+  readonly name: string;
+}
+
+const keyStore: AskedStore = { code: "key-store-unavailable", name: "the key store" };
+const nonceStore: AskedStore = { code: "nonce-store-unavailable", name: "the nonce store" };
+
+function late(timeoutMs: number): Error {
+  return new Error(`no answer within ${timeoutMs} ms`);
+}
+
+function unavailable({ code, name }: AskedStore, cause: unknown): GuardError<HttpSignatureCode> {
+  const message = `httpSignatureVerify: ${name} gave no usable answer`;
+  return new GuardError<HttpSignatureCode>({
+    status: 503,
+    code,
+    message,
+    headers: { "Retry-After": "5" },
+    cause,
+  });
+}
+
+function describeSignature(received: ReceivedSignature): VerifiedSignature {
+  const { label, keyid, alg, created, expires, nonce, tag, coveredComponents } = received;
+  const components = Object.freeze([...coveredComponents]);
+  return Object.freeze({ label, keyid, alg, created, expires, nonce, tag, components });
+}
+
+function refusal(code: HttpSignatureCode, message: string): GuardError<HttpSignatureCode> {
+  return new GuardError<HttpSignatureCode>({ status: 401, code, message: `httpSignatureVerify: ${message}` });
+}

@@ -1,0 +1,17 @@
+import type { IdempotencyCode } from "@countersign/idempotency";
+
+/** The codes of the refusals of keys, and of checks that run behind a claim. */
+export type IdempotencyGuardCode =
+  | IdempotencyCode
+  | "already-processed"
+  | "checked-after-claim"
+  | "fingerprint-invalid"
+  | "fingerprint-missing"
+  | "fingerprint-unavailable"
+  | "held"
+  | "idempotency-guard-twice"
+  | "idempotency-key-invalid"
+  | "idempotency-key-missing"
+  | "idempotency-key-reused"
+  | "in-flight"
+  | "request-aborted";

@@ -1,0 +1,196 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { option, readOptions, type OptionTable } from "@countersign/core";
+import type { KeyAttempt, KeyState } from "./key-attempt.ts";
+import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
+import { inStoreTime, KeySteps, readRecord, Retries } from "./key-steps.ts";
+import { Heartbeats } from "./lease.ts";
+import { alarm, notice, type KeyNotice } from "./notices.ts";
+import { OwnedKey } from "./owned-key.ts";
+import { keysDraining, storeUnavailable } from "./refusals.ts";
+import type { Awaitable, IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
+
+const drainTable: OptionTable<DrainOptions> = {
+  timeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 10_000 }),
+};
+
+/**
+ * Owns keys of an idempotency store on behalf of a receiver of anything: leases with heartbeats, claims whose answer was
+ * lost, completion that is checked and repeated, release that is repeated. For authors of receivers. Throws a
+ * TypeError on a bad option.
+ */
+export function idempotencyKeys(options: IdempotencyKeysOptions): IdempotencyKeys {
+  return new IdempotencyKeys(resolveKeyOptions(options));
+}
+
+/** Made by {@link idempotencyKeys}. */
+export class IdempotencyKeys {
+  readonly #state: KeyState;
+
+  constructor(options: ResolvedKeyOptions) {
+    this.#state = {
+      options,
+      heartbeats: new Heartbeats(options.leaseMs),
+      retries: new Retries(),
+      inDoubt: { status: 503, retryAfterSeconds: options.retryAfterSeconds },
+      ownedKeys: 0,
+      draining: false,
+    };
+  }
+
+  /**
+   * Claims the key: owned (`acquired`), or who has it. Settle an owned key with exactly one of complete(), release() and
+   * hold(); until then its lease is renewed. Throws a GuardError (503, `idempotency-store-unavailable`) when the store does
+   * not answer in time, and sees to it that no claim is left behind.
+   */
+  acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
+    return acquire(this.#state, attempt);
+  }
+
+  /**
+   * For a process that is about to end: claims no key from here on (503, `draining`), and waits until every key that it owns is
+   * settled and recorded. Steps that the store refused are repeated at once and often. Resolves to what is left after `timeoutMs`
+   * (1 to 3,600,000, default 10,000): what runs then is left to recovery. Rejects with a TypeError on another time-out. Keeps the
+   * process alive meanwhile.
+   */
+  async drain(options: DrainOptions = {}): Promise<DrainReport> {
+    const { timeoutMs } = readOptions(`${this.#state.options.factory}: drain`, drainTable, options);
+    return drain(this.#state, timeoutMs);
+  }
+
+  /** What the store knows about a key; rejects with whatever the store throws, and when it is too slow. */
+  read(key: string): Promise<IdempotencyRecord | undefined> {
+    return readRecord(this.#state.options, key);
+  }
+
+  /** Publishes on `countersign:notice` what an operator may want to know about a key. */
+  notice(event: KeyNotice): void {
+    notice(this.#state.options.factory, event);
+  }
+
+  /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */
+  alarm(event: KeyNotice): void {
+    alarm(this.#state.options.factory, event);
+  }
+}
+
+/** Options of `drain()`. */
+export interface DrainOptions {
+  /** How long to wait for what is under way, in milliseconds. Default 10,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What `drain()` has left behind; all 0 when everything was settled. */
+export interface DrainReport {
+  /** Keys that are owned: their handlers still run, or the store did not take their record. */
+  readonly keys: number;
+  /** Claims whose answer was lost and that could not be given back. */
+  readonly claims: number;
+}
+
+const pauseMs = 50;
+
+/** Waits until nothing is owned and nothing repeated in the background, or until the time is over. */
+async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
+  state.draining = true;
+  const endsAtMs = performance.now() + timeoutMs;
+  for (;;) {
+    const left = { keys: state.ownedKeys, claims: state.retries.claims };
+    if (left.keys + left.claims === 0 || performance.now() >= endsAtMs) return left;
+    state.retries.hurry();
+    // oxlint-disable-next-line no-await-in-loop -- polling, for a few seconds at the end of a process
+    await sleep(pauseMs);
+  }
+}
+
+/** Why a key was not acquired. */
+export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
+
+/**
+ * Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind: one
+ * for whose return there is no room is not sent.
+ */
+async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
+  const { store, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = state.options;
+  const { key, token, fingerprint } = attempt;
+  // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
+  if (state.draining) throw keysDraining(retryAfterSeconds);
+  if (!state.retries.reserveClaim()) {
+    const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
+    throw storeUnavailable(cause, retryAfterSeconds);
+  }
+  const claimedAtMs = performance.now();
+  let answer: Awaitable<IdempotencyClaimResult> | undefined;
+  let result: IdempotencyClaimResult;
+  try {
+    answer = store.claim(key, { token, fingerprint, leaseMs, recovery });
+    result = await inStoreTime(answer, storeTimeoutMs);
+  } catch (error) {
+    abandonClaim(state, attempt, answer);
+    throw storeUnavailable(error, retryAfterSeconds);
+  }
+  return admit(state, attempt, result, claimedAtMs);
+}
+
+function admit(
+  state: KeyState,
+  attempt: KeyAttempt,
+  // A store of somebody else may give anything.
+  result: IdempotencyClaimResult | null | undefined,
+  claimedAtMs: number,
+): OwnedKey | KeyRefusal {
+  const { leaseMs, retryAfterSeconds } = state.options;
+  switch (result?.status) {
+    case "done":
+    case "held":
+    case "in-flight":
+      state.retries.claimAnswered();
+      return result;
+    case "acquired":
+      // A process that slept between the claim and this line may have been replaced as the owner.
+      if (performance.now() - claimedAtMs < leaseMs) {
+        state.retries.claimAnswered();
+        return OwnedKey.begin(state, attempt, result.fence, claimedAtMs);
+      }
+      abandonClaim(state, attempt, undefined);
+      throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);
+    default:
+      abandonClaim(state, attempt, undefined);
+      throw storeUnavailable(new TypeError("the store gave no known answer to a claim"), retryAfterSeconds);
+  }
+}
+
+// How often the store has to say that the key is not ours, with growing pauses, three seconds in all: a claim whose reply was lost
+// may be executed after a release, when the lock that it waited for is free.
+const lossesUntilSure = 6;
+
+// An answer that is not there by then never comes: a driver has lost it, and its claim must not keep its place for ever.
+const answerLostAfterMs = 3_600_000;
+
+/**
+ * I3: a claim whose answer did not arrive may have been executed, or may be yet. The token is released until the store has
+ * answered the claim itself and says that nothing is left.
+ */
+function abandonClaim(
+  state: KeyState,
+  attempt: KeyAttempt,
+  answer: Awaitable<IdempotencyClaimResult> | undefined,
+): void {
+  // A store that threw at once has nothing under way: one answer is enough.
+  let settled = answer === undefined;
+  const lostAtMs = performance.now() + answerLostAfterMs;
+  let losses = settled ? lossesUntilSure - 1 : 0;
+  const settle = (): void => {
+    settled = true;
+  };
+  // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
+  if (answer !== undefined) Promise.resolve(answer).then(settle, settle);
+  const steps = new KeySteps(state.options, attempt);
+  state.retries.giveBackClaim(async () => {
+    const answered = settled || performance.now() >= lostAtMs;
+    const isGivenBack = (await steps.giveBack()) === "ok";
+    if (isGivenBack) state.options.onSettled(attempt.key);
+    if (!answered) return false;
+    losses += 1;
+    return isGivenBack || losses >= lossesUntilSure;
+  });
+}

@@ -1,0 +1,36 @@
+export type { IdempotencyCode } from "./codes.ts";
+export {
+  IdempotencyKeys,
+  idempotencyKeys,
+  type DrainOptions,
+  type DrainReport,
+  type KeyRefusal,
+} from "./idempotency-keys.ts";
+export {
+  assertTimeoutInLease,
+  keyRules,
+  type IdempotencyKeysOptions,
+  type ResolvedKeyOptions,
+} from "./key-options.ts";
+export type { KeyAttempt, KeyInDoubt } from "./key-attempt.ts";
+export type { KeyNotice } from "./notices.ts";
+export type { OwnedKey } from "./owned-key.ts";
+export { Waiters, type WaitersOptions, type WaitOutcome } from "./waiters.ts";
+export {
+  memoryIdempotencyStore,
+  type MemoryIdempotencyStore,
+  type MemoryIdempotencyStoreOptions,
+} from "./memory-store.ts";
+export {
+  leaseExpired,
+  type Awaitable,
+  type IdempotencyClaim,
+  type IdempotencyClaimResult,
+  type IdempotencyDecision,
+  type IdempotencyOwnership,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+} from "./store.ts";
+export { decideClaim, recordOf, type ClaimDecision, type StoredRecord } from "./stored-record.ts";

@@ -1,0 +1,111 @@
+import {
+  assertFunction,
+  option,
+  optionError,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { IdempotencyStore } from "./store.ts";
+
+/** Options of {@link idempotencyKeys}. */
+export interface IdempotencyKeysOptions {
+  /** The name that messages and notices begin with: that of the receiver's own factory. */
+  readonly factory: string;
+  /** Where the keys are kept. */
+  readonly store: IdempotencyStore;
+  /** For how long a silent owner keeps the key, in milliseconds. A living owner renews it. Default 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** How long one call of the store may take, in milliseconds; shorter than the lease. Default 2,000. */
+  readonly storeTimeoutMs?: number | undefined;
+  /** What a claim does with a key whose owner fell silent, see `IdempotencyClaim`. Default `hold`. */
+  readonly recovery?: "hold" | "rerun" | undefined;
+  /** After how long an owner that settles nothing stops renewing its lease, in milliseconds. Default: never. */
+  readonly handlerTimeoutMs?: number | undefined;
+  /** Retry-After of the errors that are thrown, in seconds. Default 5. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** Hears of each key that this process has settled, or given up. Must not throw. */
+  readonly onSettled?: ((key: string) => void) | undefined;
+}
+
+/** Checked options, all present. */
+export interface ResolvedKeyOptions extends Given<Omit<IdempotencyKeysOptions, "store">> {
+  readonly store: IdempotencyStore<unknown>;
+}
+
+const handlerTimeoutMs = option.integer({ min: 1_000, max: 86_400_000 });
+
+/** The rules of the options that every receiver of keys has: its own table holds them too. */
+export const keyRules: OptionTable<
+  Omit<IdempotencyKeysOptions, "factory" | "onSettled">,
+  ResolvedKeyOptions
+> = {
+  store: option.own(readStore),
+  leaseMs: option.integer({ min: 1_000, max: 3_600_000, fallback: 30_000 }),
+  storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
+  recovery: option.oneOf(["hold", "rerun"], "hold"),
+  handlerTimeoutMs: option.own(
+    (value, owner, name) => (value === undefined ? Infinity : handlerTimeoutMs.read(value, owner, name)),
+    "none",
+  ),
+  retryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 5 }),
+};
+
+export const table: OptionTable<IdempotencyKeysOptions, ResolvedKeyOptions> = {
+  ...keyRules,
+  factory: option.own(readFactory),
+  onSettled: option.call<(key: string) => void>(() => {}, "none"),
+};
+
+/** Fills in the defaults; throws an OptionError on a bad option. */
+export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyOptions {
+  const owner = readFactory(options?.factory);
+  const resolved = readOptions(owner, table, options);
+  assertTimeoutInLease(owner, resolved);
+  return resolved;
+}
+
+/** A claim that may take longer than its own lease could hand out a key that somebody else owns already. */
+export function assertTimeoutInLease(
+  owner: OptionOwner,
+  { storeTimeoutMs, leaseMs }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "leaseMs">,
+): void {
+  if (storeTimeoutMs < leaseMs) return;
+  throw optionError(owner, "storeTimeoutMs", `below leaseMs (${leaseMs})`, storeTimeoutMs);
+}
+
+function readFactory(name: unknown): string {
+  if (typeof name === "string" && name !== "") return name;
+  throw optionError("idempotencyKeys", "factory", "the name of the receiver", name);
+}
+
+const storeMethods = [
+  "claim",
+  "read",
+  "heartbeat",
+  "complete",
+  "release",
+  "hold",
+  "resolve",
+  "prune",
+  "close",
+] as const;
+
+function readStore(store: unknown, owner: OptionOwner, name: string): IdempotencyStore<unknown> {
+  assertStore(store, owner, name);
+  return store;
+}
+
+function assertStore(
+  store: unknown,
+  owner: OptionOwner,
+  name: string,
+): asserts store is IdempotencyStore<unknown> {
+  if (typeof store !== "object" || store === null) {
+    throw optionError(owner, name, "an IdempotencyStore, for example memoryIdempotencyStore()", store);
+  }
+  for (const method of storeMethods) assertFunction(owner, `${name}.${method}`, Reflect.get(store, method));
+  const completeIn: unknown = Reflect.get(store, "completeIn");
+  if (completeIn !== undefined) assertFunction(owner, `${name}.completeIn`, completeIn);
+}

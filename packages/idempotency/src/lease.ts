@@ -1,0 +1,167 @@
+import { inStoreTime } from "./key-steps.ts";
+import type { KeyAttempt } from "./key-attempt.ts";
+import type { ResolvedKeyOptions } from "./key-options.ts";
+import { alarm } from "./notices.ts";
+import { idempotencyLost } from "./refusals.ts";
+
+/**
+ * The owner's side of a lease: renews it about every third of its length while the handler runs, and aborts the signal when
+ * another attempt has the key, or may have it. All times are this process's monotonic clock, used only for its own pace.
+ */
+export class Lease {
+  readonly #attempt: KeyAttempt;
+  readonly #options: ResolvedKeyOptions;
+  readonly #claimedAtMs: number;
+  #renewedAtMs: number;
+  #beating = false;
+  #phase: "running" | "settling" | "ended" = "running";
+  #settled = false;
+  #lost = false;
+  #isCommitted: (() => Promise<boolean>) | undefined;
+  #abortReason: Error | undefined;
+  #controller: AbortController | undefined;
+
+  /** `claimedAtMs` is taken before the claim was sent: the store's lease ends no earlier than this one. */
+  constructor(attempt: KeyAttempt, options: ResolvedKeyOptions, claimedAtMs: number) {
+    this.#attempt = attempt;
+    this.#options = options;
+    this.#claimedAtMs = claimedAtMs;
+    this.#renewedAtMs = claimedAtMs;
+  }
+
+  /** Made when somebody asks for it: most handlers never do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /** Whether the key is on its way out: by the owner's own word, or by that of whoever answered in its place. */
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  get ended(): boolean {
+    return this.#phase === "ended";
+  }
+
+  /** Aborts the signal, for the first reason that comes. */
+  abort(reason: Error): void {
+    this.#abortReason ??= reason;
+    this.#controller?.abort(this.#abortReason);
+  }
+
+  /** The handler has ended: a `lost` from now on may be the echo of our own complete or release. */
+  settle(): void {
+    this.#settled = true;
+    if (this.#phase === "running") this.#phase = "settling";
+  }
+
+  /** The handler's own transaction completes the key: a `lost` from now on may be the echo of its commit, which this tells. */
+  committing(isCommitted: () => Promise<boolean>): void {
+    this.#isCommitted = isCommitted;
+  }
+
+  /** No heartbeat from here on. */
+  end(): void {
+    this.#phase = "ended";
+  }
+
+  /** Renews the lease when it is time to. */
+  beat(nowMs: number): void {
+    const { leaseMs, handlerTimeoutMs } = this.#options;
+    if (this.#phase === "running" && nowMs - this.#claimedAtMs >= handlerTimeoutMs) {
+      this.#lose("handler-timeout", `has a handler without an answer for ${handlerTimeoutMs} ms`);
+      this.end();
+      return;
+    }
+    if (this.#beating || this.ended || nowMs - this.#renewedAtMs < leaseMs / 4) return;
+    void this.#renew(nowMs);
+  }
+
+  /** Never rejects. */
+  async #renew(sentAtMs: number): Promise<void> {
+    const { store, leaseMs, storeTimeoutMs } = this.#options;
+    const { key, token } = this.#attempt;
+    const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
+    this.#beating = true;
+    try {
+      const ownership = await inStoreTime(store.heartbeat(key, token, leaseMs), timeoutMs);
+      if (ownership === "ok") this.#renewedAtMs = sentAtMs;
+      else await this.#lostUnlessCommitted();
+      this.#beating = false;
+    } catch (error) {
+      this.#missed(error);
+    }
+  }
+
+  async #lostUnlessCommitted(): Promise<void> {
+    const committed = this.#phase === "running" && ((await this.#isCommitted?.()) ?? false);
+    if (!committed) this.takenAway();
+    this.end();
+  }
+
+  /** The store says that the key is another attempt's, or was decided about by an operator. */
+  takenAway(): void {
+    if (this.#phase === "running")
+      this.#lose("lease-lost", "belongs to another attempt, or was decided about, while its handler runs");
+  }
+
+  // The store may be back in time, or nobody else may want the key: the heartbeat goes on, also after the end of the lease. While
+  // the handler's own transaction holds the key, nobody takes it, and no heartbeat gets through either.
+  #missed(error: unknown): void {
+    this.#beating = false;
+    if (this.#phase !== "running" || this.#isCommitted !== undefined) return;
+    if (performance.now() < this.#renewedAtMs + this.#options.leaseMs) return;
+    this.#lose("lease-expired", "could not be renewed in time while its handler runs", error);
+  }
+
+  #lose(code: string, message: string, error?: unknown): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    const { key, req } = this.#attempt;
+    alarm(this.#options.factory, { code, key, message, req, error });
+    this.abort(idempotencyLost(this.#options.retryAfterSeconds));
+  }
+}
+
+/** One timer for all leases of an owner: a run that ends soon costs no timer of its own. */
+export class Heartbeats {
+  readonly #leases = new Set<Lease>();
+  readonly #everyMs: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(leaseMs: number) {
+    this.#everyMs = Math.floor(leaseMs / 6);
+  }
+
+  add(lease: Lease): void {
+    this.#leases.add(lease);
+    this.#timer ??= setInterval(() => this.#tick(), this.#everyMs).unref();
+  }
+
+  remove(lease: Lease): void {
+    lease.end();
+    this.#leases.delete(lease);
+  }
+
+  // The timer outlives the last lease by one tick, so that a quiet server does not start and stop it at every request.
+  #tick(): void {
+    if (this.#leases.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+      return;
+    }
+    const nowMs = performance.now();
+    for (const lease of this.#leases) {
+      lease.beat(nowMs);
+      if (lease.ended) this.#leases.delete(lease);
+    }
+  }
+}

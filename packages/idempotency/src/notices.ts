@@ -1,0 +1,26 @@
+import { publishNotice, quoteForLog, type GuardNotice } from "@countersign/core";
+
+/** What an operator should know about one key. */
+export interface KeyNotice {
+  /** Stable machine code in kebab-case. */
+  readonly code: string;
+  readonly key: string;
+  /** Follows the quoted key in the message. */
+  readonly message: string;
+  readonly req?: GuardNotice["req"];
+  readonly error?: unknown;
+}
+
+/** Publishes on `countersign:notice`. */
+export function notice(factory: string, { code, key, message, req, error }: KeyNotice): boolean {
+  return publishNotice({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
+}
+
+/** For what may concern money: becomes a process warning when nobody subscribes. */
+export function alarm(factory: string, event: KeyNotice): void {
+  if (notice(factory, event)) return;
+  process.emitWarning(`${factory}: key ${quoteForLog(event.key)} ${event.message}`, {
+    type: "CountersignWarning",
+    code: event.code,
+  });
+}

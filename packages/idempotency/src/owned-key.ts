@@ -1,0 +1,236 @@
+// Over 200 lines: all steps share the private state of one ownership.
+import { completeInTransaction } from "./complete-in.ts";
+import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
+import { KeySteps } from "./key-steps.ts";
+import { Lease } from "./lease.ts";
+import { alarm } from "./notices.ts";
+import { idempotencyLost } from "./refusals.ts";
+import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+
+/** The reason that is recorded of a success without its record. */
+const contradiction = "its completeIn() has not been committed";
+
+/** The ownership of a key: from the claim to the one step that ends it. */
+export class OwnedKey {
+  /** Grows with each attempt at the same key. */
+  readonly fence: number;
+  readonly #state: KeyState;
+  readonly #attempt: KeyAttempt;
+  readonly #lease: Lease;
+  readonly #steps: KeySteps;
+  #inTransaction = false;
+  #ended = false;
+
+  private constructor(state: KeyState, attempt: KeyAttempt, fence: number, lease: Lease) {
+    this.fence = fence;
+    this.#state = state;
+    this.#attempt = attempt;
+    this.#lease = lease;
+    this.#steps = new KeySteps(state.options, attempt);
+  }
+
+  /** Owns the key and renews its lease from here on. `claimedAtMs` was taken before the claim was sent. */
+  static begin(state: KeyState, attempt: KeyAttempt, fence: number, claimedAtMs: number): OwnedKey {
+    const lease = new Lease(attempt, state.options, claimedAtMs);
+    state.heartbeats.add(lease);
+    state.ownedKeys += 1;
+    return new OwnedKey(state, attempt, fence, lease);
+  }
+
+  /** As the answer of `acquire`, among those that refuse the key. */
+  get status(): "acquired" {
+    return "acquired";
+  }
+
+  /** Aborts when another attempt may own the key by now, and by abort(). */
+  get signal(): AbortSignal {
+    return this.#lease.signal;
+  }
+
+  /** Whether this attempt was told that another one may own the key by now. */
+  get lost(): boolean {
+    return this.#lease.lost;
+  }
+
+  /** Whether completeIn() was called: the record is that transaction's business. */
+  get inTransaction(): boolean {
+    return this.#inTransaction;
+  }
+
+  /** Aborts the signal. The key stays owned until it is settled. */
+  abort(reason: Error): void {
+    this.#lease.abort(reason);
+  }
+
+  /**
+   * Writes `done` inside the caller's own transaction, and locks the key until that ends: best as its first step. A promise when
+   * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or done already, be
+   * it by its own commit whose answer was lost (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so
+   * that the transaction rolls back; a TypeError when the store knows none.
+   */
+  completeIn(tx: unknown): Awaitable<void> {
+    const { options } = this.#state;
+    if (options.store.completeIn === undefined) {
+      throw new TypeError(
+        `${options.factory}: completeIn: this store has no transactions; succeed without it instead`,
+      );
+    }
+    if (this.#lease.settled) throw idempotencyLost(options.retryAfterSeconds);
+    this.#inTransaction = true;
+    this.#lease.committing(() => this.#steps.isDone());
+    return completeInTransaction(options, tx, this.#attempt, () => void this.#completionLost());
+  }
+
+  /**
+   * The effect has happened: records `done`, and gives undefined once that is durable. Anything else is not certain: the sender
+   * has to come again. Neither throws nor rejects; a record that the store did not take is repeated in the background, with
+   * heartbeats, for an hour.
+   *
+   * After completeIn() the record is only read, from outside of the transaction: writing it would mark as done what may have
+   * been rolled back (I3), and a release could free a key whose commit is under way (I1). A success without a committed record
+   * contradicts itself: the payment may have committed without it, from around a savepoint. The key is held.
+   */
+  async complete(): Promise<KeyInDoubt | undefined> {
+    this.#lease.settle();
+    await callStackEnd;
+    return this.#inTransaction ? this.#confirm() : this.#record();
+  }
+
+  /**
+   * The effect has not happened: gives the key back. Neither throws nor rejects, and does not wait for a store that is down: the
+   * release is repeated in the background. After completeIn() it waits behind the transaction's own lock on the key, by the
+   * contract of the store: it finds `done` and changes nothing, or the rollback, and frees the key for the retry (I3).
+   */
+  release(): Promise<void> {
+    return this.#leave(undefined);
+  }
+
+  /** As release(), for an effect that may have happened: an operator decides. The reason has 1 to 256 characters. */
+  hold(reason: string): Promise<void> {
+    return this.#leave(reason);
+  }
+
+  /** Whether the store has this attempt's own durable record, read from outside of any transaction; false when it does not say. */
+  async isDone(): Promise<boolean> {
+    try {
+      return await this.#steps.isDone();
+    } catch {
+      return false;
+    }
+  }
+
+  // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call.
+  async #completionLost(): Promise<void> {
+    try {
+      const record = await this.#steps.read();
+      if (record?.token !== this.#attempt.token) this.#lease.takenAway();
+    } catch {
+      // The next heartbeat finds out.
+    }
+  }
+
+  async #confirm(): Promise<KeyInDoubt | undefined> {
+    try {
+      return await this.#confirmOrHold();
+    } catch (error) {
+      this.#alarm("completion-delayed", "ended with success, but the store does not tell its record", error);
+      const again = async (): Promise<boolean> => {
+        await this.#confirmOrHold();
+        return true;
+      };
+      this.#state.retries.repeat(again, () => this.#abandoned());
+      return this.#state.inDoubt;
+    }
+  }
+
+  /** Holding waits for a transaction that is still open, so it is this step that decides. Rejects when the store does not answer. */
+  async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
+    if (await this.#steps.isDone()) return this.#completed("ok");
+    if ((await this.#steps.hold(contradiction)) === "lost") {
+      return this.#completed((await this.#steps.isDone()) ? "ok" : "lost");
+    }
+    this.#finished();
+    this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
+    return this.#state.inDoubt;
+  }
+
+  async #record(): Promise<KeyInDoubt | undefined> {
+    try {
+      return this.#completed(await this.#steps.complete());
+    } catch (error) {
+      return this.#checkCompletion(error);
+    }
+  }
+
+  #completed(ownership: IdempotencyOwnership): KeyInDoubt | undefined {
+    this.#finished();
+    if (ownership === "ok") return undefined;
+    this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
+    return this.#state.inDoubt;
+  }
+
+  /** The store did not answer: it may have done it. Otherwise it is asked again while the heartbeat keeps others out (I1). */
+  async #checkCompletion(error: unknown): Promise<KeyInDoubt | undefined> {
+    if (await this.isDone()) return this.#completed("ok");
+    this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
+    this.#state.retries.repeat(
+      async () => {
+        this.#completed(await this.#steps.complete());
+        return true;
+      },
+      () => this.#abandoned(),
+    );
+    return this.#state.inDoubt;
+  }
+
+  async #leave(holdReason: string | undefined): Promise<void> {
+    this.#lease.settle();
+    // I11, in the turn of the answer and before anybody else can begin: whoever answered, the handler may still be at work.
+    this.#lease.abort(idempotencyLost(this.#state.options.retryAfterSeconds));
+    await callStackEnd;
+    const step = async (): Promise<true> => {
+      const ownership = holdReason === undefined ? this.#steps.release() : this.#steps.hold(holdReason);
+      return this.#left(await ownership, holdReason);
+    };
+    try {
+      await step();
+    } catch {
+      // The heartbeat goes on: a key on its way out must be neither held for its lease (I3) nor, where its effect may have
+      // happened, taken over (I1).
+      this.#state.retries.repeat(step, () => this.#abandoned());
+    }
+  }
+
+  #left(ownership: IdempotencyOwnership, holdReason: string | undefined): true {
+    this.#finished();
+    // After completeIn the key may be lost to this attempt's own commit.
+    if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
+      this.#alarm("hold-lost", `could not be held (${holdReason}): it belongs to another attempt`);
+    }
+    return true;
+  }
+
+  #finished(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#state.ownedKeys -= 1;
+    this.#state.heartbeats.remove(this.#lease);
+    this.#state.options.onSettled(this.#attempt.key);
+  }
+
+  #abandoned(): void {
+    this.#finished();
+    this.#alarm("settlement-abandoned", "could not be settled for an hour; recovery decides about it");
+  }
+
+  #alarm(code: string, message: string, error?: unknown): void {
+    const { key, req } = this.#attempt;
+    alarm(this.#state.options.factory, { code, key, message, req, error });
+  }
+}
+
+/**
+ * A handler may end its key inside a transaction that commits when the present call stack returns. On that transaction's own
+ * connection the store would see, or be part of, what is not committed: I4 needs each step of the end from outside.
+ */
+const callStackEnd: Promise<void> = Promise.resolve();

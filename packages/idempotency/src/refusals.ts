@@ -1,0 +1,41 @@
+import { GuardError } from "@countersign/core";
+import type { IdempotencyCode } from "./codes.ts";
+
+/** The store failed, or was too slow. */
+export function storeUnavailable(cause: unknown, retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  return new GuardError<IdempotencyCode>({
+    status: 503,
+    code: "idempotency-store-unavailable",
+    message: "the idempotency store failed or did not answer in time",
+    headers: { "Retry-After": String(retryAfterSeconds) },
+    cause,
+  });
+}
+
+/** The process ends: another one takes the request when it comes again. */
+export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  return unavailable("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
+}
+
+/** The attempt does not own the key any more: its transaction has to roll back. */
+export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
+  return unavailable(
+    "idempotency-lost",
+    "this attempt does not own the idempotency key any more",
+    retryAfterSeconds,
+  );
+}
+
+function unavailable(
+  code: IdempotencyCode,
+  message: string,
+  retryAfterSeconds: number,
+): GuardError<IdempotencyCode> {
+  return new GuardError<IdempotencyCode>({
+    status: 503,
+    code,
+    message,
+    headers: { "Retry-After": String(retryAfterSeconds) },
+    problem: { code },
+  });
+}

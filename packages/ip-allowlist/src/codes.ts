@@ -1,0 +1,2 @@
+/** The codes of the refusals of addresses; `trust-proxy-unsafe` is the one of a door that cannot tell them. */
+export type IpAllowlistCode = "ip-is-proxy" | "ip-not-allowed" | "ip-unknown" | "trust-proxy-unsafe";

@@ -1,0 +1,30 @@
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  IdempotencyStore,
+} from "@countersign/idempotency";
+
+/** An idempotency store whose engine is a server: every answer is a promise. */
+export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx> {
+  readonly retentionMs: number;
+  claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult>;
+  read(key: string): Promise<IdempotencyRecord | undefined>;
+  heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership>;
+  complete(key: string, token: string): Promise<IdempotencyOwnership>;
+  release(key: string, token: string): Promise<IdempotencyOwnership>;
+  hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership>;
+  resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held">;
+  list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
+  prune(): Promise<number>;
+  /** Ends what the store does by itself; the connection stays open, it is the caller's. A later call throws. */
+  close(): void;
+}

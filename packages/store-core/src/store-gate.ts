@@ -1,0 +1,132 @@
+import type { IdempotencyClaim, IdempotencyListQuery } from "@countersign/idempotency";
+import { assertListQuery } from "./list-query.ts";
+
+/** One use of a nonce, before it is checked. */
+interface NonceUse {
+  readonly scope: unknown;
+  readonly nonce: unknown;
+  readonly token: unknown;
+  readonly retainMs: unknown;
+}
+
+/**
+ * What every step of a store begins with: the store is open, its engine can be used, and the arguments can be kept. Each check throws
+ * an Error for the first two, a TypeError for the last.
+ */
+export class StoreGate {
+  readonly #store: string;
+  readonly #assertEngine: () => void;
+  #closed = false;
+
+  /** `store` begins every message; `assertEngine` throws while the engine must not be used. */
+  constructor(store: string, assertEngine: () => void = () => {}) {
+    this.#store = store;
+    this.#assertEngine = assertEngine;
+  }
+
+  /** From here on nothing passes. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  assertUsable(): void {
+    assertOpen(this.#store, this.#closed);
+    this.#assertEngine();
+  }
+
+  /** For a read. */
+  assertKey(key: unknown): void {
+    this.assertUsable();
+    assertText(this.#store, "key", key);
+  }
+
+  /** For the steps of an owner. */
+  assertOwner(key: unknown, token: unknown): void {
+    this.assertKey(key);
+    assertText(this.#store, "token", token);
+  }
+
+  /** For an owner's step in its own transaction, which may be open on the store's connection. */
+  assertOwnerIn(key: unknown, token: unknown): void {
+    assertOpen(this.#store, this.#closed);
+    assertText(this.#store, "key", key);
+    assertText(this.#store, "token", token);
+  }
+
+  assertClaim(key: unknown, { token, fingerprint, leaseMs }: IdempotencyClaim): void {
+    this.assertOwner(key, token);
+    assertText(this.#store, "fingerprint", fingerprint);
+    assertDuration(this.#store, "leaseMs", leaseMs);
+  }
+
+  assertHeartbeat(key: unknown, token: unknown, leaseMs: unknown): void {
+    this.assertOwner(key, token);
+    assertDuration(this.#store, "leaseMs", leaseMs);
+  }
+
+  assertHold(key: unknown, token: unknown, reason: unknown): void {
+    this.assertOwner(key, token);
+    assertText(this.#store, "reason", reason);
+  }
+
+  assertResolve(key: unknown, outcome: unknown, decision: unknown): void {
+    this.assertKey(key);
+    assertOutcome(this.#store, outcome);
+    assertDecision(this.#store, decision);
+  }
+
+  assertList(query: IdempotencyListQuery): void {
+    this.assertUsable();
+    assertListQuery(this.#store, query);
+  }
+
+  assertNonce({ scope, nonce, token, retainMs }: NonceUse): void {
+    this.assertUsable();
+    assertText(this.#store, "scope", scope);
+    assertText(this.#store, "nonce", nonce);
+    assertText(this.#store, "token", token);
+    assertDuration(this.#store, "retainMs", retainMs);
+  }
+}
+
+/** Throws a TypeError unless `text` is a string of 1 to 512 characters: drivers would bind an object as parameters of their own. */
+export function assertText(store: string, name: string, text: unknown): asserts text is string {
+  if (typeof text !== "string" || text.length === 0 || text.length > 512) {
+    throw new TypeError(`${store}: ${name} must be a string of 1 to 512 characters`);
+  }
+}
+
+/** Throws a TypeError unless `durationMs` is a whole number of milliseconds above zero. */
+export function assertDuration(
+  store: string,
+  name: string,
+  durationMs: unknown,
+): asserts durationMs is number {
+  if (typeof durationMs !== "number" || !Number.isSafeInteger(durationMs) || durationMs <= 0) {
+    throw new TypeError(`${store}: ${name} must be a whole number of milliseconds above 0`);
+  }
+}
+
+/** Throws a TypeError unless `outcome` is one that an operator can give. */
+export function assertOutcome(store: string, outcome: unknown): asserts outcome is "done" | "released" {
+  if (outcome !== "done" && outcome !== "released") {
+    throw new TypeError(`${store}: outcome must be "done" or "released"`);
+  }
+}
+
+/** Throws a TypeError unless `decision` has the fence of the attempt that it is about. */
+export function assertDecision(
+  store: string,
+  decision: unknown,
+): asserts decision is { readonly fence: number } {
+  const fence: unknown =
+    typeof decision === "object" && decision !== null && "fence" in decision ? decision.fence : undefined;
+  if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
+    throw new TypeError(`${store}: resolve needs { fence }, that of the record that was read`);
+  }
+}
+
+/** Throws after close. */
+export function assertOpen(store: string, closed: boolean): void {
+  if (closed) throw new Error(`${store}: the store is closed`);
+}

@@ -1,0 +1,115 @@
+import { StoreGate } from "@countersign/store-core";
+
+/** What the stores bind to a statement, by position. */
+export type SqliteValue = string | number | null;
+
+/** A prepared statement, as far as the stores use it. `Value` is what can be bound by position. */
+export interface SqliteStatement<Value = SqliteValue> {
+  run(...parameters: Value[]): { readonly changes: number | bigint };
+  get(...parameters: Value[]): unknown;
+  all(...parameters: Value[]): unknown[];
+}
+
+/**
+ * An open connection: the surface that `libsql`, `better-sqlite3` and the DatabaseSync of `node:sqlite` share. Drivers tell
+ * whether a transaction is open by `inTransaction` or `isTransaction`; where both are missing, the stores find out with a BEGIN.
+ * Values are `unknown`, as in the types of libsql and better-sqlite3: before TypeScript 6 no type with `null` in it fits these.
+ */
+export interface SqliteDatabase {
+  exec(sql: string): unknown;
+  prepare(sql: string): SqliteStatement<unknown>;
+  readonly inTransaction?: boolean | undefined;
+  readonly isTransaction?: boolean | undefined;
+}
+
+/** A connection on which the caller has begun a transaction. */
+export type SqliteTransaction = SqliteDatabase;
+
+/** A row as the drivers return it. libsql adds a member of its own to it, so rows are never compared or spread. */
+export type SqliteRow = Readonly<Record<string, unknown>>;
+
+/** The row of a query that always has one. */
+export function singleRow(row: unknown): SqliteRow {
+  if (!isRow(row)) throw new Error("the SQLite driver returned no row where there is always one");
+  return row;
+}
+
+/** Connections that were told to return every integer as a bigint are fine: nothing here reaches 2^53. */
+export function integerOf(value: unknown): number {
+  if (typeof value === "number" || typeof value === "bigint") return Number(value);
+  throw new Error("the SQLite driver returned no number where there is always one");
+}
+
+function isRow(row: unknown): row is SqliteRow {
+  return typeof row === "object" && row !== null;
+}
+
+/**
+ * Runs `work` between BEGIN IMMEDIATE and COMMIT, and rolls back when it throws. `work` must be synchronous: across an await,
+ * other requests would run inside the transaction. Throws when the connection is already in a transaction, and whatever the
+ * driver throws while another connection holds the write lock for longer than the busy timeout.
+ */
+export function withImmediateTransaction<Db extends SqliteDatabase, T>(
+  database: Db,
+  work: (tx: Db) => T,
+): Exclude<T, PromiseLike<unknown>> {
+  if (isInTransaction(database)) {
+    throw new Error("withImmediateTransaction: a transaction is already open on this connection");
+  }
+  // By exec(), and before any prepared statement writes: a statement that meets SQLITE_BUSY in libsql is not reset, and every
+  // later COMMIT on the connection fails until it runs again. Behind the write lock no statement meets it.
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const result = work(database);
+    if (!isSettled(result)) {
+      throw new TypeError(
+        "withImmediateTransaction: the function must be synchronous, it returned a promise",
+      );
+    }
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    rollBack(database);
+    throw error;
+  }
+}
+
+/** Whether a transaction is open on the connection. */
+export function isInTransaction(database: SqliteTransaction): boolean {
+  const told = database.inTransaction ?? database.isTransaction;
+  if (told !== undefined) return told;
+  try {
+    // Takes no lock. SQLite refuses it exactly when a transaction is open; node:sqlite before 22.16 tells in no other way.
+    database.exec("BEGIN DEFERRED");
+  } catch (error) {
+    if (String(error).includes("within a transaction")) return true;
+    throw error;
+  }
+  database.exec("COMMIT");
+  return false;
+}
+
+// After some errors (disk full, I/O) SQLite has rolled back by itself, and ROLLBACK would hide the error that says so.
+function rollBack(database: SqliteDatabase): void {
+  if (isInTransaction(database)) database.exec("ROLLBACK");
+}
+
+function isSettled<T>(value: T): value is Exclude<T, PromiseLike<unknown>> {
+  return (
+    typeof value !== "object" || value === null || !("then" in value) || typeof value.then !== "function"
+  );
+}
+
+/** The gate of a store, which keeps its steps out of the caller's transactions. */
+export function createGate(store: string, database: SqliteDatabase): StoreGate {
+  return new StoreGate(store, () => {
+    // Inside the caller's transaction a claim could be rolled back after it was answered, and a read could see a `done` that
+    // never commits, for which the sender would be told that it was paid.
+    if (isInTransaction(database)) {
+      throw new Error(
+        `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +
+          "or give the store a connection of its own",
+      );
+    }
+  });
+}

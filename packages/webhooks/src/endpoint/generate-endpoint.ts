@@ -1,0 +1,84 @@
+import { randomBytes } from "node:crypto";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+
+/** Options of {@link generateEndpoint}. */
+export interface GenerateEndpointOptions {
+  /** The https URL of the platform as the service reaches it, with or without a path in front of the generated one. */
+  readonly baseUrl: string;
+  /** Accept an http URL of this machine (`localhost`, `127.0.0.0/8`, `[::1]`), for local work. Default false. */
+  readonly dangerouslyAllowHttp?: boolean | undefined;
+}
+
+export const table: OptionTable<
+  GenerateEndpointOptions,
+  { readonly baseUrl: URL; readonly dangerouslyAllowHttp: boolean }
+> = {
+  baseUrl: option.own(readBaseUrl),
+  dangerouslyAllowHttp: option.boolean(false),
+};
+
+/** A new webhook endpoint, to be kept as a secret and handed to the service once. */
+export interface GeneratedEndpoint {
+  /** What the service calls. */
+  readonly url: string;
+  /** The path of `url`, for `app.use(path, ...)`: its last segment is lower-case hex with 160 random bits. */
+  readonly path: string;
+  /** For HTTP basic authentication: lower-case hex with 128 random bits. */
+  readonly username: string;
+  /** For HTTP basic authentication: lower-case hex with 256 random bits. */
+  readonly password: string;
+  /** The signature secret: lower-case hex with 256 random bits. The service uses the text itself as the key. */
+  readonly secret: string;
+}
+
+/**
+ * Makes up the hard-to-guess path and the credentials of an endpoint (spec, "Calls from the service to a webhook endpoint").
+ * Throws an OptionError unless `baseUrl` is an https URL without user, query and fragment.
+ */
+export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEndpoint {
+  const { baseUrl: base, dangerouslyAllowHttp } = readOptions(factory, table, options);
+  if (base.protocol !== "https:" && !(dangerouslyAllowHttp && isLoopback(base.hostname))) {
+    const expected = "an https URL; an http URL of this machine also needs dangerouslyAllowHttp: true";
+    throw optionError(factory, "baseUrl", expected, options.baseUrl);
+  }
+  // Express routes match whatever the case, so that upper case would add no bits.
+  const path = `${base.pathname.replace(/\/$/, "")}/${randomHex(160)}`;
+  return {
+    url: base.origin + path,
+    path,
+    username: randomHex(128),
+    password: randomHex(256),
+    secret: randomHex(256),
+  };
+}
+
+const factory = "generateEndpoint";
+
+function readBaseUrl(baseUrl: unknown, owner: OptionOwner, name: string): URL {
+  // The URL parser drops white space and turns a backslash into a slash.
+  if (
+    typeof baseUrl !== "string" ||
+    !/^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(baseUrl) ||
+    !URL.canParse(baseUrl)
+  ) {
+    throw optionError(owner, name, "an absolute https URL such as https://platform.example", baseUrl);
+  }
+  const url = new URL(baseUrl);
+  if (url.username !== "" || url.password !== "" || /[?#]/.test(baseUrl)) {
+    throw optionError(owner, name, "a URL without user, password, query and fragment", baseUrl);
+  }
+  // Express reads the path as a pattern: a colon or an asterisk in it would match more than itself.
+  if (!/^(?:\/[A-Za-z0-9._~-]+)*\/?$/.test(url.pathname)) {
+    const expected = "a URL whose path has only letters, digits, and - . _ ~ between its slashes";
+    throw optionError(owner, name, expected, baseUrl);
+  }
+  return url;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname);
+}
+
+function randomHex(bits: number): string {
+  return randomBytes(bits / 8).toString("hex");
+}

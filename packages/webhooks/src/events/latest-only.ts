@@ -1,0 +1,242 @@
+import {
+  assertFunction,
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { Awaitable } from "@countersign/idempotency";
+import { LRUCache } from "lru-cache";
+import type { WebhookEvent } from "../envelope/events.ts";
+import { compareTimestamps, type WebhookTimestamp } from "../envelope/timestamp.ts";
+import { eventNotBegun } from "./failed-event.ts";
+import { OwnedEvent } from "./owned-event.ts";
+import type { EventContext, EventHandler } from "./webhook-handler-types.ts";
+
+/** Options of {@link latestOnly}. */
+export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
+  /** The identity of what the event is about, for example the buyer's id. */
+  readonly key: (event: Event) => string;
+  /** Gets what is skipped because it is older than what was handled last; a throw repeats the event. Default: nothing. */
+  readonly onStale?: EventHandler<Event> | undefined;
+  /** Where the times are kept. Default `memoryLatestTimestamps()`. */
+  readonly latest?: LatestTimestamps | undefined;
+}
+
+const factory = "latestOnly";
+
+/** What the rules read. */
+interface ReadLatestOptions {
+  readonly key: unknown;
+  readonly onStale: unknown;
+  readonly latest: LatestTimestamps | undefined;
+}
+
+export const table: OptionTable<LatestOnlyOptions, ReadLatestOptions> = {
+  key: option.call(),
+  onStale: option.optional(option.call(), "nothing"),
+  latest: option.optional(option.own(readLatest), "`memoryLatestTimestamps()`"),
+};
+
+export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
+  max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),
+};
+
+// Two handlers that share their times have to take turns.
+const queues = new WeakMap<LatestTimestamps, LatestQueue>();
+
+/**
+ * A handler that skips an event strictly older than the last one that was handled for its key: webhooks come out of order. Events
+ * of one key are handled one after another within this process. Throws a TypeError on a bad option.
+ */
+export function latestOnly<Event extends WebhookEvent>(
+  options: LatestOnlyOptions<Event>,
+  handler: EventHandler<Event>,
+): EventHandler<Event> {
+  const { latest = memoryLatestTimestamps() } = readOptions(factory, table, options);
+  const { key, onStale = skip } = options;
+  assertFunction(factory, "handler", handler);
+  const queue = queues.get(latest) ?? new LatestQueue();
+  queues.set(latest, queue);
+  return async (event, context) => {
+    const turn = turnContext(context);
+    const of = checkKey(key(event));
+    const place = queue.join(of, turn);
+    try {
+      if (!place.working) await queue.turnOf(place);
+      const known = await latest.get(of);
+      turn.assertOwned();
+      if (isKnown(known) && compareTimestamps(event.timestamp, known) < 0) {
+        await onStale(event, context);
+        return;
+      }
+      await handler(event, context);
+      // Given up, the turn is another event's: the time of this one would set the newer one's back.
+      turn.assertOwned();
+      await latest.set(of, event.timestamp);
+    } finally {
+      queue.leave(place);
+    }
+  };
+}
+
+function readLatest(latest: unknown, owner: OptionOwner, name: string): LatestTimestamps {
+  if (typeof latest !== "object" || latest === null) {
+    throw optionError(owner, name, "an object with get() and set()", latest);
+  }
+  assertLatest(latest, owner, name);
+  return latest;
+}
+
+function assertLatest(latest: object, owner: OptionOwner, name: string): asserts latest is LatestTimestamps {
+  assertFunction(owner, `${name}.get`, Reflect.get(latest, "get"));
+  assertFunction(owner, `${name}.set`, Reflect.get(latest, "set"));
+}
+
+// Not a copy: the signals of an event are made when they are asked for.
+function turnContext(context: EventContext): TurnContext {
+  if (context instanceof OwnedEvent) return context;
+  const { signal } = context;
+  return {
+    signal,
+    waitFor: (pending) => context.waitFor(pending),
+    ownership: undefined,
+    assertOwned: () => {},
+  };
+}
+
+function checkKey(key: unknown): string {
+  if (typeof key === "string" && key !== "") return key;
+  throw optionError(factory, "key", "a function that returns a string that is not empty", key);
+}
+
+function skip(): void {}
+
+function isKnown(timestamp: WebhookTimestamp | null | undefined): timestamp is WebhookTimestamp {
+  return timestamp !== undefined && timestamp !== null;
+}
+
+/** Where `latestOnly` keeps the time of the last event that it handled for each key. */
+export interface LatestTimestamps {
+  /** undefined or null when nothing is known of the key. */
+  get(key: string): Awaitable<WebhookTimestamp | null | undefined>;
+  /** Called after the event was handled, with times that never go back in one process. */
+  set(key: string, timestamp: WebhookTimestamp): Awaitable<void>;
+}
+
+/** Options of {@link memoryLatestTimestamps}. */
+export interface MemoryLatestTimestampsOptions {
+  /** For how many keys a time is kept; beyond it the one that was used least recently is forgotten. Default 100,000. */
+  readonly max?: number | undefined;
+}
+
+/** Keeps the times in this process: a restart, or another process, knows nothing of them. Throws a TypeError on a bad option. */
+export function memoryLatestTimestamps(options: MemoryLatestTimestampsOptions = {}): LatestTimestamps {
+  const { max } = readOptions("memoryLatestTimestamps", memoryTable, options);
+  const times = new LRUCache<string, WebhookTimestamp>({ max });
+  return {
+    get: (key) => times.get(key),
+    set: (key, timestamp) => {
+      times.set(key, timestamp);
+    },
+  };
+}
+
+/** What a turn knows of its event. */
+interface TurnContext extends Pick<EventContext, "signal" | "waitFor"> {
+  /** Aborts when the event was taken from its owner, who then has no turn any more. Unknown for contexts of somebody else. */
+  readonly ownership: AbortSignal | undefined;
+  /** Throws once `ownership` has aborted. */
+  assertOwned(): void;
+}
+
+/** A place in the row of a key: the first one has the turn. */
+interface Place {
+  readonly key: string;
+  readonly context: TurnContext;
+  /** Whether its turn has come and it has begun. */
+  working: boolean;
+  /** Whether it leaves the row when its event is given up. */
+  watched: boolean;
+  /** Tells a place that waits that it is the first one now. */
+  advance: () => void;
+}
+
+/**
+ * Gives the turn of a key to one event at a time, in the order of arrival. Whoever hangs keeps the turn until its event is given
+ * up: a turn that ended before could be followed by a newer event that the old one writes over.
+ */
+class LatestQueue {
+  readonly #rows = new Map<string, Place[]>();
+
+  /**
+   * Takes a place, to be left with leave(): `working` when the key is free, otherwise to be waited for. Throws a GuardError
+   * `event-not-begun` behind work whose own time is up: a webhook of a thousand events would wait a thousand times for the one
+   * that hangs. Signals are only asked for when there is a wait.
+   */
+  join(key: string, context: TurnContext): Place {
+    const row = this.#rowOf(key);
+    const place: Place = { key, context, working: row === undefined, watched: false, advance: noOne };
+    if (row === undefined) this.#rows.set(key, [place]);
+    else {
+      const [first] = row;
+      if (first?.working === true && first.context.signal.aborted) throw eventNotBegun();
+      row.push(place);
+      if (first !== undefined) this.#watch(first);
+    }
+    return place;
+  }
+
+  /** Resolves when the place has the turn; rejects with the signal's reason when that aborts before. */
+  async turnOf(place: Place): Promise<void> {
+    const { signal, waitFor } = place.context;
+    const turn = new Promise<void>((resolve) => {
+      place.advance = resolve;
+    });
+    await waitFor(unlessAborted(turn, signal));
+    place.working = true;
+    // Whoever came while this place waited has not watched it.
+    this.#watch(place);
+  }
+
+  /** The turn may have ended before. */
+  leave(place: Place): void {
+    const row = this.#rows.get(place.key);
+    const position = row?.indexOf(place) ?? -1;
+    if (row === undefined || position === -1) return;
+    row.splice(position, 1);
+    if (row.length === 0) this.#rows.delete(place.key);
+    else if (position === 0) row[0]?.advance();
+  }
+
+  /** Without a first place whose event was given up while nobody waited behind it. */
+  #rowOf(key: string): Place[] | undefined {
+    const first = this.#rows.get(key)?.[0];
+    if (first?.working === true && first.context.ownership?.aborted === true) this.leave(first);
+    return this.#rows.get(key);
+  }
+
+  #watch(place: Place): void {
+    const { ownership } = place.context;
+    if (place.watched || ownership === undefined) return;
+    place.watched = true;
+    // What has happened is no event any more: a turn that is taken after its event was lost would never end.
+    if (ownership.aborted) this.leave(place);
+    else ownership.addEventListener("abort", () => this.leave(place), { once: true });
+  }
+}
+
+function noOne(): void {}
+
+async function unlessAborted(wait: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  await Promise.race([wait, abortOf(signal)]);
+  signal.throwIfAborted();
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,156 @@
+import { webhookEndpoint } from "@countersign/webhooks";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { credentials, optionsWith } from "./endpoint.ts";
+
+const environment = process.env["NODE_ENV"];
+
+afterEach(() => {
+  process.env["NODE_ENV"] = environment;
+});
+
+describe("webhookEndpoint", () => {
+  test.each<[string, Record<string, unknown>, string]>([
+    ["no basicAuth", { basicAuth: undefined }, "option basicAuth must be an object such as { username"],
+    ["no hmac", { hmac: undefined }, "option hmac must be an object such as { secret }"],
+    [
+      "a status of a check, since the endpoint answers by hide alone",
+      { hmac: { status: 418 } },
+      "option hmac.status cannot be set here",
+    ],
+    ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
+    [
+      "no credentials",
+      { basicAuth: { credentials: undefined } },
+      "option basicAuth: give exactly one of username with password, credentials, and verify",
+    ],
+    [
+      "an empty list of credentials",
+      { basicAuth: { credentials: [] } },
+      "option basicAuth.credentials must be a non-empty array",
+    ],
+    [
+      "credentials that are no list",
+      { basicAuth: { credentials: credentials[0] } },
+      "option basicAuth.credentials must be",
+    ],
+    [
+      "an empty username",
+      { basicAuth: { credentials: [{ username: "", password: "x" }] } },
+      "option basicAuth.credentials[0].username",
+    ],
+    [
+      "an empty password",
+      { basicAuth: { credentials: [{ username: "x", password: "" }] } },
+      "option basicAuth.credentials[0].password",
+    ],
+    [
+      "a password that is not set",
+      { basicAuth: { credentials: [{ username: "x", password: undefined }] } },
+      "option basicAuth.credentials[0].password",
+    ],
+    ["no secrets", { hmac: { secrets: undefined } }, "option hmac: give exactly one of secret and secrets"],
+    ["an empty list of secrets", { hmac: { secrets: [] } }, "option hmac.secrets must be"],
+    ["an empty secret", { hmac: { secrets: ["test-secret", ""] } }, "option hmac.secrets[1] must be"],
+    ["one secret that is no list", { hmac: { secrets: "test-secret" } }, "option hmac.secrets must be"],
+    [
+      "a secret that its encoding cannot read",
+      { hmac: { secretEncoding: "hex" } },
+      "option hmac.secrets[0] must be",
+    ],
+    [
+      "another encoding of secrets",
+      { hmac: { secretEncoding: "latin1" } },
+      "option hmac.secretEncoding must be",
+    ],
+    [
+      "no encoding of signatures",
+      { hmac: { signatureEncodings: [] } },
+      "option hmac.signatureEncodings must be",
+    ],
+    ["a bad header name", { hmac: { header: "X Payload" } }, "option hmac.header must be"],
+    [
+      "the field of the password for the signature",
+      { hmac: { header: "Authorization" } },
+      "option hmac.header must be",
+    ],
+    ["a limit of 0", { hmac: { limit: 0 } }, "option hmac.limit must be"],
+    ["a limit that is a word", { hmac: { limit: "big" } }, "option hmac.limit must be"],
+    ["a bad realm", { basicAuth: { realm: 'a"b' } }, "option basicAuth.realm must be"],
+    ["an empty list of addresses", { addresses: { allow: [] } }, "option addresses.allow must be"],
+    [
+      "addresses that admit everybody",
+      { addresses: { allow: ["0.0.0.0/0"] } },
+      "option addresses.allow admits every",
+    ],
+    ["an unknown option of https", { https: { allowHttp: true } }, "unknown option https.allowHttp;"],
+    ["https that is no object", { https: true }, "option https must be an object"],
+    ["a status of https that is no refusal", { https: { status: 200 } }, "option https.status must be"],
+    ["a hide that is no boolean", { hide: "yes" }, "option hide must be true or false"],
+    ["an onReject that is no function", { onReject: {} }, "option onReject must be a function"],
+    [
+      "no handler",
+      { handler: undefined },
+      "option handler must be what createWebhookHandler() returned, got undefined",
+    ],
+    [
+      "a handler that is a function",
+      { handler: () => undefined },
+      "option handler must be what createWebhookHandler()",
+    ],
+    ["a handler that is the map of events", { handler: { on: () => undefined } }, "option handler must be"],
+  ])("refuses %s", (_name, overrides, message) => {
+    const build = (): unknown => webhookEndpoint(optionsWith(overrides));
+    expect(build).toThrow(TypeError);
+    expect(build).toThrow(
+      expect.objectContaining({ message: expect.stringContaining(`webhookEndpoint: ${message}`) }),
+    );
+  });
+
+  test.each([undefined, null, [], "options"])("refuses %p as options", (options) => {
+    expect(() => webhookEndpoint(options as never)).toThrow(/^webhookEndpoint: options must be an object/);
+  });
+
+  test("refuses plain http in production", () => {
+    const options = optionsWith();
+    process.env["NODE_ENV"] = "production";
+    expect(() => webhookEndpoint(options)).toThrow(/^webhookEndpoint: option https\.dangerouslyAllowHttp/);
+    expect(() => webhookEndpoint({ ...options, https: undefined })).not.toThrow();
+  });
+
+  test("shows no secret and no password in a message", () => {
+    const messages = [
+      { hmac: { secrets: ["test-secret", "test-secret"] } },
+      { basicAuth: { credentials: [...credentials, ...credentials] } },
+    ].map((overrides) => {
+      try {
+        webhookEndpoint(optionsWith(overrides));
+        return "built";
+      } catch (error) {
+        return (error as Error).message;
+      }
+    });
+    expect(messages).toEqual([
+      "webhookEndpoint: option hmac.secrets has one secret twice",
+      "webhookEndpoint: option basicAuth.credentials has one username and password twice",
+    ]);
+  });
+
+  test("accepts undefined for every optional member, and leaves its options as they are", () => {
+    const options = Object.freeze(
+      optionsWith({
+        addresses: undefined,
+        basicAuth: { realm: undefined },
+        hmac: {
+          limit: undefined,
+          header: undefined,
+          secretEncoding: undefined,
+          signatureEncodings: undefined,
+        },
+        https: undefined,
+        hide: undefined,
+        onReject: undefined,
+      }),
+    );
+    expect(webhookEndpoint(options)).toHaveLength(2);
+  });
+});

@@ -1,0 +1,237 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, jest } from "@jest/globals";
+import { noticeChannelName, type GuardNotice } from "@countersign/core";
+import {
+  memoryIdempotencyStore,
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+} from "@countersign/idempotency";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import {
+  createWebhookHandler,
+  parseWebhookEnvelope,
+  type CreateWebhookHandlerOptions,
+  type EventOutcome,
+  type WebhookEnvelope,
+  type WebhookHandler,
+  type WebhookOutcome,
+} from "@countersign/webhooks";
+import Database from "libsql";
+
+export { sleep };
+
+const days3 = 72 * 3_600_000;
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  while (cleanUps.length > 0) cleanUps.pop()?.();
+  // What was under way in this turn of the event loop went by the clock of the test that has ended.
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+/** An event as the service writes it. */
+export interface WireEvent {
+  readonly event_id: string;
+  readonly timestamp: string;
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** An event with a valid body; `at` is nanoseconds within a second. */
+export function wireEvent(event_id: string, fields: Partial<WireEvent> & { at?: number } = {}): WireEvent {
+  const { at = 0, ...rest } = fields;
+  return {
+    event_id,
+    timestamp: `2024-01-02T03:04:05.${String(at).padStart(9, "0")}Z`,
+    type: "buyer.status_changed",
+    data: { buyer_id: "b1", old_status: "PENDING", new_status: "ACTIVE" },
+    ...rest,
+  };
+}
+
+/** An event whose data breaks the spec. */
+export function badEvent(event_id: string): WireEvent {
+  return wireEvent(event_id, { data: { buyer_id: 5 } });
+}
+
+/** What the receiver makes of these events. Plain ids stand for valid events. */
+export function envelope(...events: readonly (WireEvent | string)[]): WebhookEnvelope {
+  const body = {
+    webhook_id: "wh_1",
+    timestamp: "2024-01-02T03:04:05Z",
+    events: events.map((event) => (typeof event === "string" ? wireEvent(event) : event)),
+  };
+  return parseWebhookEnvelope(Buffer.from(JSON.stringify(body)));
+}
+
+/** The outcomes of the events, in order. */
+export function outcomes({ events }: WebhookOutcome): EventOutcome[] {
+  return events.map(({ outcome }) => outcome);
+}
+
+export async function handleAll(
+  handler: WebhookHandler,
+  ...events: readonly (WireEvent | string)[]
+): Promise<EventOutcome[]> {
+  return outcomes(await handler.handle(envelope(...events)));
+}
+
+export function memoryStore(): MemoryIdempotencyStore {
+  return memoryIdempotencyStore({ retentionMs: days3, max: 1_000 });
+}
+
+/** A store on a database in memory, with the connection for transactions. */
+export function sqlite(): { store: IdempotencyStore; database: InstanceType<typeof Database> } {
+  const database = new Database(":memory:");
+  const stores = createSqliteStores({ database, pruneIntervalMs: 0 });
+  cleanUps.push(() => {
+    stores.close();
+    database.close();
+  });
+  return { store: stores.idempotency, database };
+}
+
+/** Each kind of store, for describe.each. */
+export const storeKinds: readonly (readonly [string, () => IdempotencyStore])[] = [
+  ["the memory store", memoryStore],
+  ["an asynchronous store", () => faultyStore({ asynchronous: true })],
+  ["SQLite", () => sqlite().store],
+];
+
+/** A handler for tests: quiet about failures, which the tests look at themselves. */
+export function createHandler(options: Partial<CreateWebhookHandlerOptions> = {}): WebhookHandler {
+  return createWebhookHandler({
+    store: memoryStore(),
+    fallback: "ignore",
+    onError: () => {},
+    // Said aloud: tests give one store to several handlers, as processes do.
+    keyPrefix: "webhook-event:",
+    ...options,
+  });
+}
+
+export type Method = "claim" | "read" | "heartbeat" | "complete" | "release";
+
+/** How one call goes wrong. `after`: it has taken effect all the same. */
+export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | "as usual";
+
+export interface FaultyStore extends IdempotencyStore {
+  /** The next calls of a method go wrong in this order; further ones as usual. */
+  fail(method: Method, ...faults: Fault[]): void;
+  /** Decides about every call that fail() says nothing of. */
+  choose: (method: Method) => Fault;
+  readonly calls: Record<Method, number>;
+  readonly inner: MemoryIdempotencyStore;
+}
+
+export function faultyStore({
+  asynchronous = false,
+  inner = memoryStore(),
+}: { asynchronous?: boolean; inner?: MemoryIdempotencyStore } = {}): FaultyStore {
+  const faults: Record<Method, Fault[]> = { claim: [], read: [], heartbeat: [], complete: [], release: [] };
+  const calls: Record<Method, number> = { claim: 0, read: 0, heartbeat: 0, complete: 0, release: 0 };
+  const faulty = <T>(method: Method, effect: () => T): T => {
+    calls[method] += 1;
+    const fault = faults[method].shift() ?? store.choose(method);
+    // The tests await every answer, or see to it that a synchronous store has no fault that hangs.
+    return asynchronous ? (later(fault, effect) as T) : now(fault, effect);
+  };
+  const store: FaultyStore = {
+    inner,
+    calls,
+    choose: () => "as usual",
+    retentionMs: inner.retentionMs,
+    fail: (method, ...next) => void faults[method].push(...next),
+    claim: (key, claim) => faulty("claim", () => inner.claim(key, claim)),
+    read: (key) => faulty("read", () => inner.read(key)),
+    heartbeat: (key, token, leaseMs) => faulty("heartbeat", () => inner.heartbeat(key, token, leaseMs)),
+    complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
+    release: (key, token) => faulty("release", () => inner.release(key, token)),
+    hold: (key, token, reason) => inner.hold(key, token, reason),
+    resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
+    prune: () => inner.prune(),
+    close: () => inner.close(),
+  };
+  return store;
+}
+
+function now<T>(fault: Fault, effect: () => T): T {
+  if (fault === "throws before") throw new Error("engine down");
+  const value = effect();
+  if (fault === "throws after") throw new Error("reply lost");
+  return value;
+}
+
+async function later<T>(fault: Fault, effect: () => T): Promise<T> {
+  await new Promise((resolve) => setImmediate(resolve));
+  if (fault === "hangs before") return new Promise(() => {});
+  const value = now(fault, effect);
+  return fault === "hangs after" ? new Promise(() => {}) : value;
+}
+
+/**
+ * The clock by which webhooks give the event loop back: it stands, or goes on by `stepMs` each time that somebody looks. At the
+ * end of the test it is the real one again.
+ */
+export function setClock(stepMs: number): void {
+  let nowMs = performance.now();
+  const clock = jest.spyOn(performance, "now").mockImplementation(() => (nowMs += stepMs));
+  cleanUps.push(() => clock.mockRestore());
+}
+
+/** Counts the turns of the event loop that others get, until the end of the test. */
+export function countTurns(): () => number {
+  let turns = 0;
+  let counting = true;
+  const turn = (): void => {
+    turns += 1;
+    if (counting) setImmediate(turn);
+  };
+  setImmediate(turn);
+  cleanUps.push(() => {
+    counting = false;
+  });
+  return () => turns;
+}
+
+/** A promise with its ends. */
+export function gate<T = void>(): {
+  promise: Promise<T>;
+  open: (value: T) => void;
+  fail: (error: Error) => void;
+} {
+  let open!: (value: T) => void;
+  let fail!: (error: Error) => void;
+  const promise = new Promise<T>((resolve, reject) => {
+    open = resolve;
+    fail = reject;
+  });
+  return { promise, open, fail };
+}
+
+/** The notices of a test, which no longer are process warnings. */
+export function collectNotices(): GuardNotice[] {
+  const notices: GuardNotice[] = [];
+  const onNotice = (message: unknown): void => {
+    const notice = message as GuardNotice;
+    // The channel is the process's: a store of an earlier test file may still publish.
+    if (!notice.guard.endsWith("Stores")) notices.push(notice);
+  };
+  subscribe(noticeChannelName, onNotice);
+  cleanUps.push(() => unsubscribe(noticeChannelName, onNotice));
+  return notices;
+}
+
+/** Waits until `check` holds; fails after ten seconds. */
+export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
+  const until = performance.now() + 10_000;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    if (await check()) return;
+    if (performance.now() > until) throw new Error("did not happen within ten seconds");
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    await sleep(5);
+  }
+}
