@@ -1,9 +1,10 @@
-import { guardErrors, withDeadline } from "@countersign/guard";
+import { withDeadline } from "@countersign/core";
+import { guardErrors } from "@countersign/express";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
-import type { InFlight } from "./in-flight.ts";
-import type { PartyLedger } from "./party-ledger.ts";
+import type { InFlight } from "./process/in-flight.ts";
+import type { PartyLedger } from "./ledgers/parties.ts";
 import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
 import { createPartyHandler, webhookRoute } from "./webhook-route.ts";
 
@@ -38,17 +39,15 @@ export function createApp(parts: AppParts): Express {
     const ready = !inFlight.draining && (await isStorageReady(parts));
     res.status(ready ? 200 : 503).json({ status: ready ? "ready" : "unavailable" });
   });
-  if (settings.inspect) addInspection(app, parts);
+  if (settings.inspect) {
+    app.get("/inspect/payouts", async (_req, res) => void res.json(await parts.ledger.inspect()));
+    app.get("/inspect/events", async (_req, res) => void res.json(await parties.inspectEvents()));
+    app.get("/inspect/state", async (_req, res) => void res.json(await parties.inspectState()));
+  }
   // What the handler itself gave up: its attempt lost the key while it ran.
   app.use(guardErrors({ onReject: (error) => logger.warn({ err: error }, "a payout was given up") }));
   app.use(lastResort(logger));
   return app;
-}
-
-function addInspection(app: Express, { ledger, parties }: AppParts): void {
-  app.get("/inspect/payouts", async (_req, res) => void res.json(await ledger.inspect()));
-  app.get("/inspect/events", async (_req, res) => void res.json(await parties.inspectEvents()));
-  app.get("/inspect/state", async (_req, res) => void res.json(await parties.inspectState()));
 }
 
 async function isStorageReady({ stores, ledger, logger }: AppParts): Promise<boolean> {

@@ -1,12 +1,11 @@
+import type { Business, Settings } from "@countersign/example-settings";
 import { payoutEndpoint, payoutOf, type BusinessQuery } from "@countersign/payout";
 import { capturedRawBody } from "@countersign/raw-body";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { Completion } from "./completion.ts";
-import type { Acceptance, PayoutLedger } from "./payout-ledger.ts";
-import type { Business } from "./setting-files.ts";
-import type { Settings } from "./settings.ts";
-import type { GuardStores } from "./storage.ts";
+import type { Completion } from "./ledgers/database.ts";
+import type { Acceptance, PayoutLedger } from "./ledgers/payouts.ts";
+import type { GuardStores } from "./engines/storage.ts";
 
 /** What the payout route works with. */
 export interface PayoutRouteParts {
@@ -21,20 +20,11 @@ export interface PayoutRouteParts {
 /** Everything between the wire and {@link acceptPayout}, in the order of the interface. */
 export function payoutGuards({ settings, stores }: PayoutRouteParts): ReturnType<typeof payoutEndpoint> {
   return payoutEndpoint({
-    keys: settings.keys,
-    nonces: stores.nonces,
-    allowIps: settings.allowedIps,
-    store: stores.idempotency,
-    // Said aloud: whatever else is given this store later has to have a scope of its own.
-    scope: "payout",
-    pathPrefix: settings.pathPrefix,
+    addresses: { allow: settings.allowedIps },
+    signature: { keys: settings.keys, nonces: stores.nonces, pathPrefix: settings.pathPrefix },
+    idempotency: { store: stores.idempotency, scope: "payout", recovery: "rerun", leaseMs: 10_000 },
     referenceField: settings.referenceField,
     findBusiness: settings.businesses === undefined ? undefined : businessFinder(settings.businesses),
-    // An attempt that died has left nothing behind, where the handler completes the key in its own transaction. Where it
-    // cannot, a payout that was written is found by its UNIQUE key, and is not written a second time.
-    recovery: "rerun",
-    // Accepting takes milliseconds; this is how long a key is in doubt after a crash.
-    leaseMs: 10_000,
   });
 }
 

@@ -1,15 +1,18 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { withDeadline } from "@countersign/guard";
+import type { AddressInfo } from "node:net";
+import { withDeadline } from "@countersign/core";
+import { listen, type Settings } from "@countersign/example-settings";
 import type { Logger } from "pino";
 import { createApp } from "./app.ts";
-import { practiceBankRail, type BankRail } from "./bank-rail.ts";
-import { httpReporter, logReporter, type ConfirmationReporter } from "./confirmation.ts";
-import { createInFlight } from "./in-flight.ts";
-import { listenError } from "./listen-error.ts";
-import { openStorage } from "./open-storage.ts";
-import { startWorkers } from "./payout-workers.ts";
-import type { Settings } from "./settings.ts";
+import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
+import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
+import { createInFlight } from "./process/in-flight.ts";
+import { openPostgresStorage } from "./engines/postgres/storage.ts";
+import { openRedisStorage } from "./engines/redis.ts";
+import { openSqliteStorage } from "./engines/sqlite.ts";
+import type { PlatformStorage } from "./engines/storage.ts";
+import { startWorkers } from "./workers/payout-workers.ts";
 
 /** What replaces the practice parts in a real platform. */
 export interface PlatformPorts {
@@ -34,7 +37,7 @@ export interface Platform {
 /** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
   const { logger } = ports;
-  const storage = await openStorage(settings.store, logger);
+  const storage = await openStorage(settings, logger);
   const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
@@ -47,16 +50,18 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   }
 
   let server: Server;
+  let url: string;
   try {
     const onAccepted = (): void => workers.wake();
     const app = createApp({ settings, stores, ledger, parties, inFlight, logger, onAccepted });
-    server = await listen(createAppServer(app, settings), settings);
+    server = createAppServer(app, settings);
+    url = urlOf(await listen(server, settings), settings);
   } catch (error) {
     await closeStorage();
     throw error;
   }
   return {
-    url: urlOf(server, settings),
+    url,
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -82,18 +87,13 @@ function createAppServer(app: RequestListener, { tls }: Settings): Server {
   return tls === undefined ? createServer(timeouts, app) : createTlsServer({ ...timeouts, ...tls }, app);
 }
 
-function listen(server: Server, { host, port }: Settings): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      reject(listenError(error, { host, port }));
-    });
-    server.listen({ host, port }, () => resolve(server));
-  });
+function urlOf({ address, family, port }: AddressInfo, { tls }: Settings): string {
+  return `${tls === undefined ? "http" : "https"}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
-function urlOf(server: Server, { tls }: Settings): string {
-  const bound = server.address();
-  if (bound === null || typeof bound === "string") throw new Error("the server listens on no port");
-  const { address, family, port } = bound;
-  return `${tls === undefined ? "http" : "https"}://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+/** Connects and creates what is missing. Throws a SettingError that names the variable and shows no password. */
+async function openStorage({ store }: Settings, logger: Logger): Promise<PlatformStorage> {
+  if (store.kind === "postgres") return openPostgresStorage(store, logger);
+  if (store.kind === "redis") return openRedisStorage(store, logger);
+  return openSqliteStorage(store);
 }

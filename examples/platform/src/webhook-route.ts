@@ -1,5 +1,6 @@
-import { isGuardError } from "@countersign/guard";
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import { isGuardError } from "@countersign/core";
+import type { WebhookSettings } from "@countersign/example-settings";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import {
   createWebhookHandler,
   webhookEndpoint,
@@ -7,9 +8,8 @@ import {
   type WebhookHandler,
 } from "@countersign/webhooks";
 import type { Logger } from "pino";
-import type { Completion } from "./completion.ts";
-import type { PartyLedger } from "./party-ledger.ts";
-import type { WebhookSettings } from "./setting-webhook.ts";
+import type { Completion } from "./ledgers/database.ts";
+import type { PartyLedger } from "./ledgers/parties.ts";
 
 /** What the webhook route works with. */
 export interface WebhookRouteParts {
@@ -25,12 +25,12 @@ export function webhookRoute(
   logger: Logger,
 ): ReturnType<typeof webhookEndpoint> {
   return webhookEndpoint({
-    credentials: [{ username, password }],
-    secrets,
+    basicAuth: { username, password },
+    hmac: { secrets },
     https: { dangerouslyAllowHttp: allowHttp },
     handler,
     onReject: (error) => {
-      // The refusals of guards are logged already: see guard-log.ts.
+      // The refusals of guards are logged already: see process/guard-log.ts.
       if (!isGuardError(error)) logger.error({ err: error }, "a webhook failed");
     },
   });
@@ -42,6 +42,8 @@ export function createPartyHandler({ store, parties, logger }: WebhookRouteParts
   const completionOf = (context: EventContext): Completion | undefined =>
     store.completeIn === undefined ? undefined : (transaction) => context.completeIn(transaction);
   const handler = createWebhookHandler({
+    // Said aloud, as the scope of payouts: another handler on this store has to have another one.
+    keyPrefix: "webhook-event:",
     store,
     // Short: an event that a crash interrupts is handled when its lease has ended. The handlers below take milliseconds.
     leaseMs: 5_000,

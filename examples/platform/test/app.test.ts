@@ -1,12 +1,12 @@
+import type { Settings } from "@countersign/example-settings";
 import { payoutStoreKey } from "@countersign/payout";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import request from "supertest";
 import { createApp, type AppParts } from "../src/app.ts";
-import { createInFlight } from "../src/in-flight.ts";
-import type { Settings } from "../src/settings.ts";
+import { createInFlight } from "../src/process/in-flight.ts";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import type { SqliteStorage } from "../src/sqlite/storage.ts";
+import type { SqliteStorage } from "../src/engines/sqlite.ts";
 import { memoryStorage } from "./test-storage.ts";
 import { makeTestKey, payoutBody, signPayout } from "./signer.ts";
 

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { startSandbox } from "@countersign/sandbox";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
-import { httpReporter, logReporter, type PayoutConfirmation } from "../src/confirmation.ts";
+import { httpReporter, logReporter, type PayoutConfirmation } from "../src/workers/confirmation.ts";
 
 const confirmation: PayoutConfirmation = {
   idempotencyKey: "a.b.c",

@@ -1,10 +1,10 @@
-import type { Awaitable } from "@countersign/idempotency-guard";
+import type { Awaitable } from "@countersign/idempotency";
 import { parseWebhookEnvelope, type WebhookEnvelope } from "@countersign/webhooks";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { pino } from "pino";
-import type { Completion } from "../src/completion.ts";
-import type { PartyLedger } from "../src/party-ledger.ts";
+import type { Completion } from "../src/ledgers/database.ts";
+import type { PartyLedger } from "../src/ledgers/parties.ts";
 import { createPartyHandler } from "../src/webhook-route.ts";
 import { testEngines } from "./test-storage.ts";
 import { partyStreams, type WireEvent } from "./party-stream.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import type { InspectedState } from "../src/party-ledger.ts";
+import type { InspectedState } from "../src/ledgers/parties.ts";
 
 /** An event as it is on the wire. */
 export interface WireEvent {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Environment } from "@countersign/example-settings";
 import { describe } from "@jest/globals";
 import { createClient } from "redis";
 import {
@@ -10,7 +11,6 @@ import {
   postgresUrl,
   redisUrl,
 } from "../../../test/support/engines.ts";
-import type { Environment } from "../src/environment.ts";
 import { dropSchema } from "./test-storage.ts";
 
 /** Where a platform keeps everything: variables of its environment that processes can share. */

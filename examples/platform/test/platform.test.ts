@@ -1,10 +1,10 @@
+import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
-import type { BankRail } from "../src/bank-rail.ts";
-import type { ConfirmationReporter, PayoutConfirmation } from "../src/confirmation.ts";
-import { logGuards } from "../src/guard-log.ts";
+import type { BankRail } from "../src/workers/bank-rail.ts";
+import type { ConfirmationReporter, PayoutConfirmation } from "../src/workers/confirmation.ts";
+import { logGuards } from "../src/process/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
-import type { Environment } from "../src/environment.ts";
 import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { sendHalf } from "./half-sent.ts";
 import { makeTestKey, signPayout } from "./signer.ts";

@@ -1,7 +1,8 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { isGuardError } from "@countersign/guard";
+import { isGuardError } from "@countersign/core";
+import { type PostgresLocation, SettingError } from "@countersign/example-settings";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
@@ -9,13 +10,11 @@ import { pino } from "pino";
 import { describeOnPostgres, postgresUrl } from "../../../test/support/engines.ts";
 import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
 import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
-import { outboxStatements } from "../src/outbox-statements.ts";
-import { postgresDialect } from "../src/postgres/dialect.ts";
-import { openPostgresLedgers } from "../src/postgres/ledgers.ts";
-import { numbered } from "../src/postgres/queries.ts";
-import { openPostgresStorage, type PostgresStorage } from "../src/postgres/storage.ts";
-import { SettingError } from "../src/setting-error.ts";
-import type { PostgresLocation } from "../src/setting-store.ts";
+import { outboxStatements } from "../src/ledgers/outbox.ts";
+import { postgresDialect } from "../src/engines/postgres/database.ts";
+import { openPostgresLedgers } from "../src/engines/postgres/storage.ts";
+import { numbered } from "../src/engines/postgres/database.ts";
+import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
 import { dropSchema, isolatedPostgres, payout } from "./test-storage.ts";
 
 // Some tests start a server.
@@ -167,7 +166,7 @@ describeOnPostgres("openPostgresStorage", () => {
     const pid = async (): Promise<number> =>
       (await pool.query<{ pid: number }>("SELECT pg_backend_pid() AS pid")).rows[0]!.pid;
     await client.query("SELECT pg_terminate_backend($1)", [await pid()]);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    while (pool.totalCount > 0) await new Promise((resolve) => setTimeout(resolve, 10));
     expect(await ledger.accept(payout("a.b.1"), complete)).toBe("accepted");
 
     const cut = ledger.accept(payout("a.b.2"), async (transaction) => {

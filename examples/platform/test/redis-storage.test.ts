@@ -1,12 +1,11 @@
+import { type RedisLocation, SettingError } from "@countersign/example-settings";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
 import { describeOnRedis, postgresUrl, redisUrl } from "../../../test/support/engines.ts";
 import { startPrivateRedis, type PrivateRedis } from "../../../test/support/private-redis.ts";
-import { connectRedis } from "../src/redis/client.ts";
-import { openRedisStorage } from "../src/redis/storage.ts";
-import { SettingError } from "../src/setting-error.ts";
-import type { RedisLocation } from "../src/setting-store.ts";
+import { connectRedis } from "../src/engines/redis.ts";
+import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { dropSchema, isolatedPostgres } from "./test-storage.ts";

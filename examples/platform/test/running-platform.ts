@@ -1,10 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type Environment, readSettings } from "@countersign/example-settings";
 import { pino } from "pino";
 import { startPlatform, type Platform, type PlatformPorts } from "../src/platform.ts";
-import type { Environment } from "../src/environment.ts";
-import { readSettings } from "../src/settings.ts";
 import { business, makeTestKey, payoutBody, signPayout, type TestKey } from "./signer.ts";
 
 export const payoutPath = "/api/v1/transaction";

@@ -1,12 +1,12 @@
+import type { PostgresLocation } from "@countersign/example-settings";
 import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
-import type { AcceptedPayout } from "../src/payout-ledger.ts";
-import { openPostgresStorage } from "../src/postgres/storage.ts";
-import type { PostgresLocation } from "../src/setting-store.ts";
-import { openSqliteStorage, type SqliteStorage } from "../src/sqlite/storage.ts";
-import type { PlatformStorage } from "../src/storage.ts";
+import type { AcceptedPayout } from "../src/ledgers/payouts.ts";
+import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
+import { openSqliteStorage, type SqliteStorage } from "../src/engines/sqlite.ts";
+import type { PlatformStorage } from "../src/engines/storage.ts";
 
 /** A storage on a clock that stands still until a test moves it, with nothing in it. */
 export interface TestStorage extends PlatformStorage {

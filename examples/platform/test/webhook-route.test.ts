@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import { testAuthority } from "../../../test/support/certificates.ts";
-import type { Environment } from "../src/environment.ts";
-import { logGuards } from "../src/guard-log.ts";
+import { logGuards } from "../src/process/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment, type SentWebhook } from "./webhook-sender.ts";

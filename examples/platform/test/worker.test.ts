@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
-import { backoffMs } from "../src/backoff.ts";
-import type { Task } from "../src/outbox.ts";
-import { startWorker, type Worker, type WorkerOptions } from "../src/worker.ts";
+import type { Task } from "../src/ledgers/outbox.ts";
+import { backoffMs, startWorker, type Worker, type WorkerOptions } from "../src/workers/worker.ts";
 import { payout, testEngines, type TestStorage } from "./test-storage.ts";
 
 let opened: TestStorage;

@@ -1,5 +1,5 @@
 import { contentDigest, createContentDigest, wantContentDigest } from "@countersign/content-digest";
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import express, { type Express } from "express";
 
 export const app: Express = express();

@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express, { type Express } from "express";
 

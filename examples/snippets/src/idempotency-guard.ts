@@ -1,5 +1,6 @@
-import { guardErrors } from "@countersign/guard";
-import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { guardErrors } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express, { type Express } from "express";
 

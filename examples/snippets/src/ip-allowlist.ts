@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import express from "express";
 

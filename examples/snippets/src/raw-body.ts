@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { jsonBody, numberTextAt, rawBody } from "@countersign/raw-body";
 import express, { type Express } from "express";
 

@@ -22,8 +22,7 @@ async function pay(attempt: RequestIdempotency): Promise<void> {
     });
   } catch (error) {
     // When the reply to COMMIT was lost, the record tells whether it went through, and whose it was.
-    const record = await idempotency.read(attempt.key);
-    if (record?.state !== "done" || record.token !== attempt.token) throw error;
+    if (!(await attempt.committed())) throw error;
   }
 }
 

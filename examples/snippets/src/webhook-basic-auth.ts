@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { verifiedCredential, webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import express, { type Express } from "express";
 

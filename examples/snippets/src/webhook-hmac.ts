@@ -1,4 +1,4 @@
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { jsonBody } from "@countersign/raw-body";
 import { signPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";

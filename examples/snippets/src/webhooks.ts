@@ -28,6 +28,6 @@ export function createApp(endpoint: GeneratedEndpoint, file = ":memory:"): Expre
   );
   const app = express();
   // Before any body parser.
-  app.use(path, webhookEndpoint({ credentials: [{ username, password }], secrets: [secret], handler }));
+  app.use(path, webhookEndpoint({ basicAuth: { username, password }, hmac: { secret }, handler }));
   return app;
 }

@@ -1,0 +1,222 @@
+import { randomUUID } from "node:crypto";
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  IdempotencyStore,
+} from "@countersign/idempotency";
+import {
+  assertDecision,
+  assertDuration,
+  assertListQuery,
+  assertOpen,
+  assertOutcome,
+  assertText,
+  startPruning,
+} from "@countersign/store-core";
+import { decideClaim } from "./claim-decision.ts";
+import { change, rows, type Executor, type Values } from "./engine.ts";
+import { bytesOf, columns, digestOf, recordOf, seenRow, type KeyRow, type SeenRow } from "./key-row.ts";
+import { listPage } from "./list-page.ts";
+import { pruneBatchSize, removeBatch } from "./prune-keys.ts";
+import { factory, type StoreParts } from "./options.ts";
+
+/** What `completeIn` takes: a Connection or PoolConnection of mysql2/promise on which a transaction is open. */
+export type MariadbTransaction = Executor;
+
+/** The idempotency store of the guard on MariaDB. */
+export interface MariadbIdempotencyStore extends IdempotencyStore<MariadbTransaction> {
+  list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
+  completeIn(tx: MariadbTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
+  close(): void;
+}
+
+const name = "mariadb idempotency store";
+
+export class KeyTable implements MariadbIdempotencyStore {
+  readonly retentionMs: number;
+  readonly #parts: StoreParts;
+  readonly #stopPruning: () => void;
+  #closed = false;
+
+  constructor(parts: StoreParts) {
+    this.retentionMs = parts.retentionMs;
+    this.#parts = parts;
+    this.#stopPruning = startPruning({
+      factory,
+      intervalMs: parts.pruneIntervalMs,
+      batchSize: pruneBatchSize,
+      removeBatch: async () => (await removeBatch(parts)).removed,
+    });
+  }
+
+  async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
+    this.#assertCall(key, claim.token);
+    assertText(name, "fingerprint", claim.fingerprint);
+    assertDuration(name, "leaseMs", claim.leaseMs);
+    // Without a lock: duplicates of a paid key do not queue for its row. An answer that writes is decided again, under the lock.
+    const seen = await this.#look(key);
+    const looked = seen === undefined ? undefined : decideClaim(seen, claim, 0);
+    if (looked !== undefined && looked.write === undefined) return looked.answer;
+    return this.#parts.engine.transaction(async (connection) => {
+      const { row, floor } = await this.#lock(connection, key);
+      const { answer, write } = decideClaim(row, claim, floor);
+      if (write !== undefined) await this.#write(connection, key, write);
+      return answer;
+    });
+  }
+
+  async read(key: string): Promise<IdempotencyRecord | undefined> {
+    this.#assertCall(key);
+    const row = await this.#look(key);
+    return row === undefined ? undefined : recordOf(row);
+  }
+
+  async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    assertDuration(name, "leaseMs", leaseMs);
+    const set = `until_us = ${this.#parts.clock} + :leaseUs`;
+    return this.#update(set, "state = 'run' AND token = :token", key, { token, leaseUs: leaseMs * 1_000 });
+  }
+
+  async complete(key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    if ((await this.#update(this.#done(), isCompletable, key, { token })) === "ok") return "ok";
+    // Done is final, so that a look behind the step still tells by whom.
+    const record = await this.read(key);
+    return record?.state === "done" && record.token === token ? "ok" : "lost";
+  }
+
+  async completeIn(tx: MariadbTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    const { names, time } = this.#parts;
+    // The condition is the server's: behind a COMMIT or ROLLBACK that is on its way, `done` would commit alone. The update waits for
+    // whoever has the row, and goes by what they have committed, whatever the snapshot of the transaction is.
+    const where = `id = :id AND ${isCompletable} AND @@in_transaction = 1`;
+    const values = { id: digestOf(key), token: bytesOf(token), ...time() };
+    const result = await change(tx, `UPDATE ${names.keys} SET ${this.#done()} WHERE ${where}`, values);
+    if (result.affectedRows > 0) return "ok";
+    if (!result.isInTransaction) {
+      throw new Error(`${name}: completeIn needs the connection on which your transaction is open`);
+    }
+    // Never `ok` on a key that is done, as complete() is: what this transaction pays would be a second payment.
+    return "lost";
+  }
+
+  async release(key: string, token: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    const set = `state = 'free', until_us = ${this.#parts.clock}`;
+    return this.#update(set, "state = 'run' AND token = :token", key, { token });
+  }
+
+  async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
+    this.#assertCall(key, token);
+    assertText(name, "reason", reason);
+    const set = "state = 'held', reason = :reason";
+    return this.#update(set, "state = 'run' AND token = :token", key, { token, reason });
+  }
+
+  async resolve(
+    key: string,
+    outcome: "done" | "released",
+    decision: IdempotencyDecision,
+  ): Promise<"ok" | "not-held"> {
+    this.#assertCall(key);
+    assertOutcome(name, outcome);
+    assertDecision(name, decision);
+    const { clock } = this.#parts;
+    const ended = outcome === "done" ? this.#done() : `state = 'free', until_us = ${clock}`;
+    // A token that nobody has: no late step of the old owner fits.
+    const values = { token: randomUUID(), fence: decision.fence };
+    const isUndecided = `fence = :fence AND (state = 'held' OR (state = 'run' AND until_us <= ${clock}))`;
+    const changed = await this.#update(`token = :token, ${ended}`, isUndecided, key, values);
+    return changed === "ok" ? "ok" : "not-held";
+  }
+
+  async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
+    assertOpen(name, this.#closed);
+    assertListQuery(name, query);
+    return listPage(name, this.#parts, query);
+  }
+
+  async prune(): Promise<number> {
+    assertOpen(name, this.#closed);
+    let done = 0;
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- its locks are given back between two batches
+      const batch = await removeBatch(this.#parts);
+      done += batch.done;
+      if (batch.removed < pruneBatchSize) return done;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#stopPruning();
+  }
+
+  async #look(key: string): Promise<SeenRow | undefined> {
+    const { engine, names, clock, time } = this.#parts;
+    const sql = `SELECT ${columns(clock)} FROM ${names.keys} WHERE id = :id`;
+    const [row] = await engine.rows(sql, { id: digestOf(key), ...time() });
+    return row === undefined ? undefined : seenRow(row);
+  }
+
+  /** The row of the key, made where there is none, which nobody else changes until the transaction ends. */
+  async #lock(connection: Executor, key: string): Promise<{ row: SeenRow; floor: number }> {
+    const { names, clock, time } = this.#parts;
+    const id = digestOf(key);
+    const make = `INSERT INTO ${names.keys} (id, name, state, token, fence, fingerprint, reason, until_us)
+VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
+    await change(connection, make, { id, name: bytesOf(key) });
+    // A statement of its own, behind the lock: it sees the floor of whoever has just pruned this key, and its clock is not the time
+    // before the wait.
+    const look = `SELECT ${columns(clock)}, (SELECT fence FROM ${names.floor}) AS floor FROM ${names.keys} WHERE id = :id`;
+    const [row] = await rows(connection, look, { id, ...time() });
+    if (row === undefined) throw new Error(`${name}: the row that was made is not there`);
+    return { row: seenRow(row), floor: Number(row["floor"]) };
+  }
+
+  async #write(connection: Executor, key: string, row: KeyRow): Promise<void> {
+    const sql = `UPDATE ${this.#parts.names.keys} SET state = :state, token = :token, fence = :fence,
+  fingerprint = :fingerprint, reason = :reason, until_us = :untilUs WHERE id = :id`;
+    const { state, token, fence, fingerprint, reason, untilUs } = row;
+    const texts = { token: bytesOf(token), fingerprint: bytesOf(fingerprint), reason: bytesOf(reason) };
+    await change(connection, sql, { id: digestOf(key), state, fence, untilUs, ...texts });
+  }
+
+  /** One statement that decides and writes. */
+  async #update(
+    set: string,
+    where: string,
+    key: string,
+    values: Readonly<Record<string, string | number>>,
+  ): Promise<IdempotencyOwnership> {
+    const { engine, names, time } = this.#parts;
+    const sql = `UPDATE ${names.keys} SET ${set} WHERE id = :id AND ${where}`;
+    const changed = await engine.change(sql, { id: digestOf(key), ...bound(values), ...time() });
+    return changed > 0 ? "ok" : "lost";
+  }
+
+  #done(): string {
+    return `state = 'done', reason = '', until_us = ${this.#parts.clock} + ${this.retentionMs * 1_000}`;
+  }
+
+  #assertCall(key: string, token?: string): void {
+    assertOpen(name, this.#closed);
+    assertText(name, "key", key);
+    if (token !== undefined) assertText(name, "token", token);
+  }
+}
+
+const isCompletable = "token = :token AND state IN ('run', 'held')";
+
+function bound(values: Readonly<Record<string, string | number>>): Values {
+  return Object.fromEntries(
+    Object.entries(values).map(([each, value]) => [each, typeof value === "string" ? bytesOf(value) : value]),
+  );
+}

@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import type { IdempotencyRecord } from "@countersign/idempotency";
+import { decodeText, encodeText } from "@countersign/store-core";
+import type { RowDataPacket } from "mysql2/promise";
+
+/** The row of a key. */
+export interface KeyRow {
+  readonly state: "free" | "run" | "held" | "done";
+  readonly token: string;
+  readonly fence: number;
+  readonly fingerprint: string;
+  readonly reason: string;
+  readonly untilUs: number;
+}
+
+/** A row as it was read, and when, by the engine's clock. */
+export interface SeenRow extends KeyRow {
+  readonly nowUs: number;
+}
+
+/** The columns that {@link seenRow} reads. */
+export function columns(clock: string): string {
+  return `name, state, token, fence, fingerprint, reason, until_us, ${clock} AS now_us`;
+}
+
+export function seenRow(row: RowDataPacket): SeenRow {
+  return {
+    state: stateOf(row["state"]),
+    token: textOf(row["token"]),
+    fence: Number(row["fence"]),
+    fingerprint: textOf(row["fingerprint"]),
+    reason: textOf(row["reason"]),
+    untilUs: Number(row["until_us"]),
+    nowUs: Number(row["now_us"]),
+  };
+}
+
+/** What `read` and `list` tell of a row; undefined when the key is absent. */
+export function recordOf(row: SeenRow): IdempotencyRecord | undefined {
+  const { state, token, fence, fingerprint, reason } = row;
+  if (state === "run") return { state, token, fence, fingerprint, remainingMs: remainingMsOf(row) };
+  if (state === "held") return { state, token, fence, fingerprint, reason };
+  return state === "done" && isLive(row) ? { state, token, fence, fingerprint } : undefined;
+}
+
+/** Whether its lease or retention has not ended. At the end itself it has. */
+export function isLive({ untilUs, nowUs }: SeenRow): boolean {
+  return untilUs > nowUs;
+}
+
+/** Rounded up, so that what is left of a live lease is never 0. */
+export function remainingMsOf({ untilUs, nowUs }: SeenRow): number {
+  // Not the -0 to which a negative fraction is rounded.
+  return Math.ceil((untilUs - nowUs) / 1_000) + 0;
+}
+
+/** What a text is bound as. Bytes: a string would pass through the character set of the connection, which may be the caller's. */
+export function bytesOf(text: string): Buffer {
+  return Buffer.from(encodeText(text), "utf8");
+}
+
+/** The inverse of {@link bytesOf}. */
+export function textOf(bytes: unknown): string {
+  if (!Buffer.isBuffer(bytes)) throw new Error("MariaDB returned no bytes where there are always some");
+  return decodeText(bytes.toString("utf8"));
+}
+
+/** By what a row is found. The lengths keep two texts apart that are one when joined; UTF-16 keeps what UTF-8 has no bytes for. */
+export function digestOf(...texts: readonly string[]): Buffer {
+  const hash = createHash("sha256");
+  for (const text of texts) hash.update(`${text.length} `).update(text, "utf16le");
+  return hash.digest();
+}
+
+function stateOf(state: unknown): KeyRow["state"] {
+  if (state === "free" || state === "run" || state === "held" || state === "done") return state;
+  throw new Error("the table of keys holds an unknown state");
+}

@@ -1,0 +1,95 @@
+import {
+  type ContractCase,
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+} from "@countersign/store-contract";
+import { createMariadbStores, createTables } from "@countersign/example-custom-store";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import { createPool } from "mysql2/promise";
+import { reportMissing } from "../../../test/support/server-binaries.mjs";
+import { idempotencyHarness, nonceHarness } from "./harness.ts";
+import { startMariadbServer, type MariadbServer } from "./server/mariadb-server.mjs";
+
+// One of this file's own: the cases kill it.
+const server = await startOwn();
+const describeHere = server === undefined ? describe.skip : describe;
+const setting = { url: server?.url ?? "", server };
+
+const idempotencyCases = idempotencyStoreContract(() => idempotencyHarness(setting), { without: ["clock"] });
+const nonceCases = nonceStoreContract(() => nonceHarness(setting), { without: ["clock"] });
+const ofEngine = [
+  ...casesThatNeedEngine(idempotencyCases, idempotencyStoreContract),
+  ...casesThatNeedEngine(nonceCases, nonceStoreContract),
+];
+
+test("there are cases for a server that stops", () => {
+  expect(ofEngine.length).toBeGreaterThanOrEqual(5);
+});
+
+defineCases(ofEngine, { describe: describeHere, test, title: "the contract on a MariaDB that is killed" });
+
+describeHere("the stores on a MariaDB of their own", () => {
+  const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
+
+  test("throw within five seconds when it is silent, and work again when it speaks", async () => {
+    const harness = await idempotencyHarness(setting);
+    const { store } = harness;
+    await store.claim("key", claim);
+    server?.pause();
+    const before = performance.now();
+    try {
+      const calls = [
+        store.claim("key", claim),
+        store.claim("new", claim),
+        store.read("key"),
+        store.complete("key", "a"),
+      ];
+      const settled = await Promise.allSettled(calls.map(async (call) => call));
+      expect(settled.map(({ status }) => status)).toEqual(calls.map(() => "rejected"));
+      expect(performance.now() - before).toBeLessThan(5_000);
+    } finally {
+      server?.resume();
+    }
+    expect(await store.claim("key", claim)).toMatchObject({ status: expect.stringMatching(/acquired|done/) });
+    await harness.close();
+  });
+
+  test("throw where a crash of the server would forget what it has answered", async () => {
+    const pool = createPool({ uri: setting.url });
+    await createTables(pool, "unsafe");
+    await pool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    const stores = createMariadbStores({ uri: setting.url, prefix: "unsafe" });
+    try {
+      await expect(stores.idempotency.claim("key", claim)).rejects.toThrow(
+        /innodb_flush_log_at_trx_commit = 1/,
+      );
+    } finally {
+      await pool.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1");
+      await stores.close();
+      await pool.end();
+    }
+  });
+});
+
+async function startOwn(): Promise<MariadbServer | undefined> {
+  const started = await startMariadbServer();
+  if (started === undefined) {
+    reportMissing("MariaDB", "tests that kill a server of their own are skipped. Install mariadb-server.");
+    return undefined;
+  }
+  afterAll(() => started.close());
+  return started;
+}
+
+function casesThatNeedEngine(
+  cases: readonly ContractCase[],
+  contract: typeof idempotencyStoreContract | typeof nonceStoreContract,
+): ContractCase[] {
+  const unused = (): never => {
+    throw new Error("only the names are asked for");
+  };
+  const without = contract(unused, { without: ["engine"] });
+  const names = new Set(without.filter(({ skipped }) => skipped !== undefined).map(({ name }) => name));
+  return cases.filter(({ name }) => names.has(name));
+}

@@ -1,0 +1,14 @@
+export interface MariadbServer {
+  readonly url: string;
+  /** Ends it as a crash does. */
+  kill(): Promise<void>;
+  /** From here on it is silent, and its connections stay. */
+  pause(): void;
+  resume(): void;
+  /** Starts it again on the same port and data. */
+  start(): Promise<void>;
+  /** Ends it and removes its data. */
+  close(): Promise<void>;
+}
+
+export function startMariadbServer(): Promise<MariadbServer | undefined>;

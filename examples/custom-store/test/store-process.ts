@@ -1,0 +1,66 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import type { MariadbIdempotencyStore, MariadbNonceStore } from "@countersign/example-custom-store";
+
+interface Answer {
+  readonly id: number;
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+/** A process that has stores of its own on the same tables. */
+export class StoreProcess {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #calls = 0;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    child.on("message", (answer: Answer) => {
+      this.#waiting.get(answer.id)?.(answer);
+      this.#waiting.delete(answer.id);
+    });
+  }
+
+  static async start(url: string, prefix: string): Promise<StoreProcess> {
+    const child = fork(fileURLToPath(new URL("children/store-process.mjs", import.meta.url)), [url, prefix]);
+    await once(child, "message");
+    return new StoreProcess(child);
+  }
+
+  /** The idempotency store of the process, by message. */
+  get idempotency(): MariadbIdempotencyStore {
+    return this.#proxy("idempotency") as MariadbIdempotencyStore;
+  }
+
+  /** The nonce store of the process, by message. */
+  get nonces(): MariadbNonceStore {
+    return this.#proxy("nonces") as MariadbNonceStore;
+  }
+
+  /** As a crash does. */
+  async kill(): Promise<void> {
+    const exit = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await exit;
+  }
+
+  #proxy(store: "idempotency" | "nonces"): object {
+    const get = (_target: object, method: string | symbol): unknown =>
+      // A store is no promise.
+      method === "then" ? undefined : (...parameters: unknown[]) => this.#call({ store, method, parameters });
+    return new Proxy({}, { get });
+  }
+
+  async #call(call: object): Promise<unknown> {
+    this.#calls += 1;
+    const id = this.#calls;
+    const answer = await new Promise<Answer>((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#child.send({ ...call, id });
+    });
+    if (answer.error !== undefined) throw new Error(answer.error);
+    return answer.value;
+  }
+}

@@ -1,0 +1,134 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import {
+  capture,
+  killAll,
+  listeningUrl,
+  signalGroup,
+  type Captured,
+} from "../../platform/test/platform-process.ts";
+
+const demo = new URL("../dist/demo.js", import.meta.url);
+const countersign = fileURLToPath(new URL("../../../packages/cli/dist/cli.js", import.meta.url));
+
+let folder: string;
+let port: string;
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "platform-demo-"));
+  const probe = await listen();
+  port = String((probe.address() as AddressInfo).port);
+  await new Promise((resolve) => probe.close(resolve));
+});
+
+afterEach(async () => {
+  await killAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function listen(): Promise<Server> {
+  const server = createServer();
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+function startDemo(env: Readonly<Record<string, string>>): Captured {
+  const places = JSON.stringify({ folder: path.join(folder, "demo"), cwd: folder });
+  const script = `import { runDemo } from ${JSON.stringify(demo.href)}; await runDemo([], ${places});`;
+  return capture(process.execPath, ["--input-type=module", "-e", script], { cwd: folder, env });
+}
+
+type Ended = Promise<number | NodeJS.Signals | null>;
+
+/** Runs the line that the demo prints for sending a payout by hand, without the npm in front of it. */
+function sendByHand(shown: Captured, ...further: readonly string[]): Ended {
+  return runPrinted(/npm run countersign -- (?<args>payout .*)/.exec(shown.stdout()), further);
+}
+
+/** The same for a webhook; its line is broken by backslashes. */
+function sendWebhookByHand(shown: Captured, ...further: readonly string[]): Ended {
+  return runPrinted(/npm run countersign -- (?<args>webhook (?:.*\\\n)*.*)/.exec(shown.stdout()), further);
+}
+
+function runPrinted(line: RegExpExecArray | null, further: readonly string[]): Ended {
+  const args = (line?.groups?.["args"] ?? "").split(/(?: \\\n)? +/);
+  return capture(process.execPath, [countersign, ...args, ...further], { cwd: folder }).ended;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const end = Date.now() + 60_000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error("the condition was not met in time");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function answers(url: string): Promise<boolean> {
+  try {
+    await fetch(`${url}/healthz`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function stop(running: Captured): Promise<void> {
+  signalGroup(running, "SIGINT");
+  expect(await running.ended).toBe(0);
+}
+
+describe("the demo", () => {
+  test("goes on serving, prints a line that works by hand, ends cleanly, and remembers paid keys at the next start", async () => {
+    const first = startDemo({ PORT: port });
+    expect(await listeningUrl(first)).toBe(`http://127.0.0.1:${port}`);
+    expect(await sendByHand(first, "--idempotency-key", "by-hand.from.to")).toBe(0);
+    expect(await sendWebhookByHand(first, "--event-id", "by-hand")).toBe(0);
+    await stop(first);
+    await expect(fetch(`http://127.0.0.1:${port}/healthz`)).rejects.toThrow();
+
+    const second = startDemo({ PORT: port });
+    await listeningUrl(second);
+    expect(second.stdout()).not.toMatch(/ NO$/m);
+    expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
+    expect(await sendWebhookByHand(second, "--event-id", "by-hand")).toBe(0);
+    const inspected = await fetch(`http://127.0.0.1:${port}/inspect/events`);
+    expect(await inspected.json()).toContainEqual(
+      expect.objectContaining({ event_id: "by-hand", applied: 1 }),
+    );
+    await stop(second);
+  }, 120_000);
+
+  test("leaves no platform behind when it is killed", async () => {
+    const running = startDemo({ PORT: port });
+    const url = await listeningUrl(running);
+    running.child.kill("SIGKILL");
+    await running.ended;
+    try {
+      await until(async () => !(await answers(url)));
+    } finally {
+      signalGroup(running, "SIGKILL");
+    }
+  }, 120_000);
+
+  test("says that its port is in use", async () => {
+    const busy = await listen();
+    const taken = String((busy.address() as AddressInfo).port);
+    const running = startDemo({ PORT: taken });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toMatch(
+      new RegExp(
+        `^PORT: expected a free port, ${taken} is in use on 127\\.0\\.0\\.1: try PORT=\\d+ npm start\n$`,
+      ),
+    );
+    await new Promise((resolve) => busy.close(resolve));
+  });
+
+  test("says that its port is no port", async () => {
+    const running = startDemo({ PORT: "abc" });
+    expect(await running.ended).toBe(1);
+    expect(running.stderr()).toBe('PORT: expected an integer from 0 to 65535, got "abc"\n');
+  });
+});

@@ -1,0 +1,61 @@
+import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+import express from "express";
+import Database from "libsql";
+
+const database = new Database(setting("DATABASE_FILE"));
+const stores = createSqliteStores({ database });
+database.exec(`CREATE TABLE IF NOT EXISTS businesses (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
+  CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, instruction TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, type TEXT NOT NULL, event TEXT NOT NULL) STRICT`);
+const selectBusiness = database.prepare("SELECT 1 FROM businesses WHERE id = ? AND iban = ?");
+const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
+const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
+
+const receivePayout = payoutEndpoint({
+  addresses: { allow: setting("ALLOW_IPS").split(",") },
+  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") }, nonces: stores.nonces },
+  idempotency: { store: stores.idempotency, recovery: "rerun" },
+  findBusiness: ({ businessId, iban }) => selectBusiness.get(businessId, iban) !== undefined,
+});
+const handler = createWebhookHandler({
+  store: stores.idempotency,
+  fallback: (event, context) =>
+    withImmediateTransaction(database, (tx) => {
+      const completed = context.completeIn(tx);
+      insertEvent.run(event.event_id, event.type, JSON.stringify(event.data));
+      return completed;
+    }),
+});
+const receiveWebhook = webhookEndpoint({
+  basicAuth: { username: setting("WEBHOOK_USERNAME"), password: setting("WEBHOOK_PASSWORD") },
+  hmac: { secret: setting("WEBHOOK_SECRET") },
+  handler,
+});
+const app = express().disable("x-powered-by");
+app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxy that ends TLS: webhooks come over https alone
+app.use(setting("WEBHOOK_PATH"), receiveWebhook);
+app.post("/api/v1/transaction", receivePayout, (req, res) => {
+  withImmediateTransaction(database, (tx) => {
+    const completed = req.idempotency?.completeIn(tx); // first: throws when the key is somebody else's, or paid
+    insertPayout.run(payoutOf(req).idempotencyKey, String(req.rawBody));
+    return completed;
+  });
+  res.json({ status: "acknowledged" });
+});
+const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
+  if (error) throw error;
+  console.log(`listening on port ${setting("PORT")}`);
+});
+process.once("SIGTERM", async () => {
+  const closed = new Promise((resolve) => server.close(resolve));
+  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  stores.close();
+  database.close();
+});
+
+function setting(name: string): string {
+  if (process.env[name]) return process.env[name];
+  throw new Error(`${name} is not set`);
+}

@@ -1,0 +1,55 @@
+import { captureRawBody, payoutEndpoint, payoutOf } from "@countersign/payout";
+import { webhookEndpoint } from "@countersign/webhooks";
+import {
+  Controller,
+  HttpCode,
+  Module,
+  Post,
+  Req,
+  RequestMethod,
+  type MiddlewareConsumer,
+  type NestModule,
+  type OnApplicationShutdown,
+} from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
+import type { NestExpressApplication } from "@nestjs/platform-express";
+import type { Request } from "express";
+import { closeRecords, handler, pay, payoutOptions, setting, webhookOptions } from "./records.ts";
+
+const path = "api/v1/transaction";
+const receivePayout = payoutEndpoint(payoutOptions);
+
+@Controller()
+class PayoutController {
+  @Post(path)
+  @HttpCode(200)
+  receive(@Req() req: Request): { readonly status: string } {
+    pay(payoutOf(req), req.idempotency);
+    return { status: "acknowledged" };
+  }
+}
+
+@Module({ controllers: [PayoutController] })
+class AppModule implements NestModule, OnApplicationShutdown {
+  configure(consumer: MiddlewareConsumer): void {
+    consumer.apply(receivePayout).forRoutes({ path, method: RequestMethod.POST });
+  }
+
+  /** No connection any more: what was received is answered. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([receivePayout.drain(), handler.drain()]);
+    closeRecords();
+  }
+}
+
+// Nest's own parser would keep the bytes to itself.
+const app = await NestFactory.create<NestExpressApplication>(AppModule, {
+  bodyParser: false,
+  logger: ["error", "warn"],
+});
+app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxies' addresses, never true
+app.use(setting("WEBHOOK_PATH"), webhookEndpoint(webhookOptions));
+app.useBodyParser("json", { verify: captureRawBody });
+app.enableShutdownHooks(["SIGTERM"]);
+await app.listen(Number(setting("PORT")), "127.0.0.1");
+console.log(`listening on ${await app.getUrl()}`);

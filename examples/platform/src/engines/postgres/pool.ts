@@ -1,0 +1,32 @@
+import { failureOf, type PostgresLocation, SettingError } from "@countersign/example-settings";
+import type { Logger } from "pino";
+import { Pool } from "pg";
+
+// Two workers, and as many requests at once as are worth it.
+const ledgerConnections = 10;
+
+/** A pool that has reached its server. Throws a SettingError otherwise, which shows nothing of the URL. */
+export async function connectPool(
+  { url, variable }: Pick<PostgresLocation, "url" | "variable">,
+  logger: Logger,
+  max = ledgerConnections,
+): Promise<Pool> {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: "countersign platform",
+    max,
+    keepAlive: true,
+    connectionTimeoutMillis: 3_000,
+    // For a server that is silent altogether; database.ts has shorter ones.
+    query_timeout: 8_000,
+  });
+  // Without a listener the loss of an idle connection would end the process.
+  pool.on("error", (error) => logger.warn({ err: error }, "a connection to PostgreSQL was lost"));
+  try {
+    await pool.query("SELECT 1");
+  } catch (error) {
+    await pool.end();
+    throw new SettingError(variable, `a PostgreSQL that lets the platform in (${failureOf(error)})`);
+  }
+  return pool;
+}

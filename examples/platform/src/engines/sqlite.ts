@@ -1,0 +1,138 @@
+import { mkdirSync, statSync } from "node:fs";
+import path from "node:path";
+import { reasonOf, SettingError, type SqliteLocation } from "@countersign/example-settings";
+import { createSqliteStores, withImmediateTransaction, type SqliteStores } from "@countersign/store-sqlite";
+import Database from "libsql";
+import type { Completion, LedgerDatabase, SqlDialect, Statement, Steps } from "../ledgers/database.ts";
+import { allStatements, tables } from "../ledgers/tables.ts";
+import { ledgersOn, type PlatformStorage } from "./storage.ts";
+
+/** One file is one schema, the process is the clock, and a writer is alone: see withImmediateTransaction. */
+const dialect: SqlDialect = {
+  schema: "",
+  now: "?",
+  skipLocked: "",
+  text: "TEXT",
+  time: "INTEGER",
+  id: "INTEGER PRIMARY KEY",
+  // Every table has one.
+  rowid: "",
+  strict: "STRICT",
+};
+
+/** Everything on one connection: a payout and the end of its key are one transaction. */
+export interface SqliteStorage extends PlatformStorage {
+  readonly database: Database.Database;
+}
+
+/** Opens the database and creates what is missing. Throws a SettingError. `now` gives milliseconds since 1970. */
+export function openSqliteStorage(location: SqliteLocation, now: () => number = Date.now): SqliteStorage {
+  if (location.kind === "memory" && process.env["NODE_ENV"] === "production") {
+    const expected = "sqlite:<path> in production (memory forgets every paid key)";
+    throw new SettingError("STORE_URL", expected, "memory:");
+  }
+  try {
+    const file = location.kind === "memory" ? ":memory:" : preparedFile(location.file);
+    return storageOn(new Database(file), now);
+  } catch (error) {
+    if (error instanceof SettingError) throw error;
+    throw new SettingError("STORE_URL", `a database that can be opened and written (${openReasonOf(error)})`);
+  }
+}
+
+// The driver gives the number alone: https://www.sqlite.org/rescode.html#cantopen
+function openReasonOf(error: unknown): string {
+  const reason = reasonOf(error);
+  return /^ConnectionFailed\b.*: 14\b/.test(reason) ? "no file can be opened or created there" : reason;
+}
+
+/** The absolute path of a database file, whose folder is created when missing. Throws an Error that says what is in the way. */
+function preparedFile(file: string): string {
+  const absolute = path.resolve(file);
+  // What SQLite writes beside the file of a device or a pipe would go nowhere.
+  if (statSync(absolute, { throwIfNoEntry: false })?.isFile() === false) throw new Error("it is no file");
+  makeFolder(path.dirname(absolute));
+  return absolute;
+}
+
+// Step by step: where the system refuses a folder as if its parent were missing, as /proc does, `recursive` tries again forever.
+function makeFolder(folder: string): void {
+  if (isFolder(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process may have made it in the meantime.
+    if (!isFolder(folder)) throw error;
+  }
+}
+
+function isFolder(place: string): boolean {
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function storageOn(database: Database.Database, now: () => number): SqliteStorage {
+  let stores: SqliteStores | undefined;
+  try {
+    refuseOthers(database);
+    // Sets and reads back what makes a commit durable.
+    stores = createSqliteStores({ database });
+    database.exec("PRAGMA foreign_keys = ON");
+    database.exec(tables(dialect));
+    const close = (): Promise<void> => {
+      stores?.close();
+      // So that the database file alone is complete, for whoever copies it.
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      database.close();
+      return Promise.resolve();
+    };
+    return { database, stores, ...ledgersOn(ledgerDatabase(database, now)), close };
+  } catch (error) {
+    stores?.close();
+    database.close();
+    throw error;
+  }
+}
+
+// The file of a sandbox, say, has tables of the same names. What marks a file: https://www.sqlite.org/fileformat.html, offset 68.
+function refuseOthers(database: Database.Database): void {
+  const [applicationId] = database.prepare("PRAGMA application_id").pluck().all();
+  if (applicationId !== 0) throw new Error("it belongs to another program");
+}
+
+/** Ledgers on it answer at once. */
+function ledgerDatabase(database: Database.Database, now: () => number): LedgerDatabase {
+  const prepared = prepareAll(database);
+  const rowsOf = ([sql, ...values]: Statement): readonly unknown[] =>
+    (prepared.get(sql) ?? database.prepare(sql)).all(...values);
+  function run<T>(steps: () => Steps<T>): T {
+    const generator = steps();
+    let step = generator.next();
+    while (step.done !== true) step = generator.next(rowsOf(step.value));
+    return step.value;
+  }
+  return {
+    dialect,
+    now,
+    run,
+    transaction<T>(steps: () => Steps<T>, complete?: Completion) {
+      let result!: T;
+      withImmediateTransaction(database, (transaction) => {
+        const completed = complete?.(transaction);
+        result = run(steps);
+        // Returned, so that a promise is refused: COMMIT would not wait for it.
+        return completed;
+      });
+      return result;
+    },
+  };
+}
+
+function prepareAll(database: Database.Database): ReadonlyMap<string, Database.Statement> {
+  try {
+    return new Map(allStatements(dialect).map((sql) => [sql, database.prepare(sql)]));
+  } catch (error) {
+    throw new SettingError("STORE_URL", `a database with the tables of the platform (${reasonOf(error)})`);
+  }
+}

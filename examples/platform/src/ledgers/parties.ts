@@ -1,0 +1,136 @@
+import type { Awaitable } from "@countersign/idempotency";
+import type {
+  BuyerStatusChanged,
+  PaymentRequestReminder,
+  PaymentRequestRepaid,
+  SellerStatusChanged,
+  WebhookEvent,
+} from "@countersign/webhooks";
+import { z } from "zod";
+import type { Completion, LedgerDatabase, SqlDialect, Statement } from "./database.ts";
+
+/** A row as shown by GET /inspect/events. */
+type InspectedEvent = Readonly<z.infer<typeof eventRow>>;
+
+/** What the platform knows of the service's parties, as shown by GET /inspect/state: each object is keyed by id. */
+export interface InspectedState {
+  readonly buyers: Readonly<Record<string, string>>;
+  readonly sellers: Readonly<Record<string, string>>;
+  readonly payment_requests: Readonly<
+    Record<string, { readonly status: string; readonly reminders: number }>
+  >;
+}
+
+/**
+ * The platform's own record of buyers, sellers and payment requests. What an event changes, that it was applied and, through
+ * `completeEvent`, that it is done are one transaction. An event that is on record changes nothing when it comes again. In
+ * whatever order events arrive, the rows end as they would in the order of the events' own times: an older status changes
+ * nothing but is applied all the same, and CLOSED is final.
+ */
+export interface PartyLedger {
+  changeBuyer(event: BuyerStatusChanged, completeEvent: Completion | undefined): Awaitable<void>;
+  changeSeller(event: SellerStatusChanged, completeEvent: Completion | undefined): Awaitable<void>;
+  closePaymentRequest(event: PaymentRequestRepaid, completeEvent: Completion | undefined): Awaitable<void>;
+  countReminder(event: PaymentRequestReminder, completeEvent: Completion | undefined): Awaitable<void>;
+  /** For events that change nothing here: that it was applied is all that is written. */
+  record(event: WebhookEvent, completeEvent: Completion | undefined): Awaitable<void>;
+  /** In the order in which they were first applied. */
+  inspectEvents(): Awaitable<readonly InspectedEvent[]>;
+  inspectState(): Awaitable<InspectedState>;
+}
+
+export function partyLedgerOn(database: LedgerDatabase): PartyLedger {
+  const statements = partyStatements(database.dialect);
+  /** Records the event and makes the change when the event is new. */
+  function apply(event: WebhookEvent, completeEvent: Completion | undefined, change?: Statement) {
+    const record = completeEvent === undefined ? statements.insertEventUnlessKnown : statements.countEvent;
+    return database.transaction(function* () {
+      const [row] = yield [record, event.event_id, event.type];
+      const isNew = appliedRow.optional().parse(row)?.applied === 1;
+      if (isNew && change !== undefined) yield change;
+    }, completeEvent);
+  }
+  return {
+    changeBuyer: (event, completeEvent) =>
+      apply(event, completeEvent, [statements.buyer, event.data.buyer_id, ...newStatus(event)]),
+    changeSeller: (event, completeEvent) =>
+      apply(event, completeEvent, [statements.seller, event.data.seller_id, ...newStatus(event)]),
+    closePaymentRequest: (event, completeEvent) =>
+      apply(event, completeEvent, [statements.close, event.data.payment_request_id]),
+    countReminder: (event, completeEvent) =>
+      apply(event, completeEvent, [statements.remind, event.data.payment_request_id]),
+    record: (event, completeEvent) => apply(event, completeEvent),
+    inspectEvents: () =>
+      database.run(function* () {
+        const rows = yield [statements.selectEvents];
+        return rows.map((row) => eventRow.parse(row));
+      }),
+    inspectState: () =>
+      database.run(function* () {
+        const buyers = statusById(yield [statements.selectBuyers]);
+        const sellers = statusById(yield [statements.selectSellers]);
+        const requests = (yield [statements.selectRequests]).map((row) => {
+          const { id, ...request } = requestRow.parse(row);
+          return [id, request];
+        });
+        return { buyers, sellers, payment_requests: Object.fromEntries(requests) };
+      }),
+  };
+}
+
+/** Status and time. The time has all nine digits, so that its texts order as the times do. Years beyond 2262 fit no 64-bit nanoseconds. */
+function newStatus({ data, timestamp }: BuyerStatusChanged | SellerStatusChanged): [string, string] {
+  const [wholeSeconds = "", fraction = ""] = timestamp.raw.slice(0, -1).split(".");
+  return [data.new_status, `${wholeSeconds}.${fraction.padEnd(9, "0")}Z`];
+}
+
+function statusById(rows: readonly unknown[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    rows.map((row) => {
+      const { id, status } = partyRow.parse(row);
+      return [id, status];
+    }),
+  );
+}
+
+const appliedRow = z.object({ applied: z.number() });
+const eventRow = z.object({ event_id: z.string(), type: z.string(), applied: z.number() });
+const partyRow = z.object({ id: z.string(), status: z.string() });
+const requestRow = z.object({ id: z.string(), status: z.string(), reminders: z.number() });
+
+/** The statements, each with the names of its values in their order. */
+export function partyStatements({ schema }: SqlDialect) {
+  const insertEvent = `INSERT INTO ${schema}webhook_events (event_id, type, applied) VALUES (?, ?, 1)`;
+  const requests = `${schema}payment_requests`;
+  return {
+    /** eventId, type. Gives how often the event was applied, this time included. */
+    countEvent: `
+      ${insertEvent} ON CONFLICT (event_id) DO UPDATE SET applied = webhook_events.applied + 1
+      RETURNING applied`,
+    /** eventId, type. Gives a row when the event is new, and none otherwise. */
+    insertEventUnlessKnown: `${insertEvent} ON CONFLICT (event_id) DO NOTHING RETURNING applied`,
+    /** id, status, time. An older status changes nothing. */
+    buyer: upsertStatus(schema, "buyers"),
+    /** The same of a seller. */
+    seller: upsertStatus(schema, "sellers"),
+    /** id. CLOSED is final. */
+    close: `
+      INSERT INTO ${requests} (id, status, reminders) VALUES (?, 'CLOSED', 0)
+      ON CONFLICT (id) DO UPDATE SET status = 'CLOSED'`,
+    /** id. The one change that adds up. */
+    remind: `
+      INSERT INTO ${requests} (id, status, reminders) VALUES (?, 'PENDING_REPAYMENT', 1)
+      ON CONFLICT (id) DO UPDATE SET reminders = payment_requests.reminders + 1`,
+    selectEvents: `SELECT event_id, type, applied FROM ${schema}webhook_events ORDER BY rowid`,
+    selectBuyers: `SELECT id, status FROM ${schema}buyers`,
+    selectSellers: `SELECT id, status FROM ${schema}sellers`,
+    selectRequests: `SELECT id, status, reminders FROM ${requests}`,
+  };
+}
+
+function upsertStatus(schema: string, table: "buyers" | "sellers"): string {
+  return `
+    INSERT INTO ${schema}${table} (id, status, changed_at) VALUES (?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET status = excluded.status, changed_at = excluded.changed_at
+    WHERE excluded.changed_at >= ${table}.changed_at`;
+}

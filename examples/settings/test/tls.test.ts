@@ -1,0 +1,81 @@
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { testAuthority, type Certified } from "../../../test/support/certificates.ts";
+import type { Environment } from "../src/environment.ts";
+import { SettingError } from "../src/setting-error.ts";
+import { readTls } from "../src/tls.ts";
+
+let folder: string;
+let issued: Certified;
+let files: { readonly cert: string; readonly key: string };
+
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), "platform-tls-"));
+  issued = testAuthority().issue();
+  files = { cert: file("server.crt", issued.cert), key: file("server.key", issued.key) };
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: string): string {
+  const location = path.join(folder, name);
+  writeFileSync(location, content);
+  return location;
+}
+
+function errorOf(env: Environment): SettingError {
+  try {
+    readTls({ TLS_CERT: files.cert, TLS_KEY: files.key, ...env });
+  } catch (error) {
+    if (error instanceof SettingError) return error;
+    throw error;
+  }
+  throw new Error("the settings were accepted");
+}
+
+describe("readTls", () => {
+  test("is plain http where nothing is set", () => {
+    expect(readTls({})).toBeUndefined();
+  });
+
+  test("reads certificate and key", () => {
+    expect(readTls({ TLS_CERT: files.cert, TLS_KEY: files.key })).toEqual(issued);
+  });
+
+  test("reads the certificates of issuers behind the first", () => {
+    const chain = issued.cert + testAuthority().cert;
+    expect(readTls({ TLS_CERT: file("chain.crt", chain), TLS_KEY: files.key })?.cert).toBe(chain);
+  });
+
+  const foreign = generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey;
+  const encrypted = foreign.export({
+    type: "pkcs8",
+    format: "pem",
+    cipher: "aes-256-cbc",
+    passphrase: "test-passphrase",
+  });
+  test.each<[string, () => Environment, RegExp]>([
+    ["no key", () => ({ TLS_KEY: undefined }), /^TLS_KEY: expected .*, because TLS_CERT is set$/],
+    ["no certificate", () => ({ TLS_CERT: undefined }), /^TLS_CERT: expected .*, because TLS_KEY is set$/],
+    ["an empty path of a certificate", () => ({ TLS_CERT: "" }), /^TLS_CERT: expected .*ENOENT/],
+    ["an empty path of a key", () => ({ TLS_KEY: "" }), /^TLS_KEY: expected .*ENOENT/],
+    ["a file that is not there", () => ({ TLS_CERT: "/nowhere/a.crt" }), /^TLS_CERT: expected .*ENOENT/],
+    ["an empty certificate", () => ({ TLS_CERT: file("empty.crt", "") }), /^TLS_CERT: .*holds none/],
+    ["an empty key", () => ({ TLS_KEY: file("empty.key", "") }), /^TLS_KEY: .*holds none/],
+    ["a key for a certificate", () => ({ TLS_CERT: files.key }), /^TLS_CERT: .*holds none/],
+    ["a certificate for a key", () => ({ TLS_KEY: files.cert }), /^TLS_KEY: .*holds none/],
+    ["a key with a passphrase", () => ({ TLS_KEY: file("locked.key", String(encrypted)) }), /^TLS_KEY: /],
+    [
+      "the key of another certificate",
+      () => ({ TLS_KEY: file("other.key", testAuthority().issue().key) }),
+      /^TLS_KEY: expected the path of a PEM file with the private key of TLS_CERT/,
+    ],
+  ])("refuses %s", (_name, env, message) => {
+    const error = errorOf(env());
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain("\n");
+  });
+});
