@@ -14,6 +14,11 @@ test("the README of the whole shows the compiled integration, to the letter", ()
   expect(firstExample(read("README.md"))).toBe(snippet("integration"));
 });
 
+test("the README of the whole shows the whole minimal server, to the letter", () => {
+  const server = read("examples", "minimal", "src", "server.ts");
+  expect(read("README.md")).toContain(`\`\`\`ts\n${server}\`\`\``);
+});
+
 describe.each(packages)("the README of %s", (name) => {
   const readme = read("packages", name, "README.md");
 
@@ -43,16 +48,28 @@ describe.each(packages)("the README of %s", (name) => {
   });
 });
 
-test.each(["README.md", "CONTRIBUTING.md", ...packages.map((name) => `packages/${name}/README.md`)])(
-  "the relative links of %s lead somewhere",
-  (file) => {
-    const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, target = ""]) => target);
-    const broken = links.filter(
-      (target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(file), target)),
-    );
-    expect(broken).toEqual([]);
-  },
+const folders = [
+  ".",
+  "docs",
+  "docs/decisions",
+  "test/faults",
+  ...["packages", "examples"].flatMap((group) =>
+    readdirSync(join(root, group)).map((name) => `${group}/${name}`),
+  ),
+];
+const documents = folders.flatMap((folder) =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join(folder, name)),
 );
+
+test.each(documents)("the relative links of %s lead somewhere", (file) => {
+  const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, target = ""]) => target);
+  const broken = links.filter(
+    (target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(file), target)),
+  );
+  expect(broken).toEqual([]);
+});
 
 test.each(packages)("the example of %s loads", async (name) => {
   await expect(import(`../examples/snippets/dist/${name}.js`)).resolves.toBeDefined();

@@ -1,10 +1,12 @@
 // Installs the packed tarballs into real projects, as users will: ESM and CommonJS, Express 5 and 4, which receive one signed
-// payout and one webhook over HTTP; TypeScript projects of many kinds; jest in both module systems; and pnpm's strict layout.
+// payout and one webhook over HTTP; TypeScript projects of many kinds; jest in both module systems; pnpm's strict layout;
+// and the command as an operator installs it.
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkJest } from "./jest-projects.mjs";
 import { checkPnpm } from "./pnpm-project.mjs";
+import { checkOperator } from "./operator-project.mjs";
 import { inParallel, install, node, pack, project } from "./support.mjs";
 import { checkTypes } from "./type-projects.mjs";
 
@@ -18,7 +20,11 @@ const work = mkdtempSync(join(tmpdir(), "countersign-consumers-"));
 try {
   const tarballs = await pack(work);
   const receiving = consumers.map((consumer) => () => receives(consumer, Object.values(tarballs)));
-  const others = [() => checkJest(work, tarballs), () => checkPnpm(work, tarballs)];
+  const others = [
+    () => checkJest(work, tarballs),
+    () => checkPnpm(work, tarballs),
+    () => checkOperator(work, tarballs),
+  ];
   await inParallel([...receiving, ...others], (check) => check());
   await checkTypes(work, tarballs);
 } finally {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
-import { readSettings } from "../../examples/platform/src/settings.ts";
+import { readSettings } from "../../examples/settings/src/settings.ts";
 import { servicePublicPem } from "../support/test-keys.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -112,11 +112,9 @@ describe("compose.yaml", () => {
     const dockerfile = read("Dockerfile");
     const commands = services.flatMap(([, { command }]) => command ?? []).join(" ");
     const built = `${dockerfile} ${commands}`.match(/[\w/]+\/dist\/[\w/]+\.js/g);
-    expect(new Set(built)).toEqual(
-      new Set(["examples/platform/dist/main.js", "packages/sandbox/dist/cli.js"]),
-    );
+    expect(new Set(built)).toEqual(new Set(["examples/platform/dist/main.js", "packages/cli/dist/cli.js"]));
     expect(existsSync(path.join(root, "examples/platform/src/main.ts"))).toBe(true);
-    expect(existsSync(path.join(root, "packages/sandbox/src/cli.ts"))).toBe(true);
+    expect(existsSync(path.join(root, "packages/cli/src/cli.ts"))).toBe(true);
     expect(compose.services["sandbox"]?.network_mode).toBe("service:proxy");
   });
 });

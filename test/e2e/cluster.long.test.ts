@@ -9,10 +9,10 @@ import {
   sendPayout,
 } from "@countersign/sandbox";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { endpointOf } from "../../examples/platform/dist/cluster/cases.js";
-import { openEngines } from "../../examples/platform/dist/cluster/engines.js";
-import { startCluster, type Cluster } from "../../examples/platform/dist/cluster/topology.js";
-import { startDemoService, type DemoService } from "../../examples/platform/dist/demo-service.js";
+import { endpointOf } from "../../examples/cluster/dist/cases.js";
+import { openEngines } from "../../examples/cluster/dist/engines.js";
+import { startCluster, type Cluster } from "../../examples/cluster/dist/topology.js";
+import { startDemoService, type DemoService } from "../../examples/demo/dist/service.js";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl } from "../support/engines.ts";
 

@@ -1,9 +1,10 @@
 // The single middlewares in an order in which strangers could claim a payer's keys: an error at the first request, and no payout.
 import type { Server } from "node:http";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { guardErrors, type Middleware } from "@countersign/guard";
+import { guardErrors, type Middleware } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
-import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";

@@ -62,8 +62,8 @@ beforeAll(async () => {
   app.use(
     path,
     webhookEndpoint({
-      credentials: [{ username, password }],
-      secrets: [secret],
+      basicAuth: { credentials: [{ username, password }] },
+      hmac: { secrets: [secret] },
       https: { dangerouslyAllowHttp: true },
       handler,
       onReject: () => {},
@@ -194,4 +194,4 @@ test("10,000 webhooks with failures, duplicates, reordering and concurrent deliv
   expect({ total, distinct }).toEqual({ total: eventIds.size, distinct: eventIds.size });
   expect(receiverState()).toEqual(state);
   for (const count of Object.values(failures)) expect(count).toBeGreaterThan(100);
-}, 180_000);
+}, 480_000);

@@ -1,6 +1,7 @@
 // Rows 14 and 15: the client leaves, or the process is told to.
 import { request } from "node:http";
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { pay, payoutRequest, spawnPayer, startPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";

@@ -1,5 +1,6 @@
 // Row 16: a store that can keep no more.
-import { afterAll, describe, expect, test } from "@jest/globals";
+import { afterAll, describe, expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import { createClient } from "redis";
 import { startPrivateRedis } from "../support/private-redis.ts";
 import { describeEngines, newKey, openGround } from "./engines.ts";

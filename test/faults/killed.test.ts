@@ -1,5 +1,6 @@
 // Rows 1 to 3: a process dies by SIGKILL, another one gets the retries.
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig, Point } from "./payer-app.mjs";
 import { pay, spawnPayer, startPayer } from "./payers.ts";

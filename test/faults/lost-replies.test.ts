@@ -1,5 +1,6 @@
 // Rows 4 to 6: the store has done it, or has not, and its answer is lost.
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { behindProxy, describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";

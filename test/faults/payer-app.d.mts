@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import type { NonceStore } from "@countersign/http-signature-verify";
 import type { Express } from "express";
 

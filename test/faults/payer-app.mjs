@@ -1,7 +1,7 @@
 // A platform cut down to one payout route, on the stores of any engine, with named points at which a test can stop it. Plain
 // JavaScript, because it runs in processes of its own too.
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express from "express";

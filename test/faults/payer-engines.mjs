@@ -15,7 +15,7 @@ export function payoutsTable(name) {
 }
 
 async function openMemory({ payouts, max }, now) {
-  const { memoryIdempotencyStore } = await import("@countersign/idempotency-guard");
+  const { memoryIdempotencyStore } = await import("@countersign/idempotency");
   const { memoryNonceStore } = await import("@countersign/http-signature-verify");
   const idempotency = memoryIdempotencyStore({ max, now });
   const ledger = openLedger(payouts);

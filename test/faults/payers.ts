@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterEach } from "@jest/globals";
 import { close, listen, send, type WireAnswer } from "../support/http-client.ts";
 import { endProcess, spawnPrivate } from "../support/private-process.mjs";

@@ -1,5 +1,6 @@
 // Row 13: a store that is away, that comes and goes, or that takes ten seconds.
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import type { TcpProxy } from "../support/tcp-proxy.ts";
 import { behindProxy, describeEngines, newKey, type Ground } from "./engines.ts";
 import { pay, startPayer } from "./payers.ts";

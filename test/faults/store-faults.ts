@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { IdempotencyStore } from "@countersign/idempotency";
 
 export type StoreMethod = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold" | "completeIn";
 

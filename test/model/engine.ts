@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from "@countersign/idempotency-guard";
+import type { IdempotencyStore } from "@countersign/idempotency";
 import type { Step } from "./reference-store.ts";
 
 /** A clock that stands still until it is told. */
@@ -34,7 +34,7 @@ export interface Platform {
 export interface Engine {
   /** Whether payments can commit together with their keys. */
   readonly pays: boolean;
-  /** How many runs of the model it affords. */
+  /** How many runs of the model it affords in `npm run test:long`. */
   readonly numRuns: number;
   /** Whether prune() removes what has ended; otherwise the engine does by itself. */
   readonly prunes: boolean;

@@ -1,8 +1,4 @@
-import type {
-  IdempotencyClaim,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-} from "@countersign/idempotency-guard";
+import type { IdempotencyClaim, IdempotencyOwnership, IdempotencyRecord } from "@countersign/idempotency";
 
 /** One step of a store, as data, so that a run can be printed, shrunk, and tried on the reference in another order. */
 export type Step =

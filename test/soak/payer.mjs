@@ -21,22 +21,27 @@ const note = (...words) => appendFileSync(log, `${words.join(" ")}\n`);
 
 const app = express().disable("x-powered-by");
 const guard = payoutEndpoint({
-  keys: { [keyid]: publicKeyPem },
-  allowIps: ["127.0.0.1"],
-  store: idempotency,
-  nonces: {
-    async claim(claim) {
-      const answer = await nonces.claim(claim);
-      if (answer === "fresh") note("fresh", claim.nonce, claim.token);
-      return answer;
+  addresses: { allow: ["127.0.0.1"] },
+  signature: {
+    keys: { [keyid]: publicKeyPem },
+    nonces: {
+      async claim(claim) {
+        const answer = await nonces.claim(claim);
+        if (answer === "fresh") note("fresh", claim.nonce, claim.token);
+        return answer;
+      },
     },
+    storeTimeoutMs: 900,
   },
-  recovery: "rerun",
-  // As short as the guard takes them: a fault is over soon.
-  leaseMs: 1_000,
-  storeTimeoutMs: 900,
-  waitMs: 300,
-  pollMs: 50,
+  idempotency: {
+    store: idempotency,
+    recovery: "rerun",
+    // As short as the guard takes them: a fault is over soon.
+    leaseMs: 1_000,
+    storeTimeoutMs: 900,
+    waitMs: 300,
+    pollMs: 50,
+  },
 });
 // oxlint-disable-next-line oxc/no-async-endpoint-handlers -- Express 5 takes the promise
 app.post(payoutPath, guard, async (req, res) => {

@@ -1,4 +1,4 @@
-import { isGuardError, type GuardError } from "@countersign/guard";
+import { isGuardError, type GuardError } from "@countersign/core";
 
 /** An `onReject` for guardErrors(), and the refusals that it heard of. */
 export interface RefusalRecorder {

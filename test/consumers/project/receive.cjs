@@ -1,6 +1,6 @@
 const express = require("express");
 const { memoryNonceStore } = require("@countersign/http-signature-verify");
-const { memoryIdempotencyStore } = require("@countersign/idempotency-guard");
+const { memoryIdempotencyStore } = require("@countersign/idempotency");
 const { payoutEndpoint } = require("@countersign/payout");
 const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
 

@@ -13,10 +13,9 @@ export async function payOnce({ express, memoryNonceStore, memoryIdempotencyStor
   const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
   const app = express();
   const endpoint = payoutEndpoint({
-    keys: { [keyid]: publicKeyPem },
-    allowIps: ["127.0.0.1"],
-    nonces: memoryNonceStore(),
-    store: memoryIdempotencyStore(),
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { [keyid]: publicKeyPem }, nonces: memoryNonceStore() },
+    idempotency: { store: memoryIdempotencyStore() },
   });
   app.post("/pay", endpoint, (req, res) => res.json({ paid: req.payout.idempotencyKey }));
   const server = app.listen(0, "127.0.0.1");
@@ -45,7 +44,7 @@ export async function handleOnce({ express, memoryIdempotencyStore, createWebhoo
   const https = { dangerouslyAllowHttp: true };
   app.use(
     "/hooks/test",
-    webhookEndpoint({ credentials: [credentials], secrets: [secret], handler, https, onReject() {} }),
+    webhookEndpoint({ basicAuth: credentials, hmac: { secret }, handler, https, onReject() {} }),
   );
   const server = app.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -1,4 +1,4 @@
-// The guard of one request: idempotency-guard's acquire.ts, owned-key.ts, lease.ts and run.ts.
+// The guard of one request: idempotency's idempotency-keys.ts, owned-key.ts and lease.ts, and idempotency-guard's run.ts.
 import { may, type Rules } from "./configuration.ts";
 import {
   type Attempt,

@@ -1,5 +1,5 @@
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";

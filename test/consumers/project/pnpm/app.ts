@@ -12,8 +12,8 @@ export const createPayoutEndpoint = (options: PayoutEndpointOptions) => payoutEn
 
 export const createHooks = (options: CreateWebhookHandlerOptions) =>
   webhookEndpoint({
-    credentials: [{ username: "service", password: "test-password" }],
-    secrets: ["test-secret"],
+    basicAuth: { credentials: [{ username: "service", password: "test-password" }] },
+    hmac: { secrets: ["test-secret"] },
     handler: createWebhookHandler(options).onAny((event, { attempt }) => [event.type, attempt]),
   });
 

@@ -1,7 +1,8 @@
 import { contentDigest } from "@countersign/content-digest";
-import { guardErrors } from "@countersign/guard";
+import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
-import { idempotencyGuard, memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { ipAllowlist } from "@countersign/ip-allowlist";
 import { payoutEndpoint } from "@countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
@@ -27,10 +28,18 @@ app.post(
     res.json({ keyid, fence: req.idempotency?.fence, bytes: req.rawBody?.length });
   },
 );
-app.post("/whole", payoutEndpoint({ keys, nonces, store, allowIps: ["127.0.0.1"] }), (req, res) => {
-  const iban: string | undefined = req.payout?.beneficiary.iban;
-  res.json({ iban });
-});
+app.post(
+  "/whole",
+  payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys, nonces },
+    idempotency: { store },
+  }),
+  (req, res) => {
+    const iban: string | undefined = req.payout?.beneficiary.iban;
+    res.json({ iban });
+  },
+);
 const handler = createWebhookHandler({ store, fallback: "ignore" })
   .on("buyer.status_changed", ({ data }) => {
     const status: string = data.new_status;
@@ -44,7 +53,10 @@ const handler = createWebhookHandler({ store, fallback: "ignore" })
     return signal.aborted;
   });
 const credentials = [{ username: "service", password: "test-password" }];
-app.use("/hooks/whole", webhookEndpoint({ credentials, secrets: ["test-secret"], handler }));
+app.use(
+  "/hooks/whole",
+  webhookEndpoint({ basicAuth: { credentials }, hmac: { secrets: ["test-secret"] }, handler }),
+);
 app.post(
   "/hooks/parts",
   httpsOnly(),

@@ -1,6 +1,6 @@
 // In CommonJS these imports are compiled to require().
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
 import express from "express";
 

@@ -4,7 +4,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
   memoryIdempotencyStore,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency";
 import * as fc from "fast-check";
 import type { Engine } from "./engine.ts";
 import { followsReference } from "./follows-reference.ts";

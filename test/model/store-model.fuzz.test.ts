@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { drivers } from "../../packages/store-sqlite/test/connections.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
+import { fuzzRuns } from "../support/fuzz-runs.ts";
 import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";
 import { type Engine, propertyTimeMs } from "./engine.ts";
 import { followsReference } from "./follows-reference.ts";
@@ -27,7 +28,7 @@ function followsIt(start: () => Promise<Engine>): void {
 
   test("answers as the state machine does under any order of steps, and keeps I1 to I3", async () => {
     await fc.assert(followsReference(engine), {
-      numRuns: engine.numRuns,
+      ...fuzzRuns(engine.numRuns),
       interruptAfterTimeLimit: propertyTimeMs,
     });
   }, 30_000);

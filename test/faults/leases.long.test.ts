@@ -1,6 +1,7 @@
 // Rows 7 and 8: handlers beyond their lease, processes that stand still.
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test } from "@jest/globals";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey, type Ground } from "./engines.ts";
 import type { PayerConfig, Point } from "./payer-app.mjs";
 import { pay, spawnPayer } from "./payers.ts";

@@ -1,0 +1,49 @@
+// Where a platform runs: the command and the packages of one engine. No sandbox comes with them, and no other engine.
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { install, manifest, node, run } from "./support.mjs";
+
+const platform = `
+import { createSqliteStores } from "@countersign/store-sqlite";
+import Database from "libsql";
+const { idempotency } = createSqliteStores({ database: new Database("platform.db") });
+idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" });
+idempotency.hold("key", "t", "why");
+idempotency.close();
+`;
+
+/** Fails unless the command operates a store there, and says what to install for what it cannot do. */
+export async function checkOperator(work, tarballs) {
+  const names = withDependencies(["@countersign/cli", "@countersign/store-sqlite"]);
+  const packages = [...names.map((name) => tarballs[name]), `libsql@${manifest().devDependencies.libsql}`];
+  const folder = await install(work, { name: "operator", type: "module", packages });
+  const installed = readdirSync(join(folder, "node_modules", "@countersign"));
+  for (const name of ["sandbox", "store-postgres", "store-redis"]) {
+    if (installed.includes(name)) throw new Error(`${name} comes with the command`);
+  }
+  writeFileSync(join(folder, "platform.mjs"), platform);
+  await node(["platform.mjs"], folder);
+  const command = join("node_modules", "@countersign", "cli", "dist", "cli.js");
+  const held = await node([command, "keys", "held", "--store-url", "sqlite:platform.db"], folder);
+  if (!/^key +held /m.test(held)) throw new Error(`keys held printed ${held}`);
+  await refuses(folder, [command, "sandbox"], "--save-dev @countersign/sandbox");
+  const prune = [command, "prune", "--store-url", "redis://127.0.0.1:1"];
+  await refuses(folder, prune, "@countersign/store-redis redis");
+  console.log("ok operator");
+}
+
+async function refuses(folder, args, missing) {
+  const { status, stderr } = await run(process.execPath, args, folder);
+  if (status === 2 && stderr.endsWith(`; run npm install ${missing}\n`)) return;
+  throw new Error(`${args[1]} ended with ${status}: ${stderr}`);
+}
+
+/** The packages, and those of ours that they depend on: what npm installs beside them. */
+function withDependencies(names) {
+  const all = new Set(names);
+  for (const name of all) {
+    const { dependencies = {} } = manifest("packages", name.replace("@countersign/", ""));
+    for (const needed of Object.keys(dependencies)) if (needed.startsWith("@countersign/")) all.add(needed);
+  }
+  return [...all];
+}

@@ -1,0 +1,144 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "@jest/globals";
+
+const packages = resolve(dirname(fileURLToPath(import.meta.url)), "../../packages");
+
+/** The union of the codes in each README's table of codes. */
+const unions: Readonly<Record<string, string>> = {
+  "content-digest": "ContentDigestCode",
+  core: "CoreCode",
+  express: "ExpressCode",
+  "http-message-signatures": "MessageSignatureErrorCode",
+  "http-signature-verify": "HttpSignatureCode",
+  idempotency: "IdempotencyCode",
+  "idempotency-guard": "IdempotencyGuardCode",
+  "ip-allowlist": "IpAllowlistCode",
+  payout: "PayoutCode",
+  "raw-body": "RawBodyCode",
+  sandbox: "SandboxErrorCode",
+  "service-client": "ServiceClientErrorCode",
+  "store-redis": "RedisNoticeCode",
+  "webhook-basic-auth": "BasicAuthCode",
+  "webhook-hmac": "PayloadSignatureCode",
+  webhooks: "WebhookCode",
+};
+
+interface Union {
+  readonly own: readonly string[];
+  readonly others: readonly string[];
+}
+
+const sources = readdirSync(packages).flatMap((name) => {
+  const folder = join(packages, name, "src");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => ({ file: `${name}/src/${file}`, text: readFileSync(join(folder, file), "utf8") }));
+});
+
+const declaration = /^export type (\w+Code) =([^;]+);/gm;
+
+/** What stands in the declaration of each exported type whose name ends in Code. */
+const declared: ReadonlyMap<string, string> = new Map(
+  sources
+    .flatMap(({ text }) => [...text.matchAll(declaration)])
+    .map(([, name = "", members = ""]) => [name, members]),
+);
+
+/** The codes that a union names itself, and the unions in it. */
+function unionOf(name: string): Union {
+  const members = (declared.get(name) ?? "").split("|").map((member) => member.trim());
+  // Where there is more than one, one a line, the first begins with a bar.
+  if (members.length > 1 && members[0] === "") members.shift();
+  const own = members.flatMap((member) => /^"([a-z0-9-]+)"$/.exec(member)?.[1] ?? []);
+  const others = members.filter((member) => /^[A-Z]\w*Code$/.test(member));
+  if (own.length + others.length === members.length) return { own, others };
+  throw new Error(`no package exports ${name}, or it is no union of codes`);
+}
+
+function codesOf(name: string): readonly string[] {
+  const { own, others } = unionOf(name);
+  return [...own, ...others.flatMap(codesOf)];
+}
+
+function codesOfPackage(name: string): readonly string[] {
+  return codesOf(unions[name] ?? `a union of ${name}`);
+}
+
+function readmeOf(name: string): string {
+  return readFileSync(join(packages, name, "README.md"), "utf8");
+}
+
+/** The first cells of the table of codes, without its header and rule; undefined where a README has none. */
+function codeCells(readme: string): readonly string[] | undefined {
+  const tables = [...readme.matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
+  if (tables.length > 1) throw new Error("two tables of codes");
+  return tables[0]?.[1]
+    ?.trimEnd()
+    .split("\n")
+    .map((row) => row.split("|")[1] ?? "");
+}
+
+const codesIn = (text: string): readonly string[] =>
+  [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+const linkedFrom = (cell: string): readonly string[] =>
+  [...cell.matchAll(/\]\(\.\.\/([a-z-]+)\)/g)].map(([, name = ""]) => name);
+
+test("each README with a table of codes is compared here, and no other", () => {
+  const withTable = readdirSync(packages).filter((name) => codeCells(readmeOf(name)) !== undefined);
+  expect(new Set(withTable)).toEqual(new Set(Object.keys(unions)));
+});
+
+test.each(Object.entries(unions))(
+  "the README of %s has the codes of %s, and no others",
+  (name, unionName) => {
+    const cells = codeCells(readmeOf(name)) ?? [];
+    const listed = cells.filter((cell) => linkedFrom(cell).length === 0).flatMap(codesIn);
+    const linked = new Set(cells.flatMap(linkedFrom).flatMap(codesOfPackage));
+
+    const { own, others } = unionOf(unionName);
+    // What another package's table explains need not be explained again.
+    const toBeListed = [...own, ...others.flatMap(codesOf).filter((code) => !linked.has(code))];
+    expect(toBeListed.filter((code) => !listed.includes(code))).toEqual([]);
+
+    const known = [...codesOf(unionName), ...linked];
+    const knownIn = (cell: string): readonly string[] =>
+      linkedFrom(cell).length === 0 ? known : linkedFrom(cell).flatMap(codesOfPackage);
+    expect(cells.flatMap((cell) => codesIn(cell).filter((code) => !knownIn(cell).includes(code)))).toEqual(
+      [],
+    );
+    expect(listed).toHaveLength(new Set(listed).size);
+  },
+);
+
+// It has no table of its own for one code, which stands among what the store's errors say.
+test("the README of store-postgres has the codes of PostgresStoreCode, and no others", () => {
+  const rows = readmeOf("store-postgres")
+    .split("\n")
+    .filter((line) => line.startsWith("|"));
+  const listed = rows.flatMap((row) => [...row.matchAll(/\b[45]\d\d `([a-z-]+)`/g)]).map(([, code]) => code);
+  expect(new Set(listed)).toEqual(new Set(codesOf("PostgresStoreCode")));
+});
+
+test("each GuardError is made with a union of codes", () => {
+  const made = sources.flatMap(({ file, text }) =>
+    [...text.matchAll(/new GuardError\b(<\w+>)?/g)].map(([, union = "none"]) => ({
+      file,
+      union: union.slice(1, -1),
+    })),
+  );
+  expect(made.length).toBeGreaterThan(0);
+  expect(made.filter(({ union }) => !declared.has(union))).toEqual([]);
+});
+
+// Whole, or as the end of a template such as `credentials-${reason}`.
+test("each code of a union is used somewhere", () => {
+  const code = sources.map(({ text }) => text.replaceAll(declaration, "")).join("\n");
+  const prefixes = [...code.matchAll(/`([a-z-]+-)\$\{\w+\}`/g)].map(([, prefix = ""]) => prefix);
+  const isUsed = (name: string): boolean =>
+    code.includes(`"${name}"`) ||
+    prefixes.some((prefix) => name.startsWith(prefix) && code.includes(`"${name.slice(prefix.length)}"`));
+  const all = [...Object.values(unions), "PostgresStoreCode"].flatMap((name) => codesOf(name));
+  expect(all.filter((name) => !isUsed(name))).toEqual([]);
+});

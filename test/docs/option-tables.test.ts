@@ -1,0 +1,134 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { OptionRule } from "@countersign/core";
+import { describe, expect, test } from "@jest/globals";
+import {
+  policyTable as digestPolicy,
+  table as contentDigest,
+} from "../../packages/content-digest/dist/options.js";
+import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
+import { table as cachedKeyStore } from "../../packages/http-signature-verify/dist/cached-key-store.js";
+import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
+import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
+import { table as idempotencyGuard } from "../../packages/idempotency-guard/dist/options.js";
+import { table as idempotencyKeys } from "../../packages/idempotency/dist/key-options.js";
+import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist/memory-store.js";
+import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
+import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
+import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
+import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
+import { table as createServiceClient } from "../../packages/service-client/dist/options.js";
+import { createTable as createWebhookEndpoint } from "../../packages/service-client/dist/service-client.js";
+import { table as createPostgresStores } from "../../packages/store-postgres/dist/options.js";
+import { tablesTable as postgresTables } from "../../packages/store-postgres/dist/table-names.js";
+import { table as withPostgresTransaction } from "../../packages/store-postgres/dist/transaction.js";
+import { table as createRedisStores } from "../../packages/store-redis/dist/options.js";
+import { table as createSqliteStores } from "../../packages/store-sqlite/dist/options.js";
+import { table as webhookBasicAuth } from "../../packages/webhook-basic-auth/dist/options.js";
+import {
+  fieldTable as payloadField,
+  table as webhookHmac,
+} from "../../packages/webhook-hmac/dist/options.js";
+import { table as signPayload } from "../../packages/webhook-hmac/dist/payload-signature.js";
+import { table as generateEndpoint } from "../../packages/webhooks/dist/endpoint/generate-endpoint.js";
+import { table as httpsOnly } from "../../packages/webhooks/dist/endpoint/https-only.js";
+import {
+  answersTable as webhookAnswers,
+  table as webhookSteps,
+} from "../../packages/webhooks/dist/endpoint/webhook-endpoint-options.js";
+import {
+  memoryTable as memoryLatestTimestamps,
+  table as latestOnly,
+} from "../../packages/webhooks/dist/events/latest-only.js";
+import { table as createWebhookHandler } from "../../packages/webhooks/dist/events/webhook-handler-options.js";
+import {
+  payoutTable as payoutPlugin,
+  webhookTable as webhookPlugin,
+} from "../../packages/fastify/dist/plugins.js";
+import {
+  checkedTable as checkedRoute,
+  idempotentTable as idempotentRoute,
+  webhookTable as webhookRoute,
+} from "../../packages/fetch/dist/routes.js";
+import { optionsOfCall, optionTables, plain } from "./readme-options.ts";
+
+type Rules = Readonly<Record<string, OptionRule<unknown>>>;
+
+/** The package in whose README options are told, where there: the position of the table or the call, and their rules. */
+const documented: readonly [name: string, place: number | string, rules: Rules][] = [
+  ["content-digest", 0, contentDigest],
+  ["content-digest", "verifyContentDigest", digestPolicy],
+  ["express", 0, guardErrors],
+  ["http-signature-verify", 0, httpSignatureVerify],
+  ["http-signature-verify", 1, cachedKeyStore],
+  ["http-signature-verify", "memoryNonceStore", memoryNonceStore],
+  ["fastify", 0, { ...payoutPlugin, ...webhookPlugin }],
+  ["fetch", 0, { ...idempotentRoute, ...checkedRoute, ...webhookRoute }],
+  ["idempotency", 0, idempotencyKeys],
+  ["idempotency", "memoryIdempotencyStore", memoryIdempotencyStore],
+  ["idempotency-guard", 0, idempotencyGuard],
+  ["ip-allowlist", 0, ipAllowlist],
+  ["ip-allowlist", "compileAllowlist", compileAllowlist],
+  ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
+  ["raw-body", 0, rawBody],
+  ["raw-body", 1, jsonBody],
+  ["service-client", 0, createServiceClient],
+  ["service-client", "client.createWebhookEndpoint", createWebhookEndpoint],
+  ["store-postgres", 0, createPostgresStores],
+  ["store-postgres", "migratePostgres", postgresTables],
+  ["store-postgres", "postgresMigration", postgresTables],
+  ["store-postgres", "withPostgresTransaction", withPostgresTransaction],
+  ["store-redis", 0, createRedisStores],
+  ["store-sqlite", 0, createSqliteStores],
+  ["webhook-basic-auth", 0, webhookBasicAuth],
+  ["webhook-hmac", 0, webhookHmac],
+  ["webhook-hmac", "signPayload", signPayload],
+  ["webhook-hmac", "verifyPayload", payloadField],
+  ["webhooks", 0, { ...webhookSteps, ...webhookAnswers }],
+  ["webhooks", 1, createWebhookHandler],
+  ["webhooks", "latestOnly", latestOnly],
+  ["webhooks", "memoryLatestTimestamps", memoryLatestTimestamps],
+  ["webhooks", "generateEndpoint", generateEndpoint],
+  ["webhooks", "httpsOnly", httpsOnly],
+];
+
+// Of the engine, of tests of stores, and of the sandbox: no table of ours reads them. fetch has one of what a server tells beside them.
+const withoutRules = new Set(["http-message-signatures", "sandbox", "store-contract", "fetch"]);
+
+const packages = resolve(dirname(fileURLToPath(import.meta.url)), "../../packages");
+const readmeOf = (name: string): string => readFileSync(join(packages, name, "README.md"), "utf8");
+
+describe.each(documented)("the README of %s tells the options of %s", (name, place, rules) => {
+  const byDefault = Object.entries(rules).map(([option, rule]) => [option, plain(rule.byDefault)] as const);
+
+  if (typeof place === "number") {
+    test("in a table, each with the default that the code has", () => {
+      expect(optionTables(readmeOf(name))[place]).toEqual(Object.fromEntries(byDefault));
+    });
+  } else {
+    test("in the call, each with the default that the code has, unless words say it better", () => {
+      const told = byDefault.map(([option, text]) => [option, isLiteral(text) ? text : undefined]);
+      expect(optionsOfCall(readmeOf(name), place)).toStrictEqual(Object.fromEntries(told));
+    });
+  }
+});
+
+test.each(readdirSync(packages).filter((name) => !withoutRules.has(name)))(
+  "each table of options in the README of %s is compared",
+  (name) => {
+    const places = documented.flatMap(([owner, place]) =>
+      owner === name && typeof place === "number" ? [place] : [],
+    );
+    expect(places).toEqual(optionTables(readmeOf(name)).map((_table, index) => index));
+  },
+);
+
+function isLiteral(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,21 @@
+// The table through the fetch door on whatever runs TypeScript: Bun, Deno, Node 24. Without a test runner, which is each one's own.
+import { deepStrictEqual } from "node:assert/strict";
+import process from "node:process";
+import { fetchDoor } from "./fetch-door.ts";
+import { run } from "./run.ts";
+import { table } from "./table.ts";
+
+let passed = 0;
+const failures: string[] = [];
+for (const row of table) {
+  try {
+    const { seen, demanded } = await run(fetchDoor, row);
+    deepStrictEqual(seen, demanded);
+    passed += 1;
+  } catch (error) {
+    failures.push(`${row.title}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  }
+}
+for (const failure of failures) process.stdout.write(`FAILED ${failure}\n`);
+process.stdout.write(`${passed} passed, ${failures.length} failed\n`);
+process.exitCode = failures.length === 0 && passed > 0 ? 0 : 1;

@@ -1,0 +1,64 @@
+import { createHash } from "node:crypto";
+import { idempotencyHook, idempotencyOf, payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { isGuardError } from "@countersign/core";
+import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import type { AddressInfo } from "node:net";
+import { send } from "../support/http-client.ts";
+import { appError, handlerType, noteCode, type Door, type Handler, type Scene } from "./scene.ts";
+
+export const fastifyDoor: Door = {
+  name: "fastify",
+  async open(scene) {
+    const app = fastify({ forceCloseConnections: true });
+    app.setErrorHandler(answerError);
+    mount(app, scene);
+    await app.listen({ port: 0, host: "127.0.0.1" });
+    const { port } = app.server.address() as AddressInfo;
+    return { port, send: (wire) => send(port, wire), close: () => app.close() };
+  },
+};
+
+function mount(app: FastifyInstance, scene: Scene): void {
+  const { path: url, trace } = scene;
+  const onReject = noteCode(trace);
+  if (scene.kind === "webhook") {
+    app.register(webhookPlugin({ ...scene.options, url, hide: scene.hide, onReject }));
+  } else if (scene.kind === "payout") {
+    const handler = handlerOf(scene.handler, trace);
+    app.register(payoutPlugin({ ...scene.options, url, onReject, handler }));
+  } else {
+    const handler = handlerOf(scene.handler, trace);
+    const preHandler = idempotencyHook({
+      fingerprint: ({ body }) => createHash("sha256").update(JSON.stringify(body)).digest("base64url"),
+      ...scene.options,
+      key: ({ body }) => (body as { readonly key?: unknown }).key,
+      onReject,
+    });
+    app.post(url, { preHandler }, (request, reply) =>
+      handler(request, reply, { idempotency: idempotencyOf(request) }),
+    );
+  }
+}
+
+function handlerOf(handler: Handler, trace: Scene["trace"]) {
+  return async (
+    _request: FastifyRequest,
+    reply: FastifyReply,
+    context: Parameters<Handler>[0],
+  ): Promise<FastifyReply> => {
+    trace.ran += 1;
+    const { status, body } = await handler(context);
+    return reply.code(status).type(handlerType).send(body);
+  };
+}
+
+function answerError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
+  // What Fastify itself refuses, such as a media type, is its own.
+  if (isFastifyError(error)) return void reply.send(error);
+  if (isGuardError(error)) throw new Error("a refusal came to the app", { cause: error });
+  void reply.code(appError.status).type(appError.type).send(appError.body);
+}
+
+function isFastifyError(error: unknown): boolean {
+  return error instanceof Error && "code" in error && String(error.code).startsWith("FST_");
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { Readable } from "node:stream";
+import { close, listen, send } from "../support/http-client.ts";
+import { fetchApp, type FetchApp } from "./fetch-door.ts";
+import { pathOf } from "./node-door.ts";
+import type { Door } from "./scene.ts";
+
+/** The same routes behind a server of node:http, which knows the target as on the wire and the peer. */
+export const fetchBehindNode: Door = {
+  name: "fetch behind node",
+  async open(scene) {
+    const { server, port } = await listen(listenerOf(fetchApp(scene)));
+    return { port, send: (wire) => send(port, wire), close: () => close(server) };
+  },
+};
+
+export function listenerOf(app: FetchApp): RequestListener {
+  return (req, res) => {
+    const answer = async (): Promise<void> => {
+      const info = { clientAddress: req.socket.remoteAddress, target: req.url };
+      await write(res, await app(requestOf(req, res), pathOf(req), info));
+    };
+    answer().catch(() => res.destroy());
+  };
+}
+
+function requestOf(req: IncomingMessage, res: ServerResponse): Request {
+  const headers = new Headers();
+  for (let index = 0; index < req.rawHeaders.length; index += 2) {
+    headers.append(req.rawHeaders[index] ?? "", req.rawHeaders[index + 1] ?? "");
+  }
+  const { method = "" } = req;
+  const body = ["GET", "HEAD"].includes(method) ? null : (Readable.toWeb(req) as ReadableStream<Uint8Array>);
+  const left = new AbortController();
+  res.once("close", () => left.abort());
+  return new Request(`http://platform.example${pathOf(req)}`, {
+    method,
+    headers,
+    body,
+    duplex: "half",
+    signal: left.signal,
+  });
+}
+
+async function write(res: ServerResponse, response: Response): Promise<void> {
+  res.statusCode = response.status;
+  for (const [name, value] of response.headers) res.appendHeader(name, value);
+  res.end(Buffer.from(await response.arrayBuffer()));
+}

@@ -1,0 +1,83 @@
+import { idempotentRoute, payoutRoute, webhookRoute, type ConnectionInfo } from "@countersign/fetch";
+import { keyInBody } from "./key-in-body.ts";
+import { appError, handlerType, noteCode, Unsendable, type Door, type Handler, type Scene } from "./scene.ts";
+import type { WireAnswer, WireRequest } from "../support/http-client.ts";
+
+/** A router and its routes, as every `fetch` handler has it. `path` is what the router goes by. */
+export type FetchApp = (request: Request, path: string, info: ConnectionInfo) => Promise<Response>;
+
+/** The routes called directly: the Request is made of the row, and nothing says what was on the wire. */
+export const fetchDoor: Door = {
+  name: "fetch",
+  open: async (scene) => {
+    const app = fetchApp(scene);
+    const send = async (wire: WireRequest): Promise<WireAnswer> => {
+      const request = requestOf(wire);
+      const { pathname } = new URL(request.url);
+      return answerOf(request, await app(request, pathname, { clientAddress: "127.0.0.1" }));
+    };
+    return { send, close: async () => undefined };
+  },
+};
+
+export function fetchApp(scene: Scene): FetchApp {
+  const route = routeOf(scene);
+  return async (request, path, info) => {
+    if (path !== scene.path) return notFound();
+    try {
+      return await route(request, info);
+    } catch {
+      const { status, type, body } = appError;
+      return new Response(body, { status, headers: { "Content-Type": type } });
+    }
+  };
+}
+
+const notFound = (): Response => new Response("nothing is here", { status: 404 });
+
+function routeOf(scene: Scene): (request: Request, info: ConnectionInfo) => Promise<Response> {
+  const { trace } = scene;
+  const onReject = noteCode(trace);
+  if (scene.kind === "webhook") {
+    return webhookRoute({ ...scene.options, hide: scene.hide && notFound, onReject });
+  }
+  if (scene.kind === "payout") {
+    return payoutRoute({ ...scene.options, onReject }, (_request, context) => handle(scene, context));
+  }
+  return idempotentRoute({ ...scene.options, key: keyInBody, onReject }, (_request, idempotency) =>
+    handle(scene, { idempotency }),
+  );
+}
+
+async function handle(
+  { trace, handler }: { readonly trace: Scene["trace"]; readonly handler: Handler },
+  context: Parameters<Handler>[0],
+): Promise<Response> {
+  trace.ran += 1;
+  const { status, body } = await handler(context);
+  return new Response(body ?? null, { status, headers: { "Content-Type": handlerType } });
+}
+
+const origin = "http://platform.example";
+
+function requestOf({ method, path, headers, body }: WireRequest): Request {
+  const lines = new Headers();
+  try {
+    for (let index = 0; index < headers.length; index += 2) {
+      lines.append(headers[index] ?? "", headers[index + 1] ?? "");
+    }
+    const content = body.length === 0 ? null : new Uint8Array(body);
+    const request = new Request(origin + path, { method, headers: lines, body: content });
+    if (request.url === origin + path) return request;
+  } catch (error) {
+    throw new Unsendable("no Request can be made of it", { cause: error });
+  }
+  throw new Unsendable("a Request has another target");
+}
+
+async function answerOf({ method }: Request, response: Response): Promise<WireAnswer> {
+  const { status, headers } = response;
+  const body = await response.text();
+  // Servers send none.
+  return { status, headers: Object.fromEntries(headers), body: method === "HEAD" ? "" : body };
+}

@@ -1,0 +1,99 @@
+import { connect } from "node:net";
+import { describe, expect, test } from "@jest/globals";
+import express5 from "express";
+import express4 from "express4";
+import type { WireRequest } from "../support/http-client.ts";
+import { eventually } from "../support/faulty-store.ts";
+import { expressDoor } from "./express-door.ts";
+import { fastifyDoor } from "./fastify-door.ts";
+import { fetchBehindNode } from "./fetch-behind-node.ts";
+import { nodeDoor } from "./node-door.ts";
+import { payoutScene, signPayout } from "./payout-scene.ts";
+import type { OpenDoor, PayoutScene } from "./scene.ts";
+import { steps } from "./store-steps.ts";
+
+const servers = [
+  expressDoor("express 5", express5),
+  expressDoor("express 4", express4),
+  nodeDoor,
+  fastifyDoor,
+  fetchBehindNode,
+];
+
+/** Sends `part` of the request, waits until `then` holds, and leaves. */
+async function leave(
+  port: number,
+  { method, path, headers, body }: WireRequest,
+  { bytes = body.length, when }: { bytes?: number; when: () => boolean },
+): Promise<void> {
+  const lines = [`${method} ${path} HTTP/1.1`, "Host: platform.example", `Content-Length: ${body.length}`];
+  for (let index = 0; index < headers.length; index += 2)
+    lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  const socket = connect({ port, host: "127.0.0.1" });
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+  socket.write(body.subarray(0, bytes));
+  await eventually(when);
+  socket.destroy();
+}
+
+async function opened(
+  door: (typeof servers)[number],
+  scene: PayoutScene,
+  work: (port: number, send: OpenDoor["send"]) => Promise<void>,
+): Promise<void> {
+  const { port, send, close } = await door.open(scene);
+  try {
+    await work(port as number, send);
+  } finally {
+    await close();
+  }
+}
+
+describe.each(servers)("a client that leaves $name", (door) => {
+  test("half way through its body is refused in silence", async () => {
+    let asked = 0;
+    const scene = payoutScene({ options: { signature: { clock: () => (asked++, Date.now()) } } })();
+    await opened(door, scene, async (port, send) => {
+      await leave(port, signPayout(), { bytes: 20, when: () => asked > 0 });
+      // Behind it a genuine one shows that nothing is stuck.
+      await expect(send(signPayout())).resolves.toMatchObject({ status: 200 });
+    });
+    expect(scene.trace).toMatchObject({ codes: [], ran: 1 });
+  });
+
+  test("while its payout is under way elsewhere stops waiting", async () => {
+    let claims = 0;
+    const scene = payoutScene({
+      options: { idempotency: { waitMs: 60_000 } },
+      before: (store, key, fingerprint) =>
+        store.claim(key, { token: "another", fingerprint, leaseMs: 60_000, recovery: "hold" }),
+      storeOf: (inner) => ({
+        ...steps(inner),
+        claim: (key, claim) => (claims++, inner.claim(key, claim)),
+      }),
+    })();
+    await opened(door, scene, async (port) => {
+      await leave(port, signPayout(), { when: () => claims > 0 });
+    });
+    expect(scene.trace).toMatchObject({ codes: [], ran: 0 });
+    expect(scene.trace.recorded?.()).toBe("run");
+  });
+
+  test("while its handler works has its payout recorded as done", async () => {
+    let finish: () => void = () => undefined;
+    const scene = payoutScene({
+      handler: async () => {
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+        return { status: 200 };
+      },
+    })();
+    await opened(door, scene, async (port) => {
+      await leave(port, signPayout(), { when: () => scene.trace.ran > 0 });
+      finish();
+      await eventually(() => scene.trace.recorded?.() === "done");
+    });
+    expect(scene.trace).toMatchObject({ codes: [], ran: 1 });
+  });
+});

@@ -1,0 +1,30 @@
+import type { Demand } from "./answers.ts";
+import type { WireRequest } from "../support/http-client.ts";
+import type { DoorName, Scene } from "./scene.ts";
+
+/** One row of the table: an app, a request, and what every door has to answer. */
+export interface Row {
+  readonly title: string;
+  /** State before, options, handler. */
+  readonly scene: () => Scene;
+  /** Method, path, header lines and bytes, as they are sent. */
+  readonly request: () => WireRequest;
+  readonly answer: Demand;
+  /** The code in the log. Default: nothing is refused. */
+  readonly code?: string;
+  /** How often the handler begins. Default: once where nothing is refused, or where it is what refuses. */
+  readonly ran?: number;
+  /** What the store knows of the key afterwards. */
+  readonly recorded?: "free" | "run" | "done" | "held";
+  /** Doors that cannot send or know what the row is about, and what they do instead. */
+  readonly except?: Readonly<Partial<Record<DoorName, Exception>>>;
+}
+
+/** What a door does instead, and why. */
+export interface Exception {
+  readonly why: string;
+  /** `unsendable`: the row does not reach the door. */
+  readonly answer: Demand | "unsendable";
+  /** The code in the log, where there is one. */
+  readonly code?: string;
+}

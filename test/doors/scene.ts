@@ -1,0 +1,84 @@
+import type { Payout, PayoutOptions } from "@countersign/payout";
+import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
+import type { WebhookOptions } from "@countersign/webhooks";
+import type { WireAnswer, WireRequest } from "../support/http-client.ts";
+
+/** What a handler answers, in no framework's words. */
+export interface PlainAnswer {
+  readonly status: number;
+  readonly body?: string;
+}
+
+/** The handler of a row: answers, throws, or takes its time. */
+export type Handler = (context: {
+  readonly idempotency: RequestIdempotency;
+  readonly payout?: Payout;
+}) => PlainAnswer | Promise<PlainAnswer>;
+
+/** What a row observes beside the answer. */
+export interface Trace {
+  /** The codes of what was refused, as `onReject` heard them. */
+  readonly codes: string[];
+  /** How often the handler began. */
+  ran: number;
+  /** What the store knows of the row's key now. */
+  recorded?: () => "free" | "run" | "done" | "held";
+}
+
+/** The app of a row before its request, for any door. Made anew for each one. */
+export type Scene = PayoutScene | WebhookScene | IdempotencyScene;
+
+export interface PayoutScene {
+  readonly kind: "payout";
+  readonly path: string;
+  readonly options: PayoutOptions<object>;
+  readonly handler: Handler;
+  readonly trace: Trace;
+}
+
+export interface WebhookScene {
+  readonly kind: "webhook";
+  readonly path: string;
+  readonly options: WebhookOptions<object>;
+  readonly hide: boolean;
+  readonly trace: Trace;
+}
+
+/** The key is the member `key` of a JSON body. */
+export interface IdempotencyScene {
+  readonly kind: "idempotency";
+  readonly path: string;
+  readonly options: Omit<IdempotencyGuardOptions<object>, "key">;
+  readonly handler: Handler;
+  readonly trace: Trace;
+}
+
+/** A framework with its door. Errors that are no refusal reach the app, which answers {@link appError}. */
+export interface Door {
+  readonly name: DoorName;
+  open(scene: Scene): Promise<OpenDoor>;
+}
+
+export interface OpenDoor {
+  /** Rejects with {@link Unsendable} what this door has no way to be sent. */
+  send(wire: WireRequest): Promise<WireAnswer>;
+  close(): Promise<void>;
+  /** Where it listens, if it does. */
+  readonly port?: number;
+}
+
+export type DoorName = "express 5" | "express 4" | "node:http" | "fastify" | "fetch" | "fetch behind node";
+
+export class Unsendable extends Error {}
+
+/** The app's own answer to an error that is no refusal. */
+export const appError = { status: 500, type: "application/x-app", body: "the app failed" } as const;
+
+/** The media type of a handler's answer: no framework adds a charset to it. */
+export const handlerType = "application/x-handler";
+
+/** An `onReject` that notes the code. */
+export function noteCode({ codes }: Trace): (error: unknown) => void {
+  return (error) =>
+    void codes.push(error instanceof Error && "code" in error ? String(error.code) : "no-code");
+}

@@ -1,0 +1,174 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll } from "@jest/globals";
+import { noticeChannelName, type GuardNotice } from "@countersign/core";
+import {
+  memoryIdempotencyStore,
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+} from "@countersign/idempotency";
+
+export { sleep };
+
+const collectors = new Set<() => void>();
+
+// The channel is that of the process: whoever is left would hear, and silence, the notices of the next test file.
+afterAll(() => {
+  for (const stop of collectors) stop();
+});
+
+/** Collects the notices of a test. */
+export function collectNotices(key?: string): { readonly codes: () => string[]; readonly stop: () => void } {
+  const notices: GuardNotice[] = [];
+  // The channel is the process's: a store of an earlier test file may still publish.
+  const guards = new Set(["idempotencyGuard", "receiveFiles"]);
+  const onNotice = (message: unknown): void => {
+    const notice = message as GuardNotice;
+    if (guards.has(notice.guard)) notices.push(notice);
+  };
+  subscribe(noticeChannelName, onNotice);
+  const stop = (): void => void unsubscribe(noticeChannelName, onNotice);
+  collectors.add(stop);
+  return {
+    codes: () =>
+      notices
+        .filter((notice) => key === undefined || notice.message.includes(`"${key}"`))
+        .map((notice) => notice.code),
+    stop,
+  };
+}
+
+/** Waits until `check` holds; fails after ten seconds. */
+export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
+  const until = performance.now() + 10_000;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    if (await check()) return;
+    if (performance.now() > until) throw new Error("did not happen within ten seconds");
+    // oxlint-disable-next-line no-await-in-loop -- polling
+    await sleep(5);
+  }
+}
+
+type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";
+
+/** How one call of a store goes wrong. `after`: the effect has happened all the same. */
+export type Fault = "throws before" | "throws after" | "hangs before" | "hangs after" | number | "as usual";
+
+export interface FaultyStore extends IdempotencyStore<FakeTransaction> {
+  /** The next calls of a method go wrong in this order; further ones as usual. A number delays, then answers. */
+  fail(method: Method, ...faults: Fault[]): void;
+  /** Every call goes wrong until told otherwise. */
+  failAll(fault: Fault): void;
+  readonly calls: Record<Method, number>;
+  readonly inner: MemoryIdempotencyStore;
+}
+
+/** An asynchronous store on the memory store, with faults on demand. `synchronous` passes answers straight through. */
+export function faultyStore({ synchronous = false } = {}): FaultyStore {
+  const inner = memoryIdempotencyStore();
+  const queues: Record<Method, Fault[]> = {
+    claim: [],
+    read: [],
+    heartbeat: [],
+    complete: [],
+    release: [],
+    hold: [],
+  };
+  const calls: Record<Method, number> = { claim: 0, read: 0, heartbeat: 0, complete: 0, release: 0, hold: 0 };
+  let always: Fault = "as usual";
+
+  const faulty = <T>(method: Method, effect: () => T): T | Promise<T> => {
+    calls[method] += 1;
+    const fault = queues[method].shift() ?? always;
+    if (!synchronous) return asynchronous(fault, effect);
+    if (fault === "throws before") throw new Error("engine down");
+    const value = effect();
+    if (fault === "throws after") throw new Error("reply lost");
+    return value;
+  };
+  return {
+    inner,
+    calls,
+    fail: (method, ...faults) => void queues[method].push(...faults),
+    failAll: (fault) => {
+      always = fault;
+    },
+    claim: (key, claim) => faulty("claim", () => inner.claim(key, claim)),
+    read: (key) => faulty("read", () => inner.read(key)),
+    heartbeat: (key, token, leaseMs) => faulty("heartbeat", () => inner.heartbeat(key, token, leaseMs)),
+    complete: (key, token) => faulty("complete", () => inner.complete(key, token)),
+    release: (key, token) => faulty("release", () => inner.release(key, token)),
+    hold: (key, token, reason) => faulty("hold", () => inner.hold(key, token, reason)),
+    resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
+    prune: () => inner.prune(),
+    close: () => inner.close(),
+  };
+}
+
+async function asynchronous<T>(fault: Fault, effect: () => T): Promise<T> {
+  if (typeof fault === "number") await sleep(fault, undefined, { ref: false });
+  else await Promise.resolve();
+  if (fault === "throws before") throw new Error("engine down");
+  if (fault === "hangs before") return new Promise(() => {});
+  const value = effect();
+  if (fault === "throws after") throw new Error("reply lost");
+  if (fault === "hangs after") return new Promise(() => {});
+  return value;
+}
+
+/** A transaction that locks the keys that it completes until it ends. */
+export class FakeTransaction {
+  readonly #onCommit: (() => void)[] = [];
+  readonly ended: Promise<void>;
+  #end: () => void = () => {};
+
+  constructor() {
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+  }
+
+  onCommit(effect: () => void): void {
+    this.#onCommit.push(effect);
+  }
+
+  /** Undoes what came since the beginning, as ROLLBACK TO SAVEPOINT does. */
+  rollbackToSavepoint(): void {
+    this.#onCommit.length = 0;
+  }
+
+  commit(): void {
+    for (const effect of this.#onCommit) effect();
+    this.#end();
+  }
+
+  rollback(): void {
+    this.#end();
+  }
+}
+
+/** A faulty store that can complete in a {@link FakeTransaction}; release and hold wait for the transaction that has the key. */
+export function transactionalStore({ synchronous = false } = {}): FaultyStore {
+  const store = faultyStore({ synchronous });
+  const locks = new Map<string, Promise<void>>();
+  return {
+    ...store,
+    async release(key, token) {
+      await locks.get(key);
+      return store.release(key, token);
+    },
+    async hold(key, token, reason) {
+      await locks.get(key);
+      return store.hold(key, token, reason);
+    },
+    completeIn(tx, key, token) {
+      const record = store.inner.read(key);
+      if (record?.token !== token || record.state !== "run")
+        return synchronous ? "lost" : Promise.resolve("lost");
+      locks.set(key, tx.ended);
+      tx.onCommit(() => void store.inner.complete(key, token));
+      return synchronous ? "ok" : Promise.resolve("ok");
+    },
+  };
+}
