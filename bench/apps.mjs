@@ -1,7 +1,7 @@
-// The apps that are compared: an endpoint, and a bare route with the same unavoidable work.
+// The apps that are compared: an endpoint, and a bare route with the same unavoidable work. The only place that builds them.
 import { createHash, createHmac, createPublicKey, verify } from "node:crypto";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { memoryIdempotencyStore } from "@countersign/idempotency-guard";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
@@ -10,13 +10,16 @@ import { path as webhookPath } from "./webhook-sender.mjs";
 
 export const apps = { payout, barePayout, webhook, bareWebhook };
 
-export function payout({ publicKeyPem }) {
+/** Ways to open an endpoint's stores: in memory, answering at once or by a promise that is resolved already. */
+export const stores = { memory, promises };
+
+export function payout({ publicKeyPem }, openStores = memory) {
   const app = newApp();
+  const { nonces, idempotency } = openStores();
   const endpoint = payoutEndpoint({
-    keys: { [keyid]: publicKeyPem },
-    nonces: memoryNonceStore(),
-    allowIps: ["127.0.0.1"],
-    store: memoryIdempotencyStore(),
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { [keyid]: publicKeyPem }, nonces },
+    idempotency: { store: idempotency },
     findBusiness: () => true,
     referenceField: "reference",
   });
@@ -39,17 +42,17 @@ export function barePayout({ publicKeyPem, base, signature }) {
   return app;
 }
 
-function webhook({ username, password, secret }) {
+function webhook({ username, password, secret }, openStores = memory) {
   const app = newApp();
   let handled = 0;
   const handler = createWebhookHandler({
-    store: memoryIdempotencyStore({ retentionMs: 3 * 86_400_000 }),
+    store: openStores({ retentionMs: 3 * 86_400_000 }).idempotency,
     fallback: "ignore",
   });
   handler.on("buyer.status_changed", () => void handled++);
   const endpoint = webhookEndpoint({
-    credentials: [{ username, password }],
-    secrets: [secret],
+    basicAuth: { username, password },
+    hmac: { secret },
     https: { dangerouslyAllowHttp: true },
     handler,
   });
@@ -70,4 +73,29 @@ function bareWebhook({ secret }) {
 
 function newApp() {
   return express().disable("x-powered-by").disable("etag");
+}
+
+function memory(options) {
+  return { nonces: memoryNonceStore(), idempotency: memoryIdempotencyStore(options) };
+}
+
+// What a store on a server answers, less the server: every step costs the guards an await, and nothing else.
+function promises(options) {
+  const { nonces, idempotency } = memory(options);
+  return {
+    nonces: { claim: async (claim) => nonces.claim(claim) },
+    idempotency: {
+      retentionMs: idempotency.retentionMs,
+      claim: async (key, claim) => idempotency.claim(key, claim),
+      read: async (key) => idempotency.read(key),
+      heartbeat: async (key, token, leaseMs) => idempotency.heartbeat(key, token, leaseMs),
+      complete: async (key, token) => idempotency.complete(key, token),
+      release: async (key, token) => idempotency.release(key, token),
+      hold: async (key, token, reason) => idempotency.hold(key, token, reason),
+      resolve: async (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
+      list: async (query) => idempotency.list(query),
+      prune: async () => idempotency.prune(),
+      close: async () => idempotency.close(),
+    },
+  };
 }

@@ -1,53 +1,22 @@
 // An endpoint over HTTP against a bare route: throughput as a ratio, in short alternating rounds.
-import { fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
-import { sendAll, serializeRequest } from "./load.mjs";
-import { createSigner, path as payoutPath } from "./signer.mjs";
+import { payoutTraffic, startServer, webhookTraffic } from "./servers.mjs";
 import { median } from "./statistics.mjs";
-import { createWebhookSender, path as webhookPath } from "./webhook-sender.mjs";
 
 const rounds = 11;
 const warmUpRounds = 2;
 const perRound = 4000;
-const connections = 64;
 
 export function payoutHttpRatio() {
-  const signer = createSigner();
-  const { base, signature } = signer.next();
-  const secrets = {
-    publicKeyPem: signer.publicKeyPem,
-    base: base.toString("base64"),
-    signature: signature.toString("base64"),
-  };
-  return httpRatio({
-    name: "payout endpoint over HTTP / bare route",
-    kinds: ["barePayout", "payout"],
-    secrets,
-    path: payoutPath,
-    next: signer.next,
-  });
+  return httpRatio("payout endpoint over HTTP / bare route", payoutTraffic());
 }
 
 export function webhookHttpRatio() {
-  const { secrets, next } = createWebhookSender();
-  return httpRatio({
-    name: "webhook endpoint over HTTP / bare route",
-    kinds: ["bareWebhook", "webhook"],
-    secrets,
-    path: webhookPath,
-    next,
-  });
+  return httpRatio("webhook endpoint over HTTP / bare route", webhookTraffic());
 }
 
-async function httpRatio({ name, kinds, secrets, path, next }) {
-  const servers = await Promise.all(kinds.map((kind) => start(kind, secrets)));
-  const load = ({ port }) =>
-    sendAll(
-      port,
-      Array.from({ length: perRound }, () => serializeRequest(path, next())),
-      connections,
-    );
+async function httpRatio(name, { kinds, secrets, requests }) {
+  const servers = await Promise.all([kinds.bare, kinds.guarded].map((kind) => startServer(kind, secrets)));
+  const load = (server) => server.load(requests(perRound));
   try {
     const ratios = [];
     for (let round = 0; round < warmUpRounds + rounds; round++) {
@@ -56,15 +25,6 @@ async function httpRatio({ name, kinds, secrets, path, next }) {
     }
     return { name, ratio: median(ratios), target: ">= 0.90", met: (r) => r >= 0.9 };
   } finally {
-    for (const { child } of servers) child.disconnect();
+    for (const server of servers) server.close();
   }
-}
-
-async function start(kind, secrets) {
-  const child = fork(fileURLToPath(new URL("server.mjs", import.meta.url)), [kind], {
-    env: { ...process.env, NODE_ENV: "test" },
-  });
-  child.send(secrets);
-  const [{ port }] = await once(child, "message");
-  return { child, port };
 }

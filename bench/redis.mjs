@@ -1,12 +1,11 @@
 // Commands that a payout sends to Redis, counted at the client; and the memory of Redis for many keys and nonces.
 import { randomUUID } from "node:crypto";
-import { payoutEndpoint } from "@countersign/payout";
 import { createRedisStores } from "@countersign/store-redis";
-import express from "express";
 import inject from "light-my-request";
+import { payout as payoutApp } from "./apps.mjs";
 import { startRedis } from "./engines.mjs";
 import { freshKey } from "./latency.mjs";
-import { createSigner, keyid, path } from "./signer.mjs";
+import { createSigner, path } from "./signer.mjs";
 import { megabytes } from "./sizes.mjs";
 
 const payouts = 200;
@@ -25,7 +24,7 @@ export async function redisRoundTrips() {
   const stores = createRedisStores({ sendCommand });
   try {
     const signer = createSigner();
-    const app = payoutApp(signer.publicKeyPem, stores);
+    const app = payoutApp(signer, () => stores);
     await pay(app, signer.next());
     Object.assign(counts, { nonce: 0, key: 0, other: 0 });
     for (let payout = 0; payout < payouts; payout++) await pay(app, signer.next());
@@ -73,19 +72,6 @@ function kindOf(key) {
     : key.startsWith("countersign:key:")
       ? "key"
       : "other";
-}
-
-function payoutApp(publicKeyPem, { idempotency, nonces }) {
-  const app = express().disable("x-powered-by");
-  const endpoint = payoutEndpoint({
-    keys: { [keyid]: publicKeyPem },
-    nonces,
-    allowIps: ["127.0.0.1"],
-    store: idempotency,
-    findBusiness: () => true,
-  });
-  app.post(path, endpoint, (_req, res) => void res.json({ status: "accepted" }));
-  return app;
 }
 
 async function pay(app, { headers, body }) {

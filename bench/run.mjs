@@ -1,7 +1,9 @@
 // npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
-// is asserted by a test. Groups are chain, stores, growth and pruning; default all. --large adds ten million keys: two minutes.
+// is asserted by a test. Groups are chain, cpu, stores, growth and pruning; default all. --large adds ten million keys: two minutes.
+// --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same rounds.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { ensureReady, npmCommand } from "../scripts/setup.mjs";
@@ -17,15 +19,17 @@ if (!existsSync(new URL("node_modules", import.meta.url))) {
 const { verificationRatio } = await import("./verify.mjs");
 const { chainRatio } = await import("./chain.mjs");
 const { payoutHttpRatio, webhookHttpRatio } = await import("./http.mjs");
+const { payoutCpu, webhookCpu } = await import("./cpu.mjs");
 const { redisRoundTrips, redisGrowth } = await import("./redis.mjs");
 const { postgresRatios } = await import("./postgres.mjs");
 const { postgresGrowth, sqliteGrowth } = await import("./growth.mjs");
 const { postgresPruning, sqlitePruning } = await import("./pruning.mjs");
 const { postgresLarge } = await import("./large.mjs");
 
-// A measure gives one result, a list of them, or undefined where its engine is missing.
+// A measure gives one result or line of text, a list of them, or undefined where its engine is missing.
 const groups = {
   chain: [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio],
+  cpu: [payoutCpu, webhookCpu],
   stores: [redisRoundTrips, postgresRatios],
   growth: [sqliteGrowth, redisGrowth, postgresGrowth],
   pruning: [sqlitePruning, postgresPruning],
@@ -33,7 +37,7 @@ const groups = {
 };
 
 const { values, positionals } = parseArgs({
-  options: { large: { type: "boolean", default: false } },
+  options: { large: { type: "boolean", default: false }, against: { type: "string" } },
   allowPositionals: true,
 });
 const chosen = positionals.length > 0 ? positionals : Object.keys(groups).filter((name) => name !== "large");
@@ -41,15 +45,22 @@ if (values.large) chosen.push("large");
 const unknown = chosen.find((name) => !Object.hasOwn(groups, name));
 if (unknown !== undefined)
   throw new Error(`${unknown} is none of the groups ${Object.keys(groups).join(", ")}`);
+if (values.against !== undefined && !chosen.includes("cpu"))
+  throw new Error("--against is for the group cpu");
+// npm starts this in the folder of package.json; a relative path is meant from where npm was called.
+const from = process.env.INIT_CWD ?? process.cwd();
+const against = values.against === undefined ? undefined : path.resolve(from, values.against);
 
 console.log(`Node ${process.version}`);
 for (const measure of new Set(chosen.flatMap((name) => groups[name]))) {
-  const results = await measure();
+  const results = await measure({ against });
   if (results === undefined) console.log(`LEFT OUT: ${measure.name}, its server is not installed here`);
-  for (const { name, ratio, target, met } of [results ?? []].flat()) {
-    console.log(
-      `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`,
-    );
+  for (const result of [results ?? []].flat()) {
+    console.log(typeof result === "string" ? result : asText(result));
   }
 }
 if (!chosen.includes("large")) console.log("LEFT OUT: ten million keys; npm run bench -- --large");
+
+function asText({ name, ratio, target, met }) {
+  return `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`;
+}

@@ -6,8 +6,8 @@ import { startRedisServer } from "../test/support/redis-server.mjs";
 import { ensureReady, root, runScript } from "./setup.mjs";
 
 runScript(async () => {
-  ensureReady({ project: "examples/platform" });
-  const { runCluster } = await import("../examples/platform/dist/cluster/cluster.js");
+  ensureReady({ project: "examples/cluster" });
+  const { runCluster } = await import("../examples/cluster/dist/cluster.js");
   const cwd = process.env.INIT_CWD ?? process.cwd();
   const servers = { postgres: startPostgresServer, redis: () => startRedisServer({ persist: true }) };
   await runCluster(process.argv.slice(2), { folder: path.join(root, ".demo"), cwd, servers });

@@ -1,0 +1,70 @@
+// An endpoint's server and its bare route's, each in a process of its own, and the requests that they are sent.
+import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { sendAll, serializeRequest } from "./load.mjs";
+import { createSigner, path as payoutPath } from "./signer.mjs";
+import { createWebhookSender, path as webhookPath } from "./webhook-sender.mjs";
+
+const connections = 64;
+const ownApps = fileURLToPath(new URL("apps.mjs", import.meta.url));
+
+/** What a measure of the payout endpoint needs: the kinds of app in apps.mjs, their secrets, and `requests(count)`, new ones. */
+export function payoutTraffic() {
+  const signer = createSigner();
+  const { base, signature } = signer.next();
+  const secrets = {
+    publicKeyPem: signer.publicKeyPem,
+    base: base.toString("base64"),
+    signature: signature.toString("base64"),
+  };
+  return {
+    kinds: { bare: "barePayout", guarded: "payout" },
+    secrets,
+    requests: (count) => newRequests(count, payoutPath, signer.next),
+  };
+}
+
+export function webhookTraffic() {
+  const { secrets, next } = createWebhookSender();
+  return {
+    kinds: { bare: "bareWebhook", guarded: "webhook" },
+    secrets,
+    requests: (count) => newRequests(count, webhookPath, next),
+  };
+}
+
+/** Starts one app; `file` is the apps.mjs that builds it. */
+export async function startServer(kind, secrets, { file = ownApps, stores = "memory" } = {}) {
+  const child = fork(fileURLToPath(new URL("server.mjs", import.meta.url)), [file, kind, stores], {
+    env: { ...process.env, NODE_ENV: "test" },
+  });
+  const { port } = await ask(child, secrets);
+  return {
+    /** Resolves to requests per second. */
+    load: (requests) => sendAll(port, requests, connections),
+    /** Resolves to the microseconds of CPU time, user and system, that a request costs the server's process. */
+    async cpuOf(requests) {
+      const before = (await ask(child, "cpu")).cpu;
+      await sendAll(port, requests, connections);
+      const after = (await ask(child, "cpu")).cpu;
+      return (after.user + after.system - before.user - before.system) / requests.length;
+    },
+    close: () => child.disconnect(),
+  };
+}
+
+function newRequests(count, path, next) {
+  return Array.from({ length: count }, () => serializeRequest(path, next()));
+}
+
+function ask(child, message) {
+  return new Promise((resolve, reject) => {
+    const ended = (code) => reject(new Error(`a server of the benchmark ended with ${code}`));
+    child.once("exit", ended);
+    child.once("message", (answer) => {
+      child.off("exit", ended);
+      resolve(answer);
+    });
+    child.send(message);
+  });
+}
