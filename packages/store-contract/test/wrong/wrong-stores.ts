@@ -1,0 +1,47 @@
+// Every rule is worth something only if a store that breaks it is noticed: each of these stores breaks one.
+import { type ContractCase, idempotencyStoreContract } from "@countersign/store-contract";
+import { createPlatform, harnessOf } from "../platform.ts";
+import { wrongClaims } from "./claims.ts";
+import { wrongClocks } from "./clocks.ts";
+import { wrongDecisions } from "./decisions.ts";
+import { wrongDetails } from "./details.ts";
+import { wrongEffects } from "./effects.ts";
+import { wrongEngines } from "./engine.ts";
+import { wrongFences } from "./fences.ts";
+import { wrongLeases } from "./leases.ts";
+import { wrongListings } from "./listings.ts";
+import { wrongOnce } from "./once.ts";
+import { wrongRaces } from "./races.ts";
+import { wrongResolving } from "./resolving.ts";
+import { wrongRetention } from "./retention.ts";
+import { wrongSettling } from "./settling.ts";
+import { wrongTexts } from "./texts.ts";
+import { wrongTransactions } from "./transactions.ts";
+import { type WrongStore, wrongStoreOn } from "./wrong-store.ts";
+
+export const wrongStores: readonly WrongStore[] = [
+  ...wrongClaims,
+  ...wrongRaces,
+  ...wrongLeases,
+  ...wrongClocks,
+  ...wrongSettling,
+  ...wrongResolving,
+  ...wrongDecisions,
+  ...wrongFences,
+  ...wrongRetention,
+  ...wrongDetails,
+  ...wrongEffects,
+  ...wrongTexts,
+  ...wrongEngines,
+  ...wrongTransactions,
+  ...wrongOnce,
+  ...wrongListings,
+];
+
+/** The contract's cases on this store. */
+export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
+  return idempotencyStoreContract(() => {
+    const platform = createPlatform(store.platform);
+    return harnessOf(platform, () => wrongStoreOn(platform, store), store.engine?.(platform));
+  });
+}
