@@ -34,6 +34,7 @@ const config = {
   // PostgreSQL and Redis, where they are not running already.
   globalSetup: "<rootDir>/test/support/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
+  setupFilesAfterEnv: ["<rootDir>/test/support/retries.mjs"],
   testSequencer: "<rootDir>/test/support/sequencer.mjs",
   // Many tests wait for a clock, a socket or a process: one more worker than there are processors. A second one gains nothing.
   maxWorkers: availableParallelism() + 1,

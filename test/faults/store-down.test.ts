@@ -7,9 +7,10 @@ import { pay, startPayer } from "./payers.ts";
 import { StoreFaults } from "./store-faults.ts";
 import { payUntilDecided } from "./timing.ts";
 
-const times = { storeTimeoutMs: 300 };
+// A server's disk may stand still for some hundred milliseconds.
+const times = { storeTimeoutMs: 600 };
 // Above the time-out by what a busy machine needs, far below the ten seconds.
-const soonMs = 1_500;
+const soonMs = 3_000;
 
 /** Pays at a payer whose handler would stop, were it called. */
 async function expectRefusedSoon(payer: { readonly port: number }, key: string): Promise<void> {
@@ -87,7 +88,7 @@ describeEngines(["redis", "postgres"], (ground) => {
       const { engine, proxy } = await behindProxy(ground());
       const payer = await startPayer({ engine, times });
       const earlier = newKey();
-      expect(await pay(payer, earlier)).toMatchObject({ status: 200 });
+      await payUntilDecided(payer, earlier);
       breakLine(proxy);
       for (let attempt = 0; attempt < 2; attempt++) await expectRefusedSoon(payer, key);
       expect(await ground().payments(key)).toBe(0);
