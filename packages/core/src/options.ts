@@ -13,15 +13,29 @@ export class OptionError extends TypeError {
   /** The option as the caller writes it, `signature.windowSeconds` or `allow[1]`; undefined where it is about several. */
   readonly option: string | undefined;
 
-  /** `what` goes on behind the option's name, and shows nothing of a value that may be a secret. */
+  /**
+   * `what` goes on behind the option's name, and shows nothing of a value that may be a secret. `isUnknown`: it goes on behind
+   * "unknown option" and that name.
+   */
   constructor(
     owner: OptionOwner,
-    { option, what, cause }: { readonly option?: string; readonly what: string; readonly cause?: unknown },
+    {
+      option,
+      what,
+      isUnknown = false,
+      cause,
+    }: {
+      readonly option?: string;
+      readonly what: string;
+      readonly isUnknown?: boolean;
+      readonly cause?: unknown;
+    },
   ) {
     const { factory, holder } = typeof owner === "string" ? { factory: owner, holder: undefined } : owner;
     const path = option === undefined || holder === undefined ? option : `${holder}.${option}`;
-    const place = path === undefined ? holder && `option ${holder}:` : `option ${path}`;
-    const gap = what.startsWith(",") ? "" : " ";
+    const kind = isUnknown ? "unknown option" : "option";
+    const place = path === undefined ? holder && `option ${holder}:` : `${kind} ${path}`;
+    const gap = /^[,;]/.test(what) ? "" : " ";
     super(place === undefined ? `${factory}: ${what}` : `${factory}: ${place}${gap}${what}`, { cause });
     this.factory = factory;
     this.option = path ?? holder;
@@ -110,11 +124,11 @@ export function assertKnownOptions(
   assertOptionsObject(owner, options);
   const unknown = Object.keys(options).find((key) => !known.includes(key));
   if (unknown === undefined) return;
-  const { factory, path } =
-    typeof owner === "string"
-      ? { factory: owner, path: unknown }
-      : { factory: owner.factory, path: `${owner.holder}.${unknown}` };
-  throw new OptionError(factory, { what: `unknown option ${path}; known options are ${known.join(", ")}` });
+  throw new OptionError(owner, {
+    option: unknown,
+    isUnknown: true,
+    what: `; known options are ${known.join(", ")}`,
+  });
 }
 
 function assertOptionsObject(owner: OptionOwner, options: unknown): asserts options is object {

@@ -178,7 +178,7 @@ describe("readOptions", () => {
   test.each<[options: unknown, option: string | undefined, message: string]>([
     [{ key, waitMs: 11 }, "waitMs", "example: option waitMs must be an integer from 0 to 10, got 11"],
     [{}, "key", "example: option key must be a function, got undefined"],
-    [{ key, wait: 1 }, undefined, "example: unknown option wait; known options are waitMs, key, lengths"],
+    [{ key, wait: 1 }, "wait", "example: unknown option wait; known options are waitMs, key, lengths"],
     [7, undefined, "example: options must be an object, got 7"],
     [{ key, lengths: 7 }, "lengths", "example: option lengths must be an object, got 7"],
     [
@@ -188,7 +188,7 @@ describe("readOptions", () => {
     ],
     [
       { key, lengths: { nome: 1 } },
-      undefined,
+      "lengths.nome",
       "example: unknown option lengths.nome; known options are name",
     ],
   ])("%j is refused with factory and option", (options, name, message) => {
