@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
-import type {
-  IdempotencyClaim,
-  IdempotencyClaimResult,
-  IdempotencyDecision,
-  IdempotencyListing,
-  IdempotencyListQuery,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  IdempotencyStore,
+import {
+  type IdempotencyClaim,
+  type IdempotencyClaimResult,
+  type IdempotencyDecision,
+  type IdempotencyListing,
+  type IdempotencyListQuery,
+  type IdempotencyOwnership,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  recordOf,
 } from "@countersign/idempotency";
 import {
   assertDecision,
@@ -18,9 +19,9 @@ import {
   assertText,
   startPruning,
 } from "@countersign/store-core";
-import { decideClaim } from "./claim-decision.ts";
+import { decideRow } from "./claim-decision.ts";
 import { change, rows, type Executor, type Values } from "./engine.ts";
-import { bytesOf, columns, digestOf, recordOf, seenRow, type KeyRow, type SeenRow } from "./key-row.ts";
+import { bytesOf, columns, digestOf, seenRow, storedOf, type KeyRow, type SeenRow } from "./key-row.ts";
 import { listPage } from "./list-page.ts";
 import { pruneBatchSize, removeBatch } from "./prune-keys.ts";
 import { factory, type StoreParts } from "./options.ts";
@@ -60,11 +61,11 @@ export class KeyTable implements MariadbIdempotencyStore {
     assertDuration(name, "leaseMs", claim.leaseMs);
     // Without a lock: duplicates of a paid key do not queue for its row. An answer that writes is decided again, under the lock.
     const seen = await this.#look(key);
-    const looked = seen === undefined ? undefined : decideClaim(seen, claim, 0);
+    const looked = seen === undefined ? undefined : decideRow(seen, claim, 0);
     if (looked !== undefined && looked.write === undefined) return looked.answer;
     return this.#parts.engine.transaction(async (connection) => {
       const { row, floor } = await this.#lock(connection, key);
-      const { answer, write } = decideClaim(row, claim, floor);
+      const { answer, write } = decideRow(row, claim, floor);
       if (write !== undefined) await this.#write(connection, key, write);
       return answer;
     });
@@ -73,7 +74,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   async read(key: string): Promise<IdempotencyRecord | undefined> {
     this.#assertCall(key);
     const row = await this.#look(key);
-    return row === undefined ? undefined : recordOf(row);
+    return row === undefined ? undefined : recordOf(storedOf(row));
   }
 
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {

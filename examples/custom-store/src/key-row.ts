@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { IdempotencyRecord } from "@countersign/idempotency";
+import type { StoredRecord } from "@countersign/idempotency";
 import { decodeText, encodeText } from "@countersign/store-core";
 import type { RowDataPacket } from "mysql2/promise";
 
@@ -35,23 +35,10 @@ export function seenRow(row: RowDataPacket): SeenRow {
   };
 }
 
-/** What `read` and `list` tell of a row; undefined when the key is absent. */
-export function recordOf(row: SeenRow): IdempotencyRecord | undefined {
-  const { state, token, fence, fingerprint, reason } = row;
-  if (state === "run") return { state, token, fence, fingerprint, remainingMs: remainingMsOf(row) };
-  if (state === "held") return { state, token, fence, fingerprint, reason };
-  return state === "done" && isLive(row) ? { state, token, fence, fingerprint } : undefined;
-}
-
-/** Whether its lease or retention has not ended. At the end itself it has. */
-export function isLive({ untilUs, nowUs }: SeenRow): boolean {
-  return untilUs > nowUs;
-}
-
-/** Rounded up, so that what is left of a live lease is never 0. */
-export function remainingMsOf({ untilUs, nowUs }: SeenRow): number {
-  // Not the -0 to which a negative fraction is rounded.
-  return Math.ceil((untilUs - nowUs) / 1_000) + 0;
+/** The row as the state machine of `@countersign/idempotency` takes it. */
+export function storedOf({ untilUs, nowUs, ...rest }: SeenRow): StoredRecord {
+  // Rounded up, so that what is left of a live lease is never 0; and not the -0 to which a negative fraction is rounded.
+  return { ...rest, remainingMs: Math.ceil((untilUs - nowUs) / 1_000) + 0 };
 }
 
 /** What a text is bound as. Bytes: a string would pass through the character set of the connection, which may be the caller's. */

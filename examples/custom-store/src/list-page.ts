@@ -1,6 +1,6 @@
-import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
 import { damagedCursor } from "@countersign/store-core";
-import { columns, recordOf, seenRow, textOf } from "./key-row.ts";
+import { columns, seenRow, storedOf, textOf } from "./key-row.ts";
 import type { StoreParts } from "./options.ts";
 
 /** A page of keys, in the order of their digests: what others add or remove meanwhile moves no key to another page. */
@@ -18,7 +18,7 @@ WHERE state = :state AND id > :after${live} ORDER BY id LIMIT ${limit + 1}`;
   const last: unknown = listed.at(-1)?.["id"];
   return {
     entries: listed.flatMap((row) => {
-      const record = recordOf(seenRow(row));
+      const record = recordOf(storedOf(seenRow(row)));
       return record === undefined ? [] : [{ key: textOf(row["name"]), record }];
     }),
     cursor: found.length > limit && Buffer.isBuffer(last) ? last.toString("hex") : undefined,

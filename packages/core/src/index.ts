@@ -26,6 +26,7 @@ export {
   type GuardNotice,
 } from "./diagnostics.ts";
 export {
+  comeAgain,
   GuardError,
   isGuardError,
   requestAborted,

@@ -1,4 +1,4 @@
-import { GuardError, requestAborted } from "@countersign/core";
+import { comeAgain, GuardError, requestAborted } from "@countersign/core";
 import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { Attempt, GuardState } from "./run.ts";
@@ -26,7 +26,7 @@ export function alreadyProcessed(
 
 /** I5: the first attempt still runs. */
 export function inFlight({ options }: GuardState): GuardError<IdempotencyGuardCode> {
-  return unavailable("in-flight", "another attempt owns the idempotency key", options.retryAfterSeconds);
+  return comeAgain("in-flight", "another attempt owns the idempotency key", options.retryAfterSeconds);
 }
 
 /** An operator has to decide, see `resolve` of the store. */
@@ -42,7 +42,7 @@ export function held(
     message: `waits for an operator's decision: ${record.reason}`,
     req: attempt.req,
   });
-  return unavailable("held", `the idempotency key is held: ${record.reason}`, options.heldRetryAfterSeconds);
+  return comeAgain("held", `the idempotency key is held: ${record.reason}`, options.heldRetryAfterSeconds);
 }
 
 /** The waiting client has left; nobody is there to answer. */
@@ -51,20 +51,6 @@ export function clientLeft(): GuardError<IdempotencyGuardCode> {
     status: 400,
     code: requestAborted,
     message: "the client left while its request waited for the first attempt",
-  });
-}
-
-function unavailable(
-  code: IdempotencyGuardCode,
-  message: string,
-  retryAfterSeconds: number,
-): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 503,
-    code,
-    message,
-    headers: { "Retry-After": String(retryAfterSeconds) },
-    problem: { code },
   });
 }
 

@@ -1,4 +1,4 @@
-import { GuardError } from "@countersign/core";
+import { comeAgain, GuardError } from "@countersign/core";
 import type { IdempotencyCode } from "./codes.ts";
 
 /** The store failed, or was too slow. */
@@ -14,28 +14,14 @@ export function storeUnavailable(cause: unknown, retryAfterSeconds: number): Gua
 
 /** The process ends: another one takes the request when it comes again. */
 export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return unavailable("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
+  return comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
 }
 
 /** The attempt does not own the key any more: its transaction has to roll back. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return unavailable(
+  return comeAgain(
     "idempotency-lost",
     "this attempt does not own the idempotency key any more",
     retryAfterSeconds,
   );
-}
-
-function unavailable(
-  code: IdempotencyCode,
-  message: string,
-  retryAfterSeconds: number,
-): GuardError<IdempotencyCode> {
-  return new GuardError<IdempotencyCode>({
-    status: 503,
-    code,
-    message,
-    headers: { "Retry-After": String(retryAfterSeconds) },
-    problem: { code },
-  });
 }
