@@ -7,13 +7,13 @@ export {
   type SignatureInput,
 } from "./field-scanner.ts";
 export { derivedComponents, queryCovering, type RequestMessage } from "./components.ts";
+export type { VerificationEngine } from "./algorithms/ed25519.ts";
 export {
   importVerificationKey,
   isVerificationKey,
-  type VerificationEngine,
   type VerificationKey,
   type VerificationKeyOptions,
-} from "./ed25519.ts";
+} from "./verification-key.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 export {
   assertTimely,

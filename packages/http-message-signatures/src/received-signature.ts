@@ -13,7 +13,7 @@ import {
   type FieldLines,
   type RequestMessage,
 } from "./components.ts";
-import { ed25519SignatureLength } from "./ed25519.ts";
+import { ed25519SignatureLength } from "./algorithms/ed25519.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 

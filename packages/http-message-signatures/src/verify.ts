@@ -1,12 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import {
-  importVerificationKey,
-  isVerificationKey,
-  verifyEd25519,
-  verifyEd25519Async,
-  type VerificationEngine,
-  type VerificationKey,
-} from "./ed25519.ts";
+import { verifyEd25519, verifyEd25519Async, type VerificationEngine } from "./algorithms/ed25519.ts";
+import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import {
   assertTimely,

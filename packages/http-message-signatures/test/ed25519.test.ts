@@ -3,7 +3,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey, verify as verifyRequest } from "@countersign/http-message-signatures";
-import { verifyEd25519, verifyEd25519Async } from "../src/ed25519.ts";
+import { verifyEd25519, verifyEd25519Async } from "../src/algorithms/ed25519.ts";
 import { keyObjectOf, L, p, publicBytes, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, privateKey, signByHand, strict, verdictOf } from "./hand-signer.ts";
 import { withFields } from "./hostile-rows.ts";

@@ -7,7 +7,7 @@ import {
   verifySignatureAsync,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { verifyEd25519, verifyEd25519Async } from "../src/ed25519.ts";
+import { verifyEd25519, verifyEd25519Async } from "../src/algorithms/ed25519.ts";
 import { L, p, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, profile, publicKey, signByHand } from "./hand-signer.ts";
 import { withFields } from "./hostile-rows.ts";

@@ -5,7 +5,7 @@ import {
   isVerificationKey,
   type PublicKeyInput,
 } from "@countersign/http-message-signatures";
-import { rawPublicKey } from "../src/ed25519.ts";
+import { rawPublicKey } from "../src/algorithms/ed25519.ts";
 import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
 
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();

@@ -3,7 +3,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { expect, test } from "@jest/globals";
 import { sign, verify, type RequestMessage, type SignOptions } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
-import { verifyEd25519 } from "../src/ed25519.ts";
+import { verifyEd25519 } from "../src/algorithms/ed25519.ts";
 import { L, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, now, privateKey, strict, verdictOf } from "./hand-signer.ts";
 import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";

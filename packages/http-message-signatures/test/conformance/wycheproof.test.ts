@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { verifyEd25519, verifyEd25519Async } from "../../src/ed25519.ts";
+import { verifyEd25519, verifyEd25519Async } from "../../src/algorithms/ed25519.ts";
 import { readJson, suiteFolder } from "./vectors.ts";
 
 interface Case {

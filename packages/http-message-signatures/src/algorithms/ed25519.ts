@@ -1,99 +1,10 @@
-import { createPublicKey, verify, type KeyObject } from "node:crypto";
+import { verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { maxKeyidLength } from "./limits.ts";
-import { keyError, spkiPrefix } from "./public-key-bytes.ts";
-import { publicKeyBytes, type PublicKeyInput } from "./public-key-input.ts";
+import { keyError, spkiPrefix } from "../public-key-bytes.ts";
 
-/** An Ed25519 public key that was vetted by {@link importVerificationKey}. */
-export interface VerificationKey {
-  readonly keyid: string;
-  readonly alg: "ed25519";
+/** A vetted public key. */
+interface PublicKey {
   readonly publicKey: KeyObject;
-  /** Signatures with an earlier `created` are refused. Unix seconds. */
-  readonly notBefore?: number | undefined;
-  /** Signatures with a later `created` are refused. Unix seconds. */
-  readonly notAfter?: number | undefined;
-  /** A retired key verifies nothing; unlike an unknown one it is named in the log. */
-  readonly retired?: boolean | undefined;
-}
-
-/** Validity of a key, in Unix seconds. */
-export interface VerificationKeyOptions {
-  readonly notBefore?: number | undefined;
-  readonly notAfter?: number | undefined;
-  readonly retired?: boolean | undefined;
-}
-
-const vetted = new WeakSet();
-const keyidPattern = /^[\x20-\x7e]+$/;
-
-/**
- * Imports and vets a public key: Ed25519 only, canonical encoding (RFC 8032 section 5.1.3), of prime order, so that no
- * signature verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead;
- * never shows it.
- */
-export function importVerificationKey(
-  keyid: string,
-  key: PublicKeyInput,
-  options: VerificationKeyOptions = {},
-): VerificationKey {
-  if (typeof keyid !== "string" || keyid.length > maxKeyidLength || !keyidPattern.test(keyid)) {
-    throw keyError(`the keyid must be 1 to ${maxKeyidLength} printable ASCII characters`);
-  }
-  const { notBefore, notAfter, retired } = validity(options);
-  const bytes = publicKeyBytes(key, keyid);
-  assertPrimeOrder(bytes);
-  const publicKey = createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
-  const record: VerificationKey = Object.freeze({
-    keyid,
-    alg: "ed25519",
-    publicKey,
-    notBefore,
-    notAfter,
-    retired,
-  });
-  vetted.add(record);
-  return record;
-}
-
-/** Whether `value` came from {@link importVerificationKey}; a look-alike object was never vetted. */
-export function isVerificationKey(value: unknown): value is VerificationKey {
-  return typeof value === "object" && value !== null && vetted.has(value);
-}
-
-/** The raw 32 bytes of a vetted key. */
-export function rawPublicKey(key: VerificationKey): Uint8Array {
-  return key.publicKey.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
-}
-
-function assertPrimeOrder(bytes: Uint8Array): void {
-  let sound: boolean;
-  try {
-    const point = ed25519.Point.fromBytes(bytes, false);
-    sound = !point.isSmallOrder() && point.isTorsionFree();
-  } catch {
-    throw keyError(
-      "the bytes are no canonical Ed25519 point: damaged, or those of a private key; give the public key",
-    );
-  }
-  if (!sound) throw keyError("the point is not of prime order: signatures under it can be forged");
-}
-
-function validity({ notBefore, notAfter, retired = false }: VerificationKeyOptions): VerificationKeyOptions {
-  if (typeof retired !== "boolean") throw keyError("retired must be true or false");
-  const first = unixSeconds("notBefore", notBefore);
-  const last = unixSeconds("notAfter", notAfter);
-  if (first !== undefined && last !== undefined && first > last) {
-    throw keyError("notBefore must not be later than notAfter");
-  }
-  return { notBefore: first, notAfter: last, retired };
-}
-
-function unixSeconds(name: string, value: number | undefined): number | undefined {
-  if (value !== undefined && (!Number.isSafeInteger(value) || value < 0)) {
-    throw keyError(`${name} must be a whole number of Unix seconds`);
-  }
-  return value;
 }
 
 /** `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. */
@@ -115,7 +26,7 @@ const placeholder = Buffer.from(
  * whatever the signature looks like, so that its form does not make a known keyid and an unknown one differ in time.
  */
 export function verifyEd25519(
-  key: VerificationKey,
+  key: PublicKey,
   data: Uint8Array,
   signature: Uint8Array,
   engine: VerificationEngine = "native",
@@ -132,7 +43,7 @@ export function verifyEd25519(
  * The verdict is that of {@link verifyEd25519}.
  */
 export function verifyEd25519Async(
-  key: VerificationKey,
+  key: PublicKey,
   data: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
@@ -145,7 +56,7 @@ export function verifyEd25519Async(
   });
 }
 
-function verifyByNoble(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
+function verifyByNoble(key: PublicKey, data: Uint8Array, signature: Uint8Array): boolean {
   // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
   const sound = isTorsionFree(signature.subarray(0, 32));
   const verified = sound ? signature : placeholder;
@@ -208,4 +119,23 @@ function isBeyondField(signature: Uint8Array, last: number): boolean {
   if (last !== 0x7f || (signature[0] ?? 0) < 0xed) return false;
   for (let index = 1; index < 31; index++) if (signature[index] !== 0xff) return false;
   return true;
+}
+
+/** The raw 32 bytes of a vetted key. */
+export function rawPublicKey(key: PublicKey): Uint8Array {
+  return key.publicKey.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
+}
+
+/** Throws a TypeError unless the bytes are a canonical point of prime order. */
+export function assertPrimeOrder(bytes: Uint8Array): void {
+  let sound: boolean;
+  try {
+    const point = ed25519.Point.fromBytes(bytes, false);
+    sound = !point.isSmallOrder() && point.isTorsionFree();
+  } catch {
+    throw keyError(
+      "the bytes are no canonical Ed25519 point: damaged, or those of a private key; give the public key",
+    );
+  }
+  if (!sound) throw keyError("the point is not of prime order: signatures under it can be forged");
 }
