@@ -62,12 +62,12 @@ export function isGuardError(error: unknown): error is GuardError {
   return error instanceof Error && brand in error && error[brand] === true;
 }
 
-/** 503, and when to come again: for what is not decided. The code stands in the answer too (`code` of the problem details). */
+/** A 503 for what is not decided, and when to come again. Its code stands in the answer too (`code` of the problem details). */
 export function comeAgain<Code extends string>(
   code: Code,
   message: string,
   retryAfterSeconds: number,
-): GuardError<Code> {
+): GuardErrorInit<Code> {
   const headers = { "Retry-After": String(retryAfterSeconds) };
-  return new GuardError<Code>({ status: 503, code, message, headers, problem: { code } });
+  return { status: 503, code, message, headers, problem: { code } };
 }

@@ -24,7 +24,7 @@ function hookOf(overrides: Partial<WebhookRouteOptions> = {}) {
 }
 
 function delivery(changes: Readonly<Record<string, string>> = {}): Request {
-  const { method, path, headers = [], body } = deliver(envelope(), changes);
+  const { method, path, headers, body } = deliver(envelope(), changes);
   const pairs = Array.from({ length: headers.length / 2 }, (_, at): [string, string] => [
     String(headers[2 * at]),
     String(headers[2 * at + 1]),

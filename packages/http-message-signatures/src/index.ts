@@ -7,7 +7,7 @@ export {
   type SignatureInput,
 } from "./field-scanner.ts";
 export { derivedComponents, queryCovering, type RequestMessage } from "./components.ts";
-export type { VerificationEngine } from "./algorithms/ed25519.ts";
+export type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
 export {
   importVerificationKey,
   isVerificationKey,

@@ -1,4 +1,5 @@
-import { createPrivateKey, type KeyObject, randomUUID, sign as signBytes } from "node:crypto";
+import { createPrivateKey, type KeyObject, randomUUID } from "node:crypto";
+import { algorithms } from "./algorithms/registry.ts";
 import type { BareItem } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
 import type { RequestMessage } from "./components.ts";
@@ -55,10 +56,10 @@ export function sign(message: RequestMessage, options: SignOptions): SignatureFi
   if (options.tag !== undefined) parameters.set("tag", string("tag", options.tag, maxTagLength));
   const input = { components: components.map((name) => ({ name, parameters: new Map() })), parameters };
   const signatureBase = createSignatureBase(message, input);
-  const signature = signBytes(null, Buffer.from(signatureBase, "latin1"), privateKey(options.key));
+  const signature = algorithms.ed25519.sign(privateKey(options.key), Buffer.from(signatureBase, "latin1"));
   return {
     signatureInput: `${label}=${serializeSignatureParams(input.components, parameters)}`,
-    signature: `${label}=:${signature.toString("base64")}:`,
+    signature: `${label}=:${Buffer.from(signature).toString("base64")}:`,
     signatureBase,
   };
 }

@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
+import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { assertPrimeOrder } from "./algorithms/ed25519.ts";
 import { maxKeyidLength } from "./limits.ts";
 import { keyError, spkiPrefix } from "./public-key-bytes.ts";
@@ -7,7 +8,7 @@ import { publicKeyBytes, type PublicKeyInput } from "./public-key-input.ts";
 /** An Ed25519 public key that was vetted by {@link importVerificationKey}. */
 export interface VerificationKey {
   readonly keyid: string;
-  readonly alg: "ed25519";
+  readonly alg: SignatureAlgorithm;
   readonly publicKey: KeyObject;
   /** Signatures with an earlier `created` are refused. Unix seconds. */
   readonly notBefore?: number | undefined;

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
-import { verifyEd25519, verifyEd25519Async, type VerificationEngine } from "./algorithms/ed25519.ts";
+import type { VerificationEngine } from "./algorithms/algorithm.ts";
+import { algorithms } from "./algorithms/registry.ts";
 import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import {
@@ -38,10 +39,11 @@ export function verify(message: RequestMessage, options: VerifyOptions): Receive
 export function verifySignature(
   received: ReceivedSignature,
   key: VerificationKey | null | undefined,
-  engine?: VerificationEngine,
+  engine: VerificationEngine = "native",
 ): void {
   const { fault, usable, base } = prepare(received, key);
-  conclude(fault, verifyEd25519(usable, base, received.signature, engine));
+  const { verify: verifyBytes } = algorithms[usable.alg];
+  conclude(fault, verifyBytes(usable.publicKey, base, received.signature, engine));
 }
 
 /** As {@link verifySignature} with the native engine, but Ed25519 runs on libuv's thread pool. Rejects where that one throws. */
@@ -50,7 +52,8 @@ export async function verifySignatureAsync(
   key: VerificationKey | null | undefined,
 ): Promise<void> {
   const { fault, usable, base } = prepare(received, key);
-  conclude(fault, await verifyEd25519Async(usable, base, received.signature));
+  const { verifyAsync } = algorithms[usable.alg];
+  conclude(fault, await verifyAsync(usable.publicKey, base, received.signature));
 }
 
 interface Fault {

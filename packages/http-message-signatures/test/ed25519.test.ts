@@ -15,7 +15,7 @@ const engines = ["native", "noble"] as const;
 
 describe.each(engines)("verifyEd25519 by %s", (engine) => {
   const verdict = (signature: Uint8Array, data: Uint8Array = message): boolean =>
-    verifyEd25519(key, data, signature, engine);
+    verifyEd25519(key.publicKey, data, signature, engine);
 
   test("accepts a signature of node:crypto, of noble, and one made by hand", () => {
     const seed = privateKey.export({ format: "der", type: "pkcs8" }).subarray(16);
@@ -97,14 +97,16 @@ test("verifyEd25519Async has the verdicts of verifyEd25519", async () => {
     ...mixed.map((R) => signWith(R, r, message)),
     ...smallOrderEncodings.map(([, hex]) => signWith(Buffer.from(hex, "hex"), 0n, message)),
   ];
-  const verdicts = await Promise.all(signatures.map((bytes) => verifyEd25519Async(key, message, bytes)));
-  expect(verdicts).toEqual(signatures.map((bytes) => verifyEd25519(key, message, bytes)));
+  const verdicts = await Promise.all(
+    signatures.map((bytes) => verifyEd25519Async(key.publicKey, message, bytes)),
+  );
+  expect(verdicts).toEqual(signatures.map((bytes) => verifyEd25519(key.publicKey, message, bytes)));
   expect(verdicts.filter(Boolean)).toHaveLength(2);
 });
 
 test("verifyEd25519Async rejects when node:crypto gives no verdict", async () => {
   const publicKey = { type: "public" } as unknown as typeof key.publicKey;
-  await expect(verifyEd25519Async({ ...key, publicKey }, message, good)).rejects.toThrow();
+  await expect(verifyEd25519Async(publicKey, message, good)).rejects.toThrow();
 });
 
 describe("public keys under which anybody can sign", () => {

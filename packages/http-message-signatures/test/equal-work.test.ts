@@ -80,11 +80,11 @@ test.each(shapes)("the key itself is put to use once on %s", async (_shape, byte
       return publicKey;
     },
   };
-  expect(verifyEd25519(watched, message, bytes)).toBe(false);
+  expect(verifyEd25519(watched.publicKey, message, bytes)).toBe(false);
   expect(uses).toBe(1);
-  expect(verifyEd25519(watched, message, bytes, "noble")).toBe(false);
+  expect(verifyEd25519(watched.publicKey, message, bytes, "noble")).toBe(false);
   expect(uses).toBe(2);
-  expect(await verifyEd25519Async(watched, message, bytes)).toBe(false);
+  expect(await verifyEd25519Async(watched.publicKey, message, bytes)).toBe(false);
   expect(uses).toBe(3);
 });
 
@@ -99,8 +99,10 @@ test("what is verified in place of a malformed signature never makes it pass", (
     "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155" +
     "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b";
   for (const engine of ["native", "noble"] as const) {
-    expect(verifyEd25519(rfc, empty, Buffer.from(right, "hex"), engine)).toBe(true);
-    expect(verifyEd25519(rfc, empty, Buffer.concat([identity, Buffer.alloc(32)]), engine)).toBe(false);
-    expect(verifyEd25519(rfc, empty, Buffer.alloc(63), engine)).toBe(false);
+    expect(verifyEd25519(rfc.publicKey, empty, Buffer.from(right, "hex"), engine)).toBe(true);
+    expect(verifyEd25519(rfc.publicKey, empty, Buffer.concat([identity, Buffer.alloc(32)]), engine)).toBe(
+      false,
+    );
+    expect(verifyEd25519(rfc.publicKey, empty, Buffer.alloc(63), engine)).toBe(false);
   }
 });

@@ -33,7 +33,7 @@ describe("importVerificationKey", () => {
     ["a JWK with members of others", { ...jwk, "x-owner": "lending service" }],
   ])("reads %s", (_title, input) => {
     const key = importVerificationKey("k1", input);
-    expect(Buffer.from(rawPublicKey(key))).toEqual(raw);
+    expect(Buffer.from(rawPublicKey(key.publicKey))).toEqual(raw);
     expect(key.publicKey.equals(publicKey)).toBe(true);
     expect(key).toMatchObject({ keyid: "k1", alg: "ed25519", retired: false });
     expect(isVerificationKey(key)).toBe(true);

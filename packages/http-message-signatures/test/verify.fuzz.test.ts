@@ -157,12 +157,12 @@ test("both engines agree on signatures put together from hostile parts", () => {
     fc.property(
       fc.oneof(fc.constant(good), flipped, { weight: 3, arbitrary: solved }, random),
       (signature) => {
-        const native = verifyEd25519(key, message, signature, "native");
-        expect(verifyEd25519(key, message, signature, "noble")).toBe(native);
+        const native = verifyEd25519(key.publicKey, message, signature, "native");
+        expect(verifyEd25519(key.publicKey, message, signature, "noble")).toBe(native);
         if (native) accepted++;
       },
     ),
-    fuzzRuns(300),
+    { ...fuzzRuns(300), examples: [[good]] },
   );
   expect(accepted).toBeGreaterThan(0);
 });

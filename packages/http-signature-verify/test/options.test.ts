@@ -101,7 +101,7 @@ describe("the options of httpSignatureVerify", () => {
       { requiredComponents: ["@authority"] },
       "option signature.origin must be the origin",
     ],
-    [undefined, { window: 1 }, "unknown option signature.window;"],
+    ["signature.window", { window: 1 }, "unknown option signature.window;"],
   ])("belong to an endpoint that holds them: %s (%#)", (option, options, text) => {
     const owner = { factory: "payoutEndpoint", holder: "signature" };
     expect(() => httpSignatureVerifier({ ...good, ...options }, owner)).toThrow(

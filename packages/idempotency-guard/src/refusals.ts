@@ -26,7 +26,9 @@ export function alreadyProcessed(
 
 /** I5: the first attempt still runs. */
 export function inFlight({ options }: GuardState): GuardError<IdempotencyGuardCode> {
-  return comeAgain("in-flight", "another attempt owns the idempotency key", options.retryAfterSeconds);
+  return new GuardError<IdempotencyGuardCode>(
+    comeAgain("in-flight", "another attempt owns the idempotency key", options.retryAfterSeconds),
+  );
 }
 
 /** An operator has to decide, see `resolve` of the store. */
@@ -42,7 +44,9 @@ export function held(
     message: `waits for an operator's decision: ${record.reason}`,
     req: attempt.req,
   });
-  return comeAgain("held", `the idempotency key is held: ${record.reason}`, options.heldRetryAfterSeconds);
+  return new GuardError<IdempotencyGuardCode>(
+    comeAgain("held", `the idempotency key is held: ${record.reason}`, options.heldRetryAfterSeconds),
+  );
 }
 
 /** The waiting client has left; nobody is there to answer. */

@@ -14,14 +14,18 @@ export function storeUnavailable(cause: unknown, retryAfterSeconds: number): Gua
 
 /** The process ends: another one takes the request when it comes again. */
 export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
+  return new GuardError<IdempotencyCode>(
+    comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds),
+  );
 }
 
 /** The attempt does not own the key any more: its transaction has to roll back. */
 export function idempotencyLost(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return comeAgain(
-    "idempotency-lost",
-    "this attempt does not own the idempotency key any more",
-    retryAfterSeconds,
+  return new GuardError<IdempotencyCode>(
+    comeAgain(
+      "idempotency-lost",
+      "this attempt does not own the idempotency key any more",
+      retryAfterSeconds,
+    ),
   );
 }

@@ -30,7 +30,7 @@ describe.each([
     ["addresses.allow", { allow: ["::/0"] }, "option addresses.allow admits every address"],
     ["addresses.allow[1]", { allow: ["192.0.2.7", "x"] }, "option addresses.allow[1] must be an IPv4"],
     ["addresses.status", { allow: ["192.0.2.7"], status: 200 }, "option addresses.status must be"],
-    [undefined, { allow: ["192.0.2.7"], deny: [] }, "unknown option addresses.deny;"],
+    ["addresses.deny", { allow: ["192.0.2.7"], deny: [] }, "unknown option addresses.deny;"],
   ])("names the option below the one that holds it: %s (%#)", (option, options, text) => {
     const owner = { factory: "payoutEndpoint", holder: "addresses" };
     expect(() => admission(options as { allow: string[] }, owner)).toThrow(

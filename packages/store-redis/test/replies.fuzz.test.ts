@@ -122,6 +122,13 @@ function meaning(step: string, reply: unknown): string | undefined {
   return text !== undefined && expected.includes(text) ? text : undefined;
 }
 
+/** One that is sound, so that not only garbage is tried. */
+function soundReply(step: string): unknown {
+  if (step === "claim") return ["acquired", "7"];
+  if (step === "read") return ["absent"];
+  return step === "nonce" ? "fresh" : "ok";
+}
+
 const above0 = { asymmetricMatch: (value: unknown) => typeof value === "number" && value > 0 };
 
 function verdictOf(answer: unknown): string {
@@ -169,9 +176,8 @@ describe.each(Object.entries(steps))("%s on any reply", (name, step) => {
           else if (typeof answer === "object") expect(typeof value).toBe("string");
         }
       }),
-      fuzzRuns(1_500),
+      { ...fuzzRuns(1_500), examples: [[soundReply(name)]] },
     );
-    // Otherwise nothing was tried but garbage.
     expect(verdicts).toBeGreaterThan(0);
   });
 });

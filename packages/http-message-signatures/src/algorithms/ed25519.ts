@@ -1,14 +1,7 @@
-import { verify, type KeyObject } from "node:crypto";
+import { sign, verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keyError, spkiPrefix } from "../public-key-bytes.ts";
-
-/** A vetted public key. */
-interface PublicKey {
-  readonly publicKey: KeyObject;
-}
-
-/** `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. */
-export type VerificationEngine = "native" | "noble";
+import type { Algorithm, VerificationEngine } from "./algorithm.ts";
 
 /** Length of an Ed25519 signature in bytes (RFC 8032 section 5.1.6). */
 export const ed25519SignatureLength = 64;
@@ -26,7 +19,7 @@ const placeholder = Buffer.from(
  * whatever the signature looks like, so that its form does not make a known keyid and an unknown one differ in time.
  */
 export function verifyEd25519(
-  key: PublicKey,
+  key: KeyObject,
   data: Uint8Array,
   signature: Uint8Array,
   engine: VerificationEngine = "native",
@@ -34,7 +27,7 @@ export function verifyEd25519(
   const sound = isSound(signature);
   const verified = sound ? signature : placeholder;
   const matches =
-    engine === "native" ? verify(null, data, key.publicKey, verified) : verifyByNoble(key, data, verified);
+    engine === "native" ? verify(null, data, key, verified) : verifyByNoble(key, data, verified);
   return sound && matches;
 }
 
@@ -43,20 +36,20 @@ export function verifyEd25519(
  * The verdict is that of {@link verifyEd25519}.
  */
 export function verifyEd25519Async(
-  key: PublicKey,
+  key: KeyObject,
   data: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
   const sound = isSound(signature);
   return new Promise((resolve, reject) => {
-    verify(null, data, key.publicKey, sound ? signature : placeholder, (error, matches) => {
+    verify(null, data, key, sound ? signature : placeholder, (error, matches) => {
       if (error === null) resolve(sound && matches);
       else reject(error);
     });
   });
 }
 
-function verifyByNoble(key: PublicKey, data: Uint8Array, signature: Uint8Array): boolean {
+function verifyByNoble(key: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
   // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
   const sound = isTorsionFree(signature.subarray(0, 32));
   const verified = sound ? signature : placeholder;
@@ -122,9 +115,17 @@ function isBeyondField(signature: Uint8Array, last: number): boolean {
 }
 
 /** The raw 32 bytes of a vetted key. */
-export function rawPublicKey(key: PublicKey): Uint8Array {
-  return key.publicKey.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
+export function rawPublicKey(key: KeyObject): Uint8Array {
+  return key.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
 }
+
+/** RFC 9421 section 3.3.6. */
+export const ed25519Algorithm: Algorithm = {
+  signatureLength: () => ed25519SignatureLength,
+  sign: (key, data) => sign(null, data, key),
+  verify: verifyEd25519,
+  verifyAsync: verifyEd25519Async,
+};
 
 /** Throws a TypeError unless the bytes are a canonical point of prime order. */
 export function assertPrimeOrder(bytes: Uint8Array): void {

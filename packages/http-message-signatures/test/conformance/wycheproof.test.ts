@@ -81,9 +81,9 @@ describe("Ed25519 verification of Wycheproof", () => {
     async (_title, { publicKey, message, signature, valid }) => {
       const key = importVerificationKey("wycheproof", Buffer.from(publicKey, "hex").toString("base64"));
       const [data, bytes] = [Buffer.from(message, "hex"), Buffer.from(signature, "hex")];
-      expect(verifyEd25519(key, data, bytes, "native")).toBe(valid);
-      expect(verifyEd25519(key, data, bytes, "noble")).toBe(valid);
-      expect(await verifyEd25519Async(key, data, bytes)).toBe(valid);
+      expect(verifyEd25519(key.publicKey, data, bytes, "native")).toBe(valid);
+      expect(verifyEd25519(key.publicKey, data, bytes, "noble")).toBe(valid);
+      expect(await verifyEd25519Async(key.publicKey, data, bytes)).toBe(valid);
     },
   );
 
