@@ -93,12 +93,7 @@ async function listeningUrl(child: ChildProcess): Promise<string> {
  */
 export async function exchange(url: string, headers: Readonly<Record<string, string>>) {
   const paid = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
-  const pay = async (body: unknown, changes: { readonly [name: string]: unknown } = {}): Promise<number> => {
-    const { keyid, privateKeyPem: privateKey } = key;
-    const target = `${url}/api/v1/transaction`;
-    const request = buildPayoutRequest({ url: target, body, privateKey, keyid, headers, ...changes });
-    return (await sendPayout(request)).status;
-  };
+  const pay = payerOf(url, headers);
   const notify = async (changes: Partial<typeof credentials> = {}): Promise<number> => {
     const events = [{ event_id: "ev-1", type: "buyer.approved", data: { buyer_id: "b-1" } }];
     const body = createEnvelope({ events, now: 1_800_000_000_123_456_789n });
@@ -132,6 +127,24 @@ export const eachOnce = {
 
 /** What the database has then. */
 export const recordedOnce = { payouts: ["payout-1.funding-1.business-1"], events: ["ev-1"] };
+
+/** The status of a genuine payout with as many header lines more as Node 20 keeps of a request. */
+export async function payWithTooManyLines(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
+  const more = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`X-${index}`, "1"]));
+  return payerOf(url, headers)(createPayoutInstruction(), { headers: { ...more, ...headers } });
+}
+
+function payerOf(url: string, headers: Readonly<Record<string, string>>) {
+  return async (body: unknown, changes: { readonly [name: string]: unknown } = {}): Promise<number> => {
+    const { keyid, privateKeyPem: privateKey } = key;
+    const target = `${url}/api/v1/transaction`;
+    const request = buildPayoutRequest({ url: target, body, privateKey, keyid, headers, ...changes });
+    return (await sendPayout(request)).status;
+  };
+}
 
 function otherAddress(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return { ...headers, "X-Forwarded-For": "192.0.2.11", [callerField]: "192.0.2.11" };

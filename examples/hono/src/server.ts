@@ -49,12 +49,14 @@ const proxies = new Set(setting("TRUST_PROXY").split(","));
 /** Who calls and how: what a proxy of ours says, and of anybody else the socket. Hono itself tells neither. */
 function connection({ env, req }: Context<{ Bindings: HttpBindings }>) {
   const { remoteAddress = "" } = env.incoming.socket;
-  const target = env.incoming.url; // as signed: the URL of a Request is normalised
-  if (!proxies.has(remoteAddress)) return { clientAddress: remoteAddress, scheme: "http", target } as const;
+  // As on the wire: the URL of a Request is normalised, its Headers are merged.
+  const { url: target, rawHeaders } = env.incoming;
+  const sent = { target, rawHeaders };
+  if (!proxies.has(remoteAddress)) return { ...sent, clientAddress: remoteAddress, scheme: "http" } as const;
   // nginx replaces both fields; of several values the last is that of the proxy in front.
   const clientAddress = req.header("X-Forwarded-For")?.split(",").at(-1)?.trim();
   const scheme = req.header("X-Forwarded-Proto") === "https" ? "https" : "http";
-  return { clientAddress, scheme, target } as const;
+  return { ...sent, clientAddress, scheme } as const;
 }
 
 const app = new Hono<{ Bindings: HttpBindings }>();

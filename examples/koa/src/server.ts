@@ -59,7 +59,8 @@ app.use(async (ctx, next) => {
     return;
   }
   const scheme = ctx.protocol === "https" ? "https" : "http";
-  const response = await route(requestOf(ctx), { clientAddress: ctx.ip, scheme, target: ctx.req.url });
+  const { url: target, rawHeaders } = ctx.req;
+  const response = await route(requestOf(ctx), { clientAddress: ctx.ip, scheme, target, rawHeaders });
   ctx.status = response.status;
   ctx.body = Buffer.from(await response.arrayBuffer());
   ctx.set(Object.fromEntries(response.headers));

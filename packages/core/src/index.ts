@@ -1,4 +1,5 @@
 export {
+  assertAllHeaderLines,
   asBuffer,
   assertReadableBody,
   bodyAborted,

@@ -1,4 +1,4 @@
-import type { BodyCode } from "./codes.ts";
+import type { BodyCode, CoreCode } from "./codes.ts";
 import { GuardError, requestAborted } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 
@@ -40,6 +40,23 @@ export function fieldLines({ rawHeaders }: HeaderLines, name: string): readonly 
     }
   }
   return lines;
+}
+
+// What Node's parser keeps of names and values together where server.maxHeadersCount is not set.
+const usualLimit = 2_000;
+
+/**
+ * Throws a GuardError (431, `header-lines-dropped`) where there are as many names and values as the server keeps, or more. Where
+ * Node does not refuse them itself, it drops what is beyond without a word: enough lines of a caller's own hide the X-Forwarded-For
+ * that a proxy puts behind them, or the second Authorization.
+ */
+export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number = usualLimit): void {
+  if (rawHeaders.length < limit) return;
+  throw new GuardError<CoreCode>({
+    status: 431,
+    code: "header-lines-dropped",
+    message: "the request has as many header lines as the server keeps, and may have had more",
+  });
 }
 
 const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;

@@ -7,7 +7,7 @@ import {
   writeUnheardRefusal,
   type Judge,
 } from "@countersign/core";
-import { assertAllHeaderLines } from "./received-request.ts";
+import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 import { boundUnreadBody } from "./unread-body.ts";
 
@@ -41,7 +41,7 @@ function createGuard({ name, decide, tellsPass }: Guard): Middleware {
     const passage = { name, req, res, next, tellsPass, startedAt: startVerdict() };
     let verdict: void | Promise<void>;
     try {
-      assertAllHeaderLines(req);
+      assertReceivedWhole(req);
       verdict = decide(req, res);
     } catch (error) {
       refuse(passage, error);

@@ -1,14 +1,13 @@
 import type { Socket } from "node:net";
 import {
+  assertAllHeaderLines,
   createRequestFact,
   createWarnOnce,
   fieldLines,
-  GuardError,
   SharedFacts,
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
-import type { ExpressCode } from "./codes.ts";
 import { readNodeBody } from "./body.ts";
 import { createTrustInspector, type TrustFunction } from "./trust-proxy.ts";
 import type { GuardRequest, Middleware } from "./types.ts";
@@ -97,22 +96,11 @@ export function countForwardedFor(req: GuardRequest): number {
     .filter((part) => /[^ ]/.test(part)).length;
 }
 
-// What Node's parser keeps of names and values together where server.maxHeadersCount is not set.
-const usualLimit = 2_000;
-
-/**
- * Throws a GuardError (431) when Node may have left header lines out. Where it does not refuse them itself, it drops those beyond
- * `server.maxHeadersCount` without a word: enough lines of a caller's own hide the X-Forwarded-For that a proxy puts behind
- * them, or the second Authorization.
- */
-export function assertAllHeaderLines(req: GuardRequest): void {
+/** {@link assertAllHeaderLines} by the limit of the server that has received the request. */
+export function assertReceivedWhole(req: GuardRequest): void {
   const { rawHeaders, socket }: Received = req;
-  if (rawHeaders === undefined || rawHeaders.length < limitOf(socket?.server?.maxHeadersCount)) return;
-  throw new GuardError<ExpressCode>({
-    status: 431,
-    code: "header-lines-dropped",
-    message: "the request has as many header lines as the server keeps, and may have had more",
-  });
+  if (rawHeaders !== undefined)
+    assertAllHeaderLines({ rawHeaders }, limitOf(socket?.server?.maxHeadersCount));
 }
 
 /** An imitation of a request may lack each of these. */
@@ -121,8 +109,9 @@ interface Received {
   readonly socket?: (Socket & { readonly server?: { readonly maxHeadersCount?: unknown } }) | undefined;
 }
 
-function limitOf(maxHeadersCount: unknown): number {
-  if (typeof maxHeadersCount !== "number") return usualLimit;
+/** Of names and values together; undefined is Node's own. */
+function limitOf(maxHeadersCount: unknown): number | undefined {
+  if (typeof maxHeadersCount !== "number") return undefined;
   return maxHeadersCount > 0 ? maxHeadersCount * 2 : Infinity;
 }
 

@@ -1,4 +1,5 @@
 import {
+  assertAllHeaderLines,
   assertReadableBody,
   bodyAborted,
   bodyLengthMismatch,
@@ -18,6 +19,11 @@ export interface ConnectionInfo {
   readonly clientAddress?: string | undefined;
   /** How the client reached the server. Default: the scheme of `request.url`. */
   readonly scheme?: "http" | "https" | undefined;
+  /**
+   * Names and values of the header lines by turns, as Node's `req.rawHeaders` has them: each line of a field as it came, and 431 for so
+   * many that Node may have dropped some. Default: what `request.headers` has made of them.
+   */
+  readonly rawHeaders?: readonly string[] | undefined;
   /** The request target as on the wire. Default: what follows the authority in `request.url`, which every `Request` has normalised. */
   readonly target?: string | undefined;
 }
@@ -31,7 +37,8 @@ const received: RequestFact<ReceivedRequest> = createRequestFact();
 export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
   const known = received.get(request);
   if (known !== undefined) return known;
-  const rawHeaders = [...request.headers].flat();
+  const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
+  if (info.rawHeaders !== undefined) assertAllHeaderLines({ rawHeaders });
   let bytes: Promise<Buffer> | undefined;
   const made: ReceivedRequest = {
     method: request.method,

@@ -32,4 +32,17 @@ describe("receivedRequest", () => {
     expect(receivedRequest(request)).toBe(received);
     expect(await received.body(10)).toBe(await received.body(1));
   });
+
+  test("takes the header lines as the server has received them", () => {
+    const rawHeaders = ["Content-Type", "text/plain", "content-type", "application/json"];
+    const request = new Request("https://platform.example/", { headers: { "Content-Type": "a/b" } });
+    expect(receivedRequest(request, { rawHeaders }).rawHeaders).toEqual(rawHeaders);
+  });
+
+  test("refuses as many header lines as Node keeps", () => {
+    const received = (length: number) => () =>
+      receivedRequest(new Request("https://platform.example/"), { rawHeaders: Array(length).fill("a") });
+    expect(received(1_998)).not.toThrow();
+    expect(received(2_000)).toThrow(expect.objectContaining({ status: 431, code: "header-lines-dropped" }));
+  });
 });
