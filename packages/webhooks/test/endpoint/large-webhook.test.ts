@@ -207,7 +207,7 @@ describe.each(expressVersions)("a webhook of many events on %s", (_version, fact
 });
 
 describe("maxEvents", () => {
-  test.each([0, -1, 1.5, Number.NaN, 1_000_001, "10", null])("refuses %p", (maxEvents) => {
+  test.each([0, -1, 1.5, Number.NaN, 2_501, "10", null])("refuses %p", (maxEvents) => {
     const wrong = { maxEvents: maxEvents as number };
     expect(() => webhookEndpoint(optionsWith(wrong))).toThrow(/^webhookEndpoint: option maxEvents must/);
     expect(() => receiveWebhook(handlerOf(), wrong)).toThrow(/^receiveWebhook: option maxEvents must/);
@@ -247,7 +247,7 @@ describe("parseWebhookEnvelope", () => {
     ["numbers", `{"events":[${fill(20_001, () => "1")}]}`],
   ])("refuses more than 20,000 %s before it builds them", (_name, text) => {
     expect(refusalOf(text)).toBe("413 json-too-many-values");
-    expect(refusalOf(text, { maxEvents: 100_000 })).toBe("400 envelope-invalid");
+    expect(refusalOf(text, { maxEvents: 2_500 })).toBe("400 envelope-invalid");
   });
 
   test("takes further fields of that many values", () => {
