@@ -1,4 +1,4 @@
-import { maxComponents, maxFieldLength, maxMembers, maxParameters } from "./limits.ts";
+import { maxFieldLength, maxMembers, maxParameters } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 
 /** A bare item (RFC 8941 section 3.3) as far as signatures use it. Numbers keep their type: `1` is no `1.0`. */
@@ -38,8 +38,9 @@ export class FieldScanner {
   private position = 0;
   private readonly text: string;
   private readonly fieldName: string;
+  private readonly memberLimit: number;
 
-  constructor(text: string, fieldName: string) {
+  constructor(text: string, fieldName: string, memberLimit: number = maxMembers) {
     if (text.length > maxFieldLength) {
       throw new MessageSignatureError(
         "field-limit",
@@ -48,25 +49,51 @@ export class FieldScanner {
     }
     this.text = text;
     this.fieldName = fieldName;
+    this.memberLimit = memberLimit;
   }
 
-  /** RFC 8941 section 4.2.2, for dictionaries whose members all have a value that `readValue` reads. */
-  readDictionary<T>(readValue: () => T): Map<string, T> {
+  /**
+   * RFC 8941 section 4.2.2. `readValue` reads what stands behind a key's "=", and `readFlag` what a key alone stands for; without it
+   * each member has a value.
+   */
+  readDictionary<T>(readValue: () => T, readFlag?: () => T): Map<string, T> {
     const members = new Map<string, T>();
-    this.skipSpaces();
-    if (this.atEnd()) throw this.invalid("is empty");
-    for (;;) {
+    this.readMembers(() => {
       const key = this.readKey();
       if (members.has(key)) throw this.invalid("repeats a member");
-      if (members.size === maxMembers) throw this.overLimit(`more than ${maxMembers} members`);
-      this.expect("=");
+      if (members.size === this.memberLimit) throw this.overLimit(`more than ${this.memberLimit} members`);
+      if (readFlag === undefined) this.expect("=");
+      else if (!this.accept("=")) {
+        members.set(key, readFlag());
+        return;
+      }
       members.set(key, readValue());
-      this.skipOptionalWhitespace();
-      if (this.atEnd()) return members;
-      this.expect(",");
-      this.skipOptionalWhitespace();
-      if (this.atEnd()) throw this.invalid("ends with a comma");
-    }
+    });
+    return members;
+  }
+
+  /** RFC 8941 section 4.2.1. */
+  readList<T>(readMember: () => T): T[] {
+    const members: T[] = [];
+    this.readMembers(() => {
+      if (members.length === this.memberLimit) throw this.overLimit(`more than ${this.memberLimit} members`);
+      members.push(readMember());
+    });
+    return members;
+  }
+
+  /** A field that is one item (RFC 8941 section 4.2, step 4). */
+  readWhole<T>(readItem: () => T): T {
+    this.skipSpaces();
+    const item = readItem();
+    this.skipSpaces();
+    if (!this.atEnd()) throw this.invalid("goes on behind its item");
+    return item;
+  }
+
+  /** Whether an inner list begins here. */
+  atInnerList(): boolean {
+    return this.text[this.position] === "(";
   }
 
   /** The items of an inner list without its parameters (RFC 8941 section 4.2.1.2). */
@@ -76,7 +103,7 @@ export class FieldScanner {
     for (;;) {
       this.skipSpaces();
       if (this.accept(")")) return items;
-      if (items.length === maxItems) throw this.overLimit(`more than ${maxItems} components`);
+      if (items.length === maxItems) throw this.overLimit(`more than ${maxItems} items in a list`);
       items.push(readItem());
       const next = this.text[this.position];
       if (next !== " " && next !== ")") throw this.invalid("has an inner list without separator or end");
@@ -150,6 +177,19 @@ export class FieldScanner {
     return new MessageSignatureError("field-invalid", `${this.fieldName} ${what}`);
   }
 
+  private readMembers(readMember: () => void): void {
+    this.skipSpaces();
+    if (this.atEnd()) throw this.invalid("is empty");
+    for (;;) {
+      readMember();
+      this.skipOptionalWhitespace();
+      if (this.atEnd()) return;
+      this.expect(",");
+      this.skipOptionalWhitespace();
+      if (this.atEnd()) throw this.invalid("ends with a comma");
+    }
+  }
+
   private readKey(): string {
     const start = this.position;
     if (!this.is(keyStart)) throw this.invalid("has a key that is not lower-case or is missing");
@@ -221,46 +261,4 @@ export class FieldScanner {
 function canonicalDecimal(negative: boolean, whole: string, fraction: string): string {
   const digits = `${whole.replace(/^0+(?=\d)/, "")}.${fraction.replace(/(?<=\d)0+$/, "")}`;
   return negative && digits !== "0.0" ? `-${digits}` : digits;
-}
-
-/**
- * Reads a dictionary whose members are byte sequences: Signature (RFC 9421 section 4.2), Content-Digest (RFC 9530 section 2).
- * Stricter than RFC 8941: repeated keys, parameters, empty or non-canonical bytes, more than 4 members or 4096 characters
- * throw a MessageSignatureError (`field-invalid`, `field-limit`).
- */
-export function parseByteSequenceDictionary(
-  fieldValue: string,
-  fieldName = "the field",
-): ReadonlyMap<string, Buffer> {
-  const scanner = new FieldScanner(fieldValue, fieldName);
-  return scanner.readDictionary(() => {
-    const bytes = scanner.readByteSequence();
-    if (bytes.length === 0) throw scanner.invalid("has an empty byte sequence");
-    if (scanner.readParameters().size > 0) throw scanner.invalid("has parameters on a byte sequence");
-    return bytes;
-  });
-}
-
-/** A component identifier: a name and its parameters (RFC 9421 section 2). */
-export interface ComponentIdentifier {
-  readonly name: string;
-  readonly parameters: Parameters;
-}
-
-/** What one label of Signature-Input says: the covered components in order, and the signature parameters. */
-export interface SignatureInput {
-  readonly components: readonly ComponentIdentifier[];
-  readonly parameters: Parameters;
-}
-
-/** Reads a Signature-Input field (RFC 9421 section 4.1). Throws a MessageSignatureError (`field-invalid`, `field-limit`). */
-export function parseSignatureInput(fieldValue: string): ReadonlyMap<string, SignatureInput> {
-  const scanner = new FieldScanner(fieldValue, "Signature-Input");
-  return scanner.readDictionary(() => {
-    const components = scanner.readInnerList(maxComponents, () => ({
-      name: scanner.readString(),
-      parameters: scanner.readParameters(),
-    }));
-    return { components, parameters: scanner.readParameters() };
-  });
 }

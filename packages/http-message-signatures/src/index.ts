@@ -1,12 +1,23 @@
+export type { BareItem, Parameters } from "./field-scanner.ts";
 export {
   parseByteSequenceDictionary,
   parseSignatureInput,
-  type BareItem,
   type ComponentIdentifier,
-  type Parameters,
   type SignatureInput,
-} from "./field-scanner.ts";
-export { derivedComponents, queryCovering, type RequestMessage } from "./components.ts";
+} from "./signature-fields.ts";
+export {
+  parseDictionary,
+  serializeDictionary,
+  type InnerList,
+  type Item,
+  type Member,
+  type StructuredFieldType,
+} from "./structured-field.ts";
+export { componentText, parseComponentIdentifier } from "./component-identifier.ts";
+export { derivedComponents, queryCovering, type MessageValues } from "./components.ts";
+export { assertComputable } from "./computable.ts";
+export type { FieldTypes } from "./field-types.ts";
+export type { Message, RequestMessage, ResponseMessage } from "./message.ts";
 export type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
 export {
   importVerificationKey,
@@ -15,13 +26,15 @@ export {
   type VerificationKeyOptions,
 } from "./verification-key.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
+export { assertTimely, endOf } from "./lifetime.ts";
+export { readSignature, type ReceivedSignature } from "./received-signature.ts";
 export {
-  assertTimely,
-  readSignature,
-  type ReceivedSignature,
+  defaultParameters,
+  signatureAlgorithms,
+  type SignatureParameter,
   type SignatureProfile,
   type TagPolicy,
-} from "./received-signature.ts";
+} from "./signature-profile.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
 export { createSignatureBase } from "./signature-base.ts";
 export { defaultComponents, sign, type SignatureFields, type SignOptions } from "./sign.ts";

@@ -7,6 +7,9 @@ export const maxMembers = 4;
 /** Covered components of one signature. */
 export const maxComponents = 16;
 
+/** Members of a covered structured field, and items of a list in it. */
+export const maxStructuredMembers = 64;
+
 /** Parameters of one signature, or of one component. */
 export const maxParameters = 8;
 

@@ -1,8 +1,9 @@
 import { createPrivateKey, type KeyObject, randomUUID } from "node:crypto";
 import { algorithms } from "./algorithms/registry.ts";
+import { parseComponentIdentifier } from "./component-identifier.ts";
 import type { BareItem } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
-import type { RequestMessage } from "./components.ts";
+import type { RequestMessage } from "./message.ts";
 import { createSignatureBase, serializeSignatureParams } from "./signature-base.ts";
 
 /** Options of {@link sign}. */
@@ -54,7 +55,7 @@ export function sign(message: RequestMessage, options: SignOptions): SignatureFi
     ["nonce", string("nonce", nonce, maxNonceLength)],
   ]);
   if (options.tag !== undefined) parameters.set("tag", string("tag", options.tag, maxTagLength));
-  const input = { components: components.map((name) => ({ name, parameters: new Map() })), parameters };
+  const input = { components: components.map(parseComponentIdentifier), parameters };
   const signatureBase = createSignatureBase(message, input);
   const signature = algorithms.ed25519.sign(privateKey(options.key), Buffer.from(signatureBase, "latin1"));
   return {

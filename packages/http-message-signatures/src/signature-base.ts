@@ -1,21 +1,33 @@
-import { assertComputable, collectFieldLines, ComponentValues, type RequestMessage } from "./components.ts";
-import type { BareItem, ComponentIdentifier, Parameters, SignatureInput } from "./field-scanner.ts";
+import { serializeComponentIdentifier } from "./component-identifier.ts";
+import { messageValues, type MessageValues } from "./components.ts";
+import { assertComputable } from "./computable.ts";
+import type { Parameters } from "./field-scanner.ts";
+import type { FieldTypes } from "./field-types.ts";
+import type { Message } from "./message.ts";
+import type { ComponentIdentifier, SignatureInput } from "./signature-fields.ts";
+import { assertSerializable, serializeParameters } from "./structured-field.ts";
 
 /**
- * The signature base of a request (RFC 9421 section 2.5), ASCII. It is built from parsed values by one canonical
+ * The signature base of a message (RFC 9421 section 2.5), ASCII. It is built from parsed values by one canonical
  * serialiser, so that two different inputs never give one base. Throws a MessageSignatureError when a component is
  * unknown, repeated, absent or not computable.
  */
-export function createSignatureBase(message: RequestMessage, input: SignatureInput): string {
-  assertComputable(input.components);
-  return buildSignatureBase(new ComponentValues(message, collectFieldLines(message.rawHeaders)), input);
+export function createSignatureBase(
+  message: Message,
+  input: SignatureInput,
+  fieldTypes?: FieldTypes,
+): string {
+  assertComputable(input.components, message, fieldTypes);
+  assertSerializable(input.parameters);
+  for (const { parameters } of input.components) assertSerializable(parameters);
+  return buildSignatureBase(messageValues(message, undefined, fieldTypes), input);
 }
 
 /** As {@link createSignatureBase}, for a message that is taken apart already and components that passed assertComputable. */
-export function buildSignatureBase(values: ComponentValues, input: SignatureInput): string {
+export function buildSignatureBase(values: MessageValues, input: SignatureInput): string {
   let base = "";
   for (const component of input.components) {
-    base += `${serializeComponentIdentifier(component)}: ${values.valueOf(component.name)}\n`;
+    base += `${serializeComponentIdentifier(component)}: ${values.valueOf(component.name, component.parameters)}\n`;
   }
   return `${base}"@signature-params": ${serializeSignatureParams(input.components, input.parameters)}`;
 }
@@ -29,38 +41,4 @@ export function serializeSignatureParams(
   for (const component of components)
     list += (list === "" ? "" : " ") + serializeComponentIdentifier(component);
   return `(${list})${serializeParameters(parameters)}`;
-}
-
-/** A component identifier as it stands in the signature base (RFC 9421 section 2.5). */
-function serializeComponentIdentifier({ name, parameters }: ComponentIdentifier): string {
-  return parameters.size === 0
-    ? serializeString(name)
-    : serializeString(name) + serializeParameters(parameters);
-}
-
-function serializeParameters(parameters: Parameters): string {
-  let text = "";
-  for (const [key, item] of parameters) {
-    text += item.type === "boolean" && item.value ? `;${key}` : `;${key}=${serializeBareItem(item)}`;
-  }
-  return text;
-}
-
-function serializeBareItem(item: BareItem): string {
-  switch (item.type) {
-    case "integer":
-      return String(item.value);
-    case "string":
-      return serializeString(item.value);
-    case "boolean":
-      return item.value ? "?1" : "?0";
-    case "binary":
-      return `:${item.base64}:`;
-    default:
-      return item.text;
-  }
-}
-
-function serializeString(value: string): string {
-  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`;
 }

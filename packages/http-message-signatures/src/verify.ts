@@ -3,13 +3,10 @@ import type { VerificationEngine } from "./algorithms/algorithm.ts";
 import { algorithms } from "./algorithms/registry.ts";
 import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
-import {
-  assertTimely,
-  readSignature,
-  type ReceivedSignature,
-  type SignatureProfile,
-} from "./received-signature.ts";
-import type { RequestMessage } from "./components.ts";
+import { assertTimely } from "./lifetime.ts";
+import type { Message } from "./message.ts";
+import { readSignature, type ReceivedSignature } from "./received-signature.ts";
+import type { SignatureProfile } from "./signature-profile.ts";
 import { buildSignatureBase } from "./signature-base.ts";
 
 /** Options of {@link verify}. */
@@ -22,10 +19,10 @@ export interface VerifyOptions extends SignatureProfile {
 }
 
 /**
- * Verifies the signature of a request (RFC 9421 section 3.2): form, coverage, window, key, Ed25519. The caller still has to
+ * Verifies the signature of a message (RFC 9421 section 3.2): form, coverage, window, key, bytes. The caller still has to
  * compare Content-Digest with the body and to claim the nonce. Throws a MessageSignatureError.
  */
-export function verify(message: RequestMessage, options: VerifyOptions): ReceivedSignature {
+export function verify(message: Message, options: VerifyOptions): ReceivedSignature {
   const received = readSignature(message, options);
   assertTimely(received, options, options.now ?? Date.now() / 1000);
   verifySignature(received, options.keys(received.keyid), options.engine);
@@ -89,7 +86,7 @@ function conclude(keyIsAtFault: Fault | undefined, matches: boolean): void {
 }
 
 function keyFault(
-  { keyid, alg, created }: ReceivedSignature,
+  { keyid, alg, algorithms: taken, created }: ReceivedSignature,
   key: VerificationKey | null | undefined,
 ): Fault | undefined {
   // Databases say null for what they do not have.
@@ -103,11 +100,23 @@ function keyFault(
   if (key.keyid !== keyid) {
     return { code: "key-mismatch", message: "the key store returned the key of another keyid" };
   }
-  if (key.alg !== alg) return { code: "alg-mismatch", message: "alg is not the algorithm of the key" };
-  if (key.retired === true || created < (key.notBefore ?? 0) || created > (key.notAfter ?? Infinity)) {
+  // Without alg the algorithm is the key's, as always; it still has to be one that the profile takes.
+  if (alg === undefined ? !taken.includes(key.alg) : key.alg !== alg) {
+    return {
+      code: "alg-mismatch",
+      message: "alg, or what the profile takes, is not the algorithm of the key",
+    };
+  }
+  if (key.retired === true || !wasValid(key, created)) {
     return { code: "key-retired", message: "the key was not valid when the signature was created" };
   }
   return undefined;
+}
+
+// A signature that does not say when it was created shows nothing about a key with limits.
+function wasValid({ notBefore, notAfter }: VerificationKey, created: number | undefined): boolean {
+  if (created === undefined) return notBefore === undefined && notAfter === undefined;
+  return created >= (notBefore ?? 0) && created <= (notAfter ?? Infinity);
 }
 
 let madeDecoy: VerificationKey | undefined;

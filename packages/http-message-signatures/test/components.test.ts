@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { derivedComponents, queryCovering, type RequestMessage } from "@countersign/http-message-signatures";
-import { assertComputable, ComponentValues } from "../src/components.ts";
-import { collectFieldLines } from "../src/components.ts";
+import { ComponentValues } from "../src/components.ts";
+import { assertComputable } from "../src/computable.ts";
+import { collectFieldLines } from "../src/message.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 const message: RequestMessage = {

@@ -9,12 +9,13 @@ import {
   sign,
   verify,
   verifySignature,
+  type Message,
   type ReceivedSignature,
   type RequestMessage,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
 import { ComponentValues } from "../src/components.ts";
-import { collectFieldLines } from "../src/components.ts";
+import { collectFieldLines } from "../src/message.ts";
 import { profile, verdictOf } from "./hand-signer.ts";
 
 interface Example {
@@ -38,7 +39,7 @@ const rfc = JSON.parse(readFileSync(new URL("fixtures/rfc9421-ed25519.json", imp
   };
   readonly testRequest: RequestMessage;
   readonly ed25519: readonly (MessageExample & { readonly valid: boolean })[];
-  readonly otherAlgorithms: readonly MessageExample[];
+  readonly otherAlgorithms: readonly (Example & { readonly message: Message })[];
   readonly refused: readonly (Example & { readonly code: string })[];
 };
 const key = importVerificationKey(rfc.key.keyid, rfc.key.publicPem);
@@ -69,6 +70,7 @@ function received(example: MessageExample): ReceivedSignature {
     created: 1_618_884_473,
     expires: 1_618_884_533,
     nonce: "",
+    algorithms: ["ed25519"],
     coveredComponents: input.components.map(({ name }) => name),
     input,
     signature: bytesOf(example),

@@ -45,7 +45,7 @@ describe("sign", () => {
     expect(first.coveredComponents).toEqual(["@method", "@path", "content-type", "content-digest"]);
     expect(first.coveredComponents).toEqual(defaultComponents);
     expect(first.created).toBeGreaterThanOrEqual(before);
-    expect(first.expires - first.created).toBe(60);
+    expect(Number(first.expires) - Number(first.created)).toBe(60);
     expect(first.label).toBe("sig1");
     expect(first.nonce).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(second.nonce).not.toBe(first.nonce);

@@ -11,6 +11,7 @@ import {
 } from "@countersign/core";
 import {
   assertTimely,
+  endOf,
   isVerificationKey,
   MessageSignatureError,
   queryCovering,
@@ -18,6 +19,7 @@ import {
   verifySignatureAsync,
   type ReceivedSignature,
   type RequestMessage,
+  type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 import { readBody } from "@countersign/raw-body";
@@ -28,15 +30,15 @@ import { factory, resolveOptions, type HttpSignatureVerifyOptions, type Resolved
 export interface VerifiedSignature {
   readonly label: string;
   readonly keyid: string;
-  readonly alg: "ed25519";
+  /** The algorithm of the key. */
+  readonly alg: SignatureAlgorithm;
+  /** Unix seconds. This and the next three are undefined when the signature has none and `requiredParameters` lets that be. */
+  readonly created: number | undefined;
   /** Unix seconds. */
-  readonly created: number;
-  /** Unix seconds. */
-  readonly expires: number;
-  readonly nonce: string;
-  /** Undefined when the signature has none. */
+  readonly expires: number | undefined;
+  readonly nonce: string | undefined;
   readonly tag: string | undefined;
-  /** Names of the covered components, in the order of the signature. */
+  /** The covered components in the order of the signature: bare names, or full identifiers such as `"x-note";bs`. */
   readonly components: readonly string[];
 }
 
@@ -93,7 +95,7 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     await claimNonce(request, received, options);
     // A store that answered late must not let an expired signature through.
     assertInTime(received, options);
-    const signature = describeSignature(received);
+    const signature = describeSignature(received, key);
     verified.set(request, signature);
     return signature;
   } catch (error) {
@@ -128,7 +130,7 @@ function assertRequestCovered(
 ): void {
   if (overrideFields.some((name) => fieldLines(request, name).length > 0)) throw methodOverride();
   const signsQuery = coveredComponents.some((name) => queryCovering.includes(name));
-  if (values.target.query !== undefined && !signsQuery && !allowUnsignedQuery) {
+  if (values.target?.query !== undefined && !signsQuery && !allowUnsignedQuery) {
     throw refusal("query-not-covered", "the request has a query that the signature does not cover");
   }
 }
@@ -164,25 +166,33 @@ async function verifyBody(
   options: ResolvedOptions,
 ): Promise<void> {
   const bytes = await readBody(request, options.limit);
-  if (received.coveredComponents.includes("content-digest")) {
+  if (received.coveredComponents.some((component) => digestCovering.has(component))) {
     verifyByPolicy(request, bytes, digestPolicy);
-  } else if (bytes.length > 0) {
+  } else if (bytes.length > 0 && !options.allowUnsignedBody) {
     throw refusal("body-not-covered", "the request has a body that the signature does not cover");
   }
 }
 
+// All of the field: of a member by its key, another member could be the one that is compared.
+const digestCovering = new Set(["content-digest", '"content-digest";sf', '"content-digest";bs']);
+
 async function claimNonce(
   request: ReceivedRequest,
-  { keyid, nonce, expires }: ReceivedSignature,
+  received: ReceivedSignature,
   { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs }: ResolvedOptions,
 ): Promise<void> {
+  const { keyid, nonce } = received;
+  // Undefined only where requiredParameters leaves the nonce out.
+  if (nonces === undefined || nonce === undefined) return;
+  // Infinite only where neither created nor expires is required, which the options refuse.
+  const end = endOf(received, windowSeconds) ?? Infinity;
   // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
   const marginSeconds = windowSeconds + clockSkewSeconds;
   const claim = {
     scope: keyid,
     nonce,
     token: claimToken(request),
-    retainMs: Math.ceil((expires + marginSeconds) * 1000 - clock()),
+    retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
   };
   let answer: "fresh" | "seen";
   try {
@@ -225,8 +235,10 @@ function unavailable({ code, name }: AskedStore, cause: unknown): GuardError<Htt
   });
 }
 
-function describeSignature(received: ReceivedSignature): VerifiedSignature {
-  const { label, keyid, alg, created, expires, nonce, tag, coveredComponents } = received;
+function describeSignature(received: ReceivedSignature, key: VerificationKey | undefined): VerifiedSignature {
+  const { label, keyid, created, expires, nonce, tag, coveredComponents } = received;
+  const alg = received.alg ?? key?.alg;
+  if (alg === undefined) throw new Error("httpSignatureVerify: a signature was verified without a key");
   const components = Object.freeze([...coveredComponents]);
   return Object.freeze({ label, keyid, alg, created, expires, nonce, tag, components });
 }

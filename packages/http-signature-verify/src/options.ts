@@ -8,16 +8,15 @@ import {
   type OptionTable,
   type NonceStore,
 } from "@countersign/core";
-import type { SignatureProfile } from "@countersign/http-message-signatures";
 import { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
-import { assertBindsToServer, profileRules, type ProfileOptions } from "./profile.ts";
+import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
-  /** Where nonces are remembered. */
-  readonly nonces: NonceStore;
+  /** Where nonces are remembered. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed all the same. */
+  readonly nonces?: NonceStore | undefined;
   /** The path prefix that a proxy took off the signed path, for example `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
   /**
@@ -27,6 +26,8 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
   readonly origin?: string | undefined;
   /** Let a query pass that no covered component signs. Default false. */
   readonly allowUnsignedQuery?: boolean | undefined;
+  /** Let a body pass that no covered Content-Digest signs. Default false. */
+  readonly allowUnsignedBody?: boolean | undefined;
   /** Largest body, in bytes or like `"100kb"`; used when no earlier middleware captured it. Default 100 kB. */
   readonly limit?: number | string | undefined;
   /** How long a key store or nonce store may take, in milliseconds, before the answer is 503. Default 2,000. */
@@ -38,9 +39,10 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
 /** The options with defaults, checked. */
 export interface ResolvedOptions
   extends
-    SignatureProfile,
-    Omit<Given<HttpSignatureVerifyOptions>, keyof ProfileOptions | "keys" | "origin" | "limit"> {
+    ResolvedProfile,
+    Omit<Given<HttpSignatureVerifyOptions>, keyof ProfileOptions | "keys" | "nonces" | "origin" | "limit"> {
   readonly keys: KeyLookup;
+  readonly nonces: NonceStore | undefined;
   readonly origin: CallersOrigin | undefined;
   /** In bytes. */
   readonly limit: number;
@@ -56,11 +58,12 @@ export const factory = "httpSignatureVerify";
 
 export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
   keys: option.own(readKeys),
-  nonces: option.own(readNonceStore),
+  nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
   pathPrefix: option.own(readPathPrefix, '""'),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
   allowUnsignedQuery: option.boolean(false),
+  allowUnsignedBody: option.boolean(false),
   limit: limitRule(),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.call(() => Date.now(), "Date.now"),
@@ -69,7 +72,8 @@ export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
 /** Checks the options and fills in defaults. Throws an OptionError. */
 export function resolveOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): ResolvedOptions {
   const resolved = readOptions(owner, table, options);
-  assertBindsToServer(owner, resolved);
+  assertConsistent(owner, resolved);
+  if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");
   return resolved;
 }
 

@@ -7,6 +7,7 @@ import {
   readOptions,
   type Given,
   type HeaderFields,
+  type NonceStore,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
@@ -22,8 +23,18 @@ import { namedFields, payoutStoreKey } from "./schema.ts";
 /** From where the lending service calls. */
 export type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
 
-/** How the lending service signs. `requiredComponents` must include the interface's four, which are the default. */
-export type PayoutSignature = Omit<HttpSignatureVerifyOptions, "algorithms">;
+/**
+ * How the lending service signs. `requiredComponents` must include the interface's four, which are the default; what would take less
+ * than the interface asks for cannot be set.
+ */
+export type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
+  /** Where nonces are remembered. */
+  readonly nonces: NonceStore;
+};
+
+type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
+
+const fixedBySpec: readonly FixedBySpec[] = ["algorithms", "allowUnsignedBody", "requiredParameters"];
 
 /** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
 export type PayoutIdempotency<Native = GuardRequest> = Omit<IdempotencyGuardOptions<Native>, "key">;
@@ -93,7 +104,7 @@ const lengthsTable: OptionTable<PayoutMaxLengths> = {
 
 export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> = {
   addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
-  signature: option.section("{ keys, nonces }", ["algorithms"]),
+  signature: option.section("{ keys, nonces }", fixedBySpec),
   idempotency: option.section("{ store }", ["key"]),
   findBusiness: option.optional(option.call()),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),

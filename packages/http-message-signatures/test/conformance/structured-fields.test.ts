@@ -2,7 +2,6 @@ import { describe, expect, test } from "@jest/globals";
 import { parseByteSequenceDictionary, parseSignatureInput } from "@countersign/http-message-signatures";
 import { verdictOf } from "../hand-signer.ts";
 import {
-  asDictionary,
   canonicalText,
   expectedMembers,
   inSuiteForm,
@@ -101,9 +100,9 @@ describe("the structured field suite", () => {
   test.each(named((each) => each.must_fail !== true && stricterReason(each) === undefined))(
     "has the value and the canonical form of %s",
     (_name, each) => {
-      const members = parseCase(each);
-      expect(inSuiteForm(members, each)).toEqual(expectedMembers(each));
-      expect(canonicalText(members, each)).toBe((each.canonical ?? each.raw).join(", "));
+      const parsed = parseCase(each);
+      expect(inSuiteForm(parsed)).toEqual(each.expected);
+      expect(canonicalText(parsed)).toBe((each.canonical ?? each.raw).join(", "));
     },
   );
 
@@ -128,9 +127,14 @@ describe("the two parsers of the package on the suite's dictionaries", () => {
   const dictionaries = cases.filter((each) => each.header_type === "dictionary");
   const takenBy = (parse: (text: string) => unknown): string[] =>
     dictionaries
-      .filter((each) => verdictOf(() => parse(asDictionary(each))) === "accepted")
+      .filter((each) => verdictOf(() => parse(each.raw.join(", "))) === "accepted")
       .map(({ name }) => name);
-  const isFine = (each: Case): boolean => each.must_fail !== true && stricterReason(each) === undefined;
+  // Fields of signatures have fewer members, and each has a value.
+  const isFine = (each: Case): boolean =>
+    each.must_fail !== true &&
+    stricterReason(each) === undefined &&
+    expectedMembers(each).length <= 4 &&
+    expectedMembers(each).every(([, [value]]) => !Array.isArray(value) || value.length <= 16);
 
   test("Signature-Input takes the dictionaries of inner lists of strings, and no other", () => {
     const fitting = dictionaries.filter(
@@ -169,12 +173,10 @@ const countsOfExamples = {
 };
 const countsOfSuite = {
   "must fail": 864,
-  taken: 666,
+  taken: 696,
   "Date or Display String": 17,
-  "a list of no or several members": 25,
-  "a member without a value": 8,
   "a repeated key": 4,
-  "an empty dictionary": 1,
+  "a list or dictionary without members": 2,
   "bytes that are not canonical base64": 2,
-  "over a limit": 4,
+  "over a limit": 6,
 };

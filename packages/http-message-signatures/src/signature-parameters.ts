@@ -1,0 +1,122 @@
+import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
+import { identityOfText } from "./component-identifier.ts";
+import { assertComputable } from "./computable.ts";
+import type { Parameters } from "./field-scanner.ts";
+import { maxKeyidLength, maxNonceLength } from "./limits.ts";
+import type { Message } from "./message.ts";
+import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
+import type { SignatureInput } from "./signature-fields.ts";
+import {
+  defaultParameters,
+  type SignatureParameter,
+  type SignatureProfile,
+  type TagPolicy,
+} from "./signature-profile.ts";
+
+/** What a signature says of itself. A parameter is undefined where the signature has none and the profile lets it. */
+export interface SignatureParameters {
+  readonly keyid: string;
+  readonly alg: SignatureAlgorithm | undefined;
+  /** Unix seconds. */
+  readonly created: number | undefined;
+  /** Unix seconds. */
+  readonly expires: number | undefined;
+  readonly nonce: string | undefined;
+  readonly tag?: string | undefined;
+}
+
+/** Reads one signature by a profile. Throws a MessageSignatureError when it does not fit. */
+export function readSignatureParameters(
+  input: SignatureInput,
+  profile: SignatureProfile,
+  message: Message,
+): SignatureParameters {
+  assertCoverage(input, profile, message);
+  const { parameters } = input;
+  const { requiredParameters = defaultParameters, forbiddenParameters } = profile;
+  const forbidden = forbiddenParameters?.find((name) => parameters.has(name));
+  if (forbidden !== undefined) {
+    throw new MessageSignatureError("parameter-forbidden", `the signature has the parameter ${forbidden}`);
+  }
+  // Some(), not includes(): of one string in place of a list a part would do.
+  const isDue = (name: SignatureParameter): boolean =>
+    name === "keyid" || parameters.has(name) || requiredParameters.some((required) => required === name);
+
+  const alg = isDue("alg") ? readAlg(parameters, profile) : undefined;
+  const keyid = readString(parameters, "keyid", maxKeyidLength);
+  const created = isDue("created") ? readUnixSeconds(parameters, "created") : undefined;
+  const expires = isDue("expires") ? readUnixSeconds(parameters, "expires") : undefined;
+  if (created !== undefined && expires !== undefined && expires <= created) {
+    throw new MessageSignatureError("expires-invalid", "expires is not later than created");
+  }
+  const nonce = isDue("nonce") ? readString(parameters, "nonce", maxNonceLength) : undefined;
+  return { keyid, alg, created, expires, nonce, tag: readTag(parameters, profile.tag, isDue("tag")) };
+}
+
+// Compared as full identifiers: "content-digest";req is another component than "content-digest".
+function assertCoverage({ components }: SignatureInput, profile: SignatureProfile, message: Message): void {
+  const covered = assertComputable(components, message, profile.fieldTypes);
+  for (const required of profile.requiredComponents) {
+    if (!covered.has(identityOfText(required))) {
+      throw new MessageSignatureError("component-required", `the signature does not cover ${required}`);
+    }
+  }
+  for (const forbidden of profile.forbiddenComponents ?? []) {
+    const identity = identityOfText(forbidden);
+    if (covered.has(identity) || components.some(({ name }) => name === identity)) {
+      throw new MessageSignatureError("component-forbidden", `the signature covers ${forbidden}`);
+    }
+  }
+}
+
+function readAlg(parameters: Parameters, { algorithms }: SignatureProfile): SignatureAlgorithm {
+  const received = readString(parameters, "alg", 64);
+  const alg = algorithms.find((allowed) => allowed === received);
+  if (alg !== undefined) return alg;
+  throw new MessageSignatureError("alg-mismatch", "alg is not one of the algorithms taken");
+}
+
+function readTag(parameters: Parameters, policy: TagPolicy | undefined, isDue: boolean): string | undefined {
+  const item = parameters.get("tag");
+  if (item === undefined ? isDue : item.type !== "string") {
+    throw new MessageSignatureError("tag-invalid", "tag must be a string");
+  }
+  const tag = item?.type === "string" ? item.value : undefined;
+  const { require: required, exclude: excluded } = policy ?? {};
+  // Again some().
+  const isRequired = required === undefined || required.some((value) => value === tag);
+  const isExcluded = excluded?.some((value) => value === tag) ?? false;
+  if (!isRequired || isExcluded) {
+    throw new MessageSignatureError("tag-mismatch", "tag is not one of the values taken");
+  }
+  return tag;
+}
+
+function readString(parameters: Parameters, name: SignatureParameter, maxLength: number): string {
+  const item = parameters.get(name);
+  if (item?.type !== "string" || item.value === "" || item.value.length > maxLength) {
+    throw invalid(name, `must be a string of 1 to ${maxLength} characters`);
+  }
+  return item.value;
+}
+
+function readUnixSeconds(parameters: Parameters, name: "created" | "expires"): number {
+  const item = parameters.get(name);
+  if (item?.type !== "integer" || item.value < 0) {
+    throw invalid(name, "must be an integer of Unix seconds");
+  }
+  return item.value;
+}
+
+const invalidCodes: Readonly<Record<SignatureParameter, MessageSignatureErrorCode>> = {
+  alg: "alg-invalid",
+  created: "created-invalid",
+  expires: "expires-invalid",
+  keyid: "keyid-invalid",
+  nonce: "nonce-invalid",
+  tag: "tag-invalid",
+};
+
+function invalid(name: SignatureParameter, what: string): MessageSignatureError {
+  return new MessageSignatureError(invalidCodes[name], `${name} ${what}`);
+}

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  createSignatureBase,
+  parseComponentIdentifier,
+  type FieldTypes,
+  type Message,
+  type RequestMessage,
+  type ResponseMessage,
+} from "@countersign/http-message-signatures";
+import { verdictOf } from "./hand-signer.ts";
+
+const request: RequestMessage = {
+  method: "POST",
+  target: "/a?param=value&foo=bar&qux=&twice=1&twice=2&spaced=with+plus%20and%0Aline&fa%C3%A7ade%22%3A%20=x",
+  rawHeaders: [
+    ["Host", "example.com", "Content-Type", "application/json"],
+    ["Example-Dict", " a=1,    b=2;x=1;y=2,   c=(a   b   c), d", "Example-Dict", "e=?0;z"],
+    ["Example-Header", "value, with, lots", "Example-Header", "of, commas "],
+    ["Bytes", "caf\u00e9", "Priority", "u=1, u=2", "Empty-Dict", "", "Sec-CH-UA", '"a";v="1",  "b"'],
+    ["Client-Cert", " :AAEC: ", "Signature", "sig1=:AAEC:, sig2=:AwQF:"],
+  ].flat(),
+  rawTrailers: ["Expires", "Wed, 9 Nov 2022 07:28:00 GMT", "Example-Dict", "t=1"],
+};
+const response: ResponseMessage = { status: 503, rawHeaders: ["Content-Type", "text/plain"], request };
+const fieldTypes: FieldTypes = { "example-dict": "dictionary", "empty-dict": "dictionary" };
+
+const valueOf = (text: string, message: Message = request): string => {
+  const components = [parseComponentIdentifier(text)];
+  const base = createSignatureBase(message, { components, parameters: new Map() }, fieldTypes);
+  return base.split("\n")[0]?.slice(text.startsWith('"') ? text.length + 2 : text.length + 4) ?? "";
+};
+
+describe("the values of components with parameters (RFC 9421 sections 2.1 to 2.4)", () => {
+  test.each<[text: string, value: string]>([
+    ['"example-dict";sf', "a=1, b=2;x=1;y=2, c=(a b c), d, e=?0;z"],
+    ['"example-dict";key="a"', "1"],
+    ['"example-dict";key="b"', "2;x=1;y=2"],
+    ['"example-dict";key="c"', "(a b c)"],
+    ['"example-dict";key="d"', "?1"],
+    ['"example-dict";key="e"', "?0;z"],
+    ['"example-dict";sf;key="a"', "1"],
+    ['"example-dict";key="t";tr', "1"],
+    ['"sec-ch-ua";sf', '"a";v="1", "b"'],
+    ['"client-cert";sf', ":AAEC:"],
+    ['"signature";key="sig2"', ":AwQF:"],
+    ['"example-header";bs', ":dmFsdWUsIHdpdGgsIGxvdHM=:, :b2YsIGNvbW1hcw==:"],
+    ['"bytes";bs', ":Y2Fm6Q==:"],
+    ['"expires";tr', "Wed, 9 Nov 2022 07:28:00 GMT"],
+    ['"@query-param";name="param"', "value"],
+    ['"@query-param";name="qux"', ""],
+    ['"@query-param";name="spaced"', "with%20plus%20and%0Aline"],
+    ['"@query-param";name="fa%C3%A7ade%22%3A%20"', "x"],
+  ])("are those of the RFC for a request: %s is %j", (text, value) => {
+    expect(valueOf(text)).toBe(value);
+  });
+
+  test.each<[text: string, value: string]>([
+    ["@status", "503"],
+    ["content-type", "text/plain"],
+    ['"content-type";req', "application/json"],
+    ['"@method";req', "POST"],
+    ['"@authority";req', "example.com"],
+    ['"@query-param";name="foo";req', "bar"],
+    ['"@query-param";req;name="foo"', "bar"],
+    ['"signature";req;key="sig1"', ":AAEC:"],
+    ['"expires";req;tr', "Wed, 9 Nov 2022 07:28:00 GMT"],
+    ['"example-header";bs;req', ":dmFsdWUsIHdpdGgsIGxvdHM=:, :b2YsIGNvbW1hcw==:"],
+  ])("are those of the RFC for a response: %s is %j", (text, value) => {
+    expect(valueOf(text, response)).toBe(value);
+  });
+
+  test.each<[text: string, code: string, message?: Message]>([
+    ['"content-type";bs;sf', "component-parameter-unsupported"],
+    ['"example-dict";bs;key="a"', "component-parameter-unsupported"],
+    ['"content-type";req', "component-parameter-unsupported"],
+    ['"content-type";sf', "component-parameter-unsupported"],
+    ['"sec-ch-ua";key="a"', "component-parameter-unsupported"],
+    ['"constructor";sf', "component-parameter-unsupported"],
+    ['"example-dict";sf=?0', "component-parameter-unsupported"],
+    ['"example-dict";sf=1', "component-parameter-unsupported"],
+    ['"example-dict";key=a', "component-parameter-unsupported"],
+    ['"example-dict";key', "component-parameter-unsupported"],
+    ['"example-dict";name="a"', "component-parameter-unsupported"],
+    ['"@method";sf', "component-parameter-unsupported"],
+    ['"@method";tr', "component-parameter-unsupported"],
+    ['"@method";name="a"', "component-parameter-unsupported"],
+    ['"@query-param";name=a', "component-parameter-unsupported"],
+    ['"@query-param";name="a";bs', "component-parameter-unsupported"],
+    ["@query-param", "component-unsupported"],
+    ['"@query-param";req', "component-unsupported", response],
+    ["@status", "component-unsupported"],
+    ['"@status";req', "component-unsupported", response],
+    ["@method", "component-unsupported", response],
+    ["@query-param", "component-unsupported", response],
+    ['"@method";req', "component-parameter-unsupported", { ...response, request: undefined }],
+    ['"content-type";req', "component-parameter-unsupported", { ...response, request: undefined }],
+    ['"content-type";tr', "component-parameter-unsupported", response],
+    ['"expires";tr', "component-parameter-unsupported", { ...request, rawTrailers: undefined }],
+    ['"host";tr', "covered-field-missing"],
+    ['"expires";bs', "covered-field-missing"],
+    ['"example-dict";key="z"', "covered-field-missing"],
+    ['"example-dict";key="a";tr', "covered-field-missing"],
+    ['"signature";req;key="sig3"', "covered-field-missing", response],
+    ['"empty-dict";sf', "covered-field-invalid"],
+    ['"priority";key="u"', "covered-field-invalid"],
+    ['"priority";sf', "covered-field-invalid"],
+    ["bytes", "covered-field-invalid"],
+    ['"a";bs', "covered-field-invalid", { ...request, rawHeaders: ["A", "1\n2"] }],
+    ['"a";bs', "covered-field-invalid", { ...request, rawHeaders: ["A", "\u20ac"] }],
+    ['"date";bs', "covered-field-repeated", { ...request, rawHeaders: ["Date", "1", "Date", "2"] }],
+    ['"priority";sf', "field-limit", { ...request, rawHeaders: ["Priority", `a="${"x".repeat(4096)}"`] }],
+    ['"@query-param";name="absent"', "covered-field-missing"],
+    ['"@query-param";name="twice"', "covered-field-repeated"],
+    ['"@query-param";name="fa%c3%a7ade%22%3a%20"', "covered-field-missing"],
+    ['"@query-param";name="a"', "covered-field-missing", { ...request, target: "/a" }],
+    ['"@query-param";name="a"', "covered-field-repeated", { ...request, target: "/?a=1&%61=2" }],
+    ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=%zz" }],
+    ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=1&b=%" }],
+    ['"@query-param";name="a"', "covered-field-invalid", { ...request, target: "/?a=%ff" }],
+    ["@status", "covered-field-invalid", { status: 42, rawHeaders: [] }],
+    ["@status", "covered-field-invalid", { status: Number.NaN, rawHeaders: [] }],
+  ])("refuse %s: %s (%#)", (text, code, message = request) => {
+    expect(verdictOf(() => valueOf(text, message))).toBe(code);
+  });
+
+  test.each([
+    ['"example-dict";sf;key="a"', '"example-dict";key="a";sf'],
+    ['"@query-param";name="foo";req', '"@query-param";req;name="foo"'],
+    ["content-type", '"content-type"'],
+  ])("are covered once, whatever the order of parameters: %s and %s", (one, other) => {
+    const components = [one, other].map(parseComponentIdentifier);
+    const input = { components, parameters: new Map() };
+    const message = one.includes("req") ? response : request;
+    expect(verdictOf(() => createSignatureBase(message, input, fieldTypes))).toBe("component-duplicate");
+  });
+
+  test("are different components when their parameters differ", () => {
+    const texts = ['"example-dict";sf', '"example-dict";key="a"', '"example-dict";bs', "example-dict"];
+    const input = { components: texts.map(parseComponentIdentifier), parameters: new Map() };
+    expect(verdictOf(() => createSignatureBase(request, input, fieldTypes))).toBe("accepted");
+  });
+});
+
+describe("parseComponentIdentifier", () => {
+  test.each(["", " ", "a b", '"a', '"a";', '"a" "b"', '"a";X', "a;sf", "@a@b", '("a")', 1, undefined])(
+    "throws a TypeError on %j",
+    (text) => {
+      expect(() => parseComponentIdentifier(text as string)).toThrow(TypeError);
+    },
+  );
+});
+
+test("what comes from code and has no serialisation gets no base", () => {
+  const component = parseComponentIdentifier("@method");
+  for (const item of [
+    { type: "string", value: "a\nb" },
+    { type: "string", value: "\u00e9" },
+    { type: "integer", value: 1e15 },
+    { type: "integer", value: 0.5 },
+    { type: "decimal", text: "1.50" },
+    { type: "decimal", text: "-0.0" },
+    { type: "token", text: "a b" },
+    { type: "binary", base64: "AA" },
+  ] as const) {
+    const input = { components: [component], parameters: new Map([["a", item]]) };
+    expect(verdictOf(() => createSignatureBase(request, input))).toBe("field-invalid");
+  }
+  const flag = { type: "boolean", value: true } as const;
+  const input = { components: [component], parameters: new Map([["a\nb", flag]]) };
+  expect(verdictOf(() => createSignatureBase(request, input))).toBe("field-invalid");
+});

@@ -1,0 +1,92 @@
+import { optionError, type OptionOwner } from "@countersign/core";
+import {
+  assertComputable,
+  componentText,
+  defaultComponents,
+  derivedComponents,
+  parseComponentIdentifier,
+  type ComponentIdentifier,
+  type SignatureProfile,
+} from "@countersign/http-message-signatures";
+
+/** Reads the option `requiredComponents`. Throws an OptionError. */
+export function readRequiredComponents(
+  given: unknown = defaultComponents,
+  owner: OptionOwner,
+  name: string,
+): readonly string[] {
+  const components = readComponents(given, owner, name);
+  if (components.some((component) => component.name === "host")) {
+    const expected = "a list without host, which nothing compares; require @authority and give origin";
+    throw optionError(owner, name, expected, given);
+  }
+  return components.map(componentText);
+}
+
+/** Reads the option `forbiddenComponents`. Throws an OptionError. */
+export function readForbiddenComponents(given: unknown, owner: OptionOwner, name: string): readonly string[] {
+  return readComponents(given, owner, name).map(componentText);
+}
+
+/**
+ * Refuses required components that no request can have, or that are forbidden too, and a server's name without origin: the value
+ * would come from the caller's own Host field, and a request that was signed for another server would pass. Throws an OptionError.
+ */
+export function assertComponents(
+  owner: OptionOwner,
+  {
+    requiredComponents,
+    forbiddenComponents = [],
+    fieldTypes,
+    origin,
+  }: SignatureProfile & { readonly origin: object | undefined },
+): void {
+  for (const required of requiredComponents) {
+    const component = parseComponentIdentifier(required);
+    try {
+      assertComputable([component], undefined, fieldTypes);
+    } catch {
+      throw optionError(owner, "requiredComponents", "components that a request can have", required);
+    }
+    if (forbiddenComponents.includes(required) || forbiddenComponents.includes(component.name)) {
+      const expected = `components other than ${required}, which is required`;
+      throw optionError(owner, "forbiddenComponents", expected, required);
+    }
+    if (origin === undefined && (component.name === "@authority" || component.name === "@target-uri")) {
+      const expected = `the origin that callers see, such as "https://pay.example", where ${required} is required`;
+      throw optionError(owner, "origin", expected, origin);
+    }
+  }
+}
+
+function readComponents(given: unknown, owner: OptionOwner, name: string): readonly ComponentIdentifier[] {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw optionError(owner, name, "a list of at least one component", given);
+  }
+  // Array.from visits the holes of a sparse array too.
+  return Array.from(given, (component: unknown) => readComponent(component, owner, name));
+}
+
+function readComponent(text: unknown, owner: OptionOwner, name: string): ComponentIdentifier {
+  const component = typeof text === "string" ? parsed(text) : undefined;
+  if (
+    component !== undefined &&
+    (component.name.startsWith("@")
+      ? requestComponents.includes(component.name)
+      : /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(component.name))
+  ) {
+    return component;
+  }
+  const expected = `lower-case field names or ${requestComponents.join(", ")}, or serialised identifiers`;
+  throw optionError(owner, name, expected, text);
+}
+
+const requestComponents: readonly string[] = [...derivedComponents, "@query-param"];
+
+function parsed(text: string): ComponentIdentifier | undefined {
+  try {
+    return parseComponentIdentifier(text);
+  } catch {
+    return undefined;
+  }
+}
