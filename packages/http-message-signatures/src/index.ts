@@ -37,5 +37,22 @@ export {
 } from "./signature-profile.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
 export { createSignatureBase } from "./signature-base.ts";
-export { defaultComponents, sign, type SignatureFields, type SignOptions } from "./sign.ts";
+export {
+  sign,
+  signAsync,
+  withSignature,
+  type SignAsyncOptions,
+  type SignatureFields,
+  type SignOptions,
+} from "./sign.ts";
+export { defaultComponents, type SignatureOptions } from "./signature-plan.ts";
+export { createSigner, type LocalSigner, type Signer } from "./signer.ts";
+export {
+  answerAcceptSignature,
+  createAcceptSignature,
+  parseAcceptSignature,
+  type AcceptSignatureOptions,
+  type AnswerOptions,
+} from "./accept-signature.ts";
+export { verifySignatures } from "./verify-signatures.ts";
 export { verify, verifySignature, verifySignatureAsync, type VerifyOptions } from "./verify.ts";

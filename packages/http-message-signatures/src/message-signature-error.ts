@@ -30,6 +30,7 @@ export type MessageSignatureErrorCode =
   | "signature-malformed"
   | "signature-mismatch"
   | "signature-missing"
+  | "signature-request-refused"
   | "tag-invalid"
   | "tag-mismatch"
   | "target-invalid"

@@ -60,3 +60,9 @@ export const defaultParameters: readonly SignatureParameter[] = [
   "alg",
   "nonce",
 ];
+
+const parameterNames: ReadonlySet<string> = new Set([...defaultParameters, "tag"]);
+
+export function isSignatureParameter(name: string): name is SignatureParameter {
+  return parameterNames.has(name);
+}

@@ -1,0 +1,149 @@
+import { assertComputable } from "./computable.ts";
+import { parseComponentIdentifier } from "./component-identifier.ts";
+import type { BareItem, Parameters } from "./field-scanner.ts";
+import type { FieldTypes } from "./field-types.ts";
+import type { Message, ResponseMessage } from "./message.ts";
+import { MessageSignatureError } from "./message-signature-error.ts";
+import { signPlan, type SignatureFields } from "./sign.ts";
+import { serializeSignatureParams } from "./signature-base.ts";
+import { parseAcceptSignatureMembers, type SignatureInput } from "./signature-fields.ts";
+import { planSignature } from "./signature-plan.ts";
+import {
+  defaultParameters,
+  isSignatureParameter,
+  type SignatureParameter,
+  type SignatureProfile,
+} from "./signature-profile.ts";
+import type { Signer } from "./signer.ts";
+import { assertSerializable } from "./structured-field.ts";
+
+const flag: BareItem = { type: "boolean", value: true };
+
+/**
+ * Reads an Accept-Signature field (RFC 9421 section 5.1): by label what a signature shall cover and say. `created` and `expires` have
+ * no value there, the other parameters of the RFC are Strings. Throws a MessageSignatureError (`field-invalid`, `field-limit`).
+ */
+export function parseAcceptSignature(fieldValue: string): ReadonlyMap<string, SignatureInput> {
+  const requests = parseAcceptSignatureMembers(fieldValue);
+  for (const { parameters } of requests.values()) {
+    for (const [name, item] of parameters) {
+      if (isSignatureParameter(name) && !isRequested(name, item)) {
+        throw new MessageSignatureError("field-invalid", `Accept-Signature has a ${name} of another type`);
+      }
+    }
+  }
+  return requests;
+}
+
+function isRequested(name: SignatureParameter, item: BareItem): boolean {
+  if (name === "created" || name === "expires") return item.type === "boolean" && item.value;
+  return item.type === "string" && item.value !== "";
+}
+
+/** What {@link createAcceptSignature} cannot take from a profile. */
+export interface AcceptSignatureOptions {
+  /** Of which message the signature shall be: the answer to this one, or the next request. */
+  readonly of: "request" | "response";
+  /** Default `sig1`. */
+  readonly label?: string | undefined;
+  /** The nonce that the signature shall have. Default none is asked for. */
+  readonly nonce?: string | undefined;
+  /** The key that shall sign. Default any. */
+  readonly keyid?: string | undefined;
+}
+
+/**
+ * The value of the Accept-Signature field that asks for what a profile requires: its components, `created` and `expires`, the
+ * algorithm and the tag where there is one alone. Throws a MessageSignatureError for components that the message cannot have.
+ */
+export function createAcceptSignature(profile: SignatureProfile, options: AcceptSignatureOptions): string {
+  const { label = profile.label ?? "sig1", nonce, keyid } = options;
+  const components = profile.requiredComponents.map(parseComponentIdentifier);
+  assertComputable(components, samples[options.of], profile.fieldTypes);
+  const { requiredParameters = defaultParameters, algorithms, tag } = profile;
+  const values: Readonly<Record<SignatureParameter, BareItem | undefined>> = {
+    created: flag,
+    expires: flag,
+    keyid: asString(keyid),
+    alg: asString(algorithms.length === 1 ? algorithms[0] : undefined),
+    nonce: asString(nonce),
+    tag: asString(tag?.require?.length === 1 ? tag.require[0] : undefined),
+  };
+  const asked = new Set<SignatureParameter>(requiredParameters);
+  for (const name of ["keyid", "nonce", "tag"] as const) if (values[name] !== undefined) asked.add(name);
+  const parameters = new Map<string, BareItem>();
+  for (const name of asked) {
+    const value = values[name];
+    if (value !== undefined) parameters.set(name, value);
+  }
+  assertSerializable(parameters);
+  return `${label}=${serializeSignatureParams(components, parameters)}`;
+}
+
+const sampleRequest: Message = { method: "GET", target: "/", rawHeaders: [], rawTrailers: [] };
+const sampleResponse: ResponseMessage = {
+  status: 200,
+  rawHeaders: [],
+  rawTrailers: [],
+  request: sampleRequest,
+};
+const samples = { request: sampleRequest, response: sampleResponse };
+
+function asString(value: string | undefined): BareItem | undefined {
+  return value === undefined ? undefined : { type: "string", value };
+}
+
+/** How {@link answerAcceptSignature} answers. */
+export interface AnswerOptions {
+  readonly signer: Signer;
+  /** The tags under which this key signs when asked. Default none: a signature that asks for a tag is refused. */
+  readonly tags?: readonly string[] | undefined;
+  /** Unix seconds; default now. */
+  readonly created?: number | undefined;
+  /** Unix seconds; default `created + 60`. */
+  readonly expires?: number | undefined;
+  /** Types of structured fields beside those of the registry. */
+  readonly fieldTypes?: FieldTypes | undefined;
+}
+
+/**
+ * Signs a message as one member of Accept-Signature asks (RFC 9421 section 5.2): its label, components and parameters in their order.
+ * Rejects with a MessageSignatureError instead of signing something else: `signature-request-refused` for another key or
+ * algorithm, a tag that is not taken, an unknown parameter, and the codes of components that the message does not have.
+ */
+export async function answerAcceptSignature(
+  message: Message,
+  [label, { components, parameters }]: readonly [label: string, request: SignatureInput],
+  { signer, tags = [], created, expires, fieldTypes }: AnswerOptions,
+): Promise<SignatureFields> {
+  const names = [...parameters.keys()].filter(isSignatureParameter);
+  if (names.length !== parameters.size) throw refused("asks for a parameter that is not known");
+  const tag = textOf(parameters, "tag");
+  if (tag !== undefined && !tags.includes(tag)) throw refused("asks for a tag that is not taken");
+  if ((textOf(parameters, "keyid") ?? signer.keyid) !== signer.keyid) throw refused("asks for another key");
+  if ((textOf(parameters, "alg") ?? signer.alg) !== signer.alg) throw refused("asks for another algorithm");
+  const isAsked = (name: SignatureParameter): boolean => names.includes(name);
+  const plan = planSignature(
+    message,
+    {
+      label,
+      components: [],
+      parameters: names,
+      created: isAsked("created") || isAsked("expires") ? created : undefined,
+      expires: isAsked("expires") ? expires : undefined,
+      nonce: textOf(parameters, "nonce"),
+      tag,
+    },
+    signer,
+  );
+  return signPlan(message, { ...plan, input: { ...plan.input, components } }, { signer, fieldTypes });
+}
+
+function textOf(parameters: Parameters, name: SignatureParameter): string | undefined {
+  const item = parameters.get(name);
+  return item?.type === "string" ? item.value : undefined;
+}
+
+function refused(what: string): MessageSignatureError {
+  return new MessageSignatureError("signature-request-refused", `Accept-Signature ${what}`);
+}
