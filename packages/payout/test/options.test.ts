@@ -14,6 +14,16 @@ describe("payoutEndpoint", () => {
       { signature: { algorithms: ["ed25519"] } },
       "option signature.algorithms cannot be set here",
     ],
+    [
+      "parameters that the interface asks for",
+      { signature: { requiredParameters: ["keyid", "created"] } },
+      "option signature.requiredParameters cannot be set here",
+    ],
+    [
+      "a body that nothing signs",
+      { signature: { allowUnsignedBody: true } },
+      "option signature.allowUnsignedBody cannot be set here",
+    ],
     ["another key", { idempotency: { key: () => "k" } }, "option idempotency.key cannot be set here"],
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
     ["no keys", { signature: { keys: undefined } }, "option signature.keys "],
