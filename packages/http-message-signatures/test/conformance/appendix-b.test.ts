@@ -130,14 +130,15 @@ describe("appendix B of RFC 9421", () => {
     expect(suite.cases.map(({ id }) => id)).toEqual(all);
   });
 
-  test.each(named.filter(([id]) => id !== "B.2.1"))("has the base of %s byte for byte", (_id, each) => {
-    const base = createSignatureBase(messageOf(each), inputOf(each));
+  test.each(named)("has the base of %s byte for byte, unless it covers nothing", (id, each) => {
+    const make = (): string => createSignatureBase(messageOf(each), inputOf(each));
+    if (id === "B.2.1") {
+      expect(verdictOf(make)).toBe("components-empty");
+      return;
+    }
+    const base = make();
     expect(base).toBe(each.reconstructed_signature_base ?? each.signature_base);
     expect(isRight(each, base)).toBe(each.expected_valid ?? true);
-  });
-
-  test.each(named.filter(([id]) => id === "B.2.1"))("refuses %s, which covers nothing", (_id, each) => {
-    expect(verdictOf(() => createSignatureBase(messageOf(each), inputOf(each)))).toBe("components-empty");
   });
 
   test.each(named.filter(([, { alg }]) => alg === "ed25519"))(
