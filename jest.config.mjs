@@ -9,6 +9,7 @@ const measured = [
   "http-message-signatures",
   "raw-body",
   "content-digest",
+  "http-signature-sign",
   "http-signature-verify",
   "ip-allowlist",
   "idempotency",

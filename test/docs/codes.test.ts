@@ -11,6 +11,7 @@ const unions: Readonly<Record<string, string>> = {
   core: "CoreCode",
   express: "ExpressCode",
   "http-message-signatures": "MessageSignatureErrorCode",
+  "http-signature-sign": "HttpSignatureSignCode",
   "http-signature-verify": "HttpSignatureCode",
   idempotency: "IdempotencyCode",
   "idempotency-guard": "IdempotencyGuardCode",

@@ -8,6 +8,7 @@ import {
   table as contentDigest,
 } from "../../packages/content-digest/dist/options.js";
 import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
+import { table as signResponse } from "../../packages/http-signature-sign/dist/options.js";
 import { table as cachedKeyStore } from "../../packages/http-signature-verify/dist/cached-key-store.js";
 import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
@@ -60,6 +61,7 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["content-digest", 0, contentDigest],
   ["content-digest", "verifyContentDigest", digestPolicy],
   ["express", 0, guardErrors],
+  ["http-signature-sign", 0, signResponse],
   ["http-signature-verify", 0, httpSignatureVerify],
   ["http-signature-verify", 1, cachedKeyStore],
   ["http-signature-verify", "memoryNonceStore", memoryNonceStore],

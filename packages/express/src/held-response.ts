@@ -7,6 +7,7 @@ import {
   type OriginalMethods,
   type ResponseHooks,
 } from "./node-response.ts";
+import { alreadyEnded, copyChunk, soon, toPiece, type Piece } from "./response-piece.ts";
 import type { GuardResponse } from "./types.ts";
 
 /** What decides about an answer that is held back. Neither throws nor rejects. */
@@ -29,15 +30,6 @@ const heldBytes = 1_048_576;
  */
 export function holdResponse(res: GuardResponse, settlement: Settlement): void {
   new HeldResponse(res, settlement).install();
-}
-
-type Callback = (error?: Error | null) => void;
-
-/** The arguments of one write or end. */
-interface Piece {
-  readonly chunk: unknown;
-  readonly encoding: BufferEncoding | undefined;
-  readonly callback: Callback | undefined;
 }
 
 class HeldResponse implements ResponseHooks {
@@ -218,36 +210,4 @@ class HeldResponse implements ResponseHooks {
   #finish({ chunk, encoding, callback }: Piece): void {
     Reflect.apply(this.#original.end, this.#res, [chunk, encoding, callback]);
   }
-}
-
-// Node takes (chunk, encoding, callback), (chunk, callback) and, for end, (callback).
-function toPiece(chunk: unknown, encoding: unknown, callback: unknown): Piece {
-  if (isCallback(chunk)) return { chunk: undefined, encoding: undefined, callback: chunk };
-  if (isCallback(encoding)) return { chunk, encoding: undefined, callback: encoding };
-  return {
-    chunk,
-    encoding: typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : undefined,
-    callback: isCallback(callback) ? callback : undefined,
-  };
-}
-
-function isCallback(value: unknown): value is Callback {
-  return typeof value === "function";
-}
-
-// The callback of a write says that its bytes may be overwritten.
-function copyChunk(chunk: unknown): string | Buffer {
-  if (typeof chunk === "string") return chunk;
-  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
-  throw Object.assign(new TypeError("a response takes strings, Buffers and Uint8Arrays"), {
-    code: "ERR_INVALID_ARG_TYPE",
-  });
-}
-
-function soon(callback: Callback | undefined, error?: Error): void {
-  if (callback !== undefined) process.nextTick(callback, error);
-}
-
-function alreadyEnded(code: string): Error {
-  return Object.assign(new Error("the response has already been ended"), { code });
 }

@@ -4,6 +4,7 @@ export { chain, composedGuard, expectManyProperties, guard, type GuardFunction }
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { createTrustInspector, type TrustFunction, type TrustInspector } from "./trust-proxy.ts";
 export { holdResponse, type Settlement } from "./held-response.ts";
+export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
 export { whileConnected } from "./node-response.ts";
 export {
   addressOf,

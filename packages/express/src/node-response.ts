@@ -24,10 +24,15 @@ export type OriginalMethods = Pick<GuardResponse, "write" | "end" | "writeHead" 
 const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
 
 /**
- * Puts `hooks` before the methods of `res` and returns these. On the response itself: Express exchanges its prototype
- * whenever it enters or leaves a mounted app.
+ * Puts `hooks` before the methods of `res` and returns these: of those that were put there earlier, where there are some. On the
+ * response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
  */
 export function hookResponse(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
+  const earlier = hooksOf.get(res);
+  if (earlier !== undefined) {
+    hooksOf.set(res, hooks);
+    return methodsOf(res, earlier);
+  }
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
   const { write, end, writeHead, flushHeaders, destroy } = res;
   hooksOf.set(res, hooks);
@@ -38,6 +43,25 @@ export function hookResponse(res: GuardResponse, hooks: ResponseHooks): Original
   res.flushHeaders = hookedFlushHeaders;
   res.destroy = hookedDestroy;
   return { write, end, writeHead, flushHeaders, destroy };
+}
+
+function methodsOf(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
+  return {
+    write: (chunk: unknown, encoding?: unknown, callback?: unknown) => hooks.write(chunk, encoding, callback),
+    end: (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
+      hooks.end(chunk, encoding, callback);
+      return res;
+    },
+    writeHead: (...head: readonly unknown[]) => {
+      hooks.writeHead(head);
+      return res;
+    },
+    flushHeaders: () => hooks.flushHeaders(),
+    destroy: (error?: Error) => {
+      hooks.destroy(error);
+      return res;
+    },
+  };
 }
 
 function hookedWrite(this: GuardResponse, chunk: unknown, encoding?: unknown, callback?: unknown): boolean {

@@ -1,4 +1,5 @@
 import {
+  type Replacement,
   isGuardError,
   option,
   problemAnswer,
@@ -83,9 +84,7 @@ export async function settled(
     const replacement = await run.settle(response.status);
     if (replacement === undefined) return response;
     void cancel(response);
-    const { status, retryAfterSeconds } = replacement;
-    const headers = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
-    return toResponse(statusAnswer(status, headers));
+    return replacementResponse(replacement);
   });
 }
 
@@ -95,6 +94,12 @@ async function cancel({ body }: Response): Promise<void> {
   } catch {
     // Somebody reads it already, or its source throws.
   }
+}
+
+/** What is answered in the place of a handler's answer. */
+export function replacementResponse({ status, retryAfterSeconds }: Replacement): Response {
+  const headers = retryAfterSeconds === undefined ? {} : { "Retry-After": String(retryAfterSeconds) };
+  return toResponse(statusAnswer(status, headers));
 }
 
 function toResponse({ status, headers, body }: ProblemAnswer): Response {

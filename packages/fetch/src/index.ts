@@ -13,3 +13,4 @@ export {
   type PayoutRouteOptions,
   type WebhookRouteOptions,
 } from "./routes.ts";
+export { signedRoute } from "./signed-route.ts";

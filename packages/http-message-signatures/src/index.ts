@@ -36,6 +36,7 @@ export {
   type TagPolicy,
 } from "./signature-profile.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
+export { receiptComponents } from "./receipt-components.ts";
 export { createSignatureBase } from "./signature-base.ts";
 export {
   sign,

@@ -44,11 +44,17 @@ export interface VerifiedSignature {
 
 const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 const verified: RequestFact<VerifiedSignature> = createRequestFact();
+const verifiedMessages: RequestFact<RequestMessage> = createRequestFact();
 const claimTokens: RequestFact<string> = createRequestFact();
 
 /** The signature that was verified on this very request; undefined when none was. */
 export function verifiedSignature(subject: object): VerifiedSignature | undefined {
   return verified.get(subject);
+}
+
+/** The request as its signature was verified, with the path and the origin that the signer knows; undefined when none was. */
+export function verifiedMessage(subject: object): RequestMessage | undefined {
+  return verifiedMessages.get(subject);
 }
 
 /** Verifies the signature of one request; see {@link httpSignatureVerifier}. */
@@ -83,7 +89,8 @@ export function methodOverride(): GuardError<HttpSignatureCode> {
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
 async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions): Promise<VerifiedSignature> {
   try {
-    const received = readSignature(toMessage(request, options), options);
+    const message = toMessage(request, options);
+    const received = readSignature(message, options);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
     const key = await lookupKey(received, options);
@@ -97,6 +104,7 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     assertInTime(received, options);
     const signature = describeSignature(received, key);
     verified.set(request, signature);
+    verifiedMessages.set(request, message);
     return signature;
   } catch (error) {
     if (!(error instanceof MessageSignatureError)) throw error;

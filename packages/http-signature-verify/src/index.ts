@@ -6,6 +6,7 @@ export type { NonceClaim, NonceStore } from "@countersign/core";
 export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";
 export {
   httpSignatureVerifier,
+  verifiedMessage,
   verifiedSignature,
   verifyHttpSignature,
   type VerifiedSignature,

@@ -12,3 +12,10 @@ export {
   type ServiceClientErrorInit,
 } from "./service-client-error.ts";
 export { joinServiceUrl, type UrlRules } from "./service-url.ts";
+export {
+  ReceiptError,
+  verifyReceipt,
+  type Receipt,
+  type ReceiptOptions,
+  type SignedExchange,
+} from "./receipt.ts";

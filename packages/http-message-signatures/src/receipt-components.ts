@@ -1,0 +1,24 @@
+import { collectFieldLines, type ResponseMessage } from "./message.ts";
+
+/**
+ * What a signature covers that makes an answer the receipt of one request (RFC 9421 section 2.4): status, media type and digest of the
+ * answer; method, path, digest, and the signature with this label, of the request. That signature has the request's nonce, so no two
+ * requests have one receipt.
+ */
+export function receiptComponents(
+  { rawHeaders, request }: Pick<ResponseMessage, "rawHeaders" | "request">,
+  requestLabel: string,
+): readonly string[] {
+  const mediaType = collectFieldLines(rawHeaders).has("content-type") ? ["content-type"] : [];
+  // A request without a body has no digest; that it had none is signed by it.
+  const hasDigest = collectFieldLines(request?.rawHeaders ?? []).has("content-digest");
+  return [
+    "@status",
+    ...mediaType,
+    "content-digest",
+    '"@method";req',
+    '"@path";req',
+    ...(hasDigest ? ['"content-digest";req'] : []),
+    `"signature";req;key="${requestLabel}"`,
+  ];
+}

@@ -1,0 +1,100 @@
+import { createContentDigest } from "@countersign/content-digest";
+import {
+  inTime,
+  publishFailure,
+  readOptions,
+  type HeaderFields,
+  type OptionOwner,
+  type Replacement,
+} from "@countersign/core";
+import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
+import { verifiedMessage, verifiedSignature } from "@countersign/http-signature-verify";
+import type { HttpSignatureSignCode } from "./codes.ts";
+import { table, type ResolvedOptions, type SignResponseOptions } from "./options.ts";
+
+export const factory = "signResponse";
+
+/** An answer that has not left yet. */
+export interface AnswerToSign {
+  readonly status: number;
+  /** Names and values by turns. */
+  readonly rawHeaders: readonly string[];
+  /** Undefined where it is more than could be kept. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** Header fields that are added to an answer, none of them where it is not signed; or what takes its place. */
+export type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
+
+/**
+ * Signs the answer to a request whose signature was verified; `subject` is the request as its framework knows it. Any other answer is
+ * left as it is. What cannot be signed is replaced: 503 where the signer fails or is late, 500 over the limit; a notice, or a line on
+ * stderr, says why. Does not reject.
+ */
+export type SignAnswer = (subject: object, answer: AnswerToSign) => Promise<SignedAnswer>;
+
+/**
+ * Makes the step that turns an answer into the receipt of one request (RFC 9421 section 2.4): Content-Digest, Signature-Input and
+ * Signature over the status, media type and digest of the answer, and method, path, digest and signature of the request. Throws an
+ * OptionError on a bad option.
+ */
+export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factory): SignAnswer {
+  return signerOf(readOptions(owner, table, options));
+}
+
+/** {@link responseSigner} of options that were read. */
+export function signerOf(options: ResolvedOptions): SignAnswer {
+  const { limit, signTimeoutMs } = options;
+  const late = (): Error => new Error(`the signer gave no signature within ${signTimeoutMs} ms`);
+  return async (subject, { status, rawHeaders, body }) => {
+    const request = verifiedMessage(subject);
+    if (request === undefined) return { headers: {} };
+    if (body === undefined || body.length > limit) {
+      tell("answer-too-large", `an answer has more than ${limit} bytes: it is 500 instead`, subject);
+      return { status: 500 };
+    }
+    const requestLabel = verifiedSignature(subject)?.label ?? "";
+    const digest = createContentDigest(body);
+    const lines = [...withoutDigest(rawHeaders), "Content-Digest", digest];
+    const signing = receiptOf({ status, rawHeaders: lines, request }, requestLabel, options);
+    try {
+      const { signatureInput, signature } = await inTime(signing, signTimeoutMs, late);
+      return {
+        headers: { "Content-Digest": digest, "Signature-Input": signatureInput, Signature: signature },
+      };
+    } catch (error) {
+      tell("signing-failed", "an answer could not be signed: it is 503 instead", subject, error);
+      return { status: 503, retryAfterSeconds: 1 };
+    }
+  };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly rawHeaders: readonly string[];
+  readonly request: RequestMessage;
+}
+
+function receiptOf(
+  answer: Answer,
+  requestLabel: string,
+  { signer, components, label, tag, clock }: ResolvedOptions,
+): ReturnType<typeof signAsync> {
+  return signAsync(answer, {
+    signer,
+    components: [...receiptComponents(answer, requestLabel), ...components],
+    label,
+    tag,
+    created: Math.floor(clock() / 1000),
+    parameters: ["created", "keyid", "alg", ...(tag === undefined ? [] : (["tag"] as const))],
+  });
+}
+
+// The handler's own is of what it meant to send.
+function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
+  return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
+}
+
+function tell(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
+  publishFailure({ guard: factory, code, message, req, error });
+}

@@ -1,0 +1,104 @@
+import { limitRule, option, optionError, type OptionOwner, type OptionTable } from "@countersign/core";
+import {
+  assertComputable,
+  parseComponentIdentifier,
+  receiptComponents,
+  signatureAlgorithms,
+  type Signer,
+} from "@countersign/http-message-signatures";
+
+/** Options of signResponse. */
+export interface SignResponseOptions {
+  /** What signs: `createSigner(key, keyid)`, or an object of your own that asks a KMS or HSM. */
+  readonly signer: Signer;
+  /**
+   * Further components, beside those that bind the answer to its request: bare names of response fields, which the answer then has to have,
+   * or full identifiers such as `"x-request-id";req`. Default none.
+   */
+  readonly components?: readonly string[] | undefined;
+  /** The label in Signature-Input and Signature. Default `receipt`. */
+  readonly label?: string | undefined;
+  /** The parameter `tag`, the name of the application or protocol (RFC 9421 section 2.3). Default none. */
+  readonly tag?: string | undefined;
+  /** Largest body of an answer, in bytes or like `"1mb"`; a larger one is answered by 500. Default 1 MB. */
+  readonly limit?: number | string | undefined;
+  /** How long the signer may take, in milliseconds, before the answer is 503. Default 2,000. */
+  readonly signTimeoutMs?: number | undefined;
+  /** The time in milliseconds since 1970, like Date.now. */
+  readonly clock?: (() => number) | undefined;
+}
+
+/** The options with defaults, checked. */
+export interface ResolvedOptions {
+  readonly signer: Signer;
+  readonly components: readonly string[];
+  readonly label: string;
+  readonly tag: string | undefined;
+  /** In bytes. */
+  readonly limit: number;
+  readonly signTimeoutMs: number;
+  readonly clock: () => number;
+}
+
+export const table: OptionTable<SignResponseOptions, ResolvedOptions> = {
+  signer: option.own(readSigner),
+  components: option.own(readComponents, "none"),
+  label: option.own(readLabel, "receipt"),
+  tag: option.optional(option.own(readTag)),
+  limit: limitRule("1mb"),
+  signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
+  clock: option.clock(() => Date.now(), "Date.now"),
+};
+
+function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {
+  if (isSigner(signer)) return signer;
+  const algorithms = signatureAlgorithms.map((alg) => JSON.stringify(alg)).join(" or ");
+  throw optionError(
+    owner,
+    name,
+    `{ alg: ${algorithms}, keyid, sign(data) }, such as createSigner(key, keyid)`,
+    signer,
+  );
+}
+
+function isSigner(value: unknown): value is Signer {
+  if (typeof value !== "object" || value === null) return false;
+  const { alg, keyid, sign }: { alg?: unknown; keyid?: unknown; sign?: unknown } = value;
+  const isText = typeof keyid === "string" && /^[\x20-\x7e]{1,256}$/.test(keyid);
+  return isText && typeof sign === "function" && signatureAlgorithms.some((known) => known === alg);
+}
+
+function readComponents(components: unknown = [], owner: OptionOwner, name: string): readonly string[] {
+  if (Array.isArray(components) && areFurther(components)) return [...components];
+  throw optionError(
+    owner,
+    name,
+    "a list of components of a response that no receipt has by itself",
+    components,
+  );
+}
+
+function areFurther(components: readonly unknown[]): components is readonly string[] {
+  const request = { method: "POST", target: "/", rawHeaders: ["Content-Digest", ""] };
+  const answer = { status: 200, rawHeaders: ["Content-Type", ""], request };
+  try {
+    const all = [...receiptComponents(answer, "sig1"), ...components];
+    assertComputable(
+      all.map((component) => parseComponentIdentifier(String(component))),
+      answer,
+    );
+    return components.every((component) => typeof component === "string");
+  } catch {
+    return false;
+  }
+}
+
+function readLabel(label: unknown = "receipt", owner: OptionOwner, name: string): string {
+  if (typeof label === "string" && /^[a-z*][a-z0-9_\-.*]*$/.test(label)) return label;
+  throw optionError(owner, name, "a lower-case dictionary key such as receipt", label);
+}
+
+function readTag(tag: unknown, owner: OptionOwner, name: string): string {
+  if (typeof tag === "string" && /^[\x20-\x7e]{1,256}$/.test(tag)) return tag;
+  throw optionError(owner, name, "1 to 256 printable ASCII characters", tag);
+}

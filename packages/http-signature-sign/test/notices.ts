@@ -1,0 +1,15 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { noticeChannelName } from "@countersign/core";
+
+export interface Notices {
+  all(): readonly unknown[];
+  stop(): void;
+}
+
+/** Keeps what is told on `countersign:notice`. */
+export function collectNotices(): Notices {
+  const notices: unknown[] = [];
+  const keep = (notice: unknown): void => void notices.push(notice);
+  subscribe(noticeChannelName, keep);
+  return { all: () => notices, stop: () => unsubscribe(noticeChannelName, keep) };
+}

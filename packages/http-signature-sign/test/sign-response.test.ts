@@ -1,0 +1,223 @@
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { request as open, type IncomingMessage } from "node:http";
+import { buffer } from "node:stream/consumers";
+import { createContentDigest } from "@countersign/content-digest";
+import { guardErrors } from "@countersign/express";
+import { importVerificationKey, sign, type RequestMessage } from "@countersign/http-message-signatures";
+import { createSigner, signResponse, type SignResponseOptions } from "@countersign/http-signature-sign";
+import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
+import { verifyReceipt } from "@countersign/service-client";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { RequestHandler } from "express";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
+import { close, listen } from "../../../test/support/http-client.ts";
+import { collectNotices, type Notices } from "./notices.ts";
+
+const service = generateKeyPairSync("ed25519");
+const platform = generateKeyPairSync("ed25519");
+const key = importVerificationKey("platform-2026", platform.publicKey);
+const keys = (keyid: string) => (keyid === key.keyid ? key : undefined);
+const signer = createSigner(platform.privateKey, "platform-2026");
+const path = "/api/v1/transaction";
+
+let notices: Notices;
+const closing: (() => Promise<void>)[] = [];
+beforeEach(() => {
+  notices = collectNotices();
+});
+afterEach(async () => {
+  notices.stop();
+  await Promise.all(closing.splice(0).map((end) => end()));
+});
+
+/** The port of an app that signs what `handler` answers. */
+async function serve(
+  framework: ExpressFactory,
+  handler: RequestHandler,
+  options: Partial<SignResponseOptions> = {},
+): Promise<number> {
+  const app = framework().disable("x-powered-by");
+  const verify = httpSignatureVerify({ keys: { service: service.publicKey }, nonces: memoryNonceStore() });
+  app.post(path, signResponse({ signer, ...options }), verify, handler);
+  app.use(guardErrors());
+  const { server, port } = await listen(app);
+  closing.push(() => close(server));
+  return port;
+}
+
+function signedRequest(
+  body = '{"amount":1}',
+  { privateKey = service.privateKey } = {},
+): RequestMessage & { body: string } {
+  const rawHeaders = [
+    "Content-Type",
+    "application/json",
+    "Content-Digest",
+    createContentDigest(Buffer.from(body)),
+  ];
+  const unsigned = { method: "POST", target: path, rawHeaders };
+  const { signatureInput, signature } = sign(unsigned, { key: privateKey, keyid: "service" });
+  return {
+    ...unsigned,
+    rawHeaders: [...rawHeaders, "Signature-Input", signatureInput, "Signature", signature],
+    body,
+  };
+}
+
+/** The exchange as its caller knows it. */
+async function exchange(port: number, request: RequestMessage & { body: string }) {
+  const { method, target, rawHeaders, body } = request;
+  const outgoing = open({ host: "127.0.0.1", port, method, path: target, agent: false });
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    outgoing.setHeader(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
+  outgoing.end(body);
+  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+  const bytes = await buffer(incoming);
+  const { statusCode: status = 0, rawHeaders: received, headers } = incoming;
+  return { request, status, rawHeaders: received, headers, body: bytes };
+}
+
+describe.each(expressVersionsWith(express4))("signResponse on %s", (_name, framework) => {
+  test.each<[string, RequestHandler, number, string]>([
+    ["json", (_req, res) => void res.json({ status: "acknowledged" }), 200, '{"status":"acknowledged"}'],
+    ["send", (_req, res) => void res.status(201).send("made"), 201, "made"],
+    ["an empty end", (_req, res) => void res.status(204).end(), 204, ""],
+    [
+      "writes",
+      (_req, res) => void (res.write("a"), res.write(Buffer.from("b")), res.end("Yw==", "base64")),
+      200,
+      "abc",
+    ],
+    [
+      "writeHead with fields",
+      (_req, res) => void res.writeHead(202, { "Content-Type": "text/plain" }).end("x"),
+      202,
+      "x",
+    ],
+    [
+      "writeHead with a reason",
+      (_req, res) => void res.writeHead(202, "Taken", { "X-A": ["1", "2"] }).end("x"),
+      202,
+      "x",
+    ],
+    [
+      "writeHead with a list",
+      (_req, res) => void res.writeHead(202, ["X-A", "1", "X-A", "2"] as never).end("x"),
+      202,
+      "x",
+    ],
+    [
+      "a digest of its own",
+      (_req, res) => void res.set("Content-Digest", "sha-256=:AAAA:").send("x"),
+      200,
+      "x",
+    ],
+    [
+      "an error",
+      () => {
+        throw Object.assign(new Error("no"), { status: 409 });
+      },
+      409,
+      "",
+    ],
+  ])("makes a receipt of %s", async (_kind, handler, status, body) => {
+    const port = await serve(framework, handler);
+    const got = await exchange(port, signedRequest());
+    expect([got.status, verifyReceipt(got, { keys })]).toEqual([
+      status,
+      expect.objectContaining({ status, keyid: "platform-2026", label: "receipt" }),
+    ]);
+    if (body !== "") expect(String(got.body)).toBe(body);
+  });
+
+  test("gives each of several answers the receipt of its own request alone", async () => {
+    const port = await serve(framework, (_req, res) => void res.json({ status: "acknowledged" }));
+    const all = await Promise.all(Array.from({ length: 4 }, () => exchange(port, signedRequest())));
+    for (const { request } of all) {
+      for (const got of all) {
+        const check = () => verifyReceipt({ ...got, request }, { keys });
+        if (request === got.request) expect(check()).toMatchObject({ status: 200 });
+        else expect(check).toThrow(expect.objectContaining({ code: "signature-mismatch" }));
+      }
+    }
+  });
+
+  test("signs nothing for a stranger", async () => {
+    const port = await serve(framework, (_req, res) => void res.json({}));
+    const stranger = signedRequest("{}", { privateKey: platform.privateKey });
+    const { status, headers } = await exchange(port, stranger);
+    expect([status, headers["signature"], headers["signature-input"], headers["content-digest"]]).toEqual(
+      [401].concat([undefined, undefined, undefined] as never),
+    );
+  });
+
+  test("signs the answer of an error handler that takes over, and nothing of what was begun", async () => {
+    const port = await serve(framework, (_req, res, next) => {
+      res.type("text").write("half of an answer");
+      next(Object.assign(new Error("no"), { status: 500 }));
+    });
+    const got = await exchange(port, signedRequest());
+    expect(verifyReceipt(got, { keys })).toMatchObject({ status: 500 });
+    expect(String(got.body)).not.toContain("half");
+  });
+
+  test.each<[string, SignResponseOptions["signer"]["sign"]]>([
+    [
+      "throws",
+      () => {
+        throw new Error("out of order");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("out of order"))],
+    ["never answers", () => new Promise(() => {})],
+    ["gives no bytes", () => "signature" as never],
+  ])("answers 503 when the signer %s, and says so", async (_kind, make) => {
+    const port = await serve(framework, (_req, res) => void res.json({ paid: true }), {
+      signer: { alg: "ed25519", keyid: "platform-2026", sign: make },
+      signTimeoutMs: 50,
+    });
+    const { status, headers, body } = await exchange(port, signedRequest());
+    expect([status, headers["retry-after"], headers["signature"]]).toEqual([503, "1", undefined]);
+    expect(String(body)).not.toContain("paid");
+    expect(notices.all()).toEqual([
+      expect.objectContaining({ guard: "signResponse", code: "signing-failed" }),
+    ]);
+  });
+
+  test("answers 500 in place of a body over the limit, and says so", async () => {
+    const port = await serve(framework, (_req, res) => void res.send("x".repeat(33)), { limit: 32 });
+    expect(await exchange(port, signedRequest())).toMatchObject({ status: 500 });
+    expect(notices.all()).toEqual([expect.objectContaining({ code: "answer-too-large" })]);
+  });
+
+  test("signs a body of exactly the limit", async () => {
+    const port = await serve(framework, (_req, res) => void res.send("x".repeat(32)), { limit: 32 });
+    expect(verifyReceipt(await exchange(port, signedRequest()), { keys })).toMatchObject({ status: 200 });
+  });
+
+  test("signs further components, with a label, a tag and a time of one's own", async () => {
+    const port = await serve(framework, (_req, res) => void res.set("X-Batch", "7").json({}), {
+      components: ["x-batch"],
+      label: "mine",
+      tag: "payout-receipt",
+      clock: () => 1_800_000_000_999,
+    });
+    const got = await exchange(port, signedRequest());
+    const now = 1_800_000_001;
+    const receipt = verifyReceipt(got, { keys, label: "mine", tag: "payout-receipt", now });
+    expect(receipt).toMatchObject({ label: "mine", created: 1_800_000_000 });
+    expect(got.headers["signature-input"]).toContain('"x-batch"');
+  });
+
+  test("answers 503 when a further component is not there", async () => {
+    const port = await serve(framework, (_req, res) => void res.json({}), { components: ["x-batch"] });
+    expect(await exchange(port, signedRequest())).toMatchObject({ status: 503 });
+  });
+
+  test("lets a response be destroyed", async () => {
+    const port = await serve(framework, (_req, res) => void res.destroy());
+    await expect(exchange(port, signedRequest())).rejects.toThrow();
+  });
+});

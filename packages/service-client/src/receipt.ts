@@ -1,0 +1,109 @@
+import { verifyContentDigest } from "@countersign/content-digest";
+import { fieldLines, isGuardError } from "@countersign/core";
+import {
+  MessageSignatureError,
+  parseSignatureInput,
+  receiptComponents,
+  signatureAlgorithms,
+  verify,
+  type RequestMessage,
+  type ResponseMessage,
+  type SignatureProfile,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
+
+/** An answer, and the request that it is the answer to, as both were on the wire. */
+export interface SignedExchange {
+  /** As sent, with its Signature-Input and Signature lines. */
+  readonly request: RequestMessage;
+  readonly status: number;
+  /** Names and values by turns: Node's `res.rawHeaders`. */
+  readonly rawHeaders: readonly string[];
+  /** The bytes as received. */
+  readonly body: Uint8Array;
+}
+
+/** Options of {@link verifyReceipt}. */
+export interface ReceiptOptions {
+  /** The platform's key of a keyid; undefined or null when it is unknown. */
+  readonly keys: (keyid: string) => VerificationKey | null | undefined;
+  /** The label of the signature of the request that the receipt has to name. Default its only one. */
+  readonly requestLabel?: string | undefined;
+  /** The label of the receipt. Default any: labels carry no meaning (RFC 9421 section 1.1). */
+  readonly label?: string | undefined;
+  /** What the parameter `tag` has to be. Default any, and none. */
+  readonly tag?: string | undefined;
+  /** How old the receipt may be, in seconds. Default 300. */
+  readonly maxAgeSeconds?: number | undefined;
+  /** How far `created` may lie ahead, in seconds. Default 30. */
+  readonly clockSkewSeconds?: number | undefined;
+  /** Unix seconds; for a receipt that was kept, when it came. Default now. */
+  readonly now?: number | undefined;
+}
+
+/** What a receipt says. */
+export interface Receipt {
+  readonly status: number;
+  readonly keyid: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly label: string;
+}
+
+/** Why an answer is no receipt: a code of the engine's MessageSignatureError, or of a Content-Digest that does not fit. */
+export class ReceiptError extends Error {
+  override readonly name: string = "ReceiptError";
+  /** For example `signature-missing`, `signature-mismatch`, `content-digest-mismatch`. */
+  readonly code: string;
+
+  constructor(code: string, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+  }
+}
+
+/**
+ * Checks that the platform has signed this very answer to this very request (RFC 9421 section 2.4): status, media type and bytes of the
+ * answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError when the request is not signed.
+ */
+export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions): Receipt {
+  const { request, status, rawHeaders, body } = exchange;
+  const { label, tag, maxAgeSeconds = 300, clockSkewSeconds = 30 } = options;
+  const response: ResponseMessage = { status, rawHeaders, request };
+  const profile: SignatureProfile = {
+    requiredComponents: requiredComponents(exchange, options.requestLabel),
+    requiredParameters: ["created", "keyid"],
+    algorithms: signatureAlgorithms,
+    windowSeconds: maxAgeSeconds,
+    clockSkewSeconds,
+    label,
+    tag: tag === undefined ? undefined : { require: [tag] },
+  };
+  try {
+    const received = verify(response, { ...profile, keys: options.keys, now: options.now });
+    verifyContentDigest({ rawHeaders }, body, { required: true });
+    return { status, keyid: received.keyid, created: received.created ?? Number.NaN, label: received.label };
+  } catch (error) {
+    if (!(error instanceof MessageSignatureError) && !isGuardError(error)) throw error;
+    throw new ReceiptError(error.code, `the answer is no receipt: ${error.message}`, error);
+  }
+}
+
+function requiredComponents(
+  { request, rawHeaders }: SignedExchange,
+  requestLabel: string | undefined,
+): readonly string[] {
+  const [only, ...others] = labelsOf(request);
+  const label = requestLabel ?? (others.length === 0 ? only : undefined);
+  if (label === undefined || ![only, ...others].includes(label)) {
+    throw new TypeError(
+      "verifyReceipt: the request has no signature of that label, or several: give requestLabel",
+    );
+  }
+  return receiptComponents({ rawHeaders, request }, label);
+}
+
+function labelsOf(request: RequestMessage): readonly string[] {
+  const lines = fieldLines(request, "signature-input");
+  return lines.length === 0 ? [] : [...parseSignatureInput(lines.join(", ")).keys()];
+}

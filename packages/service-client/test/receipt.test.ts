@@ -1,0 +1,167 @@
+import { generateKeyPairSync } from "node:crypto";
+import { createContentDigest } from "@countersign/content-digest";
+import {
+  createSigner,
+  importVerificationKey,
+  receiptComponents,
+  sign,
+  signAsync,
+  type RequestMessage,
+} from "@countersign/http-message-signatures";
+import {
+  ReceiptError,
+  verifyReceipt,
+  type ReceiptOptions,
+  type SignedExchange,
+} from "@countersign/service-client";
+import { describe, expect, test } from "@jest/globals";
+
+const service = generateKeyPairSync("ed25519");
+const platform = generateKeyPairSync("ed25519");
+const key = importVerificationKey("platform-2026", platform.publicKey);
+const options: ReceiptOptions = {
+  keys: (keyid) => (keyid === key.keyid ? key : undefined),
+  now: 1_800_000_010,
+};
+
+function requestOf(body: string, label = "sig1"): RequestMessage {
+  const rawHeaders = [
+    "Content-Type",
+    "application/json",
+    "Content-Digest",
+    createContentDigest(Buffer.from(body)),
+  ];
+  const unsigned = { method: "POST", target: "/api/v1/transaction", rawHeaders };
+  const fields = sign(unsigned, { key: service.privateKey, keyid: "service", label, created: 1_800_000_000 });
+  return {
+    ...unsigned,
+    rawHeaders: [...rawHeaders, "Signature-Input", fields.signatureInput, "Signature", fields.signature],
+  };
+}
+
+/** What a platform answers: `text`, signed for this request. */
+async function answerTo(
+  request: RequestMessage,
+  { status = 200, text = '{"status":"acknowledged"}', ...changes } = {},
+) {
+  const body = Buffer.from(text);
+  const rawHeaders = ["Content-Type", "application/json", "Content-Digest", createContentDigest(body)];
+  const response = { status, rawHeaders, request };
+  const components = receiptComponents(response, "sig1");
+  const fields = await signAsync(response, {
+    signer: createSigner(platform.privateKey, "platform-2026"),
+    components,
+    label: "receipt",
+    created: 1_800_000_000,
+    parameters: ["created", "keyid", "alg"],
+    ...changes,
+  });
+  const signed = ["Signature-Input", fields.signatureInput, "Signature", fields.signature];
+  return { request, status, rawHeaders: [...rawHeaders, ...signed], body };
+}
+
+function codeOf(exchange: SignedExchange, changes: Partial<ReceiptOptions> = {}): string {
+  try {
+    verifyReceipt(exchange, { ...options, ...changes });
+    return "receipt";
+  } catch (error) {
+    if (!(error instanceof ReceiptError)) throw error;
+    return error.code;
+  }
+}
+
+describe("verifyReceipt", () => {
+  test("says what was signed", async () => {
+    expect(verifyReceipt(await answerTo(requestOf("{}"), { status: 409 }), options)).toEqual({
+      status: 409,
+      keyid: "platform-2026",
+      created: 1_800_000_000,
+      label: "receipt",
+    });
+  });
+
+  test.each<[string, (exchange: SignedExchange) => SignedExchange, string]>([
+    ["another status", (exchange) => ({ ...exchange, status: 201 }), "signature-mismatch"],
+    ["another body", (exchange) => ({ ...exchange, body: Buffer.from("{}") }), "content-digest-mismatch"],
+    [
+      "another media type",
+      ({ rawHeaders, ...rest }) => ({
+        ...rest,
+        rawHeaders: ["Content-Type", "text/plain", ...rawHeaders.slice(2)],
+      }),
+      "signature-mismatch",
+    ],
+    [
+      "no signature",
+      ({ rawHeaders, ...rest }) => ({ ...rest, rawHeaders: rawHeaders.slice(0, 4) }),
+      "signature-missing",
+    ],
+    [
+      "another method",
+      ({ request, ...rest }) => ({ ...rest, request: { ...request, method: "PUT" } }),
+      "signature-mismatch",
+    ],
+    [
+      "another path",
+      ({ request, ...rest }) => ({ ...rest, request: { ...request, target: "/other" } }),
+      "signature-mismatch",
+    ],
+  ])("refuses %s", async (_name, change, code) => {
+    expect(codeOf(change(await answerTo(requestOf("{}"))))).toBe(code);
+  });
+
+  test.each<[string, Partial<ReceiptOptions>, string]>([
+    ["an unknown keyid", { keys: () => undefined }, "key-unknown"],
+    ["another tag than the one due", { tag: "receipt" }, "tag-mismatch"],
+    ["another label than the one due", { label: "sig1" }, "signature-missing"],
+    ["a receipt that is too old", { now: 1_800_000_301 }, "signature-expired"],
+    ["a receipt of later", { now: 1_799_999_969 }, "created-in-future"],
+  ])("refuses %s", async (_name, changes, code) => {
+    expect(codeOf(await answerTo(requestOf("{}")), changes)).toBe(code);
+  });
+
+  test("takes one at the ends of its time", async () => {
+    const exchange = await answerTo(requestOf("{}"));
+    expect([1_800_000_300, 1_799_999_970].map((now) => codeOf(exchange, { now }))).toEqual([
+      "receipt",
+      "receipt",
+    ]);
+  });
+
+  test.each(["@status", "content-digest", '"@path";req', '"signature";req;key="sig1"'])(
+    "refuses a signature that does not cover %s",
+    async (left) => {
+      const request = requestOf("{}");
+      const components = receiptComponents({ rawHeaders: ["Content-Type", ""], request }, "sig1");
+      const exchange = await answerTo(request, {
+        components: components.filter((each) => each !== left),
+      } as object);
+      expect(codeOf(exchange)).toBe("component-required");
+    },
+  );
+
+  // The same instruction, sent again with another nonce, is another request too.
+  test("refuses every answer that was exchanged between two requests", async () => {
+    const bodies = ["{}", "{}", '{"a":1}', '{"a":2}', ""];
+    const exchanges = await Promise.all(bodies.map((body) => answerTo(requestOf(body))));
+    for (const { request } of exchanges) {
+      for (const exchange of exchanges) {
+        const expected = request === exchange.request ? "receipt" : "signature-mismatch";
+        expect(codeOf({ ...exchange, request })).toBe(expected);
+      }
+    }
+  });
+
+  test("wants to know which of two signatures of a request is meant, and that there is one", async () => {
+    const exchange = await answerTo(requestOf("{}"));
+    const second = requestOf("{}", "sig2").rawHeaders.slice(4);
+    const twice = {
+      ...exchange.request,
+      rawHeaders: [...exchange.request.rawHeaders, ...second],
+    };
+    expect(() => codeOf({ ...exchange, request: twice })).toThrow("give requestLabel");
+    expect(codeOf({ ...exchange, request: twice }, { requestLabel: "sig1" })).toBe("receipt");
+    expect(() => codeOf(exchange, { requestLabel: "sig2" })).toThrow("give requestLabel");
+    expect(() => codeOf({ ...exchange, request: { ...twice, rawHeaders: [] } })).toThrow("give requestLabel");
+  });
+});

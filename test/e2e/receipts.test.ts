@@ -1,0 +1,132 @@
+// A payout whose answer is signed: the service holds a receipt of what became of its very request.
+import { generateKeyPairSync } from "node:crypto";
+import { payoutRoute, signedRoute } from "@countersign/fetch";
+import { importVerificationKey } from "@countersign/http-message-signatures";
+import { createSigner, signResponse, type Signer } from "@countersign/http-signature-sign";
+import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
+import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { ReceiptError, verifyReceipt } from "@countersign/service-client";
+import { afterEach, describe, expect, test } from "@jest/globals";
+import express4 from "express4";
+import { signPayout } from "../doors/payout-scene.ts";
+import { listenerOf } from "../doors/fetch-behind-node.ts";
+import { expressVersionsWith } from "../support/express-versions.ts";
+import { close, listen, send, type WireRequest } from "../support/http-client.ts";
+import { samplePath } from "../support/independent-signer.ts";
+import { servicePublicPem } from "../support/test-keys.ts";
+
+const platformKeys = generateKeyPairSync("ed25519");
+const platformKey = importVerificationKey("platform-2026", platformKeys.publicKey);
+const localSigner = createSigner(platformKeys.privateKey, "platform-2026");
+
+interface Parts {
+  readonly signer?: Signer;
+  readonly store?: IdempotencyStore;
+  readonly paid?: string[];
+}
+
+type Serve = (parts: Parts) => Promise<number>;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => void (await Promise.all(closing.splice(0).map((end) => end()))));
+
+async function listening(app: Parameters<typeof listen>[0]): Promise<number> {
+  const { server, port } = await listen(app);
+  closing.push(() => close(server));
+  return port;
+}
+
+function optionsOf(store: IdempotencyStore) {
+  return {
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() },
+    idempotency: { store, waitMs: 0 },
+  };
+}
+
+const onExpress = (framework: (typeof expressVersions)[number][1]): Serve => {
+  return ({ signer = localSigner, store = memoryIdempotencyStore(), paid = [] }) => {
+    const app = framework();
+    app.post(samplePath, signResponse({ signer }), payoutEndpoint(optionsOf(store)), (req, res) => {
+      paid.push(payoutOf(req).idempotencyKey);
+      res.json({ status: "acknowledged" });
+    });
+    return listening(app);
+  };
+};
+const onFetch: Serve = ({ signer = localSigner, store = memoryIdempotencyStore(), paid = [] }) => {
+  const route = payoutRoute(optionsOf(store), (_request, { payout }) => {
+    paid.push(payout.idempotencyKey);
+    return Response.json({ status: "acknowledged" });
+  });
+  const signed = signedRoute({ signer }, route);
+  return listening(listenerOf((request, _path, info) => signed(request, info)));
+};
+
+const expressVersions = expressVersionsWith(express4);
+const doors: readonly (readonly [string, Serve])[] = [
+  ...expressVersions.map(([name, framework]) => [name, onExpress(framework)] as const),
+  ["fetch", onFetch],
+];
+
+/** The status, and what the answer is to the service: a receipt, or why it is none. */
+async function statusAndReceipt(port: number, wire: WireRequest, asAnswerTo = wire): Promise<string> {
+  const { status, headers, body } = await send(port, wire);
+  const rawHeaders = Object.entries(headers).flatMap(([name, value]) => [name, String(value)]);
+  const { method, path: target, headers: lines } = asAnswerTo;
+  const request = { method, target, rawHeaders: lines };
+  const keys = (keyid: string) => (keyid === platformKey.keyid ? platformKey : undefined);
+  try {
+    const receipt = verifyReceipt({ request, status, rawHeaders, body: Buffer.from(body) }, { keys });
+    return `${receipt.status} receipt`;
+  } catch (error) {
+    if (!(error instanceof ReceiptError)) throw error;
+    return `${status} ${error.code}`;
+  }
+}
+
+describe.each(doors)("the answer to a payout on %s", (_name, serve) => {
+  test("is a receipt, and so is the 409 of its repetition; that of a stranger is not", async () => {
+    const port = await serve({});
+    const [first, second] = [signPayout(), signPayout()];
+    expect(await statusAndReceipt(port, first)).toBe("200 receipt");
+    expect(await statusAndReceipt(port, second)).toBe("409 receipt");
+    expect(await statusAndReceipt(port, second)).toBe("401 signature-missing");
+  });
+
+  test("is no receipt of another request of the same instruction", async () => {
+    const port = await serve({});
+    expect(await statusAndReceipt(port, signPayout(), signPayout())).toBe("200 signature-mismatch");
+  });
+
+  test("is a receipt of the 400 of a body that breaks the schema", async () => {
+    expect(await statusAndReceipt(await serve({}), signPayout({ body: "{}" }))).toBe("400 receipt");
+  });
+
+  // The payment is done: what comes next is the 409 of a paid key.
+  test("is 503 while the signer is out of order, and the payment happens once", async () => {
+    let isBroken = true;
+    const signer: Signer = {
+      ...localSigner,
+      sign: async (data) => {
+        if (isBroken) throw new Error("out of order");
+        return localSigner.sign(data);
+      },
+    };
+    const paid: string[] = [];
+    const port = await serve({ signer, paid });
+    expect(await statusAndReceipt(port, signPayout())).toBe("503 signature-missing");
+    isBroken = false;
+    expect(await statusAndReceipt(port, signPayout())).toBe("409 receipt");
+    expect(paid).toHaveLength(1);
+  });
+
+  test("says 503 under signature when the store does not confirm the payment", async () => {
+    const inner = memoryIdempotencyStore();
+    const store = Object.assign(Object.create(inner) as typeof inner, {
+      claim: inner.claim.bind(inner),
+      complete: () => "lost" as const,
+    });
+    expect(await statusAndReceipt(await serve({ store }), signPayout())).toBe("503 receipt");
+  });
+});
