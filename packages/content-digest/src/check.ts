@@ -8,19 +8,14 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import { readBody } from "@countersign/raw-body";
-import {
-  computeDigest,
-  parseContentDigest,
-  refusal,
-  type DigestAlgorithm,
-  type ReceivedDigests,
-} from "./content-digest-field.ts";
+import type { DigestAlgorithm } from "./content-digest-field.ts";
 import {
   policyTable,
   type ContentDigestPolicyOptions,
   type DigestPolicy,
   type ResolvedOptions,
 } from "./options.ts";
+import { assertDigests, parseDigests, type ReceivedDigests } from "./received-digests.ts";
 
 interface VerifiedDigests {
   readonly bytes: Uint8Array;
@@ -62,7 +57,7 @@ export async function checkContentDigest(
     verifyByPolicy(request, captured, policy);
     return;
   }
-  const digests = parseContentDigest(fieldLines(request, "content-digest"), policy);
+  const digests = parseContentDigest(request, policy);
   if (digests !== undefined) match(request, await readBody(request, limit), { digests, policy });
 }
 
@@ -78,22 +73,37 @@ export function verifyByPolicy(
     return earlier.digests;
   }
   verified.delete(request);
-  const digests = parseContentDigest(fieldLines(request, "content-digest"), policy);
+  const digests = parseContentDigest(request, policy);
   if (digests !== undefined) match(request, bytes, { digests, policy });
   return digests;
 }
 
-/** Compares every known digest: a wrong one beside a right one is a sign of tampering, or of a broken sender. */
+/**
+ * Checks the Repr-Digest field (RFC 9530 section 3) of a message against the whole representation, which the caller has put together
+ * where the message carries a part of it. Returns the digests that matched, by algorithm; undefined where the field is not there and
+ * not required. Throws a GuardError with the option `status`, default 401.
+ */
+export function verifyReprDigest(
+  message: HeaderLines,
+  representation: Uint8Array,
+  options: ContentDigestPolicyOptions = {},
+): ReceivedDigests | undefined {
+  const policy = readOptions("verifyReprDigest", policyTable, options);
+  const check = { field: "Repr-Digest", policy } as const;
+  const digests = parseDigests(fieldLines(message, "repr-digest"), check);
+  if (digests !== undefined) assertDigests(digests, representation, check);
+  return digests;
+}
+
+function parseContentDigest(request: HeaderLines, policy: DigestPolicy): ReceivedDigests | undefined {
+  return parseDigests(fieldLines(request, "content-digest"), { field: "Content-Digest", policy });
+}
+
 function match(
   request: HeaderLines,
   bytes: Uint8Array,
   { digests, policy }: { readonly digests: ReceivedDigests; readonly policy: DigestPolicy },
 ): void {
-  for (const [algorithm, digest] of digests) {
-    // Whoever knows the body knows its digest: nothing to gain from the time of the comparison.
-    if (computeDigest(bytes, algorithm) !== digest.toString("base64")) {
-      throw refusal(policy, "mismatch", `the ${algorithm} digest of Content-Digest does not match the body`);
-    }
-  }
+  assertDigests(digests, bytes, { field: "Content-Digest", policy });
   verified.set(request, { bytes, digests });
 }

@@ -3,4 +3,8 @@ export type ContentDigestCode =
   | "content-digest-invalid"
   | "content-digest-mismatch"
   | "content-digest-missing"
-  | "content-digest-unsupported";
+  | "content-digest-unsupported"
+  | "repr-digest-invalid"
+  | "repr-digest-mismatch"
+  | "repr-digest-missing"
+  | "repr-digest-unsupported";
