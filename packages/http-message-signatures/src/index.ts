@@ -19,6 +19,9 @@ export { assertComputable } from "./computable.ts";
 export type { FieldTypes } from "./field-types.ts";
 export type { Message, RequestMessage, ResponseMessage } from "./message.ts";
 export type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
+export { signatureAlgorithms } from "./algorithms/registry.ts";
+export type { SigningKeyInput } from "./algorithms/signing-key.ts";
+export { jwkThumbprint } from "./jwk-thumbprint.ts";
 export {
   importVerificationKey,
   isVerificationKey,
@@ -30,7 +33,6 @@ export { assertTimely, endOf } from "./lifetime.ts";
 export { readSignature, type ReceivedSignature } from "./received-signature.ts";
 export {
   defaultParameters,
-  signatureAlgorithms,
   type SignatureParameter,
   type SignatureProfile,
   type TagPolicy,

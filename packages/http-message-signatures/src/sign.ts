@@ -1,4 +1,5 @@
-import type { KeyObject } from "node:crypto";
+import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
+import type { SigningKeyInput } from "./algorithms/signing-key.ts";
 import type { FieldTypes } from "./field-types.ts";
 import { collectFieldLines, combinedFieldValue, type Message } from "./message.ts";
 import { createSignatureBase, serializeSignatureParams } from "./signature-base.ts";
@@ -8,8 +9,10 @@ import { createSigner, type Signer } from "./signer.ts";
 
 /** Options of {@link sign}. */
 export interface SignOptions extends SignatureOptions {
-  /** An Ed25519 private key: a KeyObject, or PKCS#8 PEM. */
-  readonly key: KeyObject | string;
+  /** A private key, or for `hmac-sha256` the secret. */
+  readonly key: SigningKeyInput;
+  /** Default the key's own. RSA needs it, unless a JWK or a key of type rsa-pss says it, and so does a secret. */
+  readonly alg?: SignatureAlgorithm | undefined;
   readonly keyid: string;
 }
 
@@ -30,7 +33,7 @@ export interface SignatureFields {
  * component cannot be computed.
  */
 export function sign(message: Message, options: SignOptions): SignatureFields {
-  const signer = createSigner(options.key, options.keyid);
+  const signer = createSigner(options.key, options.keyid, options.alg);
   const plan = planSignature(message, options, signer);
   const signatureBase = createSignatureBase(message, plan.input, options.fieldTypes);
   return signatureFields(plan, signatureBase, signer.sign(baseBytes(signatureBase)));

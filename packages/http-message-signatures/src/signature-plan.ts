@@ -1,16 +1,12 @@
 import { randomUUID } from "node:crypto";
+import { isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { parseComponentIdentifier } from "./component-identifier.ts";
 import type { BareItem, Parameters } from "./field-scanner.ts";
 import type { FieldTypes } from "./field-types.ts";
 import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
 import { isResponse, type Message } from "./message.ts";
 import type { SignatureInput } from "./signature-fields.ts";
-import {
-  defaultParameters,
-  isSignatureParameter,
-  signatureAlgorithms,
-  type SignatureParameter,
-} from "./signature-profile.ts";
+import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-profile.ts";
 import type { Signer } from "./signer.ts";
 
 /** What a signature covers and says, whoever makes it. */
@@ -99,7 +95,7 @@ function parameterNames(options: SignatureOptions): readonly SignatureParameter[
 }
 
 function checkedAlgorithm(alg: Signer["alg"]): string {
-  if (signatureAlgorithms.includes(alg)) return alg;
+  if (isSignatureAlgorithm(alg)) return alg;
   throw new TypeError(`sign: the signer's alg must be ${signatureAlgorithms.join(" or ")}`);
 }
 

@@ -1,5 +1,4 @@
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { algorithms } from "./algorithms/registry.ts";
 import type { FieldTypes } from "./field-types.ts";
 
 /** The signature parameters of RFC 9421 section 2.3. */
@@ -45,12 +44,6 @@ export interface TagPolicy {
   /** The signature has none of these tags; one without a tag is taken. */
   readonly exclude?: readonly string[] | undefined;
 }
-
-/** The algorithms that the engine has. */
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Object.keys forgets the names of members
-export const signatureAlgorithms: readonly SignatureAlgorithm[] = Object.keys(
-  algorithms,
-) as SignatureAlgorithm[];
 
 /** What a signature has to have unless a profile says otherwise. */
 export const defaultParameters: readonly SignatureParameter[] = [

@@ -1,6 +1,5 @@
-import { createPrivateKey, type KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { algorithms } from "./algorithms/registry.ts";
+import { signingKey, type SigningKeyInput } from "./algorithms/signing-key.ts";
 
 /** What signs, by the algorithm of its key: a key of this process, or a service that keeps it (KMS, HSM). */
 export interface Signer {
@@ -15,21 +14,10 @@ export interface LocalSigner extends Signer {
   readonly sign: (data: Uint8Array) => Uint8Array;
 }
 
-/** Makes a signer of a private key: a KeyObject, or PKCS#8 PEM. Throws a TypeError. */
-export function createSigner(key: KeyObject | string, keyid: string): LocalSigner {
-  const object = privateKey(key);
-  return { alg: "ed25519", keyid, sign: (data) => algorithms.ed25519.sign(object, data) };
-}
-
-function privateKey(key: KeyObject | string): KeyObject {
-  let object: KeyObject;
-  try {
-    object = typeof key === "string" ? createPrivateKey(key) : key;
-  } catch {
-    throw new TypeError("sign: option key must be a PKCS#8 PEM or a private KeyObject");
-  }
-  if (object.type !== "private" || object.asymmetricKeyType !== "ed25519") {
-    throw new TypeError("sign: option key must be an Ed25519 private key");
-  }
-  return object;
+/**
+ * Makes a signer of a key in this process. `alg` is needed for RSA that does not say it, and for a secret. Throws a TypeError that shows
+ * nothing of the key.
+ */
+export function createSigner(key: SigningKeyInput, keyid: string, alg?: SignatureAlgorithm): LocalSigner {
+  return { ...signingKey(key, alg), keyid };
 }

@@ -1,14 +1,16 @@
-import { createPublicKey, type KeyObject } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { assertPrimeOrder } from "./algorithms/ed25519.ts";
+import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { maxKeyidLength } from "./limits.ts";
-import { keyError, spkiPrefix } from "./public-key-bytes.ts";
-import { publicKeyBytes, type PublicKeyInput } from "./public-key-input.ts";
+import { keyError } from "./public-key-bytes.ts";
+import { readKey, type PublicKeyInput } from "./public-key-input.ts";
 
-/** An Ed25519 public key that was vetted by {@link importVerificationKey}. */
+/** A public key, or the secret of hmac-sha256, that was vetted by {@link importVerificationKey}. */
 export interface VerificationKey {
   readonly keyid: string;
+  /** The one algorithm that the key verifies by. */
   readonly alg: SignatureAlgorithm;
+  /** For hmac-sha256 the secret. */
   readonly publicKey: KeyObject;
   /** Signatures with an earlier `created` are refused. Unix seconds. */
   readonly notBefore?: number | undefined;
@@ -18,8 +20,13 @@ export interface VerificationKey {
   readonly retired?: boolean | undefined;
 }
 
-/** Validity of a key, in Unix seconds. */
+/** Algorithm and validity of a key; times in Unix seconds. */
 export interface VerificationKeyOptions {
+  /**
+   * Default what the key itself says. RSA needs it, unless a JWK has an `alg`, and a secret is taken by `hmac-sha256` alone. One that
+   * is not the key's is refused.
+   */
+  readonly alg?: SignatureAlgorithm | undefined;
   readonly notBefore?: number | undefined;
   readonly notAfter?: number | undefined;
   readonly retired?: boolean | undefined;
@@ -29,9 +36,9 @@ const vetted = new WeakSet();
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a public key: Ed25519 only, canonical encoding (RFC 8032 section 5.1.3), of prime order, so that no
- * signature verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead;
- * never shows it.
+ * Imports and vets a key. Taken are: Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384,
+ * uncompressed; RSA of 2,048 to 8,192 bits with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature
+ * verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead; never shows it.
  */
 export function importVerificationKey(
   keyid: string,
@@ -42,12 +49,11 @@ export function importVerificationKey(
     throw keyError(`the keyid must be 1 to ${maxKeyidLength} printable ASCII characters`);
   }
   const { notBefore, notAfter, retired } = validity(options);
-  const bytes = publicKeyBytes(key, keyid);
-  assertPrimeOrder(bytes);
-  const publicKey = createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
+  const { alg, bytes } = readKey(key, { keyid, alg: readAlg(options) });
+  const publicKey = algorithms[alg].importKey(bytes);
   const record: VerificationKey = Object.freeze({
     keyid,
-    alg: "ed25519",
+    alg,
     publicKey,
     notBefore,
     notAfter,
@@ -60,6 +66,11 @@ export function importVerificationKey(
 /** Whether `value` came from {@link importVerificationKey}; a look-alike object was never vetted. */
 export function isVerificationKey(value: unknown): value is VerificationKey {
   return typeof value === "object" && value !== null && vetted.has(value);
+}
+
+function readAlg({ alg }: VerificationKeyOptions): SignatureAlgorithm | undefined {
+  if (alg === undefined || isSignatureAlgorithm(alg)) return alg;
+  throw keyError(`alg must be one of ${signatureAlgorithms.join(", ")}`);
 }
 
 function validity({ notBefore, notAfter, retired = false }: VerificationKeyOptions): VerificationKeyOptions {

@@ -1,7 +1,7 @@
-import { generateKeyPairSync } from "node:crypto";
-import type { VerificationEngine } from "./algorithms/algorithm.ts";
-import { algorithms } from "./algorithms/registry.ts";
-import { importVerificationKey, isVerificationKey, type VerificationKey } from "./verification-key.ts";
+import type { KeyObject } from "node:crypto";
+import type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
+import { algorithms, decoyKey } from "./algorithms/registry.ts";
+import { isVerificationKey, type VerificationKey } from "./verification-key.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 import { assertTimely } from "./lifetime.ts";
 import type { Message } from "./message.ts";
@@ -43,7 +43,7 @@ export function verifySignature(
   conclude(fault, verifyBytes(usable.publicKey, base, received.signature, engine));
 }
 
-/** As {@link verifySignature} with the native engine, but Ed25519 runs on libuv's thread pool. Rejects where that one throws. */
+/** As {@link verifySignature} with the native engine, but the work is done on libuv's thread pool. Rejects where that one throws. */
 export async function verifySignatureAsync(
   received: ReceivedSignature,
   key: VerificationKey | null | undefined,
@@ -60,7 +60,7 @@ interface Fault {
 
 interface Preparation {
   readonly fault: Fault | undefined;
-  readonly usable: VerificationKey;
+  readonly usable: { readonly alg: SignatureAlgorithm; readonly publicKey: KeyObject };
   readonly base: Buffer;
 }
 
@@ -68,9 +68,10 @@ function prepare(received: ReceivedSignature, key: VerificationKey | null | unde
   const fault = keyFault(received, key);
   // Everything in a base is ASCII: strings, identifiers and covered values were checked.
   const base = Buffer.from(buildSignatureBase(received.values, received.input), "latin1");
-  // An unknown keyid costs one verification too, so that the time of an answer does not tell which keyids exist. Made at the
-  // first request of any kind, whose time would tell otherwise.
-  const decoy = decoyKey();
+  // An unknown keyid costs one verification too, by the algorithm that a known one would, so that the time of an answer does not
+  // tell which keyids exist. Made at the first request of any kind, whose time would tell otherwise.
+  const { alg = received.algorithms[0] ?? "ed25519" } = received;
+  const decoy = { alg, publicKey: decoyKey(alg) };
   return { fault, usable: fault === undefined ? (key ?? decoy) : decoy, base };
 }
 
@@ -117,11 +118,4 @@ function keyFault(
 function wasValid({ notBefore, notAfter }: VerificationKey, created: number | undefined): boolean {
   if (created === undefined) return notBefore === undefined && notAfter === undefined;
   return created >= (notBefore ?? 0) && created <= (notAfter ?? Infinity);
-}
-
-let madeDecoy: VerificationKey | undefined;
-
-function decoyKey(): VerificationKey {
-  madeDecoy ??= importVerificationKey("decoy", generateKeyPairSync("ed25519").publicKey);
-  return madeDecoy;
 }

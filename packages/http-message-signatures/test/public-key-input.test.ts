@@ -14,6 +14,7 @@ const encryptedPem = privateKey
   .toString();
 const rsa = generateKeyPairSync("rsa", { modulusLength: 1024 });
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" });
+const x25519 = generateKeyPairSync("x25519").publicKey;
 const other = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
 
 const ssh = (bytes: Buffer, type = "ssh-ed25519"): string => {
@@ -72,8 +73,8 @@ describe("importVerificationKey takes", () => {
       },
     ],
     [
-      "the one Ed25519 key of a JWK Set",
-      { keys: [rsa.publicKey.export({ format: "jwk" }), ec.publicKey.export({ format: "jwk" }), jwk] },
+      "the one key of a JWK Set that says its algorithm and is of ours",
+      { keys: [rsa.publicKey.export({ format: "jwk" }), x25519.export({ format: "jwk" }), jwk] },
     ],
   ])("%s", (_title, input) => {
     const key = importVerificationKey("k1", input as PublicKeyInput);
@@ -113,9 +114,14 @@ const refused: [string, unknown, RegExp][] = [
     /a key of the JWK Set is a private key/,
   ],
   ["a certificate", block("CERTIFICATE", der), /is a certificate; .*openssl x509 .*-pubkey/],
-  ["an RSA PEM", block("RSA PUBLIC KEY", rsaSpki), /RSA key; expected an Ed25519 key/],
-  ["an RSA SPKI in base64", rsaSpki.toString("base64"), /of type rsa; expected an Ed25519 key/],
-  ["an RSA SPKI", rsaSpki, /of type rsa; expected an Ed25519 key/],
+  ["an RSA PEM", block("RSA PUBLIC KEY", rsaSpki), /RSA key as PKCS #1; .*openssl rsa -RSAPublicKey_in/],
+  ["an RSA SPKI in base64", rsaSpki.toString("base64"), /does not say its algorithm; write alg: "rsa-pss/],
+  ["an RSA SPKI", rsaSpki, /write alg: "rsa-pss-sha512" or "rsa-v1_5-sha256"/],
+  [
+    "an X25519 SPKI",
+    x25519.export({ format: "der", type: "spki" }),
+    /of type x25519; expected an Ed25519, P-256/,
+  ],
   ["a PGP block", block("PGP PUBLIC KEY BLOCK", der), /another kind; expected one block "PUBLIC KEY"/],
   ["two PEM blocks", pem + pem, /holds 2 PEM blocks; give the one/],
   ["a PEM with text behind it", `${pem}# the key of the service`, /more than the PEM block/],
@@ -168,6 +174,11 @@ const refused: [string, unknown, RegExp][] = [
   ["a list of JWKs", [jwk], /is a list; give one key/],
   ["a JWK Set without keys", { keys: [] }, /0 of 0 keys that fit .*give that JWK itself/],
   ["a JWK Set with two keys that fit", { keys: [jwk, other] }, /2 of 2 keys that fit/],
+  [
+    "a JWK Set with keys of two algorithms",
+    { keys: [jwk, ec.publicKey.export({ format: "jwk" })] },
+    /2 of 2 keys that fit .* or alg/,
+  ],
   ["a JWK Set with one key twice", { keys: [jwk, jwk] }, /2 of 2 keys that fit/],
   ["a JWK Set of other keyids", { keys: [{ ...jwk, kid: "k2" }, null] }, /0 of 2 keys that fit/],
   ["a JWK that is a JWK Set as well", { ...jwk, keys: [jwk] }, /neither a JWK nor a JWK Set/],

@@ -12,7 +12,7 @@ const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const raw = publicKey.export({ format: "der", type: "spki" }).subarray(12);
 const jwk = publicKey.export({ format: "jwk" });
 const rsa = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
-const ec = generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey;
+const ec = generateKeyPairSync("ec", { namedCurve: "secp256k1" }).publicKey;
 // The bytes of a good Ed25519 key under the OID of X25519: nothing but the type is wrong.
 const x25519 = createPublicKey({
   key: Buffer.concat([Buffer.from("302a300506032b656e032100", "hex"), raw]),
@@ -53,7 +53,7 @@ describe("importVerificationKey", () => {
     ["a certificate", pem.replaceAll("PUBLIC KEY", "CERTIFICATE")],
     ["an RSA PEM", rsa.export({ format: "pem", type: "pkcs1" }).toString()],
     ["an RSA SPKI PEM", spki(rsa)],
-    ["a P-256 PEM", spki(ec)],
+    ["a secp256k1 PEM", spki(ec)],
     ["an X25519 PEM", spki(x25519)],
     ["a PEM that holds nothing readable", pem.replace("MCow", "AAAA")],
     ["a private KeyObject", privateKey],

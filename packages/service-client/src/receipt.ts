@@ -73,7 +73,8 @@ export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions)
   const profile: SignatureProfile = {
     requiredComponents: requiredComponents(exchange, options.requestLabel),
     requiredParameters: ["created", "keyid"],
-    algorithms: signatureAlgorithms,
+    // A secret that both sides have proves nothing to a third.
+    algorithms: signatureAlgorithms.filter((alg) => alg !== "hmac-sha256"),
     windowSeconds: maxAgeSeconds,
     clockSkewSeconds,
     label,

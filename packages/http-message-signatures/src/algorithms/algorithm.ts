@@ -1,13 +1,29 @@
 import type { KeyObject } from "node:crypto";
 
 /** Names of the HTTP Signature Algorithms registry (RFC 9421 section 6.2.2) that this engine has. */
-export type SignatureAlgorithm = "ed25519";
+export type SignatureAlgorithm =
+  | "ed25519"
+  | "ecdsa-p256-sha256"
+  | "ecdsa-p384-sha384"
+  | "rsa-pss-sha512"
+  | "rsa-v1_5-sha256"
+  | "hmac-sha256";
 
-/** What verifies: `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. */
+/**
+ * What verifies Ed25519: `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. Other
+ * algorithms are verified by node:crypto alone.
+ */
 export type VerificationEngine = "native" | "noble";
 
 /** One signature algorithm (RFC 9421 section 3.3). Its keys were vetted when they were imported. */
 export interface Algorithm {
+  /**
+   * Vets a key and makes it: from the subjectPublicKey of its SubjectPublicKeyInfo (RFC 5280 section 4.1), for hmac-sha256 from the
+   * secret. Throws a TypeError that shows nothing of it.
+   */
+  readonly importKey: (bytes: Uint8Array) => KeyObject;
+  /** Whether `key` is a private key, for hmac-sha256 a secret, of this algorithm and of sufficient size. */
+  readonly isSigningKey: (key: KeyObject) => boolean;
   /** Length of a signature under `key`, in bytes. */
   readonly signatureLength: (key: KeyObject) => number;
   readonly sign: (key: KeyObject, data: Uint8Array) => Uint8Array;
@@ -21,6 +37,6 @@ export interface Algorithm {
     signature: Uint8Array,
     engine: VerificationEngine,
   ) => boolean;
-  /** The verdict of `verify` with the native engine, on libuv's thread pool. */
+  /** The verdict of `verify` with the native engine, on libuv's thread pool but for hmac-sha256. */
   readonly verifyAsync: (key: KeyObject, data: Uint8Array, signature: Uint8Array) => Promise<boolean>;
 }

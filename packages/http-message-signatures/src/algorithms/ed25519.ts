@@ -1,4 +1,4 @@
-import { sign, verify, type KeyObject } from "node:crypto";
+import { createPublicKey, sign, verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keyError, spkiPrefix } from "../public-key-bytes.ts";
 import type { Algorithm, VerificationEngine } from "./algorithm.ts";
@@ -121,6 +121,11 @@ export function rawPublicKey(key: KeyObject): Uint8Array {
 
 /** RFC 9421 section 3.3.6. */
 export const ed25519Algorithm: Algorithm = {
+  importKey(bytes) {
+    assertPrimeOrder(bytes);
+    return createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
+  },
+  isSigningKey: ({ type, asymmetricKeyType }) => type === "private" && asymmetricKeyType === "ed25519",
   signatureLength: () => ed25519SignatureLength,
   sign: (key, data) => sign(null, data, key),
   verify: verifyEd25519,
@@ -128,7 +133,7 @@ export const ed25519Algorithm: Algorithm = {
 };
 
 /** Throws a TypeError unless the bytes are a canonical point of prime order. */
-export function assertPrimeOrder(bytes: Uint8Array): void {
+function assertPrimeOrder(bytes: Uint8Array): void {
   let sound: boolean;
   try {
     const point = ed25519.Point.fromBytes(bytes, false);

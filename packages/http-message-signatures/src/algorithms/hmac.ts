@@ -1,0 +1,36 @@
+import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
+import { keyError } from "../public-key-bytes.ts";
+import type { Algorithm } from "./algorithm.ts";
+
+const signatureLength = 32;
+// RFC 2104 section 3: less than the output of the digest would weaken it.
+const leastBytes = 32;
+const placeholder = Buffer.alloc(signatureLength);
+
+/** RFC 9421 section 3.3.3. */
+export const hmacAlgorithm: Algorithm = {
+  importKey(secret) {
+    if (secret.length < leastBytes) {
+      throw keyError(
+        `the secret is ${secret.length} bytes long; expected at least ${leastBytes}, such as crypto.randomBytes(32)`,
+      );
+    }
+    return createSecretKey(secret);
+  },
+  isSigningKey: ({ type, symmetricKeySize = 0 }) => type === "secret" && symmetricKeySize >= leastBytes,
+  signatureLength: () => signatureLength,
+  sign: hmacSha256,
+  verify,
+  // Below the price of a hand-over to another thread.
+  verifyAsync: async (key, data, signature) => verify(key, data, signature),
+};
+
+function hmacSha256(key: KeyObject, data: Uint8Array): Buffer {
+  return createHmac("sha256", key).update(data).digest();
+}
+
+function verify(key: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
+  const sound = signature.length === signatureLength;
+  const matches = timingSafeEqual(hmacSha256(key, data), sound ? signature : placeholder);
+  return sound && matches;
+}

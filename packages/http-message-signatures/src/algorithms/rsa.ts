@@ -1,0 +1,99 @@
+import { constants, createPublicKey, sign, type KeyObject, type SigningOptions } from "node:crypto";
+import { rsaNumbers } from "../der.ts";
+import { keyError } from "../public-key-bytes.ts";
+import type { Algorithm } from "./algorithm.ts";
+import { verifyNatively } from "./native-verification.ts";
+
+const leastBits = 2048;
+// Beyond these a verification costs milliseconds, and whoever hands in the key decides how many.
+const mostBits = 8192;
+const mostExponent = 2n ** 32n;
+
+/** RFC 9421 section 3.3.1: MGF1 with SHA-512, a salt of 64 bytes. */
+export const rsaPssAlgorithm: Algorithm = rsa("sha512", {
+  padding: constants.RSA_PKCS1_PSS_PADDING,
+  saltLength: 64,
+});
+
+/** RFC 9421 section 3.3.2. */
+export const rsaPkcs1Algorithm: Algorithm = rsa("sha256", { padding: constants.RSA_PKCS1_PADDING });
+
+function rsa(digest: string, options: SigningOptions): Algorithm {
+  return {
+    importKey,
+    isSigningKey: (key) => key.type === "private" && isOfFamily(key, options),
+    signatureLength,
+    sign: (key, data) => sign(digest, data, { key, ...options }),
+    ...verifyNatively({ digest, options, isSound, placeholder }),
+  };
+}
+
+// A key of type rsa-pss may be bound to other digests than RFC 9421 has, and never signs by PKCS #1 v1.5 (RFC 4055 section 3.1).
+function isOfFamily(
+  { asymmetricKeyType, asymmetricKeyDetails }: KeyObject,
+  options: SigningOptions,
+): boolean {
+  const { modulusLength = 0, hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = asymmetricKeyDetails ?? {};
+  if (modulusLength < leastBits || modulusLength > mostBits) return false;
+  if (asymmetricKeyType === "rsa") return true;
+  return (
+    asymmetricKeyType === "rsa-pss" &&
+    options.saltLength !== undefined &&
+    saltLength <= options.saltLength &&
+    [hashAlgorithm, mgf1HashAlgorithm].every((digest) => digest === undefined || digest === "sha512")
+  );
+}
+
+/** The key of an RSAPublicKey (RFC 8017 appendix A.1.1), as type rsa whatever its SubjectPublicKeyInfo said. */
+function importKey(bytes: Uint8Array): KeyObject {
+  const numbers = rsaNumbers(Buffer.from(bytes));
+  if (numbers === undefined) {
+    throw keyError("the RSA key is not the DER of its two numbers; it is damaged, copy it again");
+  }
+  const [n, e] = [integer(numbers.n), integer(numbers.e)];
+  const bits = n.toString(2).length;
+  if (bits < leastBits || bits > mostBits) {
+    throw keyError(`the RSA key has ${bits} bits; expected ${leastBits} to ${mostBits}`);
+  }
+  if (n % 2n === 0n) throw keyError("the modulus of the RSA key is even; the key is damaged, copy it again");
+  if (e % 2n === 0n || e < 3n || e >= mostExponent) {
+    throw keyError(
+      "the exponent of the RSA key must be odd, at least 3 and below 2^32; make a key with 65537",
+    );
+  }
+  // As a JWK: what Node 24 read from PKCS #1 it does not write again.
+  const jwk = { kty: "RSA", n: numbers.n.toString("base64url"), e: numbers.e.toString("base64url") };
+  return createPublicKey({ key: jwk, format: "jwk" });
+}
+
+function integer(bytes: Buffer): bigint {
+  return BigInt(`0x${bytes.toString("hex")}`);
+}
+
+// RFC 8017 sections 8.1.2 and 8.2.2, step 1.
+function signatureLength({ asymmetricKeyDetails }: KeyObject): number {
+  return Math.ceil((asymmetricKeyDetails?.modulusLength ?? 0) / 8);
+}
+
+const moduli = new WeakMap<KeyObject, Buffer>();
+
+function modulusOf(key: KeyObject): Buffer {
+  const known = moduli.get(key);
+  if (known !== undefined) return known;
+  const modulus = Buffer.from(key.export({ format: "jwk" }).n ?? "", "base64url");
+  moduli.set(key, modulus);
+  return modulus;
+}
+
+// RFC 8017 section 5.2.2, step 1.
+function isSound(key: KeyObject, signature: Uint8Array): boolean {
+  const modulus = modulusOf(key);
+  return signature.length === modulus.length && Buffer.compare(signature, modulus) < 0;
+}
+
+function placeholder(key: KeyObject): Uint8Array {
+  const bytes = Buffer.alloc(modulusOf(key).length, 0x55);
+  // Below every modulus of this length.
+  bytes[0] = 0;
+  return bytes;
+}

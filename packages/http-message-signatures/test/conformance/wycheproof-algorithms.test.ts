@@ -1,0 +1,158 @@
+import { describe, expect, test } from "@jest/globals";
+import {
+  importVerificationKey,
+  type PublicKeyInput,
+  type SignatureAlgorithm,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
+import { algorithms } from "../../src/algorithms/registry.ts";
+import { keyOf, rfc9421 } from "../algorithm-keys.ts";
+import { readJson, suiteFolder } from "./vectors.ts";
+
+interface Group {
+  readonly publicKeyDer?: string;
+  readonly tests: readonly {
+    readonly tcId: number;
+    readonly comment: string;
+    readonly flags: readonly string[];
+    readonly msg: string;
+    readonly sig?: string;
+    /** Of MACs. */
+    readonly key?: string;
+    readonly tag?: string;
+    readonly result: "valid" | "acceptable" | "invalid";
+  }[];
+}
+type Case = Group["tests"][number];
+
+interface Suite {
+  readonly alg: SignatureAlgorithm;
+  readonly file: string;
+  readonly size: number;
+  /** How many cases of the suite are valid, and taken. */
+  readonly taken: number;
+  /** Why a case that the suite does not call invalid is refused here all the same. */
+  readonly stricter: readonly { readonly reason: string; readonly applies: (each: Case) => boolean }[];
+}
+
+const suites: readonly Suite[] = [
+  {
+    alg: "ecdsa-p256-sha256",
+    file: "ecdsa_secp256r1_sha256_p1363_test.json",
+    size: 262,
+    taken: 173,
+    stricter: [],
+  },
+  {
+    alg: "ecdsa-p384-sha384",
+    file: "ecdsa_secp384r1_sha384_p1363_test.json",
+    size: 280,
+    taken: 193,
+    stricter: [],
+  },
+  {
+    alg: "rsa-pss-sha512",
+    file: "rsa_pss_4096_sha512_mgf1_64_test.json",
+    size: 179,
+    taken: 132,
+    stricter: [],
+  },
+  {
+    alg: "rsa-v1_5-sha256",
+    file: "rsa_signature_2048_sha256_test.json",
+    size: 259,
+    taken: 9,
+    stricter: [
+      {
+        reason: "RFC 8017 section 9.2: the DigestInfo has a NULL; the suite leaves its absence to the reader",
+        applies: ({ flags, result }) => flags.includes("MissingNull") && result === "acceptable",
+      },
+    ],
+  },
+  {
+    alg: "hmac-sha256",
+    file: "hmac_sha256_test.json",
+    size: 174,
+    taken: 30,
+    stricter: [
+      {
+        reason: "a secret of less than 32 bytes is refused at import (RFC 2104 section 3)",
+        applies: ({ key = "" }) => key.length < 64,
+      },
+      {
+        reason: "a truncated tag: RFC 9421 section 3.3.3 has the whole output",
+        applies: ({ tag = "" }) => tag.length < 64,
+      },
+    ],
+  },
+];
+
+const folder = suiteFolder("wycheproof");
+
+function readGroups(file: string): readonly Group[] {
+  if (folder === undefined) return [];
+  return (readJson(folder, file) as { readonly testGroups: readonly Group[] }).testGroups;
+}
+
+const bytesOf = (hex = ""): Buffer => Buffer.from(hex, "hex");
+
+function keyOfCase({ alg }: Suite, group: Group, { key }: Case): VerificationKey | undefined {
+  const input: PublicKeyInput = bytesOf(group.publicKeyDer ?? key);
+  // Under 32 bytes only: any other key of the suites has to be taken.
+  if (alg === "hmac-sha256" && input.length < 32) {
+    expect(() => importVerificationKey("wycheproof", input, { alg })).toThrow(/expected at least 32/);
+    return undefined;
+  }
+  return importVerificationKey("wycheproof", input, { alg });
+}
+
+for (const suite of folder === undefined ? [] : suites) {
+  const { alg } = suite;
+  describe(`Wycheproof for ${alg}`, () => {
+    const cases = readGroups(suite.file).flatMap((group) =>
+      group.tests.map(
+        (each) => [`${each.tcId} ${each.comment} ${each.flags.join(" ")}`, group, each] as const,
+      ),
+    );
+
+    test.each(cases)("has the verdict of the suite, or a reason: %s", async (_title, group, each) => {
+      const { msg, sig, tag, result } = each;
+      const exceptions = suite.stricter.filter(({ applies }) => applies(each));
+      const valid = result === "valid" && exceptions.length === 0;
+      // A case without verdict has to be decided above.
+      expect(result === "acceptable" ? exceptions.length : 1).toBe(1);
+      const publicKey = keyOfCase(suite, group, each)?.publicKey;
+      if (publicKey === undefined) {
+        expect(valid).toBe(false);
+        return;
+      }
+      const [data, signature] = [bytesOf(msg), bytesOf(sig ?? tag)];
+      expect(algorithms[alg].verify(publicKey, data, signature, "native")).toBe(valid);
+      expect(await algorithms[alg].verifyAsync(publicKey, data, signature)).toBe(valid);
+    });
+
+    test("has every case, and takes as many as it should", () => {
+      const taken = cases.filter(([, group, each]) => {
+        const publicKey = keyOfCase(suite, group, each)?.publicKey;
+        const signature = bytesOf(each.sig ?? each.tag);
+        return (
+          publicKey !== undefined && algorithms[alg].verify(publicKey, bytesOf(each.msg), signature, "native")
+        );
+      });
+      expect(cases).toHaveLength(suite.size);
+      expect(taken).toHaveLength(suite.taken);
+    });
+  });
+}
+
+// What runs without the suites too: published signatures, and the same over other data.
+test.each(rfc9421.signatures.map((each) => [each.id, each] as const))(
+  "RFC 9421 %s is right for its base alone",
+  (_id, { alg, signatureBase, signature }) => {
+    const pss = importVerificationKey("k", keyOf("rsa-pss-sha512").verifying, { alg: "rsa-pss-sha512" });
+    const { publicKey } = alg === "rsa-pss-sha512" ? pss : keyOf(alg).imported;
+    const bytes = Buffer.from(signature, "base64");
+    expect(algorithms[alg].verify(publicKey, Buffer.from(signatureBase), bytes, "native")).toBe(true);
+    expect(algorithms[alg].verify(publicKey, Buffer.alloc(0), bytes, "native")).toBe(false);
+  },
+);

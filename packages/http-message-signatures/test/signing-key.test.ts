@@ -1,0 +1,161 @@
+import { createSecretKey, generateKeyPairSync, randomBytes } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import {
+  sign,
+  verifySignature,
+  type ReceivedSignature,
+  type SignatureAlgorithm,
+} from "@countersign/http-message-signatures";
+import { signingKey, type SigningKeyInput } from "../src/algorithms/signing-key.ts";
+import { algorithms } from "../src/algorithms/registry.ts";
+import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
+import { verdictOf } from "./hand-signer.ts";
+import { receivedBy } from "./received-by.ts";
+
+const data = Buffer.from("data");
+const message = { method: "POST", target: "/", rawHeaders: ["Content-Type", "application/json"] };
+const privatePem = (alg: SignatureAlgorithm): string =>
+  keyOf(alg).signing.export({ format: "pem", type: "pkcs8" }).toString();
+
+describe("sign takes a key of each algorithm", () => {
+  const forms = algorithmKeys.flatMap(({ alg, jwk, signing }) => {
+    const inputs: [string, SigningKeyInput][] = [
+      ["KeyObject", signing],
+      ["JWK", jwk],
+      alg === "hmac-sha256" ? ["bytes", signing.export()] : ["PEM", privatePem(alg)],
+    ];
+    return inputs.map(([form, input]) => [alg, form, input] as const);
+  });
+
+  test.each(forms)("%s as %s", (alg, _form, key) => {
+    const { signatureInput, signature, signatureBase } = sign(message, {
+      key,
+      alg,
+      keyid: "test-key",
+      components: ["@method", "content-type"],
+    });
+    expect(signatureInput).toContain(`;alg="${alg}"`);
+    const bytes = Buffer.from(signature.slice("sig1=:".length, -1), "base64");
+    const { publicKey } = keyOf(alg).imported;
+    expect(algorithms[alg].verify(publicKey, Buffer.from(signatureBase), bytes, "native")).toBe(true);
+  });
+
+  test.each(["ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384"] as const)("%s by the key alone", (alg) => {
+    expect(signingKey(keyOf(alg).signing).alg).toBe(alg);
+    expect(signingKey(privatePem(alg)).alg).toBe(alg);
+  });
+
+  test.each([
+    ["PS512", "rsa-pss-sha512"],
+    ["RS256", "rsa-v1_5-sha256"],
+  ] as const)("RSA by a JWK of %s", (name, alg) => {
+    expect(signingKey({ ...rfc9421.rsa, alg: name }).alg).toBe(alg);
+  });
+
+  test("RSA-PSS by the type of the key", () => {
+    const { privateKey } = generateKeyPairSync("rsa-pss", { modulusLength: 2048 });
+    const key = signingKey(privateKey);
+    expect(key.alg).toBe("rsa-pss-sha512");
+    expect(key.sign(data)).toHaveLength(256);
+  });
+});
+
+const secret = randomBytes(32);
+const oct = { kty: "oct", k: secret.toString("base64url") };
+const publicPem = keyOf("rsa-v1_5-sha256").verifying.export({ format: "pem", type: "spki" }).toString();
+const rsa1024 = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
+const k1 = generateKeyPairSync("ec", { namedCurve: "secp256k1" }).privateKey;
+
+describe("sign refuses as key", () => {
+  test.each<[string, unknown, SignatureAlgorithm | undefined, RegExp]>([
+    [
+      "RSA without alg",
+      keyOf("rsa-v1_5-sha256").signing,
+      undefined,
+      /option alg must be given .*rsa-pss-sha512 or rsa/,
+    ],
+    [
+      "a secret KeyObject without alg",
+      createSecretKey(secret),
+      undefined,
+      /a secret needs alg: "hmac-sha256"/,
+    ],
+    ["a JWK of kty oct without alg", oct, undefined, /with alg hmac-sha256 a secret/],
+    ["the bytes of a secret without alg", secret, undefined, /with alg hmac-sha256 a secret/],
+    ["a secret of 31 bytes", secret.subarray(1), "hmac-sha256", /a secret of at least 32 bytes/],
+    ["a text as a secret", "a".repeat(32), "hmac-sha256", /the secret is a text, which has several readings/],
+    ["a public PEM as a secret", Buffer.from(publicPem), "hmac-sha256", /the secret is the text of a key/],
+    ["a JWK of HS512", { ...oct, alg: "HS512" }, "hmac-sha256", /another alg than HS256/],
+    [
+      "a JWK of kty oct for verifying alone",
+      { ...oct, key_ops: ["verify"] },
+      "hmac-sha256",
+      /key_ops .* no sign/,
+    ],
+    [
+      "a JWK of kty oct with padding",
+      { ...oct, k: `${oct.k}=` },
+      "hmac-sha256",
+      /k of the JWK is not in base64url/,
+    ],
+    ["a private JWK as HMAC", rfc9421.p256, "hmac-sha256", /another kty than oct/],
+    ["RSA of 1,024 bits", rsa1024, "rsa-pss-sha512", /RSA with 2,048 to 8,192 bits/],
+    ["secp256k1", k1, undefined, /on Ed25519, P-256 or P-384/],
+    ["secp256k1 as P-256", k1, "ecdsa-p256-sha256", /on Ed25519, P-256 or P-384/],
+    [
+      "P-256 as P-384",
+      keyOf("ecdsa-p256-sha256").signing,
+      "ecdsa-p384-sha384",
+      /is one of ecdsa-p256-sha256, not of/,
+    ],
+    [
+      "Ed25519 as HMAC",
+      keyOf("ed25519").signing,
+      "hmac-sha256",
+      /KeyObject is a private key; hmac-sha256 takes a secret/,
+    ],
+    [
+      "a public RSA key as HMAC",
+      keyOf("rsa-v1_5-sha256").verifying,
+      "hmac-sha256",
+      /KeyObject is a public key; hmac-sha256 takes a secret/,
+    ],
+    ["a secret as Ed25519", createSecretKey(secret), "ed25519", /must be a private key on Ed25519/],
+    ["the bytes of a secret as Ed25519", secret, "ed25519", /option key must be/],
+    [
+      "a JWK of RS256 as rsa-pss",
+      { ...rfc9421.rsa, alg: "RS256" },
+      "rsa-pss-sha512",
+      /is one of rsa-v1_5-sha256, not/,
+    ],
+    ["a JWK of PS256", { ...rfc9421.rsa, alg: "PS256" }, "rsa-pss-sha512", /another alg than PS512 or RS256/],
+    ["a JWK of ES384 on P-256", { ...rfc9421.p256, alg: "ES384" }, undefined, /another alg than ES256/],
+    ["a JWK for encryption", { ...rfc9421.p256, use: "enc" }, undefined, /another use than sig/],
+    ["a JWK for verifying", { ...rfc9421.p256, key_ops: ["verify"] }, undefined, /key_ops have no sign/],
+    ["a public JWK", { ...rfc9421.p256, d: undefined }, undefined, /option key must be/],
+    [
+      "an unknown alg",
+      keyOf("ed25519").signing,
+      "EdDSA" as SignatureAlgorithm,
+      /option alg must be one of ed25519/,
+    ],
+  ])("%s", (_title, key, alg, text) => {
+    const build = (): unknown => signingKey(key as SigningKeyInput, alg);
+    expect(build).toThrow(TypeError);
+    expect(build).toThrow(/^sign: option /);
+    expect(build).toThrow(text);
+  });
+});
+
+describe("verifySignature of a signature by", () => {
+  test.each(algorithmKeys.map((key) => [key.alg, key] as const))("%s", (alg, { imported }) => {
+    const received = receivedBy(alg);
+    const verdict = (changes: Partial<ReceivedSignature>, key = imported): string =>
+      verdictOf(() => verifySignature({ ...received, ...changes }, key));
+    expect(verdict({})).toBe("accepted");
+    expect(verdict({ signature: received.signature.subarray(1) })).toBe("signature-mismatch");
+    for (const other of algorithmKeys) {
+      if (other.alg !== alg) expect(verdict({}, other.imported)).toBe("alg-mismatch");
+    }
+  });
+});
