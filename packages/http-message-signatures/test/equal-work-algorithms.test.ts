@@ -19,7 +19,6 @@ const hook = createHook({
 beforeAll(() => void hook.enable());
 afterAll(() => void hook.disable());
 
-// HMAC is computed on this thread, at once.
 const handedOver = algorithmKeys.filter(({ alg }) => alg !== "hmac-sha256");
 
 /** Every shape that a library, or this one, might refuse early, and one that it cannot. */
@@ -59,4 +58,15 @@ describe.each(handedOver.map((key) => [key.alg, key] as const))("by %s", (alg, {
       expect(verifications).toBe(1);
     });
   });
+});
+
+// An HMAC is computed on this thread, at once: whatever is handed over is the work of another algorithm.
+test.each([
+  ["an unknown keyid", undefined],
+  ...algorithmKeys.map(({ alg, imported }) => [`a key of ${alg}`, imported] as const),
+] as const)("under %s nothing else is spent on a signature that names hmac-sha256", async (_title, key) => {
+  const received: ReceivedSignature = { ...receivedBy("hmac-sha256"), signature: Buffer.alloc(32) };
+  verifications = 0;
+  await expect(verifySignatureAsync(received, key)).rejects.toThrow();
+  expect(verifications).toBe(0);
 });

@@ -254,6 +254,12 @@ const refused: [string, unknown, Given, RegExp][] = [
     pss,
     /not the DER|no readable/,
   ],
+  [
+    "a SPKI with an unused bit",
+    Buffer.from(spki(es256).toString("hex").replace("420004", "420104"), "hex"),
+    {},
+    /not the DER|no readable/,
+  ],
   ["a byte behind an RSA SPKI", Buffer.concat([spki(rsa), Buffer.alloc(1)]), pss, /1 bytes behind its end/],
   ["an RSA SPKI that is cut short", spki(rsa).subarray(0, 200), pss, /is cut short/],
   [

@@ -1,4 +1,10 @@
-import { createSecretKey, generateKeyPairSync, randomBytes } from "node:crypto";
+import {
+  createPrivateKey,
+  createSecretKey,
+  generateKeyPairSync,
+  randomBytes,
+  type KeyObject,
+} from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import {
   sign,
@@ -54,9 +60,11 @@ describe("sign takes a key of each algorithm", () => {
 
   test("RSA-PSS by the type of the key", () => {
     const { privateKey } = generateKeyPairSync("rsa-pss", { modulusLength: 2048 });
-    const key = signingKey(privateKey);
-    expect(key.alg).toBe("rsa-pss-sha512");
-    expect(key.sign(data)).toHaveLength(256);
+    for (const each of [privateKey, pssKey("040203", "40")]) {
+      const key = signingKey(each);
+      expect(key.alg).toBe("rsa-pss-sha512");
+      expect(key.sign(data)).toHaveLength(256);
+    }
   });
 });
 
@@ -64,6 +72,16 @@ const secret = randomBytes(32);
 const oct = { kty: "oct", k: secret.toString("base64url") };
 const publicPem = keyOf("rsa-v1_5-sha256").verifying.export({ format: "pem", type: "spki" }).toString();
 const rsa1024 = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey;
+/** The RSA key of the RFC, bound to other parameters of PSS (RFC 4055 section 3.1). */
+function pssKey(digest: string, salt: string): KeyObject {
+  const der = keyOf("rsa-v1_5-sha256").signing.export({ format: "der", type: "pkcs8" });
+  const identifier = `304106092a864886f70d01010a3034a00f300d0609608648016503${digest}0500a11c301a06092a864886f70d010108300d0609608648016503${digest}0500a2030201${salt}`;
+  const rest = Buffer.concat([Buffer.from(`020100${identifier}`, "hex"), der.subarray(22)]);
+  const head = Buffer.from([0x30, 0x82, rest.length >> 8, rest.length & 0xff]);
+  return createPrivateKey({ key: Buffer.concat([head, rest]), format: "der", type: "pkcs8" });
+}
+// The only other kind that has a modulus, and long enough.
+const dsa = generateKeyPairSync("dsa", { modulusLength: 2048, divisorLength: 224 }).privateKey;
 const k1 = generateKeyPairSync("ec", { namedCurve: "secp256k1" }).privateKey;
 
 describe("sign refuses as key", () => {
@@ -100,6 +118,11 @@ describe("sign refuses as key", () => {
     ],
     ["a private JWK as HMAC", rfc9421.p256, "hmac-sha256", /another kty than oct/],
     ["RSA of 1,024 bits", rsa1024, "rsa-pss-sha512", /RSA with 2,048 to 8,192 bits/],
+    ["an RSA-PSS key of SHA-256", pssKey("040201", "20"), "rsa-pss-sha512", /must be a private key/],
+    ["an RSA-PSS key of a shorter salt", pssKey("040203", "20"), "rsa-pss-sha512", /must be a private key/],
+    ["an RSA-PSS key of a longer salt", pssKey("040203", "41"), "rsa-pss-sha512", /must be a private key/],
+    ["an RSA-PSS key as v1.5", pssKey("040203", "40"), "rsa-v1_5-sha256", /is one of rsa-pss-sha512, not of/],
+    ["DSA", dsa, "rsa-pss-sha512", /must be a private key/],
     ["secp256k1", k1, undefined, /on Ed25519, P-256 or P-384/],
     ["secp256k1 as P-256", k1, "ecdsa-p256-sha256", /on Ed25519, P-256 or P-384/],
     [

@@ -33,13 +33,13 @@ function isOfFamily(
   { asymmetricKeyType, asymmetricKeyDetails }: KeyObject,
   options: SigningOptions,
 ): boolean {
-  const { modulusLength = 0, hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = asymmetricKeyDetails ?? {};
+  const { modulusLength = 0, hashAlgorithm, mgf1HashAlgorithm, saltLength } = asymmetricKeyDetails ?? {};
   if (modulusLength < leastBits || modulusLength > mostBits) return false;
   if (asymmetricKeyType === "rsa") return true;
   return (
     asymmetricKeyType === "rsa-pss" &&
     options.saltLength !== undefined &&
-    saltLength <= options.saltLength &&
+    options.saltLength === (saltLength ?? options.saltLength) &&
     [hashAlgorithm, mgf1HashAlgorithm].every((digest) => digest === undefined || digest === "sha512")
   );
 }
