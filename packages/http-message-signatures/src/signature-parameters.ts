@@ -1,5 +1,5 @@
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { identityOfText } from "./component-identifier.ts";
+import { identityOf, identityOfText, parseComponentIdentifier } from "./component-identifier.ts";
 import { assertComputable } from "./computable.ts";
 import type { Parameters } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
@@ -8,6 +8,7 @@ import { MessageSignatureError, type MessageSignatureErrorCode } from "./message
 import type { SignatureInput } from "./signature-fields.ts";
 import {
   defaultParameters,
+  isSignatureParameter,
   type SignatureParameter,
   type SignatureProfile,
   type TagPolicy,
@@ -38,6 +39,10 @@ export function readSignatureParameters(
   if (forbidden !== undefined) {
     throw new MessageSignatureError("parameter-forbidden", `the signature has the parameter ${forbidden}`);
   }
+  // A misspelt name would require nothing.
+  if (requiredParameters !== defaultParameters && !requiredParameters.every(isSignatureParameter)) {
+    throw new TypeError("a required parameter is none of RFC 9421");
+  }
   // Some(), not includes(): of one string in place of a list a part would do.
   const isDue = (name: SignatureParameter): boolean =>
     name === "keyid" || parameters.has(name) || requiredParameters.some((required) => required === name);
@@ -61,11 +66,14 @@ function assertCoverage({ components }: SignatureInput, profile: SignatureProfil
       throw new MessageSignatureError("component-required", `the signature does not cover ${required}`);
     }
   }
-  for (const forbidden of profile.forbiddenComponents ?? []) {
-    const identity = identityOfText(forbidden);
-    if (covered.has(identity) || components.some(({ name }) => name === identity)) {
-      throw new MessageSignatureError("component-forbidden", `the signature covers ${forbidden}`);
-    }
+  const forbidden = profile.forbiddenComponents?.find((text) => {
+    const component = parseComponentIdentifier(text);
+    return component.parameters.size === 0
+      ? components.some(({ name }) => name === component.name)
+      : covered.has(identityOf(component));
+  });
+  if (forbidden !== undefined) {
+    throw new MessageSignatureError("component-forbidden", `the signature covers ${forbidden}`);
   }
 }
 

@@ -81,6 +81,14 @@ describe("the parameters that a profile requires", () => {
   });
 });
 
+test.each([[["created", "nonse"]], ["nonce"], [[undefined]]])(
+  "a required parameter that is none of RFC 9421 throws: %j",
+  (requiredParameters) => {
+    const misspelt = { ...profile, requiredParameters: requiredParameters as never };
+    expect(() => readSignature(signedRequest(), misspelt)).toThrow(TypeError);
+  },
+);
+
 describe("what a profile forbids", () => {
   const covering = (...covered: (readonly [string, string])[]): ReturnType<typeof signedRequest> =>
     signedRequest({ headers: [...sampleHeaders, "Date", "x"], covered: [...sampleCovered, ...covered] });
@@ -111,8 +119,14 @@ describe("what a profile forbids", () => {
     ]);
   });
 
-  test("is no text that names no component", () => {
-    expect(() => readSignature(covering(), forbidding(['"date']))).toThrow(TypeError);
+  test.each([['"date'], ["date;bs"], ["da te"], [""]])("is no text that names no component: %j", (text) => {
+    expect(() => readSignature(covering(), forbidding([text]))).toThrow(TypeError);
+  });
+
+  test("is a list, and no single name", () => {
+    expect(() => readSignature(covering(), forbidding("date" as never))).toThrow(TypeError);
+    const single = { ...profile, forbiddenParameters: "tag" as never };
+    expect(() => readSignature(covering(), single)).toThrow(TypeError);
   });
 });
 
