@@ -39,7 +39,6 @@ export {
   assertNoKeyClaimed,
   createRequestFact,
   markKeyClaimed,
-  SharedFacts,
   shareFacts,
   type RequestFact,
 } from "./request-fact.ts";

@@ -11,8 +11,6 @@ export interface RequestFact<T> {
   delete(subject: object): void;
 }
 
-// One entry for each request holds all facts: entries of WeakMaps cost time, and more in the garbage collector.
-const records = new WeakMap<object, unknown[]>();
 let count = 0;
 
 /** Makes a {@link RequestFact}. */
@@ -21,47 +19,64 @@ export function createRequestFact<T>(): RequestFact<T> {
   return {
     get(subject) {
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only set() below writes at this index
-      return SharedFacts.recordOf(subject)?.[index] as T | undefined;
+      return Facts.of(subject)?.[index] as T | undefined;
     },
     set(subject, value) {
       record(subject)[index] = value;
     },
     delete(subject) {
-      const known = SharedFacts.recordOf(subject);
+      const known = Facts.of(subject);
       if (known !== undefined) known[index] = undefined;
     },
   };
 }
 
-/**
- * For doors: what is made of a native request has its facts, and the other way round: one request under two names. A base class,
- * because a second entry for each request would cost the garbage collector 20 us.
- */
-export abstract class SharedFacts {
-  readonly #record: unknown[];
-
-  constructor(native: object) {
-    this.#record = record(native);
-  }
-
-  /** The facts of a native request, or of what was made of it. */
-  static recordOf(subject: object): unknown[] | undefined {
-    return #record in subject ? subject.#record : records.get(subject);
-  }
-}
-
-/** For doors: from here on `other`, a second native object, has the facts of `native`. */
+/** For doors: from here on `other`, a second object for the same request, has the facts of `native`. */
 export function shareFacts(native: object, other: object): void {
-  records.set(other, record(native));
+  Facts.put(other, record(native));
 }
 
 function record(subject: object): unknown[] {
-  const known = SharedFacts.recordOf(subject);
+  const known = Facts.of(subject);
   if (known !== undefined) return known;
   const fresh: unknown[] = [];
-  records.set(subject, fresh);
+  Facts.put(subject, fresh);
   return fresh;
 }
+
+/** Its constructor returns what it is given, so that a class below it puts its private fields there. */
+// oxlint-disable-next-line typescript/no-extraneous-class -- only the constructor of a class puts private fields
+class Given {
+  constructor(subject: object) {
+    return subject;
+  }
+}
+
+/**
+ * All facts of a request, in a private field on the request itself. A WeakMap holds what its values lead to until the next full
+ * collection, and most facts lead to their request: each would outlive its answer, which costs 5 to 20 us a request.
+ */
+class Facts extends Given {
+  #record: unknown[];
+
+  private constructor(subject: object, facts: unknown[]) {
+    super(subject);
+    this.#record = facts;
+  }
+
+  static of(subject: object): unknown[] | undefined {
+    return #record in subject ? subject.#record : ofFrozen.get(subject);
+  }
+
+  static put(subject: object, facts: unknown[]): void {
+    if (#record in subject) subject.#record = facts;
+    else if (Object.isExtensible(subject)) Reflect.construct(Facts, [subject, facts]);
+    else ofFrozen.set(subject, facts);
+  }
+}
+
+// Newer engines put no field on what is frozen, as a literal of a test may be.
+const ofFrozen = new WeakMap<object, unknown[]>();
 
 const keyClaimed: RequestFact<true> = createRequestFact();
 

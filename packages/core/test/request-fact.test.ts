@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { createRequestFact } from "@countersign/core";
+import { createRequestFact, shareFacts } from "@countersign/core";
 
 describe("createRequestFact", () => {
   test("tells what was set, last, and forgets what was deleted", () => {
@@ -39,5 +39,27 @@ describe("createRequestFact", () => {
     const request = {};
     expect(() => fact.delete(request)).not.toThrow();
     expect(fact.get(request)).toBeUndefined();
+  });
+
+  test("keeps facts of a frozen request, and of one that was frozen behind its first", () => {
+    const fact = createRequestFact<string>();
+    const [frozen, late] = [Object.freeze({}), {}];
+    fact.set(frozen, "one");
+    fact.set(late, "two");
+    Object.freeze(late);
+    fact.set(late, "three");
+    expect([fact.get(frozen), fact.get(late)]).toEqual(["one", "three"]);
+  });
+
+  test("has the facts of the native request for what was made of it, from either side", () => {
+    const fact = createRequestFact<string>();
+    const [native, made] = [{}, {}];
+    fact.set(made, "forgotten");
+    shareFacts(native, made);
+    expect(fact.get(made)).toBeUndefined();
+    fact.set(made, "one");
+    expect(fact.get(native)).toBe("one");
+    fact.set(native, "two");
+    expect(fact.get(made)).toBe("two");
   });
 });

@@ -35,8 +35,8 @@ export function hookResponse(res: GuardResponse, hooks: ResponseHooks): Original
   }
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
   const { write, end, writeHead, flushHeaders, destroy } = res;
-  hooksOf.set(res, hooks);
   expectManyProperties(res, "sendDate");
+  hooksOf.set(res, hooks);
   res.write = hookedWrite;
   res.end = hookedEnd;
   res.writeHead = hookedWriteHead;

@@ -4,7 +4,7 @@ import {
   createRequestFact,
   createWarnOnce,
   fieldLines,
-  SharedFacts,
+  shareFacts,
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
@@ -28,12 +28,12 @@ export function receivedRequest(req: GuardRequest): ReceivedRequest {
  * `scheme` and `clientAddress` go by the app's `trust proxy` setting, and throw a GuardError (500, `trust-proxy-unsafe`) while that
  * trusts everybody: the caller would choose them.
  */
-class NodeRequest extends SharedFacts implements ReceivedRequest {
+class NodeRequest implements ReceivedRequest {
   readonly #req: GuardRequest;
 
   constructor(req: GuardRequest) {
-    super(req);
     this.#req = req;
+    shareFacts(req, this);
   }
 
   get method(): string {
