@@ -8,23 +8,31 @@ import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";
 
-export const apps = { payout, barePayout, webhook, bareWebhook };
+export const apps = { payout, payoutSodium, payoutPool, barePayout, webhook, bareWebhook };
 
 /** Ways to open an endpoint's stores: in memory, answering at once or by a promise that is resolved already. */
 export const stores = { memory, promises };
 
-export function payout({ publicKeyPem }, openStores = memory) {
+export function payout({ publicKeyPem }, openStores = memory, engine = {}) {
   const app = newApp();
   const { nonces, idempotency } = openStores();
   const endpoint = payoutEndpoint({
     addresses: { allow: ["127.0.0.1"] },
-    signature: { keys: { [keyid]: publicKeyPem }, nonces },
+    signature: { keys: { [keyid]: publicKeyPem }, nonces, ...engine },
     idempotency: { store: idempotency },
     findBusiness: () => true,
     referenceField: "reference",
   });
   app.post(payoutPath, endpoint, (_req, res) => void res.json({ status: "acknowledged" }));
   return app;
+}
+
+function payoutSodium(secrets, openStores) {
+  return payout(secrets, openStores, { engine: "sodium" });
+}
+
+function payoutPool(secrets, openStores) {
+  return payout(secrets, openStores, { threadPool: true });
 }
 
 /** Reads the body, one SHA-256, one Ed25519 verification over a signature base of the usual length. */

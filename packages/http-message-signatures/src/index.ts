@@ -22,6 +22,7 @@ export type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algori
 export { signatureAlgorithms } from "./algorithms/registry.ts";
 export type { SigningKeyInput } from "./algorithms/signing-key.ts";
 export { jwkThumbprint } from "./jwk-thumbprint.ts";
+export { loadEngine } from "./algorithms/ed25519.ts";
 export {
   importVerificationKey,
   isVerificationKey,

@@ -11,7 +11,7 @@ import { withFields } from "./hostile-rows.ts";
 const message = Buffer.from("pay 10.00 EUR to DE89370400440532013000");
 const good = sign(null, message, privateKey);
 const r = 0x1234_5678_9abc_def0n;
-const engines = ["native", "noble"] as const;
+const engines = ["native", "noble", "sodium"] as const;
 
 describe.each(engines)("verifyEd25519 by %s", (engine) => {
   const verdict = (signature: Uint8Array, data: Uint8Array = message): boolean =>

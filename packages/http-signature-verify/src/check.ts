@@ -16,6 +16,7 @@ import {
   MessageSignatureError,
   queryCovering,
   readSignature,
+  verifySignature,
   verifySignatureAsync,
   type ReceivedSignature,
   type RequestMessage,
@@ -95,7 +96,8 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     assertInTime(received, options);
     const key = await lookupKey(received, options);
     assertInTime(received, options);
-    await verifySignatureAsync(received, key);
+    if (options.threadPool) await verifySignatureAsync(received, key);
+    else verifySignature(received, key, options.engine);
     assertInTime(received, options);
     await verifyBody(request, received, options);
     assertInTime(received, options);

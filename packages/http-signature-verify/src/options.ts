@@ -1,6 +1,7 @@
 import {
   limitRule,
   option,
+  OptionError,
   optionError,
   readOptions,
   type Given,
@@ -8,6 +9,7 @@ import {
   type OptionTable,
   type NonceStore,
 } from "@countersign/core";
+import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures";
 import { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
 
@@ -30,6 +32,13 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
   readonly allowUnsignedBody?: boolean | undefined;
   /** Largest body, in bytes or like `"100kb"`; used when no earlier middleware captured it. Default 100 kB. */
   readonly limit?: number | string | undefined;
+  /**
+   * What verifies Ed25519, with one verdict: `native` is node:crypto, `sodium` the optional package sodium-native, `noble` portable
+   * JavaScript. Default `native`.
+   */
+  readonly engine?: VerificationEngine | undefined;
+  /** Let `native` verify on libuv's thread pool, not on the event loop. Default false; the other engines have no pool. */
+  readonly threadPool?: boolean | undefined;
   /** How long a key store or nonce store may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
   /** The time in milliseconds since 1970, like Date.now. */
@@ -65,6 +74,8 @@ export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
   allowUnsignedQuery: option.boolean(false),
   allowUnsignedBody: option.boolean(false),
   limit: limitRule(),
+  engine: option.own(readEngine, '"native"'),
+  threadPool: option.boolean(false),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.call(() => Date.now(), "Date.now"),
 };
@@ -74,6 +85,9 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   const resolved = readOptions(owner, table, options);
   assertConsistent(owner, resolved);
   if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");
+  if (resolved.threadPool && resolved.engine !== "native") {
+    throw optionError(owner, "threadPool", `false with the engine ${resolved.engine}`, true);
+  }
   return resolved;
 }
 
@@ -90,6 +104,19 @@ function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): Nonc
 
 function isNonceStore(value: unknown): value is NonceStore {
   return typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function";
+}
+
+const engineRule = option.oneOf<VerificationEngine>(["native", "noble", "sodium"], "native");
+
+function readEngine(engine: unknown, owner: OptionOwner, name: string): VerificationEngine {
+  const read = engineRule.read(engine, owner, name);
+  try {
+    loadEngine(read);
+  } catch (cause) {
+    const what = "needs the package sodium-native, which cannot be loaded here: npm install sodium-native";
+    throw new OptionError(owner, { option: name, what, cause });
+  }
+  return read;
 }
 
 function readPathPrefix(pathPrefix: unknown = "", owner: OptionOwner, name: string): string {

@@ -5,6 +5,7 @@ import { samplePath, sha256Field, signRequest } from "../../../test/support/inde
 import { cachedKeyStore, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WireAnswer, WireRequest } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
+import express5 from "express";
 import { startPlatform, type Platform, expressVersions } from "./platform.ts";
 
 const digest = sha256Field(Buffer.from('{"amount":{"value":"10.00"}}'));
@@ -28,12 +29,24 @@ const comparable = ({ headers, status, body }: WireAnswer): unknown => ({
   headers: { ...headers, date: undefined },
 });
 
-describe.each(expressVersions)("httpSignatureVerify on %s against hostile requests", (_name, express) => {
+type Setting = [
+  name: string,
+  express: (typeof expressVersions)[number][1],
+  engine: Partial<HttpSignatureVerifyOptions>,
+];
+const settings: readonly Setting[] = [
+  ...expressVersions.map(([name, express]): Setting => [name, express, {}]),
+  ["Express 5 by libsodium", express5, { engine: "sodium" }],
+  ["Express 5 by portable JavaScript", express5, { engine: "noble" }],
+  ["Express 5 on the thread pool", express5, { threadPool: true }],
+];
+
+describe.each(settings)("httpSignatureVerify on %s against hostile requests", (_name, express, engine) => {
   let platform: Platform;
   let reference: WireAnswer;
 
   beforeAll(async () => {
-    platform = await startPlatform(express);
+    platform = await startPlatform(express, engine);
     reference = await platform.send({ ...signRequest(), headers: [] });
   });
   afterAll(() => platform.close());
@@ -45,6 +58,10 @@ describe.each(expressVersions)("httpSignatureVerify on %s against hostile reques
     expect(comparable(answer)).toEqual(comparable(reference));
     expect(answer.status).toBe(401);
     expect(platform.reached).toHaveLength(before);
+  });
+
+  test("lets a request that is sound pass", async () => {
+    expect((await platform.send(signRequest())).status).toBe(200);
   });
 
   test("tells nothing but Unauthorized", () => {

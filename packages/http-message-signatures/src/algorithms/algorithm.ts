@@ -10,10 +10,11 @@ export type SignatureAlgorithm =
   | "hmac-sha256";
 
 /**
- * What verifies Ed25519: `native` is node:crypto, `noble` is portable JavaScript; both give the same verdict on every input. Other
- * algorithms are verified by node:crypto alone.
+ * What verifies Ed25519: `native` is node:crypto, `noble` portable JavaScript, `sodium` libsodium by the optional package
+ * sodium-native. All give the same verdict on every input. Other algorithms
+ * are verified by node:crypto alone.
  */
-export type VerificationEngine = "native" | "noble";
+export type VerificationEngine = "native" | "noble" | "sodium";
 
 /** One signature algorithm (RFC 9421 section 3.3). Its keys were vetted when they were imported. */
 export interface Algorithm {

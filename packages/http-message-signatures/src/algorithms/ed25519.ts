@@ -2,6 +2,7 @@ import { createPublicKey, sign, verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keyError, spkiPrefix } from "../public-key-bytes.ts";
 import type { Algorithm, VerificationEngine } from "./algorithm.ts";
+import { loadSodium, verifyBySodium } from "./ed25519-sodium.ts";
 
 /** Length of an Ed25519 signature in bytes (RFC 8032 section 5.1.6). */
 export const ed25519SignatureLength = 64;
@@ -26,9 +27,24 @@ export function verifyEd25519(
 ): boolean {
   const sound = isSound(signature);
   const verified = sound ? signature : placeholder;
-  const matches =
-    engine === "native" ? verify(null, data, key, verified) : verifyByNoble(key, data, verified);
+  const matches = verifiers[engine](key, data, verified);
   return sound && matches;
+}
+
+/** Each engine on this thread. What they get is sound, and it is theirs to agree on it. */
+const verifiers: Readonly<
+  Record<VerificationEngine, (key: KeyObject, data: Uint8Array, signature: Uint8Array) => boolean>
+> = {
+  native: (key, data, signature) => verify(null, data, key, signature),
+  noble: verifyByNoble,
+  sodium: (key, data, signature) => verifyBySodium(rawPublicKey(key), data, signature),
+};
+
+/** Loads what an engine needs before the first request does. Throws a TypeError for an engine that is not there. */
+export function loadEngine(engine: VerificationEngine): void {
+  if (!Object.hasOwn(verifiers, engine))
+    throw new TypeError("the engine is none of native, noble and sodium");
+  if (engine === "sodium") loadSodium();
 }
 
 /**
@@ -114,9 +130,16 @@ function isBeyondField(signature: Uint8Array, last: number): boolean {
   return true;
 }
 
-/** The raw 32 bytes of a vetted key. */
+const rawKeys = new WeakMap<KeyObject, Uint8Array>();
+
+/** The raw 32 bytes of a vetted key, taken out of it once. */
 export function rawPublicKey(key: KeyObject): Uint8Array {
-  return key.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
+  let bytes = rawKeys.get(key);
+  if (bytes === undefined) {
+    bytes = key.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
+    rawKeys.set(key, bytes);
+  }
+  return bytes;
 }
 
 /** RFC 9421 section 3.3.6. */

@@ -77,12 +77,13 @@ const cases = folder === undefined ? published : readWycheproof(folder);
 
 describe("Ed25519 verification of Wycheproof", () => {
   test.each(cases.map((each) => [each.title, each] as const))(
-    "has the verdict of the suite in both engines: %s",
+    "has the verdict of the suite in every engine: %s",
     async (_title, { publicKey, message, signature, valid }) => {
       const key = importVerificationKey("wycheproof", Buffer.from(publicKey, "hex").toString("base64"));
       const [data, bytes] = [Buffer.from(message, "hex"), Buffer.from(signature, "hex")];
       expect(verifyEd25519(key.publicKey, data, bytes, "native")).toBe(valid);
       expect(verifyEd25519(key.publicKey, data, bytes, "noble")).toBe(valid);
+      expect(verifyEd25519(key.publicKey, data, bytes, "sodium")).toBe(valid);
       expect(await verifyEd25519Async(key.publicKey, data, bytes)).toBe(valid);
     },
   );
