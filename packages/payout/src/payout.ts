@@ -75,10 +75,17 @@ export function payoutReader(options: PayoutSchemaOptions): (subject: object, bo
   return (subject, body) => {
     const { faults, payout } = parse(body);
     if (faults !== undefined) throw payoutInvalid(faults);
+    // Member by member: V8 is slow at adding members to a copy.
     return setPayout(subject, {
-      ...payout,
+      idempotencyKey: payout.idempotencyKey,
+      idempotencyKeyParts: payout.idempotencyKeyParts,
+      businessId: payout.businessId,
+      beneficiary: payout.beneficiary,
+      amount: payout.amount,
       amountText: (pointer) => amountText(subject, pointer),
+      reference: payout.reference,
       business: undefined,
+      body: payout.body,
     });
   };
 }

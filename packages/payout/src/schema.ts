@@ -1,6 +1,5 @@
 import { identifierFault } from "@countersign/core";
 import { isValidBIC, isValidIBAN } from "ibantools";
-import * as z from "zod";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
 
 /** What the schema leaves to the platform, resolved. */
@@ -43,44 +42,95 @@ export type PayoutVerdict =
 /** The fields that the spec names at the top of the body; `referenceField` can be none of them. */
 export const namedFields: readonly string[] = ["idempotency_key", "business_id", "beneficiary", "amount"];
 
-/** Compiles the schema once. The parser leaves the body as it is and lists at most one fault for each field. */
-export function createPayoutParser(options: PayoutSchemaOptions): (body: unknown) => PayoutVerdict {
-  const { referenceField, maxLengths } = options;
-  const schema = z.object({
-    idempotency_key: identifier(maxLengths.idempotencyKey).check(form(isIdempotencyKey, keyFault)),
-    business_id: identifier(maxLengths.businessId),
-    beneficiary: beneficiarySchema(maxLengths.beneficiaryName),
-    // Its fields are not shown.
-    amount: z.looseObject({}, anObject),
-    ...referenceShape(referenceField, maxLengths.reference),
-  });
+/** Resolves the options once. The parser leaves the body as it is and lists at most one fault for each field. */
+export function createPayoutParser({
+  referenceField,
+  maxLengths,
+}: PayoutSchemaOptions): (body: unknown) => PayoutVerdict {
+  const businessIdRule = identifier(maxLengths.businessId);
+  const keyRule = allOf(identifier(maxLengths.idempotencyKey), form(isIdempotencyKey, keyFault));
+  const nameRule = boundedText(maxLengths.beneficiaryName);
+  const referenceRule = boundedText(maxLengths.reference, controlInLines);
   return (body) => {
     if (!isRecord(body))
       return { faults: [{ pointer: "", code: "wrong-type", detail: "must be an object" }] };
-    const { data, error } = schema.safeParse(body);
-    if (error !== undefined) return { faults: error.issues.map(faultOf) };
+    const fields = new FieldReading();
+    const idempotencyKey = fields.text(body, ["idempotency_key"], keyRule);
+    const businessId = fields.text(body, ["business_id"], businessIdRule);
+    const beneficiary = readBeneficiary(fields, fields.object(body, "beneficiary"), nameRule);
+    // Its fields are not shown.
+    const amount = fields.object(body, "amount");
+    const reference =
+      referenceField === undefined ? undefined : fields.text(body, [referenceField], referenceRule);
+    if (fields.faults.length > 0) return { faults: fields.faults };
     const payout: ParsedPayout = {
-      idempotencyKey: data.idempotency_key,
-      idempotencyKeyParts: data.idempotency_key.split("."),
-      businessId: data.business_id,
-      beneficiary: data.beneficiary,
-      amount: data.amount,
-      reference: referenceField === undefined ? undefined : textOf(data, referenceField),
+      idempotencyKey,
+      idempotencyKeyParts: idempotencyKey.split("."),
+      businessId,
+      beneficiary,
+      amount: { ...amount },
+      reference,
       body,
     };
     return { payout };
   };
 }
 
-function beneficiarySchema(maxNameLength: number) {
-  const iban = z.string(aString).overwrite(withoutSpaces).check(form(isValidIBAN, ibanFault));
-  const bic = z
-    .string(aString)
-    .overwrite(withoutSpaces)
-    .check(form(isValidBIC, bicFault))
-    // After the check, which admits ASCII alone: "ß" would become "SS".
-    .overwrite((value) => value.toUpperCase());
-  return z.looseObject({ iban, bic, name: boundedText(maxNameLength) }, anObject);
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The fault of a text; undefined without one. */
+type TextRule = (value: string) => Fault | undefined;
+
+/** Reads fields and gathers their faults. What it returns for a field with a fault is not used. */
+class FieldReading {
+  readonly faults: PayoutFault[] = [];
+
+  /** `as` makes of the received text what is checked and returned. */
+  text(
+    holder: Fields,
+    path: readonly string[],
+    rule: TextRule,
+    as: (text: string) => string = asReceived,
+  ): string {
+    const received = holder[path.at(-1) ?? ""];
+    if (typeof received !== "string") {
+      this.#add(path, typeFault(received, "a string"));
+      return "";
+    }
+    const text = as(received);
+    const fault = rule(text);
+    if (fault !== undefined) this.#add(path, fault);
+    return text;
+  }
+
+  object(holder: Fields, name: string): Fields | undefined {
+    const received = holder[name];
+    if (isRecord(received)) return received;
+    this.#add([name], typeFault(received, "an object"));
+    return undefined;
+  }
+
+  #add(path: readonly string[], { code, detail }: Fault): void {
+    this.faults.push({ pointer: serializePointer(path), code, detail });
+  }
+}
+
+function readBeneficiary(
+  fields: FieldReading,
+  received: Fields | undefined,
+  nameRule: TextRule,
+): PayoutBeneficiary {
+  if (received === undefined) return { iban: "", bic: "", name: "" };
+  const iban = fields.text(received, ["beneficiary", "iban"], ibanRule, withoutSpaces);
+  const bic = fields.text(received, ["beneficiary", "bic"], bicRule, withoutSpaces);
+  const name = fields.text(received, ["beneficiary", "name"], nameRule);
+  // Behind the check, which admits ASCII alone: "ß" would become "SS".
+  return { ...received, iban, bic: bic.toUpperCase(), name };
+}
+
+function typeFault(received: unknown, type: string): Fault {
+  if (received === undefined) return { code: "required", detail: "is required" };
+  return { code: "wrong-type", detail: `must be ${type}` };
 }
 
 const anyControl = /\p{Cc}/u;
@@ -104,58 +154,37 @@ interface Fault {
   readonly detail: string;
 }
 
-type Check = (payload: z.core.ParsePayload<string>) => void;
+const ibanRule = form(isValidIBAN, ibanFault);
+const bicRule = form(isValidBIC, bicFault);
 
-const isRequired = "is required";
-
-function expects(type: string): { readonly error: (issue: { readonly input?: unknown }) => string } {
-  return { error: ({ input }) => (input === undefined ? isRequired : `must be ${type}`) };
-}
-
-const aString = expects("a string");
-const anObject = expects("an object");
-
-function boundedText(maxLength: number, control: RegExp = anyControl): z.ZodString {
-  return z.string(aString).check((payload) => {
-    const { value } = payload;
-    if (value.trim() === "") add(payload, { code: "empty", detail: "must not be empty" });
-    else if (value.length > maxLength) {
-      add(payload, { code: "too-long", detail: `must have at most ${maxLength} characters` });
-    } else if (control.test(value)) {
-      add(payload, { code: "control-character", detail: "must hold no control characters" });
-    }
-  });
-}
-
-// The reference and the name are texts for people, these are compared by machines and read by people.
-function identifier(maxLength: number): z.ZodString {
-  return boundedText(maxLength).check(form((value) => identifierFault(value) === undefined, identifierRule));
-}
-
-function form(isValid: (value: string) => boolean, fault: Fault): Check {
-  return (payload) => {
-    if (!isValid(payload.value)) add(payload, fault);
+function boundedText(maxLength: number, control: RegExp = anyControl): TextRule {
+  const tooLong: Fault = { code: "too-long", detail: `must have at most ${maxLength} characters` };
+  return (value) => {
+    if (value.trim() === "") return { code: "empty", detail: "must not be empty" };
+    if (value.length > maxLength) return tooLong;
+    if (control.test(value)) return { code: "control-character", detail: "must hold no control characters" };
+    return undefined;
   };
 }
 
-function add(payload: z.core.ParsePayload<string>, { code, detail }: Fault): void {
-  payload.issues.push({ code: "custom", params: { code }, message: detail, input: payload.value });
+// The reference and the name are texts for people, these are compared by machines and read by people.
+function identifier(maxLength: number): TextRule {
+  return allOf(
+    boundedText(maxLength),
+    form((value) => identifierFault(value) === undefined, identifierRule),
+  );
 }
 
-function faultOf(issue: z.core.$ZodIssue): PayoutFault {
-  const { message } = issue;
-  const pointer = serializePointer(issue.path);
-  if (issue.code === "custom") return { pointer, code: issue.params?.["code"], detail: message };
-  return { pointer, code: message === isRequired ? "required" : "wrong-type", detail: message };
+function form(isValid: (value: string) => boolean, fault: Fault): TextRule {
+  return (value) => (isValid(value) ? undefined : fault);
 }
 
-function referenceShape(field: string | undefined, maxLength: number): Record<string, z.ZodString> {
-  return field === undefined ? {} : { [field]: boundedText(maxLength, controlInLines) };
+function allOf(first: TextRule, second: TextRule): TextRule {
+  return (value) => first(value) ?? second(value);
 }
 
-function textOf(data: Readonly<Record<string, unknown>>, field: string): string | undefined {
-  const value = data[field];
-  return typeof value === "string" ? value : undefined;
+function asReceived(text: string): string {
+  return text;
 }
 
 function withoutSpaces(value: string): string {

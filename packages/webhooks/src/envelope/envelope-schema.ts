@@ -1,6 +1,5 @@
 import { identifierFault } from "@countersign/core";
-import * as z from "zod";
-import type { UnknownWebhookEvent, WebhookEventMap } from "./events.ts";
+import type { WebhookEvent, WebhookEventMap } from "./events.ts";
 import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
 
 /** An event of which only the identity was checked. */
@@ -18,116 +17,136 @@ export interface EnvelopeOfUnchecked {
   readonly [field: string]: unknown;
 }
 
+/** A rule that a part of what was received breaks. */
+export interface Issue {
+  readonly path: readonly (string | number)[];
+  /** Never the received value. */
+  readonly message: string;
+}
+
+/** What stands against taking a value. */
+export class Broken {
+  readonly issues: readonly Issue[];
+
+  constructor(issues: readonly Issue[]) {
+    this.issues = issues;
+  }
+}
+
+/** Gives what is taken in place of a received value, which it leaves as it is. */
+type Rule<Value> = (received: unknown) => Value | Broken;
+
 const identifierRule =
   "must be a string of 1 to 256 assigned, visible characters in Unicode normalization form C";
 
-// Checks, which cost half of what a refinement or a transformation does.
-const identifier = z.string(identifierRule).check((payload) => {
-  const { value } = payload;
-  if (value.length === 0 || value.length > 256) addIssue(payload, identifierRule);
-  else {
-    const fault = identifierFault(value);
-    if (fault !== undefined) addIssue(payload, `${identifierRule} (${fault})`);
+const identifier: Rule<string> = (received) => {
+  if (typeof received !== "string" || received.length === 0 || received.length > 256) {
+    return broken(identifierRule);
   }
-});
+  const fault = identifierFault(received);
+  return fault === undefined ? received : broken(`${identifierRule} (${fault})`);
+};
 
-const timestamp = converted(z.string(timestampRule), readTimestamp, timestampRule);
+const timestamp: Rule<WebhookTimestamp> = (received) => readTimestamp(received) ?? broken(timestampRule);
 
-const dateRule = "must be a date YYYY-MM-DD";
-const calendarDate = z.string(dateRule).check((payload) => {
-  if (!isCalendarDate(payload.value)) addIssue(payload, dateRule);
-});
+const calendarDate: Rule<string> = (received) =>
+  typeof received === "string" && isCalendarDate(received) ? received : broken("must be a date YYYY-MM-DD");
 
-const daysRule = "must be an integer, or a string that holds one";
 const integerText = /^-?(?:0|[1-9]\d*)$/;
-const days = converted(z.union([z.number(), z.string()], daysRule), readDays, daysRule);
+
+const days: Rule<number> = (received) => {
+  const isNumeric =
+    typeof received === "number" || (typeof received === "string" && integerText.test(received));
+  const value = Number(received);
+  // JSON has a negative zero, which is no number of days.
+  if (isNumeric && Number.isSafeInteger(value)) return value + 0;
+  return broken("must be an integer, or a string that holds one");
+};
+
+const list: Rule<readonly unknown[]> = (received) =>
+  Array.isArray(received) ? received : broken("must be an array");
 
 const statusChange = { old_status: identifier, new_status: identifier };
 
-const knownEvents: { readonly [Type in keyof WebhookEventMap]: z.ZodType<WebhookEventMap[Type]> } = {
-  "buyer.status_changed": eventSchema("buyer.status_changed", { buyer_id: identifier, ...statusChange }),
-  "seller.status_changed": eventSchema("seller.status_changed", { seller_id: identifier, ...statusChange }),
-  "payment_request.repayment.repaid": eventSchema("payment_request.repayment.repaid", {
-    payment_request_id: identifier,
-  }),
-  "payment_request.repayment.reminder": eventSchema("payment_request.repayment.reminder", {
+const dataRules: {
+  readonly [Type in keyof WebhookEventMap]: FieldRules<WebhookEventMap[Type]["data"]>;
+} = {
+  "buyer.status_changed": { buyer_id: identifier, ...statusChange },
+  "seller.status_changed": { seller_id: identifier, ...statusChange },
+  "payment_request.repayment.repaid": { payment_request_id: identifier },
+  "payment_request.repayment.reminder": {
     payment_request_id: identifier,
     due_date: calendarDate,
     days_from_due_date: days,
-  }),
-};
-const knownEventsByType = new Map(Object.entries(knownEvents));
-
-const unknownEvent = z.looseObject(
-  {
-    event_id: identifier,
-    timestamp,
-    type: asType<UnknownWebhookEvent["type"]>(identifier),
-    // What a type without a schema carries is no reason to refuse it, and neither is what it leaves out.
-    data: z.unknown().default(undefined),
   },
-  "must be an object",
+};
+
+const knownEvents = new Map(
+  Object.entries<FieldRules<object>>(dataRules).map(([type, rules]) => [
+    type,
+    objectOf({ event_id: identifier, timestamp, data: objectOf(rules) }),
+  ]),
 );
 
-/** The schema of everything around the events. */
-export const envelopeSchema: z.ZodType<EnvelopeOfUnchecked> = z.looseObject(
-  { webhook_id: identifier, timestamp, events: z.array(z.unknown(), "must be an array") },
-  "must be an object",
-);
+// What a type without a schema carries is no reason to refuse it, and neither is what it leaves out.
+const unknownEvent = objectOf({ event_id: identifier, timestamp, type: identifier, data: anything });
 
-/** What an event needs to be one at all. It holds for everything that an event's own schema lets pass. */
-export const identifiedSchema: z.ZodType<IdentifiedEvent> = z.looseObject(
-  { event_id: identifier, type: identifier },
-  "must be an object",
-);
+/** Everything around the events. */
+export const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf({
+  webhook_id: identifier,
+  timestamp,
+  events: list,
+});
+
+/** What an event needs to be one at all. It holds for everything that {@link readEvent} lets pass. */
+export const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
 
 /** The types of the spec, in its order. */
-export const knownEventTypes: readonly string[] = [...knownEventsByType.keys()];
+export const knownEventTypes: readonly string[] = [...knownEvents.keys()];
 
-/** The schema of events of this type; another one for every type that the spec does not name. */
-export function schemaFor(
-  event: unknown,
-): z.ZodType<WebhookEventMap[keyof WebhookEventMap] | UnknownWebhookEvent> {
-  const type = typeof event === "object" && event !== null && "type" in event ? event.type : undefined;
-  return (typeof type === "string" ? knownEventsByType.get(type) : undefined) ?? unknownEvent;
+/** An event by the rules of its type, with no rules for the data of a type that the spec does not name. */
+export function readEvent(received: unknown): WebhookEvent | Broken {
+  const type = isObject(received) ? received["type"] : undefined;
+  const rule = (typeof type === "string" ? knownEvents.get(type) : undefined) ?? unknownEvent;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rules of the type have let it pass
+  return rule(received) as WebhookEvent | Broken;
 }
 
-function asType<Value extends string>(schema: z.ZodType<string>): z.ZodType<Value> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a mark for the compiler alone
-  return schema as z.ZodType<Value>;
+/** Also nothing: the member is there then, and undefined. */
+function anything(received: unknown): unknown {
+  return received;
 }
 
-function readDays(received: unknown): number | undefined {
-  if (typeof received === "string" && !integerText.test(received)) return undefined;
-  const value = Number(received);
-  // JSON has a negative zero, which is no number of days.
-  return Number.isSafeInteger(value) ? value + 0 : undefined;
+function broken(message: string): Broken {
+  return new Broken([{ path: [], message }]);
 }
 
-/** The schema that puts in place of a value what `read` makes of it; undefined is against the rule. */
-function converted<Received, Value>(
-  schema: z.ZodType<Received>,
-  read: (received: Received) => Value | undefined,
-  rule: string,
-): z.ZodType<Value> {
-  const checked: z.ZodType = schema.check((payload) => {
-    const value = read(payload.value);
-    if (value === undefined) addIssue(payload, rule);
-    else Object.assign(payload, { value });
-  });
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the check has put a Value in place of what was received
-  return checked as z.ZodType<Value>;
+type FieldRules<Fields> = { readonly [Name in keyof Fields]: Rule<Fields[Name]> };
+
+/** The rule of an object with these fields, and any others. */
+function objectOf<Fields extends object>(
+  fields: FieldRules<Fields>,
+): Rule<Fields & Readonly<Record<string, unknown>>> {
+  const rules = Object.entries<Rule<unknown>>(fields);
+  return (received) => {
+    if (!isObject(received)) return broken("must be an object");
+    const taken: Record<string, unknown> = { ...received };
+    let issues: Issue[] | undefined;
+    for (const [name, rule] of rules) {
+      const value = rule(received[name]);
+      if (value instanceof Broken) (issues ??= []).push(...value.issues.map((issue) => under(name, issue)));
+      // What is there already need not be written; 0 is not the same as -0.
+      else if (value === undefined || !Object.is(value, received[name])) taken[name] = value;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is what its rule gave
+    return issues === undefined ? (taken as Fields & Readonly<Record<string, unknown>>) : new Broken(issues);
+  };
 }
 
-function addIssue({ issues, value }: z.core.ParsePayload, message: string): void {
-  issues.push({ code: "custom", message, input: value });
+function under(name: string, { path, message }: Issue): Issue {
+  return { path: [name, ...path], message };
 }
 
-function eventSchema<Type extends string, Shape extends z.ZodRawShape>(type: Type, dataShape: Shape) {
-  return z.looseObject({
-    event_id: identifier,
-    timestamp,
-    type: z.literal(type),
-    data: z.looseObject(dataShape, "must be an object"),
-  });
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
