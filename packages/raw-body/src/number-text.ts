@@ -1,11 +1,4 @@
-import type { ParsedJson } from "@countersign/core";
-import { isLosslessNumber, parse } from "lossless-json";
 import { parsedJson } from "./check.ts";
-
-const arrayIndex = /^(?:0|[1-9]\d*)$/;
-
-// Few handlers ask for digits: the second parse happens at the first question and once.
-const losslessTrees = new WeakMap<ParsedJson, unknown>();
 
 /**
  * The digits of a JSON number exactly as received, for example `numberTextAt(req, "/amount/value")` is "10.10" where the
@@ -15,22 +8,80 @@ export function numberTextAt(subject: object, pointer: string): string | undefin
   const tokens = parsePointer(pointer);
   const parsed = parsedJson(subject);
   if (parsed === undefined) throw new Error("numberTextAt: mount jsonBody() before the handler that asks");
-  let value = losslessTree(parsed);
-  for (const token of tokens) value = childAt(value, token);
-  return isLosslessNumber(value) ? value.value : undefined;
+  const { text } = parsed;
+  let at: number | undefined = 0;
+  for (const token of tokens) {
+    at = childAt(text, at, token);
+    if (at === undefined) return undefined;
+  }
+  return matchAt(numberForm, text, valueAt(text, at))?.[0];
 }
 
-function losslessTree(parsed: ParsedJson): unknown {
-  if (losslessTrees.has(parsed)) return losslessTrees.get(parsed);
-  const tree = parse(parsed.text);
-  losslessTrees.set(parsed, tree);
-  return tree;
+// The text was parsed before: it is JSON, and no object in it has a name twice.
+const whiteSpace = /[ \t\n\r]*/y;
+const stringForm = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
+const numberForm = /-?\d[\d.eE+-]*/y;
+const wordForm = /[\w.+-]+/y;
+const stringOrBracket = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]/g;
+const arrayIndex = /^(?:0|[1-9]\d*)$/;
+
+/** Where the member `token` of the object, or that element of the array, at `at` begins; undefined where there is none. */
+function childAt(text: string, at: number, token: string): number | undefined {
+  const start = valueAt(text, at);
+  if (text[start] === "{") return memberAt(text, start, token);
+  return text[start] === "[" && arrayIndex.test(token) ? elementAt(text, start, Number(token)) : undefined;
 }
 
-function childAt(value: unknown, token: string): unknown {
-  if (typeof value !== "object" || value === null || isLosslessNumber(value)) return undefined;
-  if (Array.isArray(value) && !arrayIndex.test(token)) return undefined;
-  return Object.getOwnPropertyDescriptor(value, token)?.value;
+function memberAt(text: string, start: number, name: string): number | undefined {
+  let position = valueAt(text, start + 1);
+  while (text[position] !== "}") {
+    const end = endOf(text, position);
+    const value = valueAt(text, valueAt(text, end) + 1);
+    if (JSON.parse(text.slice(position, end)) === name) return value;
+    position = nextAt(text, value);
+  }
+  return undefined;
+}
+
+function elementAt(text: string, start: number, index: number): number | undefined {
+  let position = valueAt(text, start + 1);
+  for (let left = index; text[position] !== "]"; left -= 1) {
+    if (left === 0) return position;
+    position = nextAt(text, position);
+  }
+  return undefined;
+}
+
+/** Where what follows the value at `at` begins: another one, or the end of what holds both. */
+function nextAt(text: string, at: number): number {
+  const position = valueAt(text, endOf(text, at));
+  return text[position] === "," ? valueAt(text, position + 1) : position;
+}
+
+function valueAt(text: string, at: number): number {
+  return at + (matchAt(whiteSpace, text, at)?.[0].length ?? 0);
+}
+
+/** Where the value that begins at `at` ends. */
+function endOf(text: string, at: number): number {
+  const first = text[at];
+  if (first !== "{" && first !== "[") {
+    return at + (matchAt(first === '"' ? stringForm : wordForm, text, at)?.[0].length ?? 0);
+  }
+  let depth = 0;
+  stringOrBracket.lastIndex = at;
+  for (;;) {
+    const token = stringOrBracket.exec(text)?.[0];
+    if (token === undefined) return text.length;
+    if (token === "{" || token === "[") depth += 1;
+    else if (token === "}" || token === "]") depth -= 1;
+    if (depth === 0) return stringOrBracket.lastIndex;
+  }
+}
+
+function matchAt(form: RegExp, text: string, at: number): RegExpExecArray | null {
+  form.lastIndex = at;
+  return form.exec(text);
 }
 
 function parsePointer(pointer: string): readonly string[] {
