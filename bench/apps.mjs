@@ -8,7 +8,10 @@ import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";
 
-export const apps = { payout, payoutSodium, payoutPool, barePayout, webhook, bareWebhook };
+export const apps = { payout, payoutSodium, payoutLoop, barePayout, webhook, bareWebhook };
+
+/** A route of the payout's app that waits for nothing. */
+export const unrelatedPath = "/up";
 
 /** Ways to open an endpoint's stores: in memory, answering at once or by a promise that is resolved already. */
 export const stores = { memory, promises };
@@ -24,6 +27,7 @@ export function payout({ publicKeyPem }, openStores = memory, engine = {}) {
     referenceField: "reference",
   });
   app.post(payoutPath, endpoint, (_req, res) => void res.json({ status: "acknowledged" }));
+  app.get(unrelatedPath, (_req, res) => void res.json({ status: "up" }));
   return app;
 }
 
@@ -31,8 +35,8 @@ function payoutSodium(secrets, openStores) {
   return payout(secrets, openStores, { engine: "sodium" });
 }
 
-function payoutPool(secrets, openStores) {
-  return payout(secrets, openStores, { threadPool: true });
+function payoutLoop(secrets, openStores) {
+  return payout(secrets, openStores, { threadPool: false });
 }
 
 /** Reads the body, one SHA-256, one Ed25519 verification over a signature base of the usual length. */

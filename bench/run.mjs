@@ -19,6 +19,7 @@ if (!existsSync(new URL("node_modules", import.meta.url))) {
 const { verificationRatio } = await import("./verify.mjs");
 const { chainRatio } = await import("./chain.mjs");
 const { payoutHttpRatio, webhookHttpRatio } = await import("./http.mjs");
+const { enginesOnCores } = await import("./pool.mjs");
 const { payoutCpu, webhookCpu } = await import("./cpu.mjs");
 const { redisRoundTrips, redisGrowth } = await import("./redis.mjs");
 const { postgresRatios } = await import("./postgres.mjs");
@@ -30,6 +31,7 @@ const { postgresLarge } = await import("./large.mjs");
 const groups = {
   chain: [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio],
   cpu: [payoutCpu, webhookCpu],
+  engines: [enginesOnCores],
   stores: [redisRoundTrips, postgresRatios],
   growth: [sqliteGrowth, redisGrowth, postgresGrowth],
   pruning: [sqlitePruning, postgresPruning],

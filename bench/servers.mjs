@@ -33,13 +33,15 @@ export function webhookTraffic() {
   };
 }
 
-/** Starts one app; `file` is the apps.mjs that builds it. */
-export async function startServer(kind, secrets, { file = ownApps, stores = "memory" } = {}) {
+/** Starts one app; `file` is the apps.mjs that builds it, `node` another Node than this one, `cores` what taskset lets it use. */
+export async function startServer(kind, secrets, { file = ownApps, stores = "memory", node, cores } = {}) {
   const child = fork(fileURLToPath(new URL("server.mjs", import.meta.url)), [file, kind, stores], {
     env: { ...process.env, NODE_ENV: "test" },
+    ...executable(node ?? process.execPath, cores),
   });
   const { port } = await ask(child, secrets);
   return {
+    port,
     /** Resolves to requests per second. */
     load: (requests) => sendAll(port, requests, connections),
     /** Resolves to the microseconds of CPU time, user and system, that a request costs the server's process. */
@@ -51,6 +53,10 @@ export async function startServer(kind, secrets, { file = ownApps, stores = "mem
     },
     close: () => child.disconnect(),
   };
+}
+
+function executable(node, cores) {
+  return cores === undefined ? { execPath: node } : { execPath: "taskset", execArgv: ["-c", cores, node] };
 }
 
 function newRequests(count, path, next) {

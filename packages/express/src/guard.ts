@@ -12,7 +12,7 @@ import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunc
 import { boundUnreadBody } from "./unread-body.ts";
 
 /** Decides about one request: returns to let it pass, throws to refuse it. */
-export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Promise<void>;
+export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Promise<unknown>;
 
 /**
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
@@ -39,7 +39,7 @@ interface Guard {
 function createGuard({ name, decide, tellsPass }: Guard): Middleware {
   const middleware: Middleware = (req, res, next) => {
     const passage = { name, req, res, next, tellsPass, startedAt: startVerdict() };
-    let verdict: void | Promise<void>;
+    let verdict: void | Promise<unknown>;
     try {
       assertReceivedWhole(req);
       verdict = decide(req, res);

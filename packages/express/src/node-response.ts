@@ -106,16 +106,16 @@ export interface ResponseHead {
   readonly statusCode: number;
   readonly statusMessage: string;
   /** By name in lower case. */
-  readonly fields: readonly (readonly [name: string, value: OutgoingHttpHeader])[];
+  readonly fields: ReadonlyMap<string, OutgoingHttpHeader>;
 }
 
 /** Remembers status and header fields. */
 export function copyHead(res: GuardResponse): ResponseHead {
-  const fields: [string, OutgoingHttpHeader][] = [];
+  const fields = new Map<string, OutgoingHttpHeader>();
   for (const name of res.getHeaderNames()) {
     const value = res.getHeader(name);
     // Node appends to a list in place.
-    if (value !== undefined) fields.push([name, Array.isArray(value) ? [...value] : value]);
+    if (value !== undefined) fields.set(name, Array.isArray(value) ? [...value] : value);
   }
   return { statusCode: res.statusCode, statusMessage: res.statusMessage, fields };
 }
@@ -124,9 +124,8 @@ export function copyHead(res: GuardResponse): ResponseHead {
 export function restoreHead(res: GuardResponse, { statusCode, statusMessage, fields }: ResponseHead): void {
   res.statusCode = statusCode;
   res.statusMessage = statusMessage;
-  const kept = new Map(fields);
-  for (const name of res.getHeaderNames()) if (!kept.has(name)) res.removeHeader(name);
-  for (const [name, value] of kept) if (res.getHeader(name) !== value) res.setHeader(name, value);
+  for (const name of res.getHeaderNames()) if (!fields.has(name)) res.removeHeader(name);
+  for (const [name, value] of fields) if (res.getHeader(name) !== value) res.setHeader(name, value);
 }
 
 const describesBody =

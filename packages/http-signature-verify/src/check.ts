@@ -99,7 +99,8 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     if (options.threadPool) await verifySignatureAsync(received, key);
     else verifySignature(received, key, options.engine);
     assertInTime(received, options);
-    await verifyBody(request, received, options);
+    const { limit, allowUnsignedBody } = options;
+    assertBodyCovered(request, received, { bytes: await readBody(request, limit), allowUnsignedBody });
     assertInTime(received, options);
     await claimNonce(request, received, options);
     // A store that answered late must not let an expired signature through.
@@ -170,15 +171,14 @@ async function lookupKey(
   );
 }
 
-async function verifyBody(
+function assertBodyCovered(
   request: ReceivedRequest,
   received: ReceivedSignature,
-  options: ResolvedOptions,
-): Promise<void> {
-  const bytes = await readBody(request, options.limit);
+  { bytes, allowUnsignedBody }: { readonly bytes: Buffer; readonly allowUnsignedBody: boolean },
+): void {
   if (received.coveredComponents.some((component) => digestCovering.has(component))) {
     verifyByPolicy(request, bytes, digestPolicy);
-  } else if (bytes.length > 0 && !options.allowUnsignedBody) {
+  } else if (bytes.length > 0 && !allowUnsignedBody) {
     throw refusal("body-not-covered", "the request has a body that the signature does not cover");
   }
 }

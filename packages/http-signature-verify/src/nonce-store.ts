@@ -5,7 +5,11 @@ import {
   type NonceStore,
   type OptionTable,
 } from "@countersign/core";
-import { LRUCache } from "lru-cache";
+
+interface Claim {
+  readonly token: string;
+  readonly untilMs: number;
+}
 
 /** Options of {@link memoryNonceStore}. */
 export interface MemoryNonceStoreOptions {
@@ -32,27 +36,32 @@ const purgePauseMs = 1000;
 export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceStore {
   const { max, allowInProduction, now } = readOptions("memoryNonceStore", table, options);
   refuseInProduction("memoryNonceStore", allowInProduction);
-  // One place more than is ever used, so that the cache itself has no reason to evict.
-  const tokens = new LRUCache<string, string>({ max: max + 1, ttlResolution: 0, perf: { now } });
+  const claims = new Map<string, Claim>();
   let purgedAt = -Infinity;
 
   const hasRoom = (): boolean => {
-    if (tokens.size < max) return true;
+    if (claims.size < max) return true;
     // A full store must not pay a sweep for every request that it refuses.
-    if (now() - purgedAt < purgePauseMs) return false;
-    purgedAt = now();
-    tokens.purgeStale();
-    return tokens.size < max;
+    const nowMs = now();
+    if (nowMs - purgedAt < purgePauseMs) return false;
+    purgedAt = nowMs;
+    for (const [key, { untilMs }] of claims) if (untilMs < nowMs) claims.delete(key);
+    return claims.size < max;
   };
 
   return {
     claim({ scope, nonce, token, retainMs }) {
       const key = `${scope.length}:${scope}${nonce}`;
-      const owner = tokens.get(key);
-      if (owner !== undefined) return owner === token ? "fresh" : "seen";
-      if (!hasRoom()) throw new Error(`memoryNonceStore: full with ${max} live nonces`);
-      // A time to live of 0 would mean forever.
-      tokens.set(key, token, { ttl: Math.max(1, Math.ceil(retainMs)) });
+      const nowMs = now();
+      const earlier = claims.get(key);
+      // Negated, so that a time that is no number ends no nonce.
+      if (earlier !== undefined && !(earlier.untilMs < nowMs))
+        return earlier.token === token ? "fresh" : "seen";
+      // What has expired leaves its own place.
+      if (earlier === undefined && !hasRoom()) {
+        throw new Error(`memoryNonceStore: full with ${max} live nonces`);
+      }
+      claims.set(key, { token, untilMs: nowMs + Math.max(1, Math.ceil(retainMs)) });
       return "fresh";
     },
   };

@@ -37,7 +37,7 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
    * JavaScript. Default `native`.
    */
   readonly engine?: VerificationEngine | undefined;
-  /** Let `native` verify on libuv's thread pool, not on the event loop. Default false; the other engines have no pool. */
+  /** Let `native` verify on libuv's thread pool, not on the event loop. Default true for `native`; the others have no pool. */
   readonly threadPool?: boolean | undefined;
   /** How long a key store or nonce store may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly storeTimeoutMs?: number | undefined;
@@ -57,6 +57,11 @@ export interface ResolvedOptions
   readonly limit: number;
 }
 
+/** {@link ResolvedOptions} as each is read by itself. */
+interface ReadVerifyOptions extends Omit<ResolvedOptions, "threadPool"> {
+  readonly threadPool: boolean | undefined;
+}
+
 interface CallersOrigin {
   readonly scheme: "http" | "https";
   readonly authority: string;
@@ -65,7 +70,7 @@ interface CallersOrigin {
 /** The name in messages, where no endpoint has one of its own. */
 export const factory = "httpSignatureVerify";
 
-export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
+export const table: OptionTable<HttpSignatureVerifyOptions, ReadVerifyOptions> = {
   keys: option.own(readKeys),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
@@ -75,7 +80,7 @@ export const table: OptionTable<HttpSignatureVerifyOptions, ResolvedOptions> = {
   allowUnsignedBody: option.boolean(false),
   limit: limitRule(),
   engine: option.own(readEngine, '"native"'),
-  threadPool: option.boolean(false),
+  threadPool: option.optional(option.boolean(true), "true for native"),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.call(() => Date.now(), "Date.now"),
 };
@@ -85,10 +90,11 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   const resolved = readOptions(owner, table, options);
   assertConsistent(owner, resolved);
   if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");
-  if (resolved.threadPool && resolved.engine !== "native") {
-    throw optionError(owner, "threadPool", `false with the engine ${resolved.engine}`, true);
+  const { engine, threadPool = engine === "native" } = resolved;
+  if (threadPool && engine !== "native") {
+    throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  return resolved;
+  return { ...resolved, threadPool };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

@@ -38,7 +38,7 @@ const settings: readonly Setting[] = [
   ...expressVersions.map(([name, express]): Setting => [name, express, {}]),
   ["Express 5 by libsodium", express5, { engine: "sodium" }],
   ["Express 5 by portable JavaScript", express5, { engine: "noble" }],
-  ["Express 5 on the thread pool", express5, { threadPool: true }],
+  ["Express 5 on the event loop", express5, { threadPool: false }],
 ];
 
 describe.each(settings)("httpSignatureVerify on %s against hostile requests", (_name, express, engine) => {

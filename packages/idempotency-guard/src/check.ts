@@ -15,7 +15,7 @@ import {
 } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
-import { checkIdempotencyKey, fingerprintInTime } from "./idempotency-key.ts";
+import { checkFingerprint, checkIdempotencyKey, fingerprintInTime } from "./idempotency-key.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
 import { alreadyProcessed, clientLeft, held, inFlight } from "./refusals.ts";
 
@@ -57,7 +57,7 @@ export function keyOwner<Native extends object>(
     async own(native, whileConnected) {
       if (owners.get(native) !== undefined) throw claimedTwice();
       const key = checkIdempotencyKey(resolved.key(native), resolved.scope);
-      const fingerprint = await fingerprintInTime(() => resolved.fingerprint(native), resolved);
+      const fingerprint = checkFingerprint(await fingerprintInTime(resolved.fingerprint(native), resolved));
       const attempt: Attempt = { key, fingerprint, token: randomUUID(), req: native };
       const owned = await claim(state, attempt, whileConnected);
       const run = new OwnedRun(state, attempt, owned);

@@ -99,14 +99,11 @@ export function bodyFingerprint(subject: object): string {
   });
 }
 
-/**
- * What the option says; rejects with a GuardError when it is too late (503), or nothing that a store promises to keep (500). No key
- * is claimed by then.
- */
-export async function fingerprintInTime(
-  ask: () => Awaitable<string>,
+/** What the option says, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+export function fingerprintInTime(
+  answer: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
-): Promise<string> {
+): Awaitable<string> {
   const late = (): GuardError<IdempotencyGuardCode> =>
     new GuardError<IdempotencyGuardCode>({
       status: 503,
@@ -114,7 +111,7 @@ export async function fingerprintInTime(
       message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
       headers: { "Retry-After": String(retryAfterSeconds) },
     });
-  return checkFingerprint(await inTime(ask(), storeTimeoutMs, late));
+  return inTime(answer, storeTimeoutMs, late);
 }
 
 const printable = /^[\x20-\x7e]{1,128}$/;

@@ -30,9 +30,7 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyOwner<GuardRequ
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
   const { own, drain } = keyOwner(options);
-  const claimKey = guard(factory, async (req, res) => {
-    await own(req, (work) => whileConnected(res, work));
-  });
+  const claimKey = guard(factory, (req, res) => own(req, (work) => whileConnected(res, work)));
   const middleware: Middleware = (req, res, next) =>
     claimKey(req, res, (error) => {
       if (error === undefined) beginHandler(req, res, next);

@@ -87,14 +87,17 @@ export class OwnedRun {
   }
 
   /** Settles the key by the handler's answer. Neither throws nor rejects. */
-  async settle(status: number): Promise<Verdict> {
+  settle(status: number): Promise<Verdict> {
     this.#responseEnded = true;
     // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
     if ((status >= 500 || status === 408) && this.#mayStillWork()) {
       this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
     }
     // An explicit success outweighs an earlier hold().
-    if (status >= 200 && status < 300) return this.owned.complete();
+    return status >= 200 && status < 300 ? this.owned.complete() : this.#failed(status);
+  }
+
+  async #failed(status: number): Promise<Verdict> {
     const left = this.#leave();
     const verdict = status === 409 ? this.#handlerAnswered409() : undefined;
     await left;

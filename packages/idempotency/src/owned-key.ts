@@ -93,7 +93,8 @@ export class OwnedKey {
   async complete(): Promise<KeyInDoubt | undefined> {
     this.#lease.settle();
     await callStackEnd;
-    return this.#inTransaction ? this.#confirm() : this.#record();
+    // Behind another await, which costs one promise less than to return theirs.
+    return await (this.#inTransaction ? this.#confirm() : this.#record());
   }
 
   /**

@@ -37,13 +37,12 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
       assertPost(request);
     },
   });
-  const claim = composedGuard(factory, async (req, res) => {
+  const claim = composedGuard(factory, (req, res) => {
     const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
-    await reception.receive(receivedRequest(req), req, connected);
+    return reception.receive(receivedRequest(req), req, connected);
   });
   // Behind the claim: a paid key is 409 even when its business has gone since.
-  const lookUp =
-    reception.lookUp && composedGuard(factory, async (req) => void (await reception.lookUp?.(req)));
+  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp);
   // The handler's own errors are the app's: only those of the steps come here.
   const answer = answers && guardErrors({ ...answers, unauthorizedHeaders });
 

@@ -67,7 +67,7 @@ export interface PayoutReception<Native> {
     whileConnected: WhileConnected,
   ): Promise<OwnedRun>;
   /** Behind the claim: asks `findBusiness`; undefined without one. Its refusal is an answer like the handler's. */
-  readonly lookUp: ((native: Native) => Promise<Payout>) | undefined;
+  readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
   /** Header fields of every 401. */
   readonly unauthorizedHeaders: HeaderFields;
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;

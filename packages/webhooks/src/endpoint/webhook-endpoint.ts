@@ -79,11 +79,10 @@ const door: WebhookDoor<GuardRequest> = {
     return (_request, req) => admit(req);
   },
   show: (req, { credential, payload }) => {
-    req.webhook = {
-      ...req.webhook,
-      ...(credential && { credentialIndex: credential.index }),
-      ...(payload && { secretIndex: payload.secretIndex }),
-    };
+    const webhook = { ...req.webhook };
+    if (credential !== undefined) webhook.credentialIndex = credential.index;
+    if (payload !== undefined) webhook.secretIndex = payload.secretIndex;
+    req.webhook = webhook;
   },
 };
 
