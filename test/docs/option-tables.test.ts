@@ -9,7 +9,10 @@ import {
 } from "../../packages/content-digest/dist/options.js";
 import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/http-signature-sign/dist/options.js";
-import { table as cachedKeyStore } from "../../packages/http-signature-verify/dist/cached-key-store.js";
+import { table as cachedKeys } from "../../packages/http-signature-verify/dist/cached-keys.js";
+import { table as directoryKeys } from "../../packages/http-signature-verify/dist/directory-keys.js";
+import { table as jwksKeys } from "../../packages/http-signature-verify/dist/jwks-keys.js";
+import { table as keyUse } from "../../packages/http-signature-verify/dist/key-use.js";
 import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
 import { table as idempotencyGuard } from "../../packages/idempotency-guard/dist/options.js";
@@ -54,16 +57,17 @@ import {
 } from "../../packages/fetch/dist/routes.js";
 import { optionsOfCall, optionTables, plain } from "./readme-options.ts";
 
+const keysPage = "docs/keys.md";
+
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
-/** The package in whose README options are told, where there: the position of the table or the call, and their rules. */
+/** The package in whose README, or the page in which, options are told, where there: the position of the table or the call, and their rules. */
 const documented: readonly [name: string, place: number | string, rules: Rules][] = [
   ["content-digest", 0, contentDigest],
   ["content-digest", "verifyContentDigest", digestPolicy],
   ["express", 0, guardErrors],
   ["http-signature-sign", 0, signResponse],
   ["http-signature-verify", 0, httpSignatureVerify],
-  ["http-signature-verify", 1, cachedKeyStore],
   ["http-signature-verify", "memoryNonceStore", memoryNonceStore],
   ["fastify", 0, { ...payoutPlugin, ...webhookPlugin }],
   ["fetch", 0, { ...idempotentRoute, ...checkedRoute, ...webhookRoute }],
@@ -93,15 +97,21 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["webhooks", "memoryLatestTimestamps", memoryLatestTimestamps],
   ["webhooks", "generateEndpoint", generateEndpoint],
   ["webhooks", "httpsOnly", httpsOnly],
+  [keysPage, 0, jwksKeys],
+  [keysPage, 1, directoryKeys],
+  [keysPage, 2, cachedKeys],
+  [keysPage, "keyUse", keyUse],
 ];
 
 // Of the engine, of tests of stores, and of the sandbox: no table of ours reads them. fetch has one of what a server tells beside them.
 const withoutRules = new Set(["http-message-signatures", "sandbox", "store-contract", "fetch"]);
 
-const packages = resolve(dirname(fileURLToPath(import.meta.url)), "../../packages");
-const readmeOf = (name: string): string => readFileSync(join(packages, name, "README.md"), "utf8");
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const packages = join(root, "packages");
+const readmeOf = (name: string): string =>
+  readFileSync(name.endsWith(".md") ? join(root, name) : join(packages, name, "README.md"), "utf8");
 
-describe.each(documented)("the README of %s tells the options of %s", (name, place, rules) => {
+describe.each(documented)("the page of %s tells the options of %s", (name, place, rules) => {
   const byDefault = Object.entries(rules).map(([option, rule]) => [option, plain(rule.byDefault)] as const);
 
   if (typeof place === "number") {
@@ -116,8 +126,8 @@ describe.each(documented)("the README of %s tells the options of %s", (name, pla
   }
 });
 
-test.each(readdirSync(packages).filter((name) => !withoutRules.has(name)))(
-  "each table of options in the README of %s is compared",
+test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage])(
+  "each table of options in the page of %s is compared",
   (name) => {
     const places = documented.flatMap(([owner, place]) =>
       owner === name && typeof place === "number" ? [place] : [],

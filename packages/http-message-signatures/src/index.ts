@@ -29,6 +29,8 @@ export {
   type VerificationKey,
   type VerificationKeyOptions,
 } from "./verification-key.ts";
+export { importKeys, keyidOfFile, type ImportedKeys, type KeyFault, type KeysOptions } from "./key-set.ts";
+export type { KeyContext, KeyScope, KeyValidity } from "./key-validity.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 export { assertTimely, endOf } from "./lifetime.ts";
 export { readSignature, type ReceivedSignature } from "./received-signature.ts";

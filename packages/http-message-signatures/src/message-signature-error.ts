@@ -20,6 +20,8 @@ export type MessageSignatureErrorCode =
   | "field-limit"
   | "key-mismatch"
   | "key-retired"
+  | "key-revoked"
+  | "key-scope"
   | "key-unknown"
   | "keyid-invalid"
   | "method-invalid"

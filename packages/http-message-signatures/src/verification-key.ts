@@ -1,42 +1,35 @@
 import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
+import { bothValidities, statedValidity } from "./jwk-validity.ts";
+import { readKeyValidity, type KeyValidity } from "./key-validity.ts";
 import { maxKeyidLength } from "./limits.ts";
 import { keyError } from "./public-key-bytes.ts";
 import { readKey, type PublicKeyInput } from "./public-key-input.ts";
 
-/** A public key, or the secret of hmac-sha256, that was vetted by {@link importVerificationKey}. */
-export interface VerificationKey {
+/** A public key, or the secret of hmac-sha256, that was vetted by {@link importVerificationKey}, with its {@link KeyValidity}. */
+export interface VerificationKey extends KeyValidity {
   readonly keyid: string;
   /** The one algorithm that the key verifies by. */
   readonly alg: SignatureAlgorithm;
   /** For hmac-sha256 the secret. */
   readonly publicKey: KeyObject;
-  /** Signatures with an earlier `created` are refused. Unix seconds. */
-  readonly notBefore?: number | undefined;
-  /** Signatures with a later `created` are refused. Unix seconds. */
-  readonly notAfter?: number | undefined;
-  /** A retired key verifies nothing; unlike an unknown one it is named in the log. */
-  readonly retired?: boolean | undefined;
 }
 
-/** Algorithm and validity of a key; times in Unix seconds. */
-export interface VerificationKeyOptions {
+/** Algorithm and validity of a key. */
+export interface VerificationKeyOptions extends KeyValidity {
   /**
    * Default what the key itself says. RSA needs it, unless a JWK has an `alg`, and a secret is taken by `hmac-sha256` alone. One that
    * is not the key's is refused.
    */
   readonly alg?: SignatureAlgorithm | undefined;
-  readonly notBefore?: number | undefined;
-  readonly notAfter?: number | undefined;
-  readonly retired?: boolean | undefined;
 }
 
 const vetted = new WeakSet();
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a key. Taken are: Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384,
+ * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are: Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384,
  * uncompressed; RSA of 2,048 to 8,192 bits with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature
  * verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead; never shows it.
  */
@@ -48,17 +41,13 @@ export function importVerificationKey(
   if (typeof keyid !== "string" || keyid.length > maxKeyidLength || !keyidPattern.test(keyid)) {
     throw keyError(`the keyid must be 1 to ${maxKeyidLength} printable ASCII characters`);
   }
-  const { notBefore, notAfter, retired } = validity(options);
-  const { alg, bytes } = readKey(key, { keyid, alg: readAlg(options) });
+  const { alg: wanted, ...validity } = options;
+  const given = readKeyValidity(validity);
+  const { alg, bytes } = readKey(key, { keyid, alg: readAlg(wanted) });
+  // Read again when it is whole: two halves may contradict each other.
+  const read = readKeyValidity(bothValidities(given, statedValidity(key, { keyid, alg })));
   const publicKey = algorithms[alg].importKey(bytes);
-  const record: VerificationKey = Object.freeze({
-    keyid,
-    alg,
-    publicKey,
-    notBefore,
-    notAfter,
-    retired,
-  });
+  const record: VerificationKey = Object.freeze({ keyid, alg, publicKey, ...read });
   vetted.add(record);
   return record;
 }
@@ -68,24 +57,7 @@ export function isVerificationKey(value: unknown): value is VerificationKey {
   return typeof value === "object" && value !== null && vetted.has(value);
 }
 
-function readAlg({ alg }: VerificationKeyOptions): SignatureAlgorithm | undefined {
+function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | undefined {
   if (alg === undefined || isSignatureAlgorithm(alg)) return alg;
   throw keyError(`alg must be one of ${signatureAlgorithms.join(", ")}`);
-}
-
-function validity({ notBefore, notAfter, retired = false }: VerificationKeyOptions): VerificationKeyOptions {
-  if (typeof retired !== "boolean") throw keyError("retired must be true or false");
-  const first = unixSeconds("notBefore", notBefore);
-  const last = unixSeconds("notAfter", notAfter);
-  if (first !== undefined && last !== undefined && first > last) {
-    throw keyError("notBefore must not be later than notAfter");
-  }
-  return { notBefore: first, notAfter: last, retired };
-}
-
-function unixSeconds(name: string, value: number | undefined): number | undefined {
-  if (value !== undefined && (!Number.isSafeInteger(value) || value < 0)) {
-    throw keyError(`${name} must be a whole number of Unix seconds`);
-  }
-  return value;
 }

@@ -2,7 +2,8 @@ import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
 import { algorithms, decoyKey } from "./algorithms/registry.ts";
 import { isVerificationKey, type VerificationKey } from "./verification-key.ts";
-import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
+import { validityFault, type Fault, type KeyContext } from "./key-validity.ts";
+import { MessageSignatureError } from "./message-signature-error.ts";
 import { assertTimely } from "./lifetime.ts";
 import type { Message } from "./message.ts";
 import { readSignature, type ReceivedSignature } from "./received-signature.ts";
@@ -15,6 +16,8 @@ export interface VerifyOptions extends SignatureProfile {
   readonly keys: (keyid: string) => VerificationKey | null | undefined;
   /** Unix seconds; default the system clock. */
   readonly now?: number | undefined;
+  /** This verifier's environment, which the scope of a key may name. */
+  readonly environment?: string | undefined;
   readonly engine?: VerificationEngine | undefined;
 }
 
@@ -24,21 +27,24 @@ export interface VerifyOptions extends SignatureProfile {
  */
 export function verify(message: Message, options: VerifyOptions): ReceivedSignature {
   const received = readSignature(message, options);
-  assertTimely(received, options, options.now ?? Date.now() / 1000);
-  verifySignature(received, options.keys(received.keyid), options.engine);
+  const { now = Date.now() / 1000, environment } = options;
+  assertTimely(received, options, now);
+  verifySignature(received, options.keys(received.keyid), options.engine, { now, environment });
   return received;
 }
 
 /**
  * The last step of {@link verify}, for callers that fetch keys asynchronously. Throws a MessageSignatureError:
- * `key-unknown`, `key-mismatch`, `key-retired`, `alg-mismatch`, `signature-mismatch`, and those of the covered components.
+ * `key-unknown`, `key-mismatch`, `key-revoked`, `key-retired`, `key-scope`, `alg-mismatch`, `signature-mismatch`, and those of the
+ * covered components.
  */
 export function verifySignature(
   received: ReceivedSignature,
   key: VerificationKey | null | undefined,
   engine: VerificationEngine = "native",
+  context: KeyContext = {},
 ): void {
-  const { fault, usable, base } = prepare(received, key);
+  const { fault, usable, base } = prepare(received, key, context);
   const { verify: verifyBytes } = algorithms[usable.alg];
   conclude(fault, verifyBytes(usable.publicKey, base, received.signature, engine));
 }
@@ -47,15 +53,11 @@ export function verifySignature(
 export async function verifySignatureAsync(
   received: ReceivedSignature,
   key: VerificationKey | null | undefined,
+  context: KeyContext = {},
 ): Promise<void> {
-  const { fault, usable, base } = prepare(received, key);
+  const { fault, usable, base } = prepare(received, key, context);
   const { verifyAsync } = algorithms[usable.alg];
   conclude(fault, await verifyAsync(usable.publicKey, base, received.signature));
-}
-
-interface Fault {
-  readonly code: MessageSignatureErrorCode;
-  readonly message: string;
 }
 
 interface Preparation {
@@ -64,8 +66,12 @@ interface Preparation {
   readonly base: Buffer;
 }
 
-function prepare(received: ReceivedSignature, key: VerificationKey | null | undefined): Preparation {
-  const fault = keyFault(received, key);
+function prepare(
+  received: ReceivedSignature,
+  key: VerificationKey | null | undefined,
+  context: KeyContext,
+): Preparation {
+  const fault = keyFault(received, key, context);
   // Everything in a base is ASCII: strings, identifiers and covered values were checked.
   const base = Buffer.from(buildSignatureBase(received.values, received.input), "latin1");
   // An unknown keyid costs one verification too, by the algorithm that a known one would, so that the time of an answer does not
@@ -87,8 +93,9 @@ function conclude(keyIsAtFault: Fault | undefined, matches: boolean): void {
 }
 
 function keyFault(
-  { keyid, alg, algorithms: taken, created }: ReceivedSignature,
+  { keyid, alg, algorithms: taken, created, values }: ReceivedSignature,
   key: VerificationKey | null | undefined,
+  context: KeyContext,
 ): Fault | undefined {
   // Databases say null for what they do not have.
   if (key === undefined || key === null) {
@@ -108,14 +115,5 @@ function keyFault(
       message: "alg, or what the profile takes, is not the algorithm of the key",
     };
   }
-  if (key.retired === true || !wasValid(key, created)) {
-    return { code: "key-retired", message: "the key was not valid when the signature was created" };
-  }
-  return undefined;
-}
-
-// A signature that does not say when it was created shows nothing about a key with limits.
-function wasValid({ notBefore, notAfter }: VerificationKey, created: number | undefined): boolean {
-  if (created === undefined) return notBefore === undefined && notAfter === undefined;
-  return created >= (notBefore ?? 0) && created <= (notAfter ?? Infinity);
+  return validityFault(key, { created, path: values.target?.path }, context);
 }

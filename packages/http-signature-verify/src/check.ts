@@ -25,6 +25,7 @@ import {
 } from "@countersign/http-message-signatures";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
+import { publishKeyUse } from "./key-use.ts";
 import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
 
 /** What is known of a signature that was verified. */
@@ -39,6 +40,8 @@ export interface VerifiedSignature {
   readonly expires: number | undefined;
   readonly nonce: string | undefined;
   readonly tag: string | undefined;
+  /** Whose key it is; undefined when the key says nothing of it. */
+  readonly subject: string | undefined;
   /** The covered components in the order of the signature: bare names, or full identifiers such as `"x-note";bs`. */
   readonly components: readonly string[];
 }
@@ -96,9 +99,9 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     assertInTime(received, options);
     const key = await lookupKey(received, options);
     assertInTime(received, options);
-    if (options.threadPool) await verifySignatureAsync(received, key);
-    else verifySignature(received, key, options.engine);
+    await verifyBytes(received, key, options);
     assertInTime(received, options);
+    publishKeyUse(received, key);
     const { limit, allowUnsignedBody } = options;
     assertBodyCovered(request, received, { bytes: await readBody(request, limit), allowUnsignedBody });
     assertInTime(received, options);
@@ -169,6 +172,16 @@ async function lookupKey(
     keyStore,
     new TypeError("option keys returned something else than importVerificationKey makes"),
   );
+}
+
+async function verifyBytes(
+  received: ReceivedSignature,
+  key: VerificationKey | undefined,
+  { clock, environment, engine, threadPool }: ResolvedOptions,
+): Promise<void> {
+  const context = { now: clock() / 1000, environment };
+  if (threadPool) await verifySignatureAsync(received, key, context);
+  else verifySignature(received, key, engine, context);
 }
 
 function assertBodyCovered(
@@ -249,8 +262,9 @@ function describeSignature(received: ReceivedSignature, key: VerificationKey | u
   const { label, keyid, created, expires, nonce, tag, coveredComponents } = received;
   const alg = received.alg ?? key?.alg;
   if (alg === undefined) throw new Error("httpSignatureVerify: a signature was verified without a key");
+  const { subject } = key ?? {};
   const components = Object.freeze([...coveredComponents]);
-  return Object.freeze({ label, keyid, alg, created, expires, nonce, tag, components });
+  return Object.freeze({ label, keyid, alg, created, expires, nonce, tag, subject, components });
 }
 
 function refusal(code: HttpSignatureCode, message: string): GuardError<HttpSignatureCode> {

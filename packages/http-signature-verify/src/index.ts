@@ -1,5 +1,16 @@
 export type { HttpSignatureCode } from "./codes.ts";
-export { cachedKeyStore, type CachedKeyStoreOptions, type KeySource } from "./cached-key-store.ts";
+export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
+export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
+export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
+export {
+  keyUse,
+  keyUseChannelName,
+  type KeyUse,
+  type KeyUseEvent,
+  type KeyUseOptions,
+  type KeyUseTable,
+} from "./key-use.ts";
+export type { LiveKeyStore } from "./live-keys.ts";
 export type { ConfiguredKey, KeyLookup, Keys, KeyStore } from "./key-store.ts";
 // What a nonce store of one's own implements; stores need no more of this than the types.
 export type { NonceClaim, NonceStore } from "@countersign/core";
@@ -17,6 +28,8 @@ export type { HttpSignatureVerifyOptions } from "./options.ts";
 export type { TagOption } from "./profile.ts";
 export {
   importVerificationKey,
+  type KeyScope,
+  type KeyValidity,
   type PublicKeyInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";

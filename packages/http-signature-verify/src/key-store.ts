@@ -61,10 +61,12 @@ export function vet(
   }
 }
 
-function isLookup(keys: unknown): keys is KeyLookup {
+/** Whether a value is a look-up; what it returns shows when it is called. */
+export function isLookup(keys: unknown): keys is KeyLookup {
   return typeof keys === "function";
 }
 
-function isKeyStore(keys: object): keys is KeyStore {
+/** Whether an object is a KeyStore. */
+export function isKeyStore(keys: object): keys is KeyStore {
   return "get" in keys && typeof keys.get === "function";
 }

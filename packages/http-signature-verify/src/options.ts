@@ -26,6 +26,8 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
    * trusted proxy, and `:authority` or Host.
    */
   readonly origin?: string | undefined;
+  /** The name of this server's environment, such as `production`: a key whose scope names another one is refused. Default none. */
+  readonly environment?: string | undefined;
   /** Let a query pass that no covered component signs. Default false. */
   readonly allowUnsignedQuery?: boolean | undefined;
   /** Let a body pass that no covered Content-Digest signs. Default false. */
@@ -49,10 +51,14 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
 export interface ResolvedOptions
   extends
     ResolvedProfile,
-    Omit<Given<HttpSignatureVerifyOptions>, keyof ProfileOptions | "keys" | "nonces" | "origin" | "limit"> {
+    Omit<
+      Given<HttpSignatureVerifyOptions>,
+      keyof ProfileOptions | "environment" | "keys" | "nonces" | "origin" | "limit"
+    > {
   readonly keys: KeyLookup;
   readonly nonces: NonceStore | undefined;
   readonly origin: CallersOrigin | undefined;
+  readonly environment: string | undefined;
   /** In bytes. */
   readonly limit: number;
 }
@@ -76,6 +82,7 @@ export const table: OptionTable<HttpSignatureVerifyOptions, ReadVerifyOptions> =
   ...profileRules,
   pathPrefix: option.own(readPathPrefix, '""'),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
+  environment: option.optional(option.own(readEnvironment)),
   allowUnsignedQuery: option.boolean(false),
   allowUnsignedBody: option.boolean(false),
   limit: limitRule(),
@@ -135,6 +142,11 @@ function readPathPrefix(pathPrefix: unknown = "", owner: OptionOwner, name: stri
   }
   const expected = 'a path such as "/payments", without a slash at its end';
   throw optionError(owner, name, expected, pathPrefix);
+}
+
+function readEnvironment(environment: unknown, owner: OptionOwner, name: string): string {
+  if (typeof environment === "string" && environment !== "") return environment;
+  throw optionError(owner, name, 'a name such as "production"', environment);
 }
 
 function readOrigin(origin: unknown, owner: OptionOwner, name: string): CallersOrigin {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { hostileSignatures } from "../../../test/support/hostile-signatures.ts";
 import { samplePath, sha256Field, signRequest } from "../../../test/support/independent-signer.ts";
-import { cachedKeyStore, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import { cachedKeys, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WireAnswer, WireRequest } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 import express5 from "express";
@@ -108,7 +108,7 @@ const policyRows: [string, Partial<HttpSignatureVerifyOptions>, string, () => Wi
   ],
   [
     "a keyid for which the cached store says null",
-    { keys: cachedKeyStore(async () => null) },
+    { keys: cachedKeys(async () => null) },
     "key-unknown",
     () => signRequest(),
   ],
@@ -130,7 +130,7 @@ describe.each(expressVersions)("httpSignatureVerify on %s with a policy", (_name
   test("answers 503 while a key look-up hangs, and serves the keyid again once the source does", async () => {
     let hangs = true;
     const source = (): unknown => (hangs ? new Promise(() => {}) : servicePublicPem);
-    const keys = cachedKeyStore(source as () => string, { lookupTimeoutMs: 30 });
+    const keys = cachedKeys(source as () => string, { lookupTimeoutMs: 30 });
     const platform = await startPlatform(express, { keys });
     try {
       const late = await platform.send(signRequest());
@@ -145,7 +145,7 @@ describe.each(expressVersions)("httpSignatureVerify on %s with a policy", (_name
   test("answers 503 to made-up keyids beyond the bound of look-ups, before any signature check", async () => {
     const lookups: ((error: Error) => void)[] = [];
     const source = (): Promise<never> => new Promise((_resolve, reject) => lookups.push(reject));
-    const keys = cachedKeyStore(source, { maxLookups: 3, lookupTimeoutMs: 20_000 });
+    const keys = cachedKeys(source, { maxLookups: 3, lookupTimeoutMs: 20_000 });
     const arrived: unknown[] = [];
     const platform = await startPlatform(express, { keys }, (app) => {
       app.use((req, _res, next) => {

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
-import { cachedKeyStore, importVerificationKey } from "@countersign/http-signature-verify";
+import { cachedKeys, importVerificationKey } from "@countersign/http-signature-verify";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 
 const never = new Promise<never>(() => {});
 
-describe("cachedKeyStore", () => {
+describe("cachedKeys", () => {
   test("asks once for a key, vets it, and shares concurrent look-ups", async () => {
     const asked: string[] = [];
-    const store = cachedKeyStore(async (keyid) => {
+    const store = cachedKeys(async (keyid) => {
       asked.push(keyid);
       await sleep(5);
       return servicePublicPem;
@@ -22,7 +22,7 @@ describe("cachedKeyStore", () => {
 
   test("remembers unknown keyids apart, so that a flood of them evicts no key", async () => {
     const asked: string[] = [];
-    const store = cachedKeyStore(
+    const store = cachedKeys(
       (keyid) => {
         asked.push(keyid);
         return keyid === "good" ? importVerificationKey("good", servicePublicPem) : undefined;
@@ -38,9 +38,24 @@ describe("cachedKeyStore", () => {
     expect(asked).toEqual(["good", "x1", "x2", "x3", "x4"]);
   });
 
+  test("takes a KeyStore, and caches what it gives", async () => {
+    const key = importVerificationKey("a", servicePublicPem);
+    const asked: string[] = [];
+    class Store {
+      readonly #key = key;
+      get(keyid: string) {
+        asked.push(keyid);
+        return keyid === "a" ? this.#key : undefined;
+      }
+    }
+    const store = cachedKeys(new Store());
+    expect([await store.get("a"), await store.get("a"), await store.get("b")]).toEqual([key, key, undefined]);
+    expect(asked).toEqual(["a", "b"]);
+  });
+
   test("does not cache an error", async () => {
     let calls = 0;
-    const store = cachedKeyStore(() => {
+    const store = cachedKeys(() => {
       calls += 1;
       if (calls === 1) throw new Error("down");
       return servicePublicPem;
@@ -51,7 +66,7 @@ describe("cachedKeyStore", () => {
 
   test("asks again when the time to live is over", async () => {
     let calls = 0;
-    const store = cachedKeyStore(() => (calls++, undefined), { negativeTtlSeconds: 1 });
+    const store = cachedKeys(() => (calls++, undefined), { negativeTtlSeconds: 1 });
     await store.get("a");
     await sleep(1100);
     await store.get("a");
@@ -60,7 +75,7 @@ describe("cachedKeyStore", () => {
 
   test.each([null, undefined])("takes %s for an unknown keyid, and remembers it as such", async (nothing) => {
     let calls = 0;
-    const store = cachedKeyStore(() => (calls++, nothing));
+    const store = cachedKeys(() => (calls++, nothing));
     expect(await store.get("a")).toBeUndefined();
     expect(await store.get("a")).toBeUndefined();
     expect(calls).toBe(1);
@@ -68,7 +83,7 @@ describe("cachedKeyStore", () => {
 
   test("forgets a look-up that is late, and asks anew at the next request", async () => {
     let calls = 0;
-    const store = cachedKeyStore(() => (calls++ === 0 ? never : servicePublicPem), { lookupTimeoutMs: 20 });
+    const store = cachedKeys(() => (calls++ === 0 ? never : servicePublicPem), { lookupTimeoutMs: 20 });
     const waiting = [store.get("a"), store.get("a")];
     for (const get of waiting) await expect(get).rejects.toThrow("no answer within 20 ms");
     expect(calls).toBe(1);
@@ -81,7 +96,7 @@ describe("cachedKeyStore", () => {
     ["null", null],
   ])("drops the answer of a forgotten look-up: %s", async (_title, lateAnswer) => {
     const answers: ((answer: string | null) => void)[] = [];
-    const store = cachedKeyStore(() => new Promise<string | null>((resolve) => answers.push(resolve)), {
+    const store = cachedKeys(() => new Promise<string | null>((resolve) => answers.push(resolve)), {
       lookupTimeoutMs: 20,
     });
     await expect(store.get("a")).rejects.toThrow("no answer");
@@ -102,7 +117,7 @@ describe("cachedKeyStore", () => {
 
   test("drops a late answer also while nobody asks", async () => {
     const answers: ((answer: string) => void)[] = [];
-    const store = cachedKeyStore(() => new Promise<string>((resolve) => answers.push(resolve)), {
+    const store = cachedKeys(() => new Promise<string>((resolve) => answers.push(resolve)), {
       lookupTimeoutMs: 20,
     });
     await expect(store.get("a")).rejects.toThrow("no answer");
@@ -115,7 +130,7 @@ describe("cachedKeyStore", () => {
 
   test("bounds the look-ups under way, whatever keyids strangers make up", async () => {
     let calls = 0;
-    const store = cachedKeyStore(() => (calls++, never), { maxLookups: 10, max: 10, lookupTimeoutMs: 50 });
+    const store = cachedKeys(() => (calls++, never), { maxLookups: 10, max: 10, lookupTimeoutMs: 50 });
     const gets = Array.from({ length: 50_000 }, (_, index) => store.get(`made-up-${index}`));
     expect(calls).toBe(10);
     const settled = await Promise.allSettled(gets.map(async (get) => get));
@@ -128,7 +143,7 @@ describe("cachedKeyStore", () => {
   });
 
   test("reads a key that is in use again although strangers fill the table", async () => {
-    const store = cachedKeyStore((keyid) => (keyid === "good" ? servicePublicPem : never), {
+    const store = cachedKeys((keyid) => (keyid === "good" ? servicePublicPem : never), {
       ttlSeconds: 1,
       maxLookups: 2,
       lookupTimeoutMs: 100,
@@ -143,7 +158,7 @@ describe("cachedKeyStore", () => {
 
   test("refuses a withdrawn key once its time is over, and keeps no place for it", async () => {
     let answer: string | undefined = servicePublicPem;
-    const store = cachedKeyStore((keyid) => (keyid === "a" ? answer : never), {
+    const store = cachedKeys((keyid) => (keyid === "a" ? answer : never), {
       ttlSeconds: 1,
       negativeTtlSeconds: 1,
       maxLookups: 1,
@@ -160,12 +175,12 @@ describe("cachedKeyStore", () => {
   });
 
   test("rejects a key that does not pass vetting", async () => {
-    const store = cachedKeyStore(() => Buffer.alloc(32).toString("base64"));
+    const store = cachedKeys(() => Buffer.alloc(32).toString("base64"));
     await expect(store.get("a")).rejects.toThrow(/keyid "a"/);
   });
 
   test.each([
-    ["lookup", undefined, {}],
+    ["store", undefined, {}],
     ["ttlSeconds", () => undefined, { ttlSeconds: 0 }],
     ["negativeTtlSeconds", () => undefined, { negativeTtlSeconds: "1" }],
     ["max", () => undefined, { max: -1 }],
@@ -173,8 +188,6 @@ describe("cachedKeyStore", () => {
     ["maxLookups", () => undefined, { maxLookups: Infinity }],
     ["unknown option ttl", () => undefined, { ttl: 1 }],
   ])("throws on a bad %s", (name, lookup, options) => {
-    expect(() => cachedKeyStore(lookup as never, options as never)).toThrow(
-      new RegExp(`^cachedKeyStore: .*${name}`),
-    );
+    expect(() => cachedKeys(lookup as never, options as never)).toThrow(new RegExp(`^cachedKeys: .*${name}`));
   });
 });

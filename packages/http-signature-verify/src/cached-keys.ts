@@ -1,10 +1,10 @@
-import { assertFunction, option, readOptions, withDeadline, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, withDeadline, type OptionTable } from "@countersign/core";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
-import { vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
+import { isKeyStore, isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";
 
-/** Options of {@link cachedKeyStore}. */
-export interface CachedKeyStoreOptions {
+/** Options of {@link cachedKeys}. */
+export interface CachedKeysOptions {
   /** How long a key is used without asking again, in seconds. Default 300. A withdrawn key is accepted for as long. */
   readonly ttlSeconds?: number | undefined;
   /** How long a keyid stays unknown without asking again, in seconds. Default 10. */
@@ -17,7 +17,7 @@ export interface CachedKeyStoreOptions {
   readonly maxLookups?: number | undefined;
 }
 
-export const table: OptionTable<CachedKeyStoreOptions> = {
+export const table: OptionTable<CachedKeysOptions> = {
   ttlSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
   negativeTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 10 }),
   max: option.integer({ min: 1, max: 1_000_000, fallback: 1000 }),
@@ -31,12 +31,12 @@ export type KeySource = (
 ) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
 
 /**
- * A bounded cache before a slow key source. Concurrent look-ups of one keyid share one call; unknown keyids have a cache of
+ * A bounded cache before a slow key source, a function or a KeyStore. Concurrent look-ups of one keyid share one call; unknown keyids have a cache of
  * their own, so that a flood of them evicts no key; an error is not cached. Keys that are not imported yet are vetted once.
  * `get` rejects, which answers 503, when a look-up is late or there are too many. Throws a TypeError on a bad option.
  */
-export function cachedKeyStore(lookup: KeySource, options: CachedKeyStoreOptions = {}): KeyStore {
-  assertFunction(factory, "lookup", lookup);
+export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptions = {}): KeyStore {
+  const lookup = sourceOf(store);
   const { ttlSeconds, negativeTtlSeconds, max, lookupTimeoutMs, maxLookups } = readOptions(
     factory,
     table,
@@ -86,7 +86,13 @@ export function cachedKeyStore(lookup: KeySource, options: CachedKeyStoreOptions
   };
 }
 
-const factory = "cachedKeyStore";
+const factory = "cachedKeys";
+
+function sourceOf(store: unknown): KeySource {
+  if (isLookup(store)) return store;
+  if (typeof store === "object" && store !== null && isKeyStore(store)) return (keyid) => store.get(keyid);
+  throw optionError(factory, "store", "a function or a KeyStore", store);
+}
 
 // async: a throw of a synchronous source becomes a rejection.
 async function ask(lookup: KeySource, keyid: string): Promise<ConfiguredKey | null | undefined> {

@@ -1,0 +1,112 @@
+import { isUtf8 } from "node:buffer";
+import { types } from "node:util";
+import { jwkThumbprint } from "./jwk-thumbprint.ts";
+import { isRecord, type KeyValidity } from "./key-validity.ts";
+import { keyError } from "./public-key-bytes.ts";
+import type { PublicKeyInput } from "./public-key-input.ts";
+import { importVerificationKey, type VerificationKey } from "./verification-key.ts";
+
+/** Options of {@link importKeys}. */
+export interface KeysOptions {
+  /** The keyid of a key that states none itself: a file's name without its extension. Without it such a key is a fault. */
+  readonly keyid?: string | undefined;
+  /** Keys at most; a document with more is refused as a whole. Default 100. */
+  readonly maxKeys?: number | undefined;
+  /** The validity of a key beside what it states itself; default none. */
+  readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
+}
+
+/** A key of a document that cannot be taken. */
+export interface KeyFault {
+  /** As the document has it, which may be any text; undefined when it states none. */
+  readonly keyid: string | undefined;
+  /** Its message holds nothing of the key. */
+  readonly error: TypeError;
+}
+
+/** What a document holds. */
+export interface ImportedKeys {
+  readonly keys: ReadonlyMap<string, VerificationKey>;
+  readonly faults: readonly KeyFault[];
+}
+
+type Entry = readonly [keyid: string | undefined, key: unknown];
+
+/**
+ * Imports every key of a document: a JWK Set (RFC 7517 section 5), in which `kid` is the keyid and, where it is absent, the key's
+ * RFC 7638 thumbprint; a JWK; a record of keyid to key; or one key in any other form of {@link importVerificationKey}. Keys that cannot be
+ * taken are in `faults`, and so are all keys of a keyid that stands there twice. Throws a TypeError for a document that is none of
+ * these, holds no key in a record or in a file, or too many.
+ */
+export function importKeys(document: unknown, options: KeysOptions = {}): ImportedKeys {
+  const entries = entriesOf(readDocument(document), options.keyid);
+  const { maxKeys = 100, validity } = options;
+  if (entries.length > maxKeys) throw keyError(`the document holds more than ${maxKeys} keys`);
+  const keys = new Map<string, VerificationKey>();
+  const faults: KeyFault[] = [];
+  const seen = new Set<string>();
+  for (const [stated, input] of entries) {
+    try {
+      const keyid = stated ?? thumbprintOf(input);
+      if (seen.has(keyid)) {
+        keys.delete(keyid);
+        throw keyError("the keyid stands there twice");
+      }
+      seen.add(keyid);
+      keys.set(keyid, importVerificationKey(keyid, inputOf(input), validity?.(keyid)));
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      faults.push({ keyid: stated, error });
+    }
+  }
+  return { keys, faults };
+}
+
+// Not the files that editors and tools put beside them.
+const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
+
+/** The keyid of a key that states none itself, by the name of its file: `<keyid>.pem`, `<keyid>.public.pem`; undefined for other files. */
+export function keyidOfFile(name: string): string | undefined {
+  return keyFile.exec(name)?.groups?.["keyid"];
+}
+
+/** Text that looks like JSON as what it says; everything else as it is. */
+function readDocument(document: unknown): unknown {
+  const text =
+    types.isUint8Array(document) && isUtf8(document) ? Buffer.from(document).toString("utf8") : document;
+  if (typeof text !== "string" || !text.trimStart().startsWith("{")) return document;
+  try {
+    const content: unknown = JSON.parse(text);
+    return content;
+  } catch {
+    // The parser's message quotes the text.
+    throw keyError("the document looks like JSON, but cannot be parsed");
+  }
+}
+
+function entriesOf(document: unknown, keyid: string | undefined): readonly Entry[] {
+  if (!isRecord(document) || types.isUint8Array(document)) return [[keyid, document]];
+  const { keys, kty, kid } = document;
+  if (kty !== undefined) return [[statedKeyid(kid) ?? keyid, document]];
+  if (Array.isArray(keys))
+    return keys.map((key: unknown) => [isRecord(key) ? statedKeyid(key["kid"]) : undefined, key]);
+  const entries = Object.entries(document);
+  if (entries.length === 0) throw keyError("the document holds no key");
+  return entries;
+}
+
+// One that is no text stays in the JWK, which is refused for it.
+function statedKeyid(kid: unknown): string | undefined {
+  return typeof kid === "string" ? kid : undefined;
+}
+
+function thumbprintOf(input: unknown): string {
+  if (!isRecord(input)) throw keyError("the key has no keyid");
+  return jwkThumbprint(importVerificationKey("unnamed", inputOf(input)));
+}
+
+function inputOf(key: unknown): PublicKeyInput {
+  if (typeof key === "string" || types.isUint8Array(key)) return key;
+  if (isRecord(key)) return { ...key };
+  throw keyError("expected a public key as text or JWK");
+}

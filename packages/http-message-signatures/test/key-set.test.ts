@@ -1,0 +1,101 @@
+import { generateKeyPairSync } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import {
+  importKeys,
+  importVerificationKey,
+  jwkThumbprint,
+  type ImportedKeys,
+} from "@countersign/http-message-signatures";
+import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
+
+const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
+const der = publicKey.export({ format: "der", type: "spki" });
+const jwk = publicKey.export({ format: "jwk" });
+const other = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
+const thumbprint = jwkThumbprint(importVerificationKey("any", publicKey));
+
+const keyids = ({ keys }: ImportedKeys): string[] => [...keys.keys()];
+const faulty = ({ faults }: ImportedKeys): unknown[] => faults.map(({ keyid }) => keyid);
+
+describe("importKeys", () => {
+  test.each<[string, unknown, string[]]>([
+    ["a PEM", pem, ["file"]],
+    ["the bytes of a PEM", Buffer.from(pem), ["file"]],
+    ["DER", der, ["file"]],
+    ["base64", der.subarray(12).toString("base64"), ["file"]],
+    ["a JWK with a kid", { ...jwk, kid: "k1" }, ["k1"]],
+    ["a JWK without a kid", { ...jwk }, ["file"]],
+    ["the text of a JWK", JSON.stringify({ ...jwk, kid: "k1" }), ["k1"]],
+    [
+      "a JWK Set",
+      {
+        keys: [
+          { ...jwk, kid: "k1" },
+          { ...other, kid: "k2" },
+        ],
+      },
+      ["k1", "k2"],
+    ],
+    ["the bytes of a JWK Set", Buffer.from(JSON.stringify({ keys: [{ ...jwk, kid: "k1" }] })), ["k1"]],
+    ["a member of a set without a kid, by its thumbprint", { keys: [jwk] }, [thumbprint]],
+    ["an empty JWK Set", { keys: [] }, []],
+    ["a record", { k1: pem, k2: { ...other } }, ["k1", "k2"]],
+    ["a record with the keyid __proto__", JSON.parse(`{"__proto__":${JSON.stringify(pem)}}`), ["__proto__"]],
+  ])("reads %s", (_title, document, expected) => {
+    const imported = importKeys(document, { keyid: "file" });
+    expect(imported.faults).toEqual([]);
+    expect(keyids(imported)).toEqual(expected);
+  });
+
+  test.each<[string, unknown]>([
+    ["an empty record", {}],
+    ["JSON that is cut short", '{"keys":['],
+    ["too many keys", { keys: Array.from({ length: 101 }, () => jwk) }],
+  ])("throws on %s", (_title, document) => {
+    expect(() => importKeys(document)).toThrow(/^importVerificationKey: the document/);
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["a private JWK", { ...privateKey.export({ format: "jwk" }), kid: "bad" }, "bad"],
+    ["a kid of control characters", { ...other, kid: "a\u0000b" }, "a\u0000b"],
+    ["a kid that is too long", { ...other, kid: "k".repeat(257) }, "k".repeat(257)],
+    ["an empty kid", { ...other, kid: "" }, ""],
+    ["a kid that is no text", { ...other, kid: 7 }, undefined],
+    ["an RSA key that says nothing", { kty: "RSA", kid: "bad" }, "bad"],
+    ["a key for encryption", { ...other, use: "enc", kid: "bad" }, "bad"],
+    ["null", null, undefined],
+    ["a text", "key", undefined],
+    ["a list", [other], undefined],
+    ["a key that ends before it begins", { ...other, kid: "bad", nbf: 2, exp: 1 }, "bad"],
+  ])("leaves %s out, and keeps the others", (_title, bad, keyid) => {
+    const imported = importKeys({ keys: [bad, { ...jwk, kid: "good" }] });
+    expect(keyids(imported)).toEqual(["good"]);
+    expect(faulty(imported)).toEqual([keyid]);
+  });
+
+  test("leaves out every key of a keyid that stands there twice", () => {
+    const twice = {
+      keys: [
+        { ...jwk, kid: "a" },
+        { ...other, kid: "b" },
+        { ...jwk, kid: "b" },
+        { ...other, kid: "b" },
+      ],
+    };
+    const imported = importKeys(twice);
+    expect(keyids(imported)).toEqual(["a"]);
+    expect(faulty(imported)).toEqual(["b", "b"]);
+  });
+
+  test("shows nothing of a private key", () => {
+    const { faults } = importKeys(privatePem, { keyid: "k1" });
+    expect(faults.map(({ error }) => error.message).join()).toMatch(/private key.*openssl pkey/);
+    expect(JSON.stringify(faults.map(({ error }) => error.message))).not.toContain("nfKC");
+  });
+
+  test("asks for the validity of each keyid, and takes the narrower one", () => {
+    const validity = (keyid: string) => ({ subject: `tenant of ${keyid}`, notAfter: 9 });
+    const { keys } = importKeys({ keys: [{ ...jwk, kid: "a", exp: 5 }] }, { validity });
+    expect(keys.get("a")).toMatchObject({ subject: "tenant of a", notAfter: 5 });
+  });
+});

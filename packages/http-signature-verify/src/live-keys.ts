@@ -1,0 +1,233 @@
+import { AsyncResource } from "node:async_hooks";
+import { publishFailure, publishNotice, quoteForLog } from "@countersign/core";
+import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
+import { LRUCache } from "lru-cache";
+import type { KeyStore } from "./key-store.ts";
+
+/** A KeyStore that reads its keys again by itself, as one set that is replaced whole. */
+export interface LiveKeyStore extends KeyStore {
+  /** Resolves when there is a set; rejects when the first one cannot be had. Await it before the server listens. */
+  ready(): Promise<void>;
+  /** Reads the set now, or joins the reading under way. Rejects when it cannot be had; the last good one stays in use. */
+  refresh(): Promise<void>;
+  /** The keys of the present set; none before there is one. */
+  keys(): readonly VerificationKey[];
+  /** Ends timers, watchers and what is under way. Every later look-up rejects. */
+  close(): void;
+}
+
+/** A set as it was read. Times in milliseconds from the reading on. */
+interface LoadedKeys extends ImportedKeys {
+  /** When it is read again in the background. */
+  readonly refreshMs: number;
+  /** For how long it is used without asking, at least `refreshMs`. */
+  readonly freshMs: number;
+}
+
+/** Where a set comes from, and how often it is asked for. */
+export interface LiveKeysSource {
+  /** Whose notices they are. */
+  readonly guard: string;
+  /** Rejects when there is no usable document. */
+  readonly load: (signal: AbortSignal) => Promise<LoadedKeys>;
+  /** After an attempt, no request causes another one for as long. */
+  readonly cooldownMs: number;
+  /** How long a set is used beyond its `freshMs` while no other can be had. */
+  readonly staleMs: number;
+  /** Absent: an unknown keyid is unknown, and causes no reading. */
+  readonly unknown?: { readonly max: number; readonly ttlMs: number } | undefined;
+  /** Milliseconds that never go back. */
+  readonly clock: () => number;
+  readonly onClose?: (() => void) | undefined;
+}
+
+interface KeySet extends LoadedKeys {
+  readonly loadedAtMs: number;
+}
+
+/** The set of a source: single flight, refreshed ahead of its end, kept over failures for a bounded time. */
+export class LiveKeys implements LiveKeyStore {
+  readonly #source: LiveKeysSource;
+  readonly #unknown: LRUCache<string, true> | undefined;
+  readonly #closing = new AbortController();
+  // What is started here would keep the asynchronous context of some request otherwise.
+  readonly #outside = new AsyncResource("countersign.live-keys");
+  #set: KeySet | undefined;
+  #attemptedAtMs = -Infinity;
+  #failure: Error | undefined;
+  #underWay: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #toldFaults = "";
+
+  constructor(source: LiveKeysSource) {
+    this.#source = source;
+    const { unknown, clock } = source;
+    if (unknown !== undefined) {
+      const { max, ttlMs: ttl } = unknown;
+      this.#unknown = new LRUCache({ max, ttl, ttlResolution: 0, perf: { now: clock } });
+    }
+  }
+
+  // Not async: a key of a fresh set costs no turn of the event loop.
+  get(keyid: string): VerificationKey | undefined | Promise<VerificationKey | undefined> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closed());
+    const ageMs = this.#ageMs();
+    const set = this.#set;
+    if (set === undefined || ageMs >= set.freshMs) return this.#getFromNextSet(keyid);
+    // Also where no timer runs, or one is late.
+    if (ageMs >= set.refreshMs && this.#mayAttempt()) this.#refreshInBackground();
+    return set.keys.get(keyid) ?? this.#getUnknown(keyid);
+  }
+
+  async ready(): Promise<void> {
+    if (this.#set === undefined) await this.refresh();
+  }
+
+  refresh(): Promise<void> {
+    if (this.#closing.signal.aborted) return Promise.reject(this.#closed());
+    this.#underWay ??= this.#outside
+      .runInAsyncScope(() => this.#load())
+      .finally(() => {
+        this.#underWay = undefined;
+      });
+    return this.#underWay;
+  }
+
+  keys(): readonly VerificationKey[] {
+    return [...(this.#set?.keys.values() ?? [])];
+  }
+
+  close(): void {
+    if (this.#closing.signal.aborted) return;
+    clearTimeout(this.#timer);
+    this.#closing.abort();
+    this.#source.onClose?.();
+  }
+
+  /** A key that was published a moment ago may be in the next set: strangers make this ask, once in each cool-down. */
+  #getUnknown(keyid: string): undefined | Promise<VerificationKey | undefined> {
+    if (this.#unknown === undefined || this.#unknown.has(keyid)) return undefined;
+    if (this.#underWay !== undefined || this.#mayAttempt()) return this.#getAfter(this.refresh(), keyid);
+    // Whether the key exists is in doubt while the set cannot be read.
+    return this.#failure === undefined ? undefined : Promise.reject(this.#failure);
+  }
+
+  async #getAfter(refresh: Promise<void>, keyid: string): Promise<VerificationKey | undefined> {
+    await refresh;
+    const key = this.#set?.keys.get(keyid);
+    if (key === undefined) this.#unknown?.set(keyid, true);
+    return key;
+  }
+
+  async #getFromNextSet(keyid: string): Promise<VerificationKey | undefined> {
+    const mayWait = this.#underWay !== undefined || this.#mayAttempt();
+    // Where the last attempt has failed, a key that is known does not wait for the next one to fail as slowly.
+    const kept = this.#failure === undefined ? undefined : this.#keptKey(keyid);
+    if (kept !== undefined) {
+      if (mayWait) this.#refreshInBackground();
+      return kept;
+    }
+    if (mayWait) {
+      try {
+        await this.refresh();
+        return this.#set?.keys.get(keyid);
+      } catch {
+        // What was known before may do.
+      }
+    }
+    const key = this.#keptKey(keyid);
+    if (key !== undefined) return key;
+    throw this.#failure ?? new Error(`${this.#source.guard}: there is no set of keys`);
+  }
+
+  #keptKey(keyid: string): VerificationKey | undefined {
+    const set = this.#set;
+    const isUsable = set !== undefined && this.#ageMs() < set.freshMs + this.#source.staleMs;
+    return isUsable ? set.keys.get(keyid) : undefined;
+  }
+
+  #ageMs(): number {
+    return this.#source.clock() - (this.#set?.loadedAtMs ?? 0);
+  }
+
+  #mayAttempt(): boolean {
+    return this.#source.clock() - this.#attemptedAtMs >= this.#source.cooldownMs;
+  }
+
+  #refreshInBackground(): void {
+    // #load has told why it failed.
+    void this.refresh().catch(() => {});
+  }
+
+  async #load(): Promise<void> {
+    const { guard, load, cooldownMs, clock } = this.#source;
+    const loadedAtMs = clock();
+    this.#attemptedAtMs = loadedAtMs;
+    try {
+      const loaded = await load(this.#closing.signal);
+      if (this.#closing.signal.aborted) throw this.#closed();
+      this.#tellFaults(loaded);
+      if (loaded.keys.size === 0 && loaded.faults.length > 0)
+        throw new Error(`${guard}: no key of the set can be used`);
+      this.#tellChanges(loaded);
+      // By the time at which it was asked for: what happened since is not in it.
+      this.#set = { ...loaded, loadedAtMs };
+      this.#failure = undefined;
+      this.#schedule(loaded.refreshMs);
+    } catch (thrown) {
+      const error =
+        thrown instanceof Error ? thrown : new Error(`${guard}: the set cannot be read`, { cause: thrown });
+      this.#failure = error;
+      if (!this.#closing.signal.aborted) {
+        this.#schedule(cooldownMs);
+        const message =
+          this.#set === undefined ? "there is no set of keys" : "the last good set of keys stays in use";
+        publishFailure({ guard, code: "keys-not-refreshed", message, error });
+      }
+      throw error;
+    }
+  }
+
+  #schedule(delayMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#refreshInBackground(), Math.min(delayMs, maxDelayMs));
+    this.#timer.unref();
+  }
+
+  // Once for as long as they stay the same: a set is read every few minutes.
+  #tellFaults({ faults }: ImportedKeys): void {
+    const told = faults.map(({ keyid, error }) => `${shown(keyid)}: ${error.message}`).join("; ");
+    if (told === this.#toldFaults) return;
+    this.#toldFaults = told;
+    for (const { keyid, error } of faults.slice(0, maxTold)) {
+      const message = `the key ${shown(keyid)} is left out`;
+      publishFailure({ guard: this.#source.guard, code: "key-left-out", message, error });
+    }
+  }
+
+  #tellChanges({ keys }: ImportedKeys): void {
+    const before = this.#set?.keys ?? new Map<string, VerificationKey>();
+    const added = [...keys.keys()].filter((keyid) => !before.has(keyid));
+    const removed = [...before.keys()].filter((keyid) => !keys.has(keyid));
+    if (added.length + removed.length === 0) return;
+    const message = `keys that came: ${listed(added)}; keys that went: ${listed(removed)}`;
+    publishNotice({ guard: this.#source.guard, code: "keys-changed", message });
+  }
+
+  #closed(): Error {
+    return new Error(`${this.#source.guard}: the key store is closed`);
+  }
+}
+
+const maxTold = 5;
+// What setTimeout takes; beyond, it would fire at once.
+const maxDelayMs = 2 ** 31 - 1;
+
+function listed(keyids: readonly string[]): string {
+  const more = keyids.length > maxTold ? ` and ${keyids.length - maxTold} more` : "";
+  return keyids.length === 0 ? "none" : keyids.slice(0, maxTold).map(shown).join(", ") + more;
+}
+
+function shown(keyid: string | undefined): string {
+  return keyid === undefined ? "without a keyid" : quoteForLog(keyid);
+}
