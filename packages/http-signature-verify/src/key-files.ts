@@ -1,5 +1,6 @@
 import { open, opendir, stat } from "node:fs/promises";
 import path from "node:path";
+import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
 import {
   importKeys,
@@ -122,6 +123,6 @@ function inFile<T>(file: string, read: () => T): T {
 }
 
 function faultIn(file: string, error: unknown): Error {
-  const reason = error instanceof Error ? error.message : "it cannot be read";
+  const reason = types.isNativeError(error) ? error.message : "it cannot be read";
   return new Error(`${quoteForLog(path.basename(file), 128)}: ${reason}`, { cause: error });
 }

@@ -1,4 +1,5 @@
 import { AsyncResource } from "node:async_hooks";
+import { types } from "node:util";
 import { publishFailure, publishNotice, quoteForLog } from "@countersign/core";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
@@ -175,8 +176,9 @@ export class LiveKeys implements LiveKeyStore {
       this.#failure = undefined;
       this.#schedule(loaded.refreshMs);
     } catch (thrown) {
-      const error =
-        thrown instanceof Error ? thrown : new Error(`${guard}: the set cannot be read`, { cause: thrown });
+      const error = types.isNativeError(thrown)
+        ? thrown
+        : new Error(`${guard}: the set cannot be read`, { cause: thrown });
       this.#failure = error;
       if (!this.#closing.signal.aborted) {
         this.#schedule(cooldownMs);

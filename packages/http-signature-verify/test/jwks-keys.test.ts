@@ -1,0 +1,253 @@
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { jwksKeys, type JwksKeysOptions, type LiveKeyStore } from "@countersign/http-signature-verify";
+import { answer, hearNotices, serviceJwk, setOf } from "./live-keys-bench.ts";
+
+const url = "https://keys.example/jwks.json";
+const seconds = (count: number): Promise<void> => jest.advanceTimersByTimeAsync(count * 1000);
+
+let store: LiveKeyStore;
+let fetches: number;
+let reply: () => Response | Promise<Response>;
+let notices: ReturnType<typeof hearNotices>;
+
+const open = (options: JwksKeysOptions = {}): LiveKeyStore => {
+  const fetch = async (): Promise<Response> => {
+    fetches += 1;
+    return reply();
+  };
+  store = jwksKeys(url, { fetch, ...options });
+  return store;
+};
+const codes = (): string[] => notices.heard.map(({ code }) => code);
+const down = (): never => {
+  throw new Error("the server is down");
+};
+
+beforeEach(async () => {
+  jest.useFakeTimers();
+  await seconds(1);
+  fetches = 0;
+  reply = () => answer(setOf("a"));
+  notices = hearNotices();
+});
+afterEach(() => {
+  store.close();
+  notices.stop();
+  jest.useRealTimers();
+});
+
+describe("jwksKeys", () => {
+  test("fetches at the first look-up, once for all that wait", async () => {
+    open();
+    expect(fetches).toBe(0);
+    const found = await Promise.all([store.get("a"), store.get("a"), store.get("b"), store.ready()]);
+    expect(found.map((key) => key?.keyid)).toEqual(["a", "a", undefined, undefined]);
+    expect(fetches).toBe(1);
+    expect(store.keys().map(({ keyid }) => keyid)).toEqual(["a"]);
+  });
+
+  test("answers from a fresh set without a turn of the event loop", async () => {
+    await open().ready();
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+  });
+
+  test("fetches again before the time of the set is over, also when nobody asks", async () => {
+    await open({ ttlSeconds: 100 }).ready();
+    await seconds(79);
+    expect(fetches).toBe(1);
+    reply = () => answer(setOf("b"));
+    await seconds(2);
+    expect(fetches).toBe(2);
+    expect(store.keys().map(({ keyid }) => keyid)).toEqual(["b"]);
+    expect(notices.heard.at(-1)).toMatchObject({
+      guard: "jwksKeys",
+      code: "keys-changed",
+      message: 'keys that came: "b"; keys that went: "a"',
+    });
+  });
+
+  test.each<[string, Record<string, string>, number]>([
+    ["no Cache-Control", {}, 300],
+    ["max-age", { "cache-control": "public, max-age=1000" }, 1000],
+    ["max-age in quotation marks", { "cache-control": 'max-age="1000"' }, 1000],
+    ["max-age less Age", { "cache-control": "max-age=1000", age: "400" }, 600],
+    ["an Age that is no number", { "cache-control": "max-age=1000", age: "old" }, 1000],
+    ["a max-age below the least", { "cache-control": "max-age=1" }, 30],
+    ["a max-age beyond the most", { "cache-control": "max-age=4000000000" }, 3600],
+    ["no-store", { "cache-control": "no-store, max-age=1000" }, 30],
+    ["a max-age that is no number", { "cache-control": "max-age=-5" }, 300],
+  ])("uses a set with %s for its time", async (_title, headers, ttl) => {
+    reply = () => answer(setOf("a"), headers);
+    await open().ready();
+    await seconds(0.8 * ttl - 1);
+    expect(fetches).toBe(1);
+    await seconds(2);
+    expect(fetches).toBe(2);
+  });
+
+  test("finds a key that was published a moment ago", async () => {
+    await open().ready();
+    await seconds(31);
+    reply = () => answer(setOf("a", "b"));
+    expect(await store.get("b")).toMatchObject({ keyid: "b" });
+  });
+
+  test("asks once in each cool-down, whatever 10,000 strangers make up", async () => {
+    await open({ ttlSeconds: 3600, cooldownSeconds: 30 }).ready();
+    const flood = async (name: string): Promise<void> => {
+      const keyids = Array.from({ length: 10_000 }, (_, index) => `${name}-${index}`);
+      const found = await Promise.all(keyids.map(async (keyid) => store.get(keyid)));
+      expect(new Set(found)).toEqual(new Set([undefined]));
+    };
+    await flood("early");
+    expect(fetches).toBe(1);
+    await seconds(30);
+    await flood("later");
+    await flood("again");
+    expect(fetches).toBe(2);
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+  });
+
+  test("does not ask for one unknown keyid again within its negative time", async () => {
+    await open({ ttlSeconds: 3600, cooldownSeconds: 1, negativeTtlSeconds: 60 }).ready();
+    await seconds(2);
+    await store.get("x");
+    expect(fetches).toBe(2);
+    await seconds(30);
+    expect(store.get("x")).toBeUndefined();
+    expect(fetches).toBe(2);
+    await seconds(31);
+    await store.get("x");
+    expect(fetches).toBe(3);
+  });
+
+  test("remembers a bounded number of unknown keyids", async () => {
+    await open({ ttlSeconds: 3600, cooldownSeconds: 1, maxUnknown: 1 }).ready();
+    for (const keyid of ["x", "y", "x"]) {
+      await seconds(2);
+      await store.get(keyid);
+    }
+    expect(fetches).toBe(4);
+  });
+
+  test("keeps the last good set while no other can be had, for a bounded time", async () => {
+    await open({ ttlSeconds: 100, staleIfErrorSeconds: 50, cooldownSeconds: 10 }).ready();
+    reply = down;
+    await seconds(99);
+    expect(await store.get("a")).toMatchObject({ keyid: "a" });
+    await seconds(49);
+    expect(await store.get("a")).toMatchObject({ keyid: "a" });
+    await seconds(3);
+    await expect(store.get("a")).rejects.toThrow("the server is down");
+    reply = () => answer(setOf("a"));
+    await seconds(10);
+    expect(await store.get("a")).toMatchObject({ keyid: "a" });
+    expect(new Set(codes())).toEqual(new Set(["keys-changed", "keys-not-refreshed"]));
+  });
+
+  test("does not let a known key wait for a server that hangs", async () => {
+    await open({ ttlSeconds: 100, cooldownSeconds: 10, timeoutMs: 5000 }).ready();
+    reply = () => new Promise(() => {});
+    await seconds(86);
+    expect(codes()).toContain("keys-not-refreshed");
+    await seconds(10 + 5 + 10 + 2);
+    let key: unknown;
+    void Promise.resolve(store.get("a")).then((found) => (key = found));
+    await jest.advanceTimersByTimeAsync(0);
+    expect(key).toMatchObject({ keyid: "a" });
+  });
+
+  test("cannot tell of an unknown keyid while the last fetch has failed", async () => {
+    await open({ ttlSeconds: 3600 }).ready();
+    reply = down;
+    await seconds(31);
+    await expect(store.get("b")).rejects.toThrow("the server is down");
+    await expect(store.get("c")).rejects.toThrow("the server is down");
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+    expect(fetches).toBe(2);
+  });
+
+  test("ready rejects, and the store begins when the server does", async () => {
+    reply = down;
+    open({ cooldownSeconds: 10 });
+    await expect(store.ready()).rejects.toThrow("the server is down");
+    await expect(store.get("a")).rejects.toThrow("the server is down");
+    expect(fetches).toBe(1);
+    expect(notices.heard).toMatchObject([{ code: "keys-not-refreshed", message: "there is no set of keys" }]);
+    reply = () => answer(setOf("a"));
+    await seconds(11);
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+  });
+
+  test("refresh waits for no cool-down", async () => {
+    await open().ready();
+    reply = () => answer(setOf("b"));
+    await store.refresh();
+    expect([store.get("a"), store.get("b")]).toMatchObject([undefined, { keyid: "b" }]);
+  });
+
+  test("an empty set withdraws all keys", async () => {
+    await open().ready();
+    reply = () => answer({ keys: [] });
+    await store.refresh();
+    expect(store.get("a")).toBeUndefined();
+  });
+
+  test("leaves bad keys out, and tells of each once", async () => {
+    const bad = { ...serviceJwk, kid: "b\u0000\u001B[2J", use: "enc" };
+    reply = () => answer({ keys: [...setOf("a", "c", "c").keys, bad, null] });
+    await open().ready();
+    await store.refresh();
+    expect(store.keys().map(({ keyid }) => keyid)).toEqual(["a"]);
+    const left = notices.heard.filter(({ code }) => code === "key-left-out").map(({ message }) => message);
+    expect(left).toEqual([
+      'the key "c" is left out',
+      String.raw`the key "b\u0000\u001b[2J" is left out`,
+      "the key without a keyid is left out",
+    ]);
+  });
+
+  test("a set of which no key can be used is a bad one", async () => {
+    await open().ready();
+    reply = () => answer({ keys: [{ kty: "RSA", kid: "a" }] });
+    await expect(store.refresh()).rejects.toThrow("no key of the set can be used");
+    expect(store.get("a")).toMatchObject({ keyid: "a" });
+  });
+
+  test("gives keys the validity of the option", async () => {
+    await open({ validity: (keyid) => ({ subject: `tenant ${keyid}` }) }).ready();
+    expect(store.get("a")).toMatchObject({ subject: "tenant a" });
+  });
+
+  test("close ends the timer, and what is under way", async () => {
+    await open({ ttlSeconds: 100 }).ready();
+    reply = () => new Promise(() => {});
+    const late = store.refresh();
+    store.close();
+    store.close();
+    await Promise.all([expect(late).rejects.toThrow(), seconds(1000)]);
+    expect(fetches).toBe(2);
+    await expect(store.get("a")).rejects.toThrow("closed");
+    await expect(store.refresh()).rejects.toThrow("closed");
+    expect(codes()).not.toContain("keys-not-refreshed");
+  });
+
+  test.each<[string, unknown, unknown]>([
+    ["a URL of http", "http://keys.example/", {}],
+    ["http beyond loopback, although allowed", "http://keys.example/", { allowHttpOnLoopback: true }],
+    ["http on loopback, not allowed", "http://127.0.0.1/", {}],
+    ["a host that looks like loopback", "http://127.0.0.1.example/", { allowHttpOnLoopback: true }],
+    ["another scheme", "file:///etc/keys.json", {}],
+    ["a password in the URL", "https://user:secret-word@keys.example/", {}],
+    ["no URL", "keys.json", {}],
+    ["nothing", undefined, {}],
+    ["an unknown option", url, { ttl: 1 }],
+    ["a ttl of nothing", url, { ttlSeconds: 0 }],
+    ["bounds that exclude each other", url, { minTtlSeconds: 100, maxTtlSeconds: 10 }],
+  ])("throws on %s", (_title, given, options) => {
+    open();
+    const make = (): unknown => jwksKeys(given as string, options as JwksKeysOptions);
+    expect(make).toThrow(/^jwksKeys: /);
+    expect(make).not.toThrow("secret-word");
+  });
+});
