@@ -188,7 +188,11 @@ describe("directoryKeys", () => {
     ["too many files", () => ["b", "c", "d"].forEach((name) => put(`${name}.pem`)), /more than 2 key files/],
     ["a link to nowhere", () => symlinkSync("nowhere", path.join(directory, "b.pem")), /ENOENT/],
     ["a device", () => symlinkSync("/dev/zero", path.join(directory, "b.pem")), /it is no file/],
-    ["a pipe", () => void execFileSync("mkfifo", [path.join(directory, "b.pem")]), /it is no file/],
+    [
+      "a pipe",
+      () => void execFileSync("sh", ["-c", 'mkfifo "$0"', path.join(directory, "b.pem")]),
+      /it is no file/,
+    ],
   ];
   test.each(bad)("does not begin with %s", async (_title, make, expected) => {
     put("a.pem");

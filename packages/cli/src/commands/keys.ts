@@ -14,6 +14,7 @@ import {
   type StoreTarget,
 } from "../operator/store-options.ts";
 import { printable } from "../printable.ts";
+import { keysCheckCommand } from "./keys-check.ts";
 
 interface ListFlags extends StoreFlags {
   readonly state: KeyEntry["record"]["state"];
@@ -57,13 +58,16 @@ ended meanwhile stays as it is. --fence says which attempt was looked at before.
 --retention-days has to be what the platform's stores have, when that is not the default.
 ${notes}`;
 
-/** `countersign keys`: the idempotency keys of a platform, and the operator's decision about one. */
+/** `countersign keys`: the idempotency keys of a platform, and the operator's decision about one; and the check of key files. */
 export function keysCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
   return new Command("keys")
-    .description("idempotency keys in a platform's store: list them, decide about held ones")
+    .description(
+      "idempotency keys in a platform's store: list them, decide about held ones; check: keys of signers",
+    )
     .addCommand(listCommand(io, finish))
     .addCommand(heldCommand(io, finish))
-    .addCommand(resolveCommand(io, finish));
+    .addCommand(resolveCommand(io, finish))
+    .addCommand(keysCheckCommand(io, finish));
 }
 
 function listCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {

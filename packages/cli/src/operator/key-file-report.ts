@@ -1,0 +1,59 @@
+import { jwkThumbprint, type ImportedKeys, type VerificationKey } from "@countersign/http-message-signatures";
+import { printable } from "../printable.ts";
+import { jsonLine, shownKey } from "./key-text.ts";
+
+/** The keys of a file as a table for people; `now` in Unix seconds. */
+export function keyFileTable(keys: readonly VerificationKey[], now: number): string {
+  const rows = keys.map((key) => [
+    shownKey(key.keyid),
+    key.alg,
+    jwkThumbprint(key),
+    describeValidity(key, now),
+  ]);
+  const table = [["keyid", "alg", "thumbprint (RFC 7638)", "validity"], ...rows];
+  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
+  return table
+    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
+    .map((line) => `${line.trimEnd()}\n`)
+    .join("");
+}
+
+/** The keys of a file, one JSON document in each line. */
+export function keyFileJson(keys: readonly VerificationKey[]): string {
+  return keys
+    .map(({ publicKey, ...members }) => jsonLine({ ...members, thumbprint: jwkThumbprint({ publicKey }) }))
+    .join("");
+}
+
+/** One line for each key that cannot be used. */
+export function keyFaults({ faults }: ImportedKeys): string {
+  return faults
+    .map(
+      ({ keyid, error }) =>
+        `error: ${keyid === undefined ? "a key" : `key ${shownKey(keyid)}`}: ${reasonOf(error)}\n`,
+    )
+    .join("");
+}
+
+/** What is wrong with a key or a file, without the name of the function that says it. */
+export function reasonOf({ message }: Error): string {
+  return printable(message.replace(/^importVerificationKey: /, "")).replaceAll("\n", " ");
+}
+
+function describeValidity({ notBefore, notAfter, revokedAt }: VerificationKey, now: number): string {
+  const parts = [
+    revokedAt === undefined
+      ? undefined
+      : `${revokedAt <= now ? "revoked" : "to be revoked"} ${dateOf(revokedAt)}`,
+    notBefore === undefined ? undefined : `${notBefore <= now ? "since" : "not before"} ${dateOf(notBefore)}`,
+    notAfter === undefined ? undefined : `${notAfter < now ? "ended" : "until"} ${dateOf(notAfter)}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? "no limit" : parts.join(", ");
+}
+
+// The last second that a Date can tell; JSON may say more.
+const lastSecond = 8_640_000_000_000;
+
+function dateOf(unixSeconds: number): string {
+  return new Date(Math.min(unixSeconds, lastSecond) * 1000).toISOString().replace(".000Z", "Z");
+}
