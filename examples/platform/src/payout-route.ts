@@ -1,4 +1,5 @@
 import type { Business, Settings } from "@countersign/example-settings";
+import type { Keys } from "@countersign/http-signature-verify";
 import { payoutEndpoint, payoutOf, type BusinessQuery } from "@countersign/payout";
 import { capturedRawBody } from "@countersign/raw-body";
 import type { Request, RequestHandler, Response } from "express";
@@ -10,6 +11,7 @@ import type { GuardStores } from "./engines/storage.ts";
 /** What the payout route works with. */
 export interface PayoutRouteParts {
   readonly settings: Settings;
+  readonly keys: Keys;
   readonly stores: GuardStores;
   readonly ledger: PayoutLedger;
   readonly logger: Logger;
@@ -18,10 +20,14 @@ export interface PayoutRouteParts {
 }
 
 /** Everything between the wire and {@link acceptPayout}, in the order of the interface. */
-export function payoutGuards({ settings, stores }: PayoutRouteParts): ReturnType<typeof payoutEndpoint> {
+export function payoutGuards({
+  settings,
+  keys,
+  stores,
+}: PayoutRouteParts): ReturnType<typeof payoutEndpoint> {
   return payoutEndpoint({
     addresses: { allow: settings.allowedIps },
-    signature: { keys: settings.keys, nonces: stores.nonces, pathPrefix: settings.pathPrefix },
+    signature: { keys, nonces: stores.nonces, pathPrefix: settings.pathPrefix },
     idempotency: { store: stores.idempotency, scope: "payout", recovery: "rerun", leaseMs: 10_000 },
     referenceField: settings.referenceField,
     findBusiness: settings.businesses === undefined ? undefined : businessFinder(settings.businesses),

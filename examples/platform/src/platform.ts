@@ -2,7 +2,8 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { withDeadline } from "@countersign/core";
-import { listen, type Settings } from "@countersign/example-settings";
+import { listen, openKeys, type Settings } from "@countersign/example-settings";
+import { keyUse } from "@countersign/http-signature-verify";
 import type { Logger } from "pino";
 import { createApp } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
@@ -37,7 +38,15 @@ export interface Platform {
 /** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
   const { logger } = ports;
-  const storage = await openStorage(settings, logger);
+  const opened = await openKeys(settings.keys);
+  let storage: PlatformStorage;
+  try {
+    storage = await openStorage(settings, logger);
+  } catch (error) {
+    opened.close();
+    throw error;
+  }
+  const uses = keyUse();
   const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
@@ -45,6 +54,8 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
 
   async function closeStorage(): Promise<void> {
+    opened.close();
+    uses.close();
     await workers.stop();
     await storage.close();
   }
@@ -53,7 +64,17 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   let url: string;
   try {
     const onAccepted = (): void => workers.wake();
-    const app = createApp({ settings, stores, ledger, parties, inFlight, logger, onAccepted });
+    const app = createApp({
+      settings,
+      keys: opened.keys,
+      uses,
+      stores,
+      ledger,
+      parties,
+      inFlight,
+      logger,
+      onAccepted,
+    });
     server = createAppServer(app, settings);
     url = urlOf(await listen(server, settings), settings);
   } catch (error) {

@@ -12,12 +12,13 @@ import { makeTestKey, payoutBody, signPayout } from "./signer.ts";
 
 const path = "/api/v1/transaction";
 const key = makeTestKey("service-1");
+const keys = new Map([[key.keyid, importVerificationKey(key.keyid, key.publicKeyPem)]]);
 const settings: Settings = {
   port: 0,
   host: "127.0.0.1",
   store: { kind: "memory" },
   payoutPath: path,
-  keys: new Map([[key.keyid, importVerificationKey(key.keyid, key.publicKeyPem)]]),
+  keys: { kind: "fixed", keys },
   allowedIps: ["127.0.0.1", "::1"],
   trustProxy: [],
   pathPrefix: undefined,
@@ -46,6 +47,8 @@ function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
   const logger = pino({}, { write: (line: string) => lines.push(line) });
   return createApp({
     settings,
+    keys,
+    uses: { entries: () => [], close: () => {} },
     stores,
     ledger,
     parties,

@@ -1,4 +1,3 @@
-import { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import { z } from "zod";
 import { reasonOf, SettingError } from "./setting-error.ts";
 import { readTextFile } from "./text-file.ts";
@@ -8,44 +7,6 @@ export interface Business {
   readonly businessId: string;
   /** Upper case, without spaces. */
   readonly iban: string;
-}
-
-const keysExpected = "the path of a JSON file that maps each keyid to an Ed25519 public key";
-const keyForms = "an Ed25519 public key as SPKI PEM, base64, hex, JWK or ssh-ed25519 line";
-const keySchema = z.union([z.string(), z.record(z.string(), z.unknown())]);
-
-/** Reads the key file. Throws a SettingError that names the keyid of a bad key and never shows the key. */
-export function readKeys(variable: string, file: string | undefined): ReadonlyMap<string, VerificationKey> {
-  if (file === undefined) {
-    throw new SettingError(
-      variable,
-      `${keysExpected}, got nothing; npm run countersign -- keygen makes a key pair`,
-    );
-  }
-  const content = readJson(variable, file, keysExpected);
-  if (typeof content !== "object" || content === null || Array.isArray(content)) {
-    throw new SettingError(variable, `${keysExpected}; ${file} holds no object`);
-  }
-  const entries = Object.entries(content);
-  if (entries.length === 0) throw new SettingError(variable, `${keysExpected}; ${file} holds no key`);
-  if ("kty" in content || ("keys" in content && Array.isArray(content.keys))) {
-    throw new SettingError(
-      variable,
-      `${keysExpected}; ${file} is a JWK or JWK Set itself, write {"<keyid>": <the JWK or JWK Set>}`,
-    );
-  }
-  return new Map(entries.map(([keyid, key]) => [keyid, importKey(variable, file, keyid, key)]));
-}
-
-function importKey(variable: string, file: string, keyid: string, key: unknown): VerificationKey {
-  const parsed = keySchema.safeParse(key);
-  const place = `keyid ${JSON.stringify(keyid)} in ${file}`;
-  if (!parsed.success) throw new SettingError(variable, `${keyForms} for ${place}`);
-  try {
-    return importVerificationKey(keyid, parsed.data);
-  } catch (error) {
-    throw new SettingError(variable, `${keyForms} for ${place} (${reasonOf(error)})`);
-  }
 }
 
 const businessesExpected = 'the path of a JSON file such as [{ "business_id": "b1", "iban": "DE02..." }]';

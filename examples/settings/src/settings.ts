@@ -1,7 +1,7 @@
-import type { VerificationKey } from "@countersign/http-message-signatures";
 import { optional, type Environment } from "./environment.ts";
 import { SettingError } from "./setting-error.ts";
-import { readBusinesses, readKeys, type Business } from "./files.ts";
+import { readBusinesses, type Business } from "./files.ts";
+import { readKeySource, type KeySource } from "./keys.ts";
 import { readStore, type StoreLocation } from "./store.ts";
 import { readTls, type TlsSettings } from "./tls.ts";
 import {
@@ -25,7 +25,8 @@ export interface Settings {
   readonly host: string;
   readonly store: StoreLocation;
   readonly payoutPath: string;
-  readonly keys: ReadonlyMap<string, VerificationKey>;
+  /** To be opened by openKeys. */
+  readonly keys: KeySource;
   readonly allowedIps: readonly string[];
   readonly trustProxy: readonly string[];
   readonly pathPrefix: string | undefined;
@@ -65,7 +66,7 @@ export function readSettings(env: Environment): Settings {
     inspect: optional("PLATFORM_INSPECT", env, parseFlag) ?? false,
     logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] ?? "info"),
     businesses: optional("BUSINESSES", env, readBusinesses),
-    keys: readKeys("PAYOUT_KEYS", env["PAYOUT_KEYS"]),
+    keys: readKeySource(env),
   };
 }
 

@@ -1,4 +1,3 @@
-import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -54,7 +53,7 @@ describe("readSettings with nothing but keys", () => {
       inspect: false,
       logLevel: "info",
     });
-    expect([...keys.keys()]).toEqual(["k1"]);
+    expect(keys).toEqual({ kind: "files", path: good["PAYOUT_KEYS"] });
   });
 });
 
@@ -182,13 +181,6 @@ describe("readSettings", () => {
     ["a word", "PLATFORM_INSPECT", "yes", /^PLATFORM_INSPECT: expected 1 or 0, got "yes"$/],
     ["nothing", "PLATFORM_INSPECT", "", /1 or 0/],
     ["an unknown level", "LOG_LEVEL", "loud", /^LOG_LEVEL: expected one of trace, debug, info/],
-    [
-      "no file",
-      "PAYOUT_KEYS",
-      "/nowhere/keys.json",
-      /^PAYOUT_KEYS: expected the path of a JSON file .*ENOENT/,
-    ],
-    ["a folder", "PAYOUT_KEYS", tmpdir(), /it is no file/],
     ["no file", "BUSINESSES", "/nowhere/b.json", /^BUSINESSES: expected the path of a JSON file .*ENOENT/],
   ])("refuses %s as %s", (_name, variable, value, message) => {
     const error = errorOf({ [variable]: value });
@@ -313,72 +305,6 @@ describe("readSettings", () => {
     ["CONFIRMATION_URL", "ftp://a.example/hunter2"],
   ])("shows no value of %s, which may hold a secret", (variable, value) => {
     expect(errorOf({ [variable]: value }).message).not.toContain("hunter2");
-  });
-});
-
-describe("PAYOUT_KEYS", () => {
-  const keyPair = generateKeyPairSync("ed25519");
-  const jwk = keyPair.publicKey.export({ format: "jwk" });
-  const privatePem = keyPair.privateKey.export({ format: "pem", type: "pkcs8" }).toString();
-
-  test("is asked for when it is not set, with the way to make one", () => {
-    expect(errorOf({ PAYOUT_KEYS: undefined }).message).toMatch(
-      /^PAYOUT_KEYS: expected .*countersign -- keygen/,
-    );
-  });
-
-  test("takes what environment variables and other tools make of a key", () => {
-    const { publicKey } = keyPair;
-    const der = publicKey.export({ format: "der", type: "spki" });
-    const forms = {
-      escaped: publicKey.export({ format: "pem", type: "spki" }).toString().replaceAll("\n", "\\n"),
-      spki: der.toString("base64"),
-      hex: der.subarray(12).toString("hex"),
-      base64url: der.subarray(12).toString("base64url"),
-      text: JSON.stringify(jwk),
-      set: { keys: [jwk] },
-    };
-    const { keys } = readSettings({ PAYOUT_KEYS: file("more-forms.json", forms) });
-    expect([...keys.keys()]).toEqual(Object.keys(forms));
-    for (const key of keys.values()) expect(key.publicKey.equals(publicKey)).toBe(true);
-  });
-
-  test("takes PEM, 32 bytes in base64 and JWK", () => {
-    const { privateKey, publicKeyPem } = makeTestKey("a");
-    const { x, crv, kty } = privateKey.export({ format: "jwk" });
-    const raw = Buffer.from(String(x), "base64url").toString("base64");
-    const keys = file("forms.json", { pem: publicKeyPem, raw, jwk: { kty, crv, x } });
-    expect([...readSettings({ PAYOUT_KEYS: keys }).keys.keys()]).toEqual(["pem", "raw", "jwk"]);
-  });
-
-  test.each<[string, unknown, RegExp]>([
-    ["no JSON", "-----BEGIN PUBLIC KEY-----", /holds? no JSON|is no JSON/],
-    ["a list", [], /holds no object/],
-    ["null", null, /holds no object/],
-    ["no key", {}, /holds no key/],
-    [
-      "a broken PEM",
-      { "service-1": "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----" },
-      /keyid "service-1" in/,
-    ],
-    ["a word", { k: "secret-text" }, /keyid "k" in/],
-    ["a number", { k: 1 }, /keyid "k" in/],
-    ["an RSA JWK", { k: { kty: "RSA", n: "AQAB", e: "AQAB" } }, /keyid "k" in/],
-    ["a private key", { k: privatePem }, /keyid "k" in .*the PEM is a private key.*openssl pkey/],
-    ["a JWK Set", { keys: [jwk] }, /is a JWK or JWK Set itself, write \{"<keyid>": /],
-    ["a JWK", jwk, /is a JWK or JWK Set itself/],
-    [
-      "a JWK Set with no key of that keyid",
-      { k: { keys: [{ ...jwk, kid: "other" }] } },
-      /0 of 1 keys that fit/,
-    ],
-    ["a list of keys", { k: [jwk] }, /keyid "k" in/],
-    ["a small-order key", { k: Buffer.alloc(32).toString("base64") }, /keyid "k" in/],
-  ])("refuses %s", (name, content, message) => {
-    const error = errorOf({ PAYOUT_KEYS: file(`bad-${name}.json`, content) });
-    expect(error.message).toMatch(message);
-    expect(error.message).toMatch(/^PAYOUT_KEYS: expected /);
-    expect(error.message).not.toMatch(/\n|secret-text/);
   });
 });
 

@@ -86,9 +86,9 @@ async function readAll(files: readonly ListedFile[], bounds: KeyFileBounds): Pro
     // oxlint-disable-next-line no-await-in-loop -- one file in memory at a time
     const content = await readBytes(file, bounds);
     const imported = inFile(file, () => importKeys(content, { keyid, maxKeys, validity }));
-    for (const fault of imported.faults) throw faultIn(file, fault.error);
+    for (const { keyid: id, error } of imported.faults) throw faultIn(file, error, id);
     for (const [id, key] of imported.keys) {
-      if (keys.has(id)) throw faultIn(file, new Error("its keyid stands in another file too"));
+      if (keys.has(id)) throw faultIn(file, new Error("it stands in another file too"), id);
       keys.set(id, key);
     }
   }
@@ -122,7 +122,8 @@ function inFile<T>(file: string, read: () => T): T {
   }
 }
 
-function faultIn(file: string, error: unknown): Error {
+function faultIn(file: string, error: unknown, keyid?: string): Error {
   const reason = types.isNativeError(error) ? error.message : "it cannot be read";
-  return new Error(`${quoteForLog(path.basename(file), 128)}: ${reason}`, { cause: error });
+  const place = `${quoteForLog(path.basename(file), 128)}${keyid === undefined ? "" : `, keyid ${quoteForLog(keyid)}`}`;
+  return new Error(`${place}: ${reason}`, { cause: error });
 }

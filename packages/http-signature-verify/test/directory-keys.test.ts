@@ -123,7 +123,7 @@ describe("directoryKeys", () => {
     await open().ready();
     const pem = freshPem();
     put("b.pem", pem.slice(0, 40));
-    await untilTold(/"b\.pem": /);
+    await untilTold(/"b\.pem", keyid "b": /);
     expect(keyids()).toEqual(new Set(["a"]));
     appendFileSync(path.join(directory, "b.pem"), pem.slice(40));
     await until("a", "b");
@@ -168,8 +168,12 @@ describe("directoryKeys", () => {
   });
 
   const bad: [string, () => void, RegExp][] = [
-    ["a private key", () => put("b.pem", privatePem()), /"b\.pem": .*private key.*openssl pkey/],
-    ["a private key in a set", () => put("b.jwks", JSON.stringify(privateSet())), /"b\.jwks": .*private key/],
+    ["a private key", () => put("b.pem", privatePem()), /"b\.pem", keyid "b": .*private key.*openssl pkey/],
+    [
+      "a private key in a set",
+      () => put("b.jwks", JSON.stringify(privateSet())),
+      /"b\.jwks", keyid "b": .*private key/,
+    ],
     [
       "a keyid in two files",
       () => put("b.jwk", JSON.stringify({ ...serviceJwk, kid: "a" })),
@@ -181,7 +185,7 @@ describe("directoryKeys", () => {
       () => put("b.jwks", JSON.stringify(setOf("b\u0000"))),
       /printable ASCII/,
     ],
-    ["an empty file", () => put("b.pem", ""), /"b\.pem": /],
+    ["an empty file", () => put("b.pem", ""), /"b\.pem", keyid "b": /],
     ["an empty record", () => put("b.json", "{}"), /holds no key/],
     ["a huge file", () => put("b.pem", " ".repeat(2000)), /more than 1000 bytes/],
     ["too many keys", () => put("b.jwks", JSON.stringify(setOf("b", "c"))), /more than 2 keys/],
