@@ -8,7 +8,7 @@ import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";
 
-export const apps = { payout, payoutSodium, payoutLoop, barePayout, webhook, bareWebhook };
+export const apps = { payout, payoutSodium, payoutLoop, barePayout, bareRefusal, webhook, bareWebhook };
 
 /** A route of the payout's app that waits for nothing. */
 export const unrelatedPath = "/up";
@@ -50,6 +50,19 @@ export function barePayout({ publicKeyPem, base, signature }) {
       throw new Error("not verified");
     }
     res.json({ status: "acknowledged" });
+  });
+  return app;
+}
+
+/** A 401 as the endpoint gives it, without looking at the request. */
+function bareRefusal() {
+  const app = newApp();
+  const body = JSON.stringify({ type: "about:blank", title: "Unauthorized", status: 401 });
+  app.post(payoutPath, (_req, res) => {
+    res
+      .status(401)
+      .set({ "Content-Type": "application/problem+json", "Cache-Control": "no-store" })
+      .send(body);
   });
   return app;
 }

@@ -10,11 +10,14 @@ export function serializeRequest(path, { headers, body }) {
   );
 }
 
-/** Sends all requests over `connections` sockets, each waiting for its answer before the next; resolves to requests per second. */
-export async function sendAll(port, requests, connections) {
+/**
+ * Sends all requests over `connections` sockets, each waiting for its answer before the next, which has to have this status; resolves
+ * to requests per second.
+ */
+export async function sendAll(port, requests, connections, status = 200) {
   const queue = [...requests];
   const startedAt = performance.now();
-  await Promise.all(Array.from({ length: connections }, () => work(port, queue)));
+  await Promise.all(Array.from({ length: connections }, () => work(port, queue, status)));
   return requests.length / ((performance.now() - startedAt) / 1000);
 }
 
@@ -99,7 +102,7 @@ class Sender {
   }
 }
 
-function work(port, queue) {
+function work(port, queue, status) {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: "127.0.0.1", noDelay: true });
     let received = "";
@@ -114,7 +117,7 @@ function work(port, queue) {
     socket.on("data", (chunk) => {
       received += chunk;
       if (!isComplete(received)) return;
-      if (!received.startsWith("HTTP/1.1 200 "))
+      if (!received.startsWith(`HTTP/1.1 ${status} `))
         socket.destroy(new Error(`answered: ${received.slice(0, 200)}`));
       received = "";
       next();

@@ -1,8 +1,9 @@
 // npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
-// is asserted by a test. Groups are chain, cpu, stores, growth and pruning; default all. --large adds ten million keys: two minutes.
-// --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same rounds.
+// is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, stores, growth and pruning; default all. --large adds
+// ten million keys: two minutes. --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same
+// rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -19,6 +20,9 @@ if (!existsSync(new URL("node_modules", import.meta.url))) {
 const { verificationRatio } = await import("./verify.mjs");
 const { chainRatio } = await import("./chain.mjs");
 const { payoutHttpRatio, webhookHttpRatio } = await import("./http.mjs");
+const { cpuRatios, hostileHeader, refusalRatio } = await import("./ratios.mjs");
+const { importTimes } = await import("./imports.mjs");
+const { middlewarePeers, signaturePeers, webhookPeers } = await import("./peers.mjs");
 const { enginesOnCores } = await import("./pool.mjs");
 const { payoutCpu, webhookCpu } = await import("./cpu.mjs");
 const { redisRoundTrips, redisGrowth } = await import("./redis.mjs");
@@ -30,6 +34,9 @@ const { postgresLarge } = await import("./large.mjs");
 // A measure gives one result or line of text, a list of them, or undefined where its engine is missing.
 const groups = {
   chain: [verificationRatio, chainRatio, payoutHttpRatio, webhookHttpRatio],
+  ratios: [cpuRatios, refusalRatio, hostileHeader],
+  imports: [importTimes],
+  peers: [signaturePeers, webhookPeers, middlewarePeers],
   cpu: [payoutCpu, webhookCpu],
   engines: [enginesOnCores],
   stores: [redisRoundTrips, postgresRatios],
@@ -39,7 +46,12 @@ const groups = {
 };
 
 const { values, positionals } = parseArgs({
-  options: { large: { type: "boolean", default: false }, against: { type: "string" } },
+  options: {
+    large: { type: "boolean", default: false },
+    against: { type: "string" },
+    node: { type: "string", multiple: true, default: [] },
+    json: { type: "string" },
+  },
   allowPositionals: true,
 });
 const chosen = positionals.length > 0 ? positionals : Object.keys(groups).filter((name) => name !== "large");
@@ -52,17 +64,29 @@ if (values.against !== undefined && !chosen.includes("cpu"))
 // npm starts this in the folder of package.json; a relative path is meant from where npm was called.
 const from = process.env.INIT_CWD ?? process.cwd();
 const against = values.against === undefined ? undefined : path.resolve(from, values.against);
+const nodes = values.node.map((node) => path.resolve(from, node));
+const told = [];
 
 console.log(`Node ${process.version}`);
 for (const measure of new Set(chosen.flatMap((name) => groups[name]))) {
-  const results = await measure({ against });
+  const results = await measure({ against, nodes });
   if (results === undefined) console.log(`LEFT OUT: ${measure.name}, its server is not installed here`);
   for (const result of [results ?? []].flat()) {
     console.log(typeof result === "string" ? result : asText(result));
+    told.push({ measure: measure.name, ...(typeof result === "string" ? { text: result } : asData(result)) });
   }
 }
 if (!chosen.includes("large")) console.log("LEFT OUT: ten million keys; npm run bench -- --large");
 
+if (values.json !== undefined) {
+  const report = { node: process.version, groups: chosen, results: told };
+  writeFileSync(path.resolve(from, values.json), `${JSON.stringify(report, undefined, 2)}\n`);
+}
+
+function asData({ name, ratio, target, met }) {
+  return { name, value: ratio, target, met: met(ratio) };
+}
+
 function asText({ name, ratio, target, met }) {
-  return `${name.padEnd(42)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`;
+  return `${name.padEnd(58)} ${ratio.toFixed(3)}   ${target.padEnd(8)} ${met(ratio) ? "met" : "NOT MET"}`;
 }

@@ -36,14 +36,15 @@ export function webhookTraffic() {
 /** Starts one app; `file` is the apps.mjs that builds it, `node` another Node than this one, `cores` what taskset lets it use. */
 export async function startServer(kind, secrets, { file = ownApps, stores = "memory", node, cores } = {}) {
   const child = fork(fileURLToPath(new URL("server.mjs", import.meta.url)), [file, kind, stores], {
-    env: { ...process.env, NODE_ENV: "test" },
+    // A line on stderr for each refusal is what a bare route has not.
+    env: { ...process.env, NODE_ENV: "test", COUNTERSIGN_STDERR: "off" },
     ...executable(node ?? process.execPath, cores),
   });
   const { port } = await ask(child, secrets);
   return {
     port,
     /** Resolves to requests per second. */
-    load: (requests) => sendAll(port, requests, connections),
+    load: (requests, status) => sendAll(port, requests, connections, status),
     /** Resolves to the microseconds of CPU time, user and system, that a request costs the server's process. */
     async cpuOf(requests) {
       const before = (await ask(child, "cpu")).cpu;

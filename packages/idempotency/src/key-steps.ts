@@ -23,7 +23,7 @@ export async function readRecord<Tx>(
   return (await inStoreTime(store.read(key), storeTimeoutMs)) ?? undefined;
 }
 
-/** What one attempt asks of the store. Each rejects when the store throws, rejects or is too slow. */
+/** What one attempt asks of the store, to be awaited where it is called. Each fails when the store throws, rejects or is too slow. */
 export class KeySteps {
   readonly #options: ResolvedKeyOptions;
   readonly #attempt: KeyAttempt;
@@ -37,14 +37,14 @@ export class KeySteps {
     return readRecord(this.#options, this.#attempt.key);
   }
 
-  async complete(): Promise<IdempotencyOwnership> {
+  complete(): Awaitable<IdempotencyOwnership> {
     const { store, storeTimeoutMs } = this.#options;
-    return await inStoreTime(store.complete(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
+    return inStoreTime(store.complete(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
   }
 
-  async release(): Promise<IdempotencyOwnership> {
+  release(): Awaitable<IdempotencyOwnership> {
     const { store, storeTimeoutMs } = this.#options;
-    return await inStoreTime(store.release(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
+    return inStoreTime(store.release(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
   }
 
   /** `ok` also when it was held by an earlier call, whose answer was lost or late. */

@@ -12,7 +12,6 @@ import { chain, guard, receivedRequest, type Middleware } from "@countersign/exp
 import { verifiedPayload } from "@countersign/webhook-hmac";
 import type { WebhookCode } from "../codes.ts";
 import { EnvelopeReading, envelopeTable, type WebhookEnvelopeOptions } from "../envelope/envelope.ts";
-import type { WebhookEnvelope } from "../envelope/events.ts";
 import { isAcknowledged, workSlices } from "../events/event-dispatch.ts";
 import type { EventResult, WebhookHandler, WebhookOutcome } from "../events/webhook-handler-types.ts";
 
@@ -40,20 +39,16 @@ export function eventReceiver(
   return async (subject) => {
     const payload = verifiedPayload(subject);
     if (payload === undefined) throw payloadNotVerified();
-    const outcome = await handler.handle(await readWebhookEnvelope(payload.bytes, maxEvents));
+    // As parseWebhookEnvelope, but the event loop is given back between two events.
+    if (workSlices.over) await workSlices.next();
+    const reading = new EnvelopeReading(payload.bytes, maxEvents);
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      while (workSlices.over) await workSlices.next();
+    } while (reading.readEvent());
+    const outcome = await handler.handle(reading.envelope);
     if (!outcome.acknowledged) throw eventsNotDone(outcome);
   };
-}
-
-/** `parseWebhookEnvelope` for a server: gives the event loop back between two events. */
-async function readWebhookEnvelope(bytes: Uint8Array, maxEvents: number): Promise<WebhookEnvelope> {
-  if (workSlices.over) await workSlices.next();
-  const reading = new EnvelopeReading(bytes, maxEvents);
-  do {
-    // oxlint-disable-next-line no-await-in-loop -- the event loop is given back between two events
-    while (workSlices.over) await workSlices.next();
-  } while (reading.readEvent());
-  return reading.envelope;
 }
 
 /** The answer to a webhook of which every event is done. */

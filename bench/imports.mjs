@@ -1,0 +1,41 @@
+// How long an import takes, in a process of its own each: medians of many, of what users import.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { median } from "./statistics.mjs";
+
+const runs = 15;
+const middlewares = [
+  "raw-body",
+  "content-digest",
+  "http-signature-verify",
+  "ip-allowlist",
+  "idempotency-guard",
+  "webhook-basic-auth",
+  "webhook-hmac",
+];
+
+export function importTimes() {
+  return [
+    ...middlewares.map((name) => importTime(name, 60)),
+    importTime("payout", 120),
+    importTime("webhooks", 120),
+  ];
+}
+
+function importTime(name, mostMs) {
+  const script = `const startedAt = performance.now(); await import("@countersign/${name}"); console.log(performance.now() - startedAt)`;
+  const cwd = fileURLToPath(new URL(".", import.meta.url));
+  const took = Array.from({ length: runs }, () => {
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
+      cwd,
+      encoding: "utf8",
+    });
+    return Number(stdout);
+  });
+  return {
+    name: `import of ${name}, ms`,
+    ratio: median(took),
+    target: `< ${mostMs}`,
+    met: (ms) => ms < mostMs,
+  };
+}
