@@ -8,6 +8,7 @@ import { lastingFolder, temporaryFolder } from "./folder.ts";
 import { demoKeyid, prepareDemo, type DemoSetup } from "./setup.ts";
 import { startDemoService, type DemoService } from "./service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./platform.ts";
+import { runRotation } from "./rotation.ts";
 import { formatTable } from "./table.ts";
 import { runWebhookCases, type WebhookTarget } from "./webhook-cases.ts";
 import { missEvent, runAfterRestart } from "./webhook-restart.ts";
@@ -113,6 +114,7 @@ async function showCases({
   const target = { url: first.url + payoutPath, proxiedUrl: strict.url + payoutPath, key: setup.key };
   const goodKey = `payout-${randomUUID()}.funding-1.business-1`;
   const payouts = await runCases(target, goodKey);
+  const rotation = await runRotation(target, setup.keysFile);
   const webhooks = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url));
   await Promise.all([first.kill(), strict.stop()]);
   const missedEventId = await missEvent(webhooks.exchange);
@@ -120,6 +122,7 @@ async function showCases({
   const platform = await start({ PORT: new URL(first.url).port });
   const results = [
     ...payouts,
+    ...rotation,
     await runPaidKeyAgain(target, goodKey),
     await countRows(platform.url, goodKey),
     ...webhooks.results,

@@ -9,6 +9,8 @@ import { generateEndpoint } from "@countersign/webhooks";
 export interface DemoSetup {
   readonly env: Environment;
   readonly key: SigningKeyPair;
+  /** What PAYOUT_KEYS names. */
+  readonly keysFile: string;
   readonly logFile: string;
   readonly databaseFile: string;
   readonly webhook: WebhookRoute;
@@ -42,7 +44,7 @@ export function prepareDemo(folder: string): DemoSetup {
     PAYOUT_KEYS: keysFile,
     BUSINESSES: businessesFile,
   };
-  return { key, logFile, databaseFile, webhook, env };
+  return { key, keysFile, logFile, databaseFile, webhook, env };
 }
 
 // The host belongs to each platform; everything else is made up once.

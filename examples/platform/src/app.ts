@@ -1,6 +1,6 @@
 import { withDeadline } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
-import type { KeyUseTable } from "@countersign/http-signature-verify";
+import type { KeyUse } from "@countersign/http-signature-verify";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
@@ -15,7 +15,8 @@ const readinessTimeoutMs = 2_000;
 export interface AppParts extends PayoutRouteParts {
   readonly parties: PartyLedger;
   readonly inFlight: InFlight;
-  readonly uses: KeyUseTable;
+  /** The keyids that are accepted now, and those that have been used. */
+  readonly inspectKeys: () => { readonly accepted: readonly string[]; readonly used: readonly KeyUse[] };
 }
 
 /** The Express app: the payout route, the webhook route, health, readiness and, when asked for, the inspection. */
@@ -44,7 +45,7 @@ export function createApp(parts: AppParts): Express {
   if (settings.inspect) {
     app.get("/inspect/payouts", async (_req, res) => void res.json(await parts.ledger.inspect()));
     app.get("/inspect/events", async (_req, res) => void res.json(await parties.inspectEvents()));
-    app.get("/inspect/keys", (_req, res) => void res.json(parts.uses.entries()));
+    app.get("/inspect/keys", (_req, res) => void res.json(parts.inspectKeys()));
     app.get("/inspect/state", async (_req, res) => void res.json(await parties.inspectState()));
   }
   // What the handler itself gave up: its attempt lost the key while it ran.

@@ -5,7 +5,7 @@ import { withDeadline } from "@countersign/core";
 import { listen, openKeys, type Settings } from "@countersign/example-settings";
 import { keyUse } from "@countersign/http-signature-verify";
 import type { Logger } from "pino";
-import { createApp } from "./app.ts";
+import { createApp, type AppParts } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
 import { createInFlight } from "./process/in-flight.ts";
@@ -47,6 +47,10 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     throw error;
   }
   const uses = keyUse();
+  const inspectKeys = (): ReturnType<AppParts["inspectKeys"]> => ({
+    accepted: opened.keyids(),
+    used: uses.entries(),
+  });
   const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
@@ -67,7 +71,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     const app = createApp({
       settings,
       keys: opened.keys,
-      uses,
+      inspectKeys,
       stores,
       ledger,
       parties,

@@ -48,7 +48,7 @@ function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
   return createApp({
     settings,
     keys,
-    uses: { entries: () => [], close: () => {} },
+    inspectKeys: () => ({ accepted: [], used: [] }),
     stores,
     ledger,
     parties,

@@ -16,6 +16,8 @@ export type KeySource =
 /** Keys that follow their source until they are closed. */
 export interface OpenKeys {
   readonly keys: Keys;
+  /** Of the keys that are accepted now. */
+  keyids(): readonly string[];
   close(): void;
 }
 
@@ -39,7 +41,8 @@ export function readKeySource(env: Environment): KeySource {
 
 /** Reads the keys, and again when they change. Rejects with a SettingError when there are none; it never shows a key. */
 export async function openKeys(source: KeySource): Promise<OpenKeys> {
-  if (source.kind === "fixed") return { keys: source.keys, close: () => {} };
+  if (source.kind === "fixed")
+    return { keys: source.keys, keyids: () => [...source.keys.keys()], close: () => {} };
   const store = openStore(source);
   try {
     await store.ready();
@@ -49,7 +52,7 @@ export async function openKeys(source: KeySource): Promise<OpenKeys> {
     const got = source.kind === "files" ? source.path : undefined;
     throw new SettingError(variable, `${expected} (${reasonOf(error)})`, got);
   }
-  return { keys: store, close: () => store.close() };
+  return { keys: store, keyids: () => store.keys().map(({ keyid }) => keyid), close: () => store.close() };
 }
 
 function openStore(source: Exclude<KeySource, { readonly kind: "fixed" }>): LiveKeyStore {

@@ -44,6 +44,8 @@ const keys: readonly (readonly [title: string, key: VerificationKey | null | und
   ["an unknown keyid", undefined],
   ["an unknown keyid, said by null", null],
   ["a retired key", retired],
+  ["a revoked key", importVerificationKey("test-key", publicKey, { revokedAt: 1 })],
+  ["a key for other paths", importVerificationKey("test-key", publicKey, { scope: { paths: ["/other"] } })],
   ["the key of another keyid", importVerificationKey("other", publicKey)],
 ];
 

@@ -2,7 +2,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { hostileSignatures } from "../../../test/support/hostile-signatures.ts";
 import { samplePath, sha256Field, signRequest } from "../../../test/support/independent-signer.ts";
-import { cachedKeys, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import {
+  cachedKeys,
+  importVerificationKey,
+  type HttpSignatureVerifyOptions,
+  type KeyValidity,
+  type VerificationKey,
+} from "@countersign/http-signature-verify";
 import type { WireAnswer, WireRequest } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 import express5 from "express";
@@ -69,6 +75,9 @@ describe.each(settings)("httpSignatureVerify on %s against hostile requests", (_
   });
 });
 
+const keyWith = (validity: KeyValidity): VerificationKey =>
+  importVerificationKey("test-key", servicePublicPem, validity);
+
 /** Each row: what the platform asks for beyond the default, what the caller does, the code in the log. */
 const policyRows: [string, Partial<HttpSignatureVerifyOptions>, string, () => WireRequest][] = [
   ["no tag where one is required", { tag: { require: "payout" } }, "tag-mismatch", () => signRequest()],
@@ -99,6 +108,19 @@ const policyRows: [string, Partial<HttpSignatureVerifyOptions>, string, () => Wi
     "signature-mismatch",
     () => covering(['"@authority"', "other.example"], ...covered),
   ],
+  [
+    "a key for other paths",
+    { keys: () => keyWith({ scope: { paths: ["/other/"] } }) },
+    "key-scope",
+    () => signRequest(),
+  ],
+  [
+    "a key of another environment",
+    { keys: () => keyWith({ scope: { environment: "test" } }), environment: "live" },
+    "key-scope",
+    () => signRequest(),
+  ],
+  ["a key that is revoked", { keys: () => keyWith({ revokedAt: 1 }) }, "key-revoked", () => signRequest()],
   ["a keyid for which the store says null", { keys: () => null }, "key-unknown", () => signRequest()],
   [
     "a keyid for which the store says null later",
