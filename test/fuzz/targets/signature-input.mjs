@@ -1,0 +1,77 @@
+// parseSignatureInput: what is accepted is a dictionary of inner lists, and one spelling of it gives the same again.
+import { MessageSignatureError, parseSignatureInput } from "@countersign/http-message-signatures";
+import { assertProperty, assertSame, attempt } from "../property.mjs";
+import { isSignatureInput, serializeSignatureInput } from "../reference/structured-fields.mjs";
+
+const usual =
+  'sig1=("@method" "@authority" "@path" "content-digest");created=1700000000;expires=1700000300;keyid="key-1";alg="ed25519";nonce="n";tag="t"';
+export const seeds = [
+  usual,
+  `${usual}, sig2=()`,
+  'a=("x";sf "y";key="k";bs "z";tr;req);b;c=?0;d=-1.250;e=:AQI=:;f=t/o*k:en;g="\\"\\\\"',
+  `a=(${'"x" '.repeat(16)})`,
+  `a=()${";p".repeat(9)}`,
+  `a=("${"x".repeat(4100)}")`,
+];
+export const maxLength = 4200;
+export const dictionary = [
+  '"@query-param"',
+  '"@method"',
+  ";name=",
+  ";sf",
+  ";req",
+  ";created=",
+  ";alg=",
+  "=?1",
+  "=?0",
+  "=:AA==:",
+  "=:YQ==:",
+  "()",
+  '("a")',
+  ", ",
+  ";",
+  "; ",
+  "\\\\",
+  '\\"',
+  "-0",
+  "-0.0",
+  "0.10",
+  "000000000000001",
+  "999999999999.999",
+  "sig1=",
+  "b=()",
+  "*",
+  "@1",
+  '%"',
+  "\t",
+  "\x00",
+  "\x7f",
+  "\xe9",
+];
+
+export function run(input) {
+  const text = input.toString("latin1");
+  const { value: members, error } = attempt(() => parseSignatureInput(text));
+  if (error !== undefined) {
+    assertProperty(error instanceof MessageSignatureError, "a refusal is a MessageSignatureError", { error });
+    return error.message;
+  }
+  assertProperty(text.length <= 4096, "a field of more than 4096 characters is refused");
+  assertProperty(isSignatureInput(text), "what is accepted is in the grammar of RFC 9651");
+  const spelt = [...members].map(([label, parsed]) => `${label}=${serializeSignatureInput(parsed)}`);
+  assertSame(parseSignatureInput(spelt.join(", ")), members, "the canonical spelling says the same");
+  for (const again of spelt) {
+    const twice = attempt(() => parseSignatureInput(`${text},${again}`));
+    assertProperty(twice.error instanceof MessageSignatureError, "a label that stands twice is refused", {
+      again,
+    });
+  }
+  return outcomeOf([...members.values()]);
+}
+
+function outcomeOf(inputs) {
+  const identifiers = inputs.flatMap(({ components }) => components);
+  const parameters = [...inputs, ...identifiers].flatMap((owner) => [...owner.parameters.values()]);
+  const types = new Set(parameters.map(({ type }) => type));
+  return `${inputs.length} ${Math.min(3, identifiers.length)} ${types.size}`;
+}
