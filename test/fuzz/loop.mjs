@@ -103,8 +103,9 @@ export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun 
     coverage.add(trace);
     outcomes.add(outcome);
     const isEnough = async (candidate) => {
+      if (fresh === undefined) return (await run(candidate)) === outcome;
       const found = await traced(candidate);
-      return found.outcome === outcome && (fresh === undefined || reaches(found.trace, fresh));
+      return found.outcome === outcome && reaches(found.trace, fresh);
     };
     kept.push(shrinking ? await shrink(input, isEnough) : input);
   }

@@ -1,4 +1,4 @@
-const mostAttempts = 200;
+const mostAttempts = 100;
 
 /**
  * The input with every piece left out that `isEnough` does not need: halves first, single bytes last.

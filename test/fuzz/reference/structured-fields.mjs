@@ -20,6 +20,48 @@ export function isSignatureInput(text) {
   return grammar.test(text);
 }
 
+const piece = new RegExp(`(${key})=[(]|(${string})|; *(${key})(?:=(${bareItem}))?`, "g");
+
+/**
+ * What a text of the grammar says, in its order: labels, names of components, parameters with their values.
+ * @param {string} text
+ */
+export function readPieces(text) {
+  return [...text.matchAll(piece)].map(([, label, name, parameter, value]) => {
+    if (label !== undefined) return `label ${label}`;
+    return name === undefined ? `;${parameter} ${readValue(value)}` : `name ${unquote(name)}`;
+  });
+}
+
+/** The same of members that were parsed. @param {ReadonlyMap<string, import("@countersign/http-message-signatures").SignatureInput>} members */
+export function listPieces(members) {
+  return [...members].flatMap(([label, { components, parameters: ofSignature }]) => [
+    `label ${label}`,
+    ...components.flatMap(({ name, parameters: own }) => [`name ${name}`, ...listParameters(own)]),
+    ...listParameters(ofSignature),
+  ]);
+}
+
+function listParameters(map) {
+  return [...map].map(([name, item]) => {
+    const value = item.type === "binary" ? item.base64 : (item.value ?? item.text);
+    return `;${name} ${item.type} ${item.type === "decimal" ? Number(value) : value}`;
+  });
+}
+
+function readValue(text) {
+  if (text === undefined || text === "?1") return "boolean true";
+  if (text === "?0") return "boolean false";
+  if (text.startsWith('"')) return `string ${unquote(text)}`;
+  if (text.startsWith(":")) return `binary ${text.slice(1, -1)}`;
+  if (/^[-\d]/.test(text)) return `${text.includes(".") ? "decimal" : "integer"} ${Number(text)}`;
+  return `token ${text}`;
+}
+
+function unquote(text) {
+  return text.slice(1, -1).replaceAll(/\\(.)/g, "$1");
+}
+
 /** @param {import("@countersign/http-message-signatures").SignatureInput} input */
 export function serializeSignatureInput({ components, parameters: ofSignature }) {
   const list = components.map(({ name, parameters: own }) => quote(name) + serializeParameters(own));

@@ -70,29 +70,61 @@ function unmapped(address) {
   return { address: octets.join("."), family: "ipv4" };
 }
 
+/** The rule as node:net takes it. */
+function readRule(rule) {
+  const [written, prefix, ...rest] = rule.split("/");
+  const isAddress = isIP(written) !== 0 && !written.includes("%");
+  assertProperty(isAddress && rest.length === 0, "an accepted rule is an address", { rule });
+  assertProperty(prefix === undefined || /^\d{1,3}$/.test(prefix), "an accepted prefix length is a number", {
+    rule,
+  });
+  const { address, family } = unmapped(written);
+  const width = family === "ipv4" ? 32 : 128;
+  const mapped = isIP(written) === 6 && family === "ipv4" ? 96 : 0;
+  const length = prefix === undefined ? width : Number(prefix) - mapped;
+  return { address, family, width, length };
+}
+
 // One for each family: in a list of both, BlockList takes an IPv4 address for a part of ::/1 and the like.
 function createBlockLists(rules) {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
-  for (const rule of rules) {
-    const [written, prefix, ...rest] = rule.split("/");
-    const version = isIP(written);
-    assertProperty(
-      version !== 0 && rest.length === 0 && !written.includes("%"),
-      "an accepted rule is an address",
-      { rule },
-    );
-    const { address, family } = unmapped(written);
-    const mapped = version === 6 && family === "ipv4" ? 96 : 0;
-    const width = family === "ipv4" ? 32 : 128;
-    assertProperty(
-      prefix === undefined || /^\d{1,3}$/.test(prefix),
-      "an accepted prefix length is a number",
-      { rule },
-    );
-    // BlockList throws for a prefix length beyond the width.
-    lists[family].addSubnet(address, prefix === undefined ? width : Number(prefix) - mapped, family);
-  }
+  // It throws for a prefix length beyond the width.
+  for (const { address, family, length } of rules) lists[family].addSubnet(address, length, family);
   return lists;
+}
+
+/** The first and last address of a rule, and those before and behind it. */
+function edgesOf({ address, family, width, length }) {
+  const size = 1n << BigInt(width - length);
+  const first = family === "ipv4" ? readIPv4(address) : readIPv6(address);
+  const edges = [first - 1n, first, first + size - 1n, first + size];
+  return edges
+    .filter((edge) => edge >= 0n && edge < 1n << BigInt(width))
+    .map((edge) => (family === "ipv4" ? writeIPv4(edge) : writeIPv6(edge)));
+}
+
+function readIPv4(address) {
+  return BigInt(`0x${Buffer.from(address.split(".").map(Number)).toString("hex")}`);
+}
+
+function writeIPv4(number) {
+  return [24n, 16n, 8n, 0n].map((shift) => (number >> shift) & 0xffn).join(".");
+}
+
+function readIPv6(address) {
+  const [before, behind = []] = address
+    .split("::")
+    .map((part) => part.split(":").filter((group) => group !== ""));
+  const groups = [
+    ...before,
+    ...Array.from({ length: 8 - before.length - behind.length }, () => "0"),
+    ...behind,
+  ];
+  return BigInt(`0x${groups.map((group) => group.padStart(4, "0")).join("")}`);
+}
+
+function writeIPv6(number) {
+  return number.toString(16).padStart(32, "0").match(/.{4}/g).join(":");
 }
 
 export function run(input) {
@@ -108,9 +140,23 @@ export function run(input) {
     assertProperty(error instanceof TypeError, "a refusal of a rule is a TypeError", { error });
     return error.message.replace(/entries.*?\bmust/, "must").replace(/; got .*/s, "");
   }
-  const lists = createBlockLists(lines);
-  const given = isAddress ? unmapped(address) : undefined;
-  const expected = given !== undefined && lists[given.family].check(given.address, given.family);
-  assertSame(isAllowed(address), expected, "an address is allowed where BlockList has it");
-  return `${Math.min(4, lines.length)} ${isAddress} ${expected}`;
+  const rules = lines.map(readRule);
+  const lists = createBlockLists(rules);
+  const isListed = (text) => {
+    const { address: known, family } = unmapped(text);
+    return lists[family].check(known, family);
+  };
+  assertSame(
+    isAllowed(address),
+    isAddress && isListed(address),
+    "an address is allowed where BlockList has it",
+  );
+  for (const edge of rules.flatMap(edgesOf)) {
+    assertSame(
+      isAllowed(edge),
+      isListed(edge),
+      "an address at the edge of a rule is allowed where BlockList has it",
+    );
+  }
+  return `${Math.min(4, lines.length)} ${isAddress} ${isAllowed(address)}`;
 }

@@ -10,6 +10,8 @@ export const seeds = [
   "a=:YQ==:,b=:YQ==:,c=:YQ==:,d=:YQ==:",
   "a=:YQ==:,b=:YQ==:,c=:YQ==:,d=:YQ==:,e=:YQ==:",
   "a=:YQ==:;p",
+  `a=:${"A".repeat(4092)}:`,
+  ` a=:${"A".repeat(4092)}:`,
   `a=:${"A".repeat(4096)}:`,
 ];
 export const maxLength = 4200;

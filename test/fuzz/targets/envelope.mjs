@@ -98,10 +98,7 @@ export function run(input) {
     if (!isOwn) assertSame(envelopeRead[name], received[name], "further fields are kept");
   }
   assertEvents(received.events, events, invalid);
-  return `${events.length} ${invalid.length} ${events.map(({ type }) => type.length >> 3).join()}`.slice(
-    0,
-    12,
-  );
+  return `${events.length} ${invalid.length}`;
 }
 
 function assertEvents(received, events, invalid) {

@@ -15,6 +15,7 @@ export const seeds = [
   '"\\ud83d"',
   '"\xf0\x9f\x98\x80"',
   "\xef\xbb\xbf[]",
+  '\xef\xbb\xbf\xef\xbb\xbf["\\n"]',
   "[1e400]",
   "[[[[[[1]]]]]]",
   "[[[[[[[1]]]]]]]",
@@ -23,6 +24,7 @@ export const seeds = [
   " null ",
   "",
 ];
+export const scripts = /\/packages\/[^/]+\/dist\/|\/node_modules\/secure-json-parse\//;
 export const dictionary = [
   '"',
   "\\u0000",

@@ -37,6 +37,7 @@ export const seeds = [
     "Content-Type: t",
   ),
   `${request('"@method"')}\nSignature-Input: b=("@method")${parameters};tag="t"\nSignature: b=:AAAA:`,
+  request('"@method" "x-a"', "X-A: , \\ ,").replace('nonce="n"', String.raw`nonce="\\"`),
   `GET /\n${signature}`,
 ];
 export const maxLength = 900;
@@ -83,6 +84,9 @@ export const dictionary = [
   "?",
   "\xe9",
   "[::1]",
+  "\\\\",
+  '\\"',
+  ",",
   "\t",
   " ",
 ];

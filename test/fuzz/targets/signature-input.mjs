@@ -1,7 +1,12 @@
 // parseSignatureInput: what is accepted is a dictionary of inner lists, and one spelling of it gives the same again.
 import { MessageSignatureError, parseSignatureInput } from "@countersign/http-message-signatures";
 import { assertProperty, assertSame, attempt } from "../property.mjs";
-import { isSignatureInput, serializeSignatureInput } from "../reference/structured-fields.mjs";
+import {
+  isSignatureInput,
+  listPieces,
+  readPieces,
+  serializeSignatureInput,
+} from "../reference/structured-fields.mjs";
 
 const usual =
   'sig1=("@method" "@authority" "@path" "content-digest");created=1700000000;expires=1700000300;keyid="key-1";alg="ed25519";nonce="n";tag="t"';
@@ -58,15 +63,32 @@ export function run(input) {
   }
   assertProperty(text.length <= 4096, "a field of more than 4096 characters is refused");
   assertProperty(isSignatureInput(text), "what is accepted is in the grammar of RFC 9651");
+  assertSame(listPieces(members), readPieces(text), "what is read is what the text says");
   const spelt = [...members].map(([label, parsed]) => `${label}=${serializeSignatureInput(parsed)}`);
   assertSame(parseSignatureInput(spelt.join(", ")), members, "the canonical spelling says the same");
-  for (const again of spelt) {
-    const twice = attempt(() => parseSignatureInput(`${text},${again}`));
-    assertProperty(twice.error instanceof MessageSignatureError, "a label that stands twice is refused", {
-      again,
-    });
-  }
+  for (const again of spelt) assertRefused(`${text},${again}`, "a label that stands twice is refused");
+  for (const { components, parameters } of members.values()) assertNoneTwice(components, parameters);
   return outcomeOf([...members.values()]);
+}
+
+function assertNoneTwice(components, parameters) {
+  const list = serializeSignatureInput({ components, parameters });
+  for (const name of parameters.keys())
+    assertRefused(`a=${list};${name}`, "a parameter that stands twice is refused");
+  for (const component of components) {
+    const identifier = serializeSignatureInput({ components: [component], parameters: new Map() }).slice(
+      1,
+      -1,
+    );
+    for (const name of component.parameters.keys()) {
+      assertRefused(`a=(${identifier};${name})`, "a parameter of a component that stands twice is refused");
+    }
+  }
+}
+
+function assertRefused(text, property) {
+  const { error } = attempt(() => parseSignatureInput(text));
+  assertProperty(error instanceof MessageSignatureError, property, { text });
 }
 
 function outcomeOf(inputs) {
