@@ -63,10 +63,10 @@ function readLimit(option) {
 }
 
 function describeReport(name, report) {
-  const { executed, corpus, fromCorpus, outcomes, functions, characters, reached } = report;
+  const { executed, inputs, corpus, fromCorpus, outcomes, functions, characters, reached } = report;
   const share = characters === 0 ? 0 : Math.round((100 * reached) / characters);
   return (
-    `${name}: ${executed} runs in ${report.seconds.toFixed(1)} s, corpus ${fromCorpus} + ${corpus.length - fromCorpus} new, ` +
+    `${name}: ${executed} runs (${inputs}) in ${report.seconds.toFixed(1)} s, corpus ${fromCorpus} + ${corpus.length - fromCorpus} new, ` +
     `${outcomes} outcomes, ${functions} functions entered and ${share} % of their text`
   );
 }

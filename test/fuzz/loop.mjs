@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { reaches, startCoverage } from "./coverage.mjs";
 import { createMutator } from "./mutate.mjs";
@@ -49,6 +50,7 @@ export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun 
   /** @type {Buffer[]} */
   const kept = [];
   const started = performance.now();
+  const inputs = createHash("sha256");
   let executed = 0;
   let countersUsed = true;
 
@@ -63,6 +65,7 @@ export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun 
   coverage.stop();
   return {
     executed,
+    inputs: inputs.digest("hex").slice(0, 12),
     seconds: (performance.now() - started) / 1000,
     corpus: kept.slice(fromSeeds),
     fromCorpus,
@@ -119,6 +122,7 @@ export async function fuzz(target, { corpus, seed, seconds, runs, guided, onRun 
 
   async function run(input) {
     executed += 1;
+    inputs.update(input);
     countersUsed = true;
     onRun(input);
     try {
