@@ -21,7 +21,10 @@ export function keyFileTable(keys: readonly VerificationKey[], now: number): str
 /** The keys of a file, one JSON document in each line. */
 export function keyFileJson(keys: readonly VerificationKey[]): string {
   return keys
-    .map(({ publicKey, ...members }) => jsonLine({ ...members, thumbprint: jwkThumbprint({ publicKey }) }))
+    .map((key) => {
+      const { publicKey: _, ...members } = key;
+      return jsonLine({ ...members, thumbprint: jwkThumbprint(key) });
+    })
     .join("");
 }
 
