@@ -46,10 +46,15 @@ function jwkOf(input: PublicKeyInput): JwkMembers | undefined {
   return { ...input };
 }
 
+// The bytes of a key may begin like a text: what cannot be parsed was read as something else.
 function jwkOfText(text: string): JwkMembers | undefined {
   if (!text.trimStart().startsWith("{")) return undefined;
-  const content: unknown = JSON.parse(text);
-  return isRecord(content) ? content : undefined;
+  try {
+    const content: unknown = JSON.parse(text);
+    return isRecord(content) ? content : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function jwkValidity({ nbf, exp, revoked }: JwkMembers): KeyValidity {
