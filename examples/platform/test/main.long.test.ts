@@ -167,7 +167,7 @@ describeOnLinux("a start with a path of the system", () => {
     ],
     ["a device for a database", "STORE_URL", "sqlite:/dev/null", /\(it is no file\)\n$/],
     ["a device for the keys", "PAYOUT_KEYS", "/dev/zero", /"zero": it is no file\), got "\/dev\/zero"\n$/],
-    ["a device for the key of TLS", "TLS_KEY", "/dev/zero", /"zero": it is no file\), got "\/dev\/zero"\n$/],
+    ["a device for the key of TLS", "TLS_KEY", "/dev/zero", /\(it is no file\), got "\/dev\/zero"\n$/],
   ])("ends with one line about %s", async (_name, variable, value, reason) => {
     const platform = start({ LOG_LEVEL: "silent", [variable]: value });
     expect(await platform.ended).toBe(1);

@@ -71,8 +71,12 @@ export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): Live
   return new LiveKeys({
     guard: factory,
     async load(signal) {
-      const { document, maxAgeSeconds = ttlSeconds } = await fetchJwkSet(address, { ...read, signal });
-      const freshMs = 1000 * Math.min(Math.max(maxAgeSeconds, minTtlSeconds), maxTtlSeconds);
+      const { document, maxAgeSeconds } = await fetchJwkSet(address, { ...read, signal });
+      const freshSeconds =
+        maxAgeSeconds === undefined
+          ? ttlSeconds
+          : Math.min(Math.max(maxAgeSeconds, minTtlSeconds), maxTtlSeconds);
+      const freshMs = 1000 * freshSeconds;
       return { ...importKeys(document, { maxKeys, validity }), freshMs, refreshMs: refreshAhead * freshMs };
     },
     cooldownMs: 1000 * read.cooldownSeconds,

@@ -106,6 +106,37 @@ describe("directoryKeys", () => {
     expect(keyids()).toEqual(new Set(["a"]));
   });
 
+  test("never mixes two mounts, however often they are exchanged", async () => {
+    for (const name of ["x.jwk", "y.jwk"]) symlinkSync(path.join("..data", name), path.join(directory, name));
+    const exchange = (version: number): void => {
+      const mount = path.join(directory, `..${version}`);
+      mkdirSync(mount);
+      for (const name of ["x", "y"]) {
+        writeFileSync(
+          path.join(mount, `${name}.jwk`),
+          JSON.stringify({ ...serviceJwk, kid: `${name}${version}` }),
+        );
+      }
+      symlinkSync(`..${version}`, path.join(directory, "..next"));
+      renameSync(path.join(directory, "..next"), path.join(directory, "..data"));
+    };
+    exchange(0);
+    await open().ready();
+    const seen = new Set<string>();
+    for (let version = 1; version <= 50; version += 1) {
+      const reading = store?.refresh().catch(() => undefined);
+      // Somewhere within the reading.
+      for (let turn = 0; turn < version % 10; turn += 1)
+        await new Promise((resolve) => setImmediate(resolve));
+      exchange(version);
+      await reading;
+      const versions = new Set([...keyids()].map((keyid) => keyid.slice(1)));
+      expect([keyids().size, versions.size]).toEqual([2, 1]);
+      for (const one of versions) seen.add(one);
+    }
+    expect(seen.size).toBeGreaterThan(1);
+  });
+
   test("follows a directory that is a link and is exchanged", async () => {
     put("a.pem");
     const link = path.join(parent, "current");

@@ -85,6 +85,12 @@ describe("jwksKeys", () => {
     expect(fetches).toBe(2);
   });
 
+  test("is bound by minTtlSeconds and maxTtlSeconds for what servers say alone", async () => {
+    await open({ ttlSeconds: 5, minTtlSeconds: 30, cooldownSeconds: 1 }).ready();
+    await seconds(4.5);
+    expect(fetches).toBe(2);
+  });
+
   test("finds a key that was published a moment ago", async () => {
     await open().ready();
     await seconds(31);
