@@ -61,3 +61,40 @@ function hasConstructorPrototype(value) {
   if (typeof inner === "object" && inner !== null && Object.hasOwn(inner, "prototype")) return true;
   return Object.values(value).some(hasConstructorPrototype);
 }
+
+/**
+ * By JSON pointer (RFC 6901), each value of a text that JSON.parse has accepted: the digits of a number, undefined for another value.
+ * @param {string} text
+ * @returns {ReadonlyMap<string, string | undefined>}
+ */
+export function numberTexts(text) {
+  const tokens = [...text.matchAll(token)]
+    .map(([found]) => found)
+    .filter((found) => /^[^\x20\t\n\r]/.test(found));
+  const found = new Map();
+  let next = 0;
+  readValue("");
+  return found;
+
+  function readValue(pointer) {
+    const first = tokens[next++];
+    found.set(pointer, /^[-\d]/.test(first) ? first : undefined);
+    if (first === "[") readMembers("]", (index) => readValue(`${pointer}/${index}`));
+    if (first === "{") {
+      readMembers("}", () => {
+        const name = JSON.parse(tokens[next]).replaceAll("~", "~0").replaceAll("/", "~1");
+        // The name and its colon.
+        next += 2;
+        readValue(`${pointer}/${name}`);
+      });
+    }
+  }
+
+  function readMembers(end, readMember) {
+    for (let index = 0; tokens[next] !== end; index += 1) {
+      readMember(index);
+      if (tokens[next] === ",") next += 1;
+    }
+    next += 1;
+  }
+}
