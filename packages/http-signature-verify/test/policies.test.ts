@@ -242,6 +242,8 @@ test.each<[string, object]>([
   ["forbiddenComponents", { forbiddenComponents: [] }],
   ["forbiddenComponents", { forbiddenComponents: ["Date"] }],
   ["forbiddenComponents", { forbiddenComponents: ["@method"] }],
+  ["forbiddenComponents", { forbiddenComponents: ["priority"], requiredComponents: ['"priority";key="u"'] }],
+  ["forbiddenComponents", { forbiddenComponents: ['"x";bs'], requiredComponents: ['"x";bs'] }],
   ["forbiddenComponents", { forbiddenComponents: ["@status"] }],
   ["requiredComponents", { requiredComponents: ['"@method";req'] }],
   ["requiredComponents", { requiredComponents: ['"date";tr'] }],
