@@ -67,7 +67,7 @@ export class FieldValues {
 
   // Section 2.1, without parameters.
   private plain(name: string, lines: FieldLines): string {
-    const value = combinedFieldValue(linesOf(name, lines)) ?? "";
+    const value = combined(name, lines);
     if (!printableAscii.test(value)) {
       throw new MessageSignatureError("covered-field-invalid", "a covered field is not printable ASCII");
     }
@@ -76,7 +76,7 @@ export class FieldValues {
 
   // Section 2.1.1.
   private strict(name: string, lines: FieldLines): string {
-    const value = this.plain(name, lines);
+    const value = combined(name, lines);
     return structured(value, () => {
       switch (fieldTypeOf(name, this.types)) {
         case "dictionary":
@@ -93,7 +93,7 @@ export class FieldValues {
 
   // Section 2.1.2: a key that is not there, and one that came twice, has no value.
   private memberOf(name: string, lines: FieldLines, key: string): string {
-    const value = this.plain(name, lines);
+    const value = combined(name, lines);
     const member = structured(value, () => parseDictionary(value, name)).get(key);
     if (member === undefined) {
       throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
@@ -106,6 +106,11 @@ export class FieldValues {
     this.trailerLines ??= collectFieldLines(this.rawTrailers ?? []);
     return this.trailerLines;
   }
+}
+
+// Tabs between members are the parser's to read.
+function combined(name: string, lines: FieldLines): string {
+  return combinedFieldValue(linesOf(name, lines)) ?? "";
 }
 
 function linesOf(name: string, fields: FieldLines): readonly string[] {
