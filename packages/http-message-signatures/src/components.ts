@@ -173,11 +173,17 @@ class ResponseValues implements MessageValues {
 
 // RFC 9113 section 8.3.1: where Host names another server than :authority, a router and a signer may read two.
 function assertOneAuthority(fields: FieldLines): void {
-  const authorities = fields.get(":authority");
-  if (authorities === undefined) return;
-  const named = [...authorities, ...(fields.get("host") ?? [])].map(asciiLowerCase);
-  if (authorities.length > 1 || named.some((authority) => authority !== named[0])) {
-    throw new MessageSignatureError("authority-conflict", "Host and :authority name different servers");
+  const authorities = fields.get(":authority") ?? [];
+  const hosts = fields.get("host") ?? [];
+  // RFC 9112 section 3.2: two Host lines are an error of their own, alike or not; Node's parser lets them pass.
+  const isRepeated = authorities.length > 1 || hosts.length > 1;
+  const [authority = hosts[0]] = authorities;
+  const [host = authority] = hosts;
+  if (isRepeated || (authority !== host && asciiLowerCase(authority ?? "") !== asciiLowerCase(host ?? ""))) {
+    throw new MessageSignatureError(
+      "authority-conflict",
+      "the request names its server twice, or two of them",
+    );
   }
 }
 

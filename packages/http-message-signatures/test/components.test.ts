@@ -78,7 +78,7 @@ describe("ComponentValues", () => {
     [
       "@authority with two Host lines",
       "@authority",
-      "covered-field-repeated",
+      "authority-conflict",
       { rawHeaders: ["Host", "a", "host", "b"] },
     ],
     ["an empty authority", "@authority", "covered-field-invalid", host("")],
@@ -141,6 +141,12 @@ describe("ComponentValues", () => {
       { rawHeaders: [":authority", "a.example", ":Authority", "a.example"] },
     ],
     [
+      "two Host lines",
+      "@path",
+      "authority-conflict",
+      { rawHeaders: ["Host", "a.example", "host", "a.example"] },
+    ],
+    [
       "a Kelvin sign in Host beside :authority",
       "@path",
       "authority-conflict",
@@ -158,7 +164,6 @@ describe("ComponentValues", () => {
     "content-type",
     "date",
     "from",
-    "host",
     "idempotency-key",
     "if-modified-since",
     "if-unmodified-since",
