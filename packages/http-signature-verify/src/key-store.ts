@@ -3,6 +3,7 @@ import {
   importVerificationKey,
   isVerificationKey,
   type PublicKeyInput,
+  type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 
@@ -26,14 +27,23 @@ export type Keys =
   | KeyLookup
   | KeyStore;
 
+/** The option `keys`, read. */
+export interface ReadKeys {
+  readonly lookup: KeyLookup;
+  /** Those that are configured; none where a function or a KeyStore finds them. */
+  readonly known: readonly VerificationKey[];
+}
+
 /** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
-export function readKeys(keys: unknown, owner: OptionOwner, option: string): KeyLookup {
-  if (isLookup(keys)) return keys;
+export function readKeys(keys: unknown, owner: OptionOwner, option: string): ReadKeys {
+  if (isLookup(keys)) return { lookup: keys, known: [] };
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
     const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
     throw optionError(owner, option, expected, keys);
   }
-  if (!(keys instanceof Map) && isKeyStore(keys)) return (keyid) => keys.get(keyid);
+  if (!(keys instanceof Map) && isKeyStore(keys)) {
+    return { lookup: (keyid) => keys.get(keyid), known: [] };
+  }
   if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
     const what = 'is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }';
     throw new OptionError(owner, { option, what });
@@ -41,7 +51,19 @@ export function readKeys(keys: unknown, owner: OptionOwner, option: string): Key
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
   if (entries.length === 0) throw optionError(owner, option, "at least one public key", keys);
   const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, option })]));
-  return (keyid) => known.get(keyid);
+  return { lookup: (keyid) => known.get(keyid), known: [...known.values()] };
+}
+
+/** Throws an OptionError for a key that no signature can be verified by: its algorithm is not one of those that are taken. */
+export function assertTaken(
+  owner: OptionOwner,
+  { known }: ReadKeys,
+  algorithms: readonly SignatureAlgorithm[],
+): void {
+  const useless = known.find(({ alg }) => !algorithms.includes(alg));
+  if (useless === undefined) return;
+  const what = `, keyid ${JSON.stringify(useless.keyid)}: is a key of ${useless.alg}, which option algorithms does not take`;
+  throw new OptionError(owner, { option: "keys", what });
 }
 
 /** Imports a configured key, or checks that an imported one stands under its own keyid. Throws an OptionError. */

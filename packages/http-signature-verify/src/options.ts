@@ -10,7 +10,7 @@ import {
   type NonceStore,
 } from "@countersign/core";
 import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures";
-import { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
+import { assertTaken, readKeys, type KeyLookup, type Keys, type ReadKeys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
@@ -64,7 +64,8 @@ export interface ResolvedOptions
 }
 
 /** {@link ResolvedOptions} as each is read by itself. */
-interface ReadVerifyOptions extends Omit<ResolvedOptions, "threadPool"> {
+interface ReadVerifyOptions extends Omit<ResolvedOptions, "keys" | "threadPool"> {
+  readonly keys: ReadKeys;
   readonly threadPool: boolean | undefined;
 }
 
@@ -97,11 +98,13 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   const resolved = readOptions(owner, table, options);
   assertConsistent(owner, resolved);
   if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");
+  const { keys, algorithms } = resolved;
+  assertTaken(owner, keys, algorithms);
   const { engine, threadPool = engine === "native" } = resolved;
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  return { ...resolved, threadPool };
+  return { ...resolved, keys: keys.lookup, threadPool };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

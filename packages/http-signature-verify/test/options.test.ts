@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from "node:crypto";
 import { createPublicKey } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import {
@@ -66,6 +67,10 @@ describe("the options of httpSignatureVerify", () => {
     ["option tag.require must be", { ...good, tag: { require: Array(2) } }],
     ["option tag.exclude must be", { ...good, tag: { exclude: null } }],
     ["option tag.exclude must be", { ...good, tag: { exclude: ["p\u00e4y"] } }],
+    [
+      'option keys, keyid "p256": is a key of ecdsa-p256-sha256, which option algorithms does not take',
+      { ...good, keys: { p256: generateKeyPairSync("ec", { namedCurve: "P-256" }).publicKey } },
+    ],
     ["option algorithms", { ...good, algorithms: [] }],
     ["option algorithms", { ...good, algorithms: ["ED25519"] }],
     ["option windowSeconds", { ...good, windowSeconds: 0 }],
