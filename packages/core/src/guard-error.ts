@@ -24,7 +24,7 @@ export interface GuardErrorInit<Code extends string = string> {
 
 /**
  * The rejection of a request by a guard: the caller's fault, or a store that did not answer. Throws a TypeError on another status.
- * `Code` is what `code` can be; each package exports a union of its codes. Tell it apart by `code` or {@link isGuardError};
+ * Below 500 its stack has no frames. `Code` is what `code` can be; each package exports a union of its codes. Tell it apart by `code` or {@link isGuardError};
  * `instanceof` fails across two copies of this package.
  */
 export class GuardError<Code extends string = string> extends Error {
@@ -42,7 +42,12 @@ export class GuardError<Code extends string = string> extends Error {
         `GuardError: status must be an integer from 400 to 599, got ${String(init.status)}`,
       );
     }
+    // Where a caller's fault was found says its code; frames cost as much as all else of a refusal. Not by an assignment, which
+    // throws where Error is frozen.
+    const { stackTraceLimit } = Error;
+    if (init.status < 500) Reflect.set(Error, "stackTraceLimit", 0);
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
+    if (init.status < 500) Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
     this.name = "GuardError";
     this.status = init.status;
     this.code = init.code;

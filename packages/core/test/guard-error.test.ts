@@ -4,6 +4,15 @@ import { describe, expect, test } from "@jest/globals";
 
 const init = { status: 401, code: "signature-invalid", message: "the signature does not verify" };
 
+test("GuardError has frames for what is the server's fault alone, and leaves the limit of others as it was", () => {
+  const before = Error.stackTraceLimit;
+  const stackOf = (status: number): string => new GuardError({ status, code: "c", message: "m" }).stack ?? "";
+  expect(stackOf(401)).not.toMatch(/\n\s+at /);
+  expect(stackOf(500)).toMatch(/\n\s+at /);
+  expect(() => new GuardError({ status: 200, code: "c", message: "m" })).toThrow(TypeError);
+  expect(Error.stackTraceLimit).toBe(before);
+});
+
 describe("GuardError", () => {
   test("carries what it is made of", () => {
     const cause = new Error("from the key store");
