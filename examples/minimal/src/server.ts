@@ -54,7 +54,6 @@ process.once("SIGTERM", async () => {
   stores.close();
   database.close();
 });
-
 function setting(name: string): string {
   if (process.env[name]) return process.env[name];
   throw new Error(`${name} is not set`);
