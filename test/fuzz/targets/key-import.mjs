@@ -139,7 +139,7 @@ function assertSameInEveryForm(publicKey, der) {
 // Bytes, hex, and base64 of which each bit counts: with its padding in a PEM, of one alphabet or the other elsewhere.
 function heldIn(input, text) {
   const body = text.replace(/-----[A-Z ]+-----/g, "").replace(/\\[rn]|\s/g, "");
-  const words = text.includes("-----") ? [] : (text.match(/[A-Za-z0-9+/_-]+/g) ?? []);
+  const words = /^\s*-----BEGIN/.test(text) ? [] : (text.match(/[A-Za-z0-9+/_-]+/g) ?? []);
   const padded = words.map((word) => {
     const digits = word.replaceAll("-", "+").replaceAll("_", "/");
     return digits.padEnd(Math.ceil(digits.length / 4) * 4, "=");
