@@ -141,6 +141,9 @@ function assertOptionsObject(owner: OptionOwner, options: unknown): asserts opti
   }
 }
 
+/** NoInfer of TypeScript 5.4, for those with an older one: the values alone say what `Value` is. */
+type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];
+
 /** The rules that many options share. `fallback` is the default; without one the option is required. */
 export const option = {
   /** A whole number from `min` to `max`. */
@@ -175,7 +178,7 @@ export const option = {
 
   oneOf<const Value extends string | number>(
     values: readonly [Value, ...Value[]],
-    fallback?: NoInfer<Value>,
+    fallback?: Uninferred<Value>,
   ): OptionRule<Value> {
     return {
       byDefault: byDefaultOf(fallback),
