@@ -53,6 +53,7 @@ const folders = [
   "docs",
   "docs/decisions",
   "test/faults",
+  "test/vectors",
   ...["packages", "examples"].flatMap((group) =>
     readdirSync(join(root, group)).map((name) => `${group}/${name}`),
   ),

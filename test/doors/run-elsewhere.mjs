@@ -1,12 +1,13 @@
-// Runs the table of cases on another runtime: node test/doors/run-elsewhere.mjs <binary of bun, deno, or node 24>
+// Runs the table of cases, or another program, on another runtime:
+//     node test/doors/run-elsewhere.mjs <binary of bun, deno, or node 24> [test/vectors/run.mjs]
 import { spawn } from "node:child_process";
 import { basename, dirname, resolve } from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 
-const [binary] = process.argv.slice(2);
+const [binary, program = "test/doors/elsewhere.ts"] = process.argv.slice(2);
 if (binary === undefined) {
-  console.error("usage: node test/doors/run-elsewhere.mjs <binary of bun, deno, or node 24>");
+  console.error("usage: node test/doors/run-elsewhere.mjs <binary of bun, deno, or node 24> [program]");
   process.exit(2);
 }
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -21,7 +22,7 @@ const deno = [
   "--node-modules-dir=manual",
 ];
 const options = basename(binary).startsWith("deno") ? deno : [];
-const child = spawn(resolve(binary), [...options, resolve(root, "test/doors/elsewhere.ts")], {
+const child = spawn(resolve(binary), [...options, resolve(root, program)], {
   cwd: root,
   env: { ...process.env, COUNTERSIGN_STDERR: "off" },
   stdio: ["ignore", "inherit", "inherit"],
