@@ -1,10 +1,41 @@
-import type { VerificationEngine } from "@countersign/http-message-signatures";
+import type {
+  PublicKeyInput,
+  SignatureAlgorithm,
+  SignatureProfile,
+  VerificationEngine,
+  VerificationKeyOptions,
+} from "@countersign/http-message-signatures";
+
+/** A key of a vector. */
+export interface VectorKey extends Omit<VerificationKeyOptions, "alg"> {
+  readonly keyid: string;
+  readonly algorithm: SignatureAlgorithm;
+  readonly jwk: PublicKeyInput;
+}
+
+/** A request, or a response with its `status`. */
+export interface VectorMessage {
+  readonly method: string;
+  readonly target: string;
+  readonly status?: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly trailers?: readonly (readonly [name: string, value: string])[];
+  readonly scheme?: "http" | "https";
+  readonly authority?: string;
+  /** In base64. */
+  readonly body?: string;
+}
 
 /** As far as tests look into a vector; the README tells the rest. */
 export interface Vector {
   readonly id: string;
   readonly shows: string;
-  readonly policies: readonly { readonly algorithms: readonly string[] }[];
+  /** Unix seconds. */
+  readonly time: number;
+  readonly keys: readonly VectorKey[];
+  readonly policies: readonly SignatureProfile[];
+  readonly need?: "all" | "any";
+  readonly message: VectorMessage;
   readonly expected: {
     readonly verdict: "valid" | "refused";
     readonly code?: string;

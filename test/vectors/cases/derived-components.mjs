@@ -220,7 +220,7 @@ export const cases = [
         ["Host", "example.com"],
       ],
     },
-    code: "covered-field-repeated",
+    code: "authority-conflict",
     received: false,
   }),
   component(
