@@ -141,6 +141,7 @@ export const cases = [
     "A path that goes on is another path.",
     under(paths("/api/v1/trans"), outOfScope),
   ),
+  vector("scope-inside", "A path is compared from its start.", under(paths("/v1/"), outOfScope)),
   vector("scope-case", "Paths are case-sensitive.", under(paths("/API/"), outOfScope)),
   vector(
     "scope-encoded",
