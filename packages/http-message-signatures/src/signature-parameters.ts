@@ -45,7 +45,7 @@ export function readSignatureParameters(
   }
   // Some(), not includes(): of one string in place of a list a part would do.
   const isDue = (name: SignatureParameter): boolean =>
-    name === "keyid" || parameters.has(name) || requiredParameters.some((required) => required === name);
+    parameters.has(name) || requiredParameters.some((required) => required === name);
 
   const alg = isDue("alg") ? readAlg(parameters, profile) : undefined;
   const keyid = readString(parameters, "keyid", maxKeyidLength);
