@@ -3,7 +3,7 @@
 // ten million keys: two minutes. --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same
 // rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
 import { spawnSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -11,7 +11,9 @@ import { ensureReady, npmCommand } from "../scripts/setup.mjs";
 
 ensureReady();
 const folder = fileURLToPath(new URL(".", import.meta.url));
-if (!existsSync(new URL("node_modules", import.meta.url))) {
+const writtenAt = (name) => statSync(new URL(name, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+// npm writes the second one when it has installed.
+if (writtenAt("node_modules/.package-lock.json") < writtenAt("package-lock.json")) {
   const { file, args, shell } = npmCommand(process.env, process.platform, ["ci"]);
   const { status } = spawnSync(file, args, { cwd: folder, stdio: ["ignore", 2, 2], shell });
   if (status !== 0) process.exit(1);
