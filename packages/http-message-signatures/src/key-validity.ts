@@ -45,6 +45,8 @@ export interface Fault {
   readonly message: string;
 }
 
+// The year 5138. Milliseconds of today are beyond it: a key revoked at these would be used for ever.
+const latestSeconds = 99_999_999_999;
 const maxTextLength = 256;
 const maxPaths = 100;
 const textPattern = /^[^\p{Cc}\p{Cs}]+$/u;
@@ -143,8 +145,10 @@ function shortText(name: string, value: unknown): string | undefined {
 /** A time of a validity. Throws a TypeError that names the member. */
 export function unixSeconds(name: string, value: unknown): number | undefined {
   if (value === undefined) return undefined;
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0) return value;
-  throw keyError(`${name} must be a whole number of Unix seconds`);
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= latestSeconds)
+    return value;
+  const hint = typeof value === "number" && value > latestSeconds ? ": this looks like milliseconds" : "";
+  throw keyError(`${name} must be a whole number of Unix seconds${hint}`);
 }
 
 function assertMembers(name: string, value: unknown, known: readonly string[]): void {

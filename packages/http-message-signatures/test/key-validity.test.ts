@@ -77,6 +77,7 @@ describe("the validity of a key", () => {
   test.each<[string, Record<string, unknown>]>([
     ["a misspelt member", { notAftre: 1 }],
     ["revokedAt as text", { revokedAt: "1800000000" }],
+    ["revokedAt in milliseconds", { revokedAt: 1_800_000_000_000 }],
     ["revokedAt as null", { revokedAt: null }],
     ["an empty subject", { subject: "" }],
     ["a subject with a line feed", { subject: "a\nb" }],

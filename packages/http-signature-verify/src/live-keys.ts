@@ -169,16 +169,14 @@ export class LiveKeys implements LiveKeyStore {
       if (this.#closing.signal.aborted) throw this.#closed();
       this.#tellFaults(loaded);
       if (loaded.keys.size === 0 && loaded.faults.length > 0)
-        throw new Error(`${guard}: no key of the set can be used`);
+        throw new Error("no key of the set can be used");
       this.#tellChanges(loaded);
       // By the time at which it was asked for: what happened since is not in it.
       this.#set = { ...loaded, loadedAtMs };
       this.#failure = undefined;
       this.#schedule(loaded.refreshMs);
     } catch (thrown) {
-      const error = types.isNativeError(thrown)
-        ? thrown
-        : new Error(`${guard}: the set cannot be read`, { cause: thrown });
+      const error = new Error(`${guard}: ${reasonOf(thrown)}`, { cause: thrown });
       this.#failure = error;
       if (!this.#closing.signal.aborted) {
         this.#schedule(cooldownMs);
@@ -219,6 +217,14 @@ export class LiveKeys implements LiveKeyStore {
   #closed(): Error {
     return new Error(`${this.#source.guard}: the key store is closed`);
   }
+}
+
+// The global fetch says "fetch failed", and why in its cause.
+function reasonOf(thrown: unknown): string {
+  if (!types.isNativeError(thrown)) return "the set cannot be read";
+  const { message, cause } = thrown;
+  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
+  return typeof code === "string" ? `${message} (${code})` : message;
 }
 
 const maxTold = 5;

@@ -132,7 +132,9 @@ describe("what jwksKeys refuses of a server", () => {
       },
     ],
   ])("a huge set %s", async (_title, listener) => {
-    expect(await answering(listener, { maxBytes: 10_000 })).toBe("the key set has more than 10000 bytes");
+    expect(await answering(listener, { maxBytes: 10_000 })).toBe(
+      "jwksKeys: the key set has more than 10000 bytes",
+    );
   });
 
   test.each<[string, (res: ServerResponse) => void]>([
@@ -145,7 +147,9 @@ describe("what jwksKeys refuses of a server", () => {
       res.setHeader("Content-Type", "application/json");
       drip(res);
     };
-    expect(await answering(listener, { timeoutMs: 200 })).toBe("the key set did not come within 200 ms");
+    expect(await answering(listener, { timeoutMs: 200 })).toBe(
+      "jwksKeys: the key set did not come within 200 ms",
+    );
     // The connection is given back.
     await closed;
   });
@@ -153,7 +157,7 @@ describe("what jwksKeys refuses of a server", () => {
 
 test.each([
   ["whose certificate is trusted", true, "a"],
-  ["whose certificate nobody knows", false, "fetch failed"],
+  ["whose certificate nobody knows", false, "jwksKeys: fetch failed (DEPTH_ZERO_SELF_SIGNED_CERT)"],
 ])("https of a server %s", async (_title, trusted, expected) => {
   const authority = testAuthority();
   const { key, cert } = trusted ? authority.issue() : selfSignedCertificate();

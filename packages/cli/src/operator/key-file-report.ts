@@ -54,9 +54,6 @@ function describeValidity({ notBefore, notAfter, revokedAt }: VerificationKey, n
   return parts.length === 0 ? "no limit" : parts.join(", ");
 }
 
-// The last second that a Date can tell; JSON may say more.
-const lastSecond = 8_640_000_000_000;
-
 function dateOf(unixSeconds: number): string {
-  return new Date(Math.min(unixSeconds, lastSecond) * 1000).toISOString().replace(".000Z", "Z");
+  return new Date(unixSeconds * 1000).toISOString().replace(".000Z", "Z");
 }
