@@ -34,7 +34,8 @@ function isJwk(key: unknown): key is UnknownMembers {
   return typeof key === "object" && key !== null && "kty" in key;
 }
 
-const keyText = /^\s*(?:-----BEGIN|ssh-|ecdsa-|\{[^]*"kty")/;
+// An SSH key by its whole beginning: four bytes alone, random ones may be.
+const keyText = /^\s*(?:-----BEGIN|(?:ssh|ecdsa)-[\w.@-]+[ \t]+AAAA|\{[^]*"kty")/;
 // In base64 and in hex, 30 is the tag of every key.
 const encodedDer = /^\s*(?:M[A-P]|30)[A-Za-z0-9+/_=\s-]+$/;
 
