@@ -8,7 +8,7 @@ import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";
 
-export const apps = { payout, payoutSodium, payoutLoop, barePayout, bareRefusal, webhook, bareWebhook };
+export const apps = { payout, payoutSodium, payoutNoble, payoutLoop, barePayout, bareRefusal, webhook, bareWebhook };
 
 /** A route of the payout's app that waits for nothing. */
 export const unrelatedPath = "/up";
@@ -33,6 +33,10 @@ export function payout({ publicKeyPem }, openStores = memory, engine = {}) {
 
 function payoutSodium(secrets, openStores) {
   return payout(secrets, openStores, { engine: "sodium" });
+}
+
+function payoutNoble(secrets, openStores) {
+  return payout(secrets, openStores, { engine: "noble" });
 }
 
 function payoutLoop(secrets, openStores) {

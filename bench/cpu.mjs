@@ -82,7 +82,7 @@ async function measure({ kinds, secrets, requests }, checkouts) {
 }
 
 /** The apps.mjs of a checkout: it builds the apps with that checkout's options and packages. */
-function appsOf(folder) {
+export function appsOf(folder) {
   const file = path.join(folder, "bench", "apps.mjs");
   if (!existsSync(file)) throw new Error(`${folder} is no checkout: it has no bench/apps.mjs`);
   for (const name of ["@countersign/payout", "@countersign/webhooks"]) {

@@ -7,10 +7,15 @@ import { probe, sendPaced } from "./load.mjs";
 import { payoutTraffic, startServer } from "./servers.mjs";
 import { median } from "./statistics.mjs";
 
-const sides = { "native, loop": "payoutLoop", "native, pool": "payout", "sodium, loop": "payoutSodium" };
+const sides = {
+  "native, loop": { kind: "payoutLoop", perRound: 3000 },
+  "native, pool": { kind: "payout", perRound: 3000 },
+  "sodium, loop": { kind: "payoutSodium", perRound: 3000 },
+  // Ten times slower, and a round takes as long.
+  "noble, loop": { kind: "payoutNoble", perRound: 600 },
+};
 const coresOf = { "1 core": "0", "2 cores": "0,1" };
 const rounds = 5;
-const perRound = 3000;
 const load = 0.7;
 
 /** Undefined without taskset. */
@@ -27,16 +32,16 @@ export async function enginesOnCores() {
 async function measure(cores, list) {
   const { secrets, requests } = payoutTraffic();
   const servers = [];
-  for (const [name, kind] of Object.entries(sides)) {
+  for (const [name, { kind, perRound }] of Object.entries(sides)) {
     // oxlint-disable-next-line no-await-in-loop -- one after the other
-    servers.push({ name, found: [], server: await startServer(kind, secrets, { cores: list }) });
+    servers.push({ name, perRound, found: [], server: await startServer(kind, secrets, { cores: list }) });
   }
   try {
     for (let round = -1; round < rounds; round++) {
       const inOrder = round % 2 === 0 ? servers : servers.toReversed();
-      for (const { found, server } of inOrder) {
+      for (const { found, server, perRound } of inOrder) {
         // oxlint-disable-next-line no-await-in-loop -- see above
-        const one = await measureOnce(server, requests);
+        const one = await measureOnce(server, () => requests(perRound));
         if (round >= 0) found.push(one);
       }
     }
@@ -51,10 +56,10 @@ async function measure(cores, list) {
   });
 }
 
-async function measureOnce(server, requests) {
-  const perSecond = await server.load(requests(perRound));
-  const sent = requests(perRound);
-  const cpu = await server.cpuOf(requests(perRound));
+async function measureOnce(server, newRequests) {
+  const perSecond = await server.load(newRequests());
+  const sent = newRequests();
+  const cpu = await server.cpuOf(newRequests());
   const paced = sendPaced(server.port, sent, perSecond * load);
   const took = await probe(server.port, unrelatedPath, paced);
   await paced;

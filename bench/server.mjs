@@ -1,6 +1,8 @@
 // One app in a process of its own: `node server.mjs <apps.mjs> <kind> <stores>`, told its secrets by a message, answers with its
-// port, and each later message with the CPU time that all its threads have used. <apps.mjs> may be another checkout's: what it
+// port, "cpu" with the CPU time that all its threads have used, "profile" when a CPU profile has begun, and "profiled" with that
+// profile. <apps.mjs> may be another checkout's: what it
 // imports is then found there.
+import { Session } from "node:inspector/promises";
 import { pathToFileURL } from "node:url";
 
 const [file, kind, storesName] = process.argv.slice(2);
@@ -11,8 +13,20 @@ process.once("message", async (secrets) => {
   if (openStores === undefined)
     throw new Error(`${file} knows no stores "${storesName}": take this checkout's`);
   const server = apps[kind](secrets, openStores).listen(0, "127.0.0.1", () => {
-    process.on("message", () => process.send({ cpu: process.cpuUsage() }));
+    process.on("message", async (message) => process.send(await answers[message]()));
     process.send({ port: server.address().port });
   });
 });
+const session = new Session();
+const answers = {
+  cpu: () => ({ cpu: process.cpuUsage() }),
+  async profile() {
+    session.connect();
+    await session.post("Profiler.enable");
+    await session.post("Profiler.setSamplingInterval", { interval: 200 });
+    await session.post("Profiler.start");
+    return {};
+  },
+  profiled: () => session.post("Profiler.stop"),
+};
 process.on("disconnect", () => process.exit(0));

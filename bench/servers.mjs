@@ -52,6 +52,12 @@ export async function startServer(kind, secrets, { file = ownApps, stores = "mem
       const after = (await ask(child, "cpu")).cpu;
       return (after.user + after.system - before.user - before.system) / requests.length;
     },
+    /** Resolves to the CPU profile of the server's main thread while it answered. */
+    async profileOf(requests) {
+      await ask(child, "profile");
+      await sendAll(port, requests, connections);
+      return (await ask(child, "profiled")).profile;
+    },
     close: () => child.disconnect(),
   };
 }
