@@ -8,7 +8,11 @@ const smallestShare = 0.004;
 const kinds = [
   { name: "our packages", fill: "#f2b84b", has: ({ url }) => /\/packages\/[a-z0-9-]+\/dist\//.test(url) },
   { name: "other packages", fill: "#8fb8de", has: ({ url }) => url.includes("/node_modules/") },
-  { name: "garbage collection", fill: "#d98b8b", has: ({ functionName }) => functionName === "(garbage collector)" },
+  {
+    name: "garbage collection",
+    fill: "#d98b8b",
+    has: ({ functionName }) => functionName === "(garbage collector)",
+  },
   { name: "Node, V8, native code", fill: "#c9cdd2", has: () => true },
 ];
 
@@ -38,8 +42,6 @@ function mergedTree({ nodes, samples, timeDeltas }) {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const selfOf = new Map();
   samples.forEach((id, index) => selfOf.set(id, (selfOf.get(id) ?? 0) + timeDeltas[index]));
-  const isLeftOut = ({ functionName, url }) =>
-    functionName === "(idle)" || functionName === "(program)" || url.endsWith("/bench/server.mjs");
   const merge = (ids, label, frame) => {
     const groups = new Map();
     let time = 0;
@@ -90,5 +92,13 @@ function fileOf({ url }) {
 }
 
 function escaped(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+function isLeftOut({ functionName, url }) {
+  return functionName === "(idle)" || functionName === "(program)" || url.endsWith("/bench/server.mjs");
 }
