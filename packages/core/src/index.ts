@@ -16,7 +16,15 @@ export {
   type ReceivedRequest,
 } from "./received-request.ts";
 export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, withDeadline, type Clock, type Expiring } from "./deadlines.ts";
+export {
+  Deadlines,
+  inTime,
+  isPromiseLike,
+  systemClock,
+  withDeadline,
+  type Clock,
+  type Expiring,
+} from "./deadlines.ts";
 export {
   guardChannel,
   guardChannelName,

@@ -1,19 +1,17 @@
-import { assertComputable } from "./computable.ts";
-import { parseComponentIdentifier } from "./component-identifier.ts";
 import type { BareItem, Parameters } from "./field-scanner.ts";
 import type { FieldTypes } from "./field-types.ts";
-import type { Message, ResponseMessage } from "./message.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
+import type { Message, ResponseMessage } from "./message.ts";
 import { signPlan, type SignatureFields } from "./sign.ts";
-import { serializeSignatureParams } from "./signature-base.ts";
-import { parseAcceptSignatureMembers, type SignatureInput } from "./signature-fields.ts";
-import { planSignature } from "./signature-plan.ts";
+import { assertComputable, serializeSignatureParams } from "./signature-base.ts";
 import {
-  defaultParameters,
-  isSignatureParameter,
-  type SignatureParameter,
-  type SignatureProfile,
-} from "./signature-profile.ts";
+  parseAcceptSignatureMembers,
+  parseComponentIdentifier,
+  type SignatureInput,
+} from "./signature-fields.ts";
+import { defaultParameters, isSignatureParameter } from "./signature-parameters.ts";
+import { planSignature } from "./signature-plan.ts";
+import type { SignatureParameter, SignatureProfile } from "./signature-profile.ts";
 import type { Signer } from "./signer.ts";
 import { assertSerializable } from "./structured-field.ts";
 
