@@ -133,7 +133,7 @@ export interface KeyUseOptions {
   readonly clock?: (() => number) | undefined;
 }
 
-const table: OptionTable<KeyUseOptions> = {
+export const table: OptionTable<KeyUseOptions> = {
   max: option.integer({ min: 1, max: 100_000, fallback: 1000 }),
   clock: option.clock(systemClock, "Date.now"),
 };
