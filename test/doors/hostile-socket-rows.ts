@@ -173,15 +173,11 @@ const lengths: readonly Case[] = [
 ];
 
 const lines: readonly Case[] = [
-  [
-    "a folded line",
-    { change: replaced("X-Items", (value) => value.replace(",", ",\r\n")) },
-    [...bad, ...check("signature-mismatch")],
-  ],
+  ["a folded line", { change: replaced("X-Items", (value) => value.replace(",", ",\r\n")) }, bad],
   [
     "a folded line of the signature",
     { change: replaced("Signature-Input", (value) => value.replace(" ", "\r\n ")) },
-    [...bad, ...check("field-invalid"), ...good],
+    bad,
   ],
   ["a space before the colon", { lines: ["X-More : 1"] }, bad],
   ["a space before the colon of a length", { framing: ["Content-Length : 11"] }, bad],
@@ -234,7 +230,7 @@ const lines: readonly Case[] = [
 const starts: readonly Case[] = [
   ["a method in lower case", { start: `post ${samplePath}?id=7 HTTP/1.1` }, bad],
   ["a method that is not known", { start: `PAY ${samplePath}?id=7 HTTP/1.1` }, bad],
-  ["HTTP/1.2", { version: "HTTP/1.2" }, [...bad, ...good]],
+  ["HTTP/1.2", { version: "HTTP/1.2" }, bad],
   ["HTTP/0.9", { start: `GET ${samplePath}` }, [...bad, ...check("covered-field-missing")]],
   [
     "the preface of HTTP/2",
@@ -242,7 +238,7 @@ const starts: readonly Case[] = [
     [...bad, { statuses: [], codes: [] }],
   ],
   ["a ClientHello of TLS", () => Buffer.from("16030100010100000000", "hex"), bad],
-  ["two spaces before the target", { start: `POST  ${samplePath}?id=7 HTTP/1.1` }, [...bad, ...good]],
+  ["two spaces before the target", { start: `POST  ${samplePath}?id=7 HTTP/1.1` }, good],
   ["a space in the target", { start: `POST ${samplePath}?id=7 x HTTP/1.1` }, bad],
   [
     "a byte that is no ASCII in the target",
@@ -310,7 +306,15 @@ const trailers: readonly Case[] = [
 
 const unsigned = "DELETE /api HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
 const behind: readonly Case[] = [
-  ["an order twice in one piece", () => replayed(), [{ statuses: [200, 401], codes: ["nonce-replayed"] }]],
+  // The answers keep the order of the requests, but the two are verified side by side.
+  [
+    "an order twice in one piece",
+    () => replayed(),
+    [
+      { statuses: [200, 401], codes: ["nonce-replayed"] },
+      { statuses: [401, 200], codes: ["nonce-replayed"] },
+    ],
+  ],
   [
     "a request that is not signed behind an order",
     () =>
