@@ -12,6 +12,7 @@ export {
   isJsonMediaType,
   isLimitBytes,
   recordRawBody,
+  untilNotCutLate,
   type HeaderLines,
   type ReceivedRequest,
 } from "./received-request.ts";
