@@ -152,9 +152,13 @@ describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
     await site.close();
   });
 
-  async function ask(plan: OrderPlan, lines: Lines = {}, bytes: Buffer = body): Promise<Answer> {
+  async function ask(
+    plan: OrderPlan,
+    lines: Lines = {},
+    { bytes = body, by = session }: { bytes?: Buffer; by?: ClientHttp2Session } = {},
+  ): Promise<Answer> {
     scene.trace.codes.length = 0;
-    const stream = session.request(fieldsOf(plan, lines));
+    const stream = by.request(fieldsOf(plan, lines));
     stream.end(bytes);
     return answerOf(stream);
   }
@@ -186,7 +190,7 @@ describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
   });
 
   test("answers 413 to a body over the limit", async () => {
-    const answer = await ask({}, {}, Buffer.alloc(5_000, "x"));
+    const answer = await ask({}, {}, { bytes: Buffer.alloc(5_000, "x") });
     expect([answer.status, scene.trace.codes]).toEqual([413, ["body-too-large"]]);
   });
 
@@ -198,7 +202,11 @@ describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
     ["a path without a slash", {}, { ":path": "api/v1?id=7" }],
   ])("is cut by the server's session, or refused: %s", async (_title, plan, lines) => {
     const before = scene.trace.ran;
-    const { status } = await ask(plan, lines);
+    // Versions of Node differ in whether they end the stream or its session.
+    const by = connect(`http://127.0.0.1:${site.port}`);
+    by.on("error", () => undefined);
+    const { status } = await ask(plan, lines, { by });
+    by.destroy();
     expect([undefined, 400, 401]).toContain(status);
     expect(scene.trace.ran).toBe(before);
     expect((await ask({})).status).toBe(200);
