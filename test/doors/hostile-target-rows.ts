@@ -102,4 +102,39 @@ const hosts: readonly Row[] = (
   ...(code !== undefined && { code }),
 }));
 
-export const targetRows: readonly Row[] = [...paths, ...hosts];
+/** Without an origin the server is what the caller names, and the scheme that of the socket: nothing else that the caller says. */
+const withoutHost = {
+  why: "no Host line is there",
+  answer: unauthorized,
+  code: "covered-field-missing",
+} as const;
+const unnamed: readonly Row[] = (
+  [
+    ["the scheme of the socket", '"@scheme"', "http", [], undefined],
+    ["another scheme", '"@scheme"', "https", [], "signature-mismatch"],
+    [
+      "a scheme in X-Forwarded-Proto",
+      '"@scheme"',
+      "https",
+      ["X-Forwarded-Proto", "https"],
+      "signature-mismatch",
+    ],
+    ["a server other than Host", '"@authority"', "other.example", [], "signature-mismatch"],
+    [
+      "a server in X-Forwarded-Host",
+      '"@authority"',
+      "other.example",
+      ["X-Forwarded-Host", "other.example"],
+      "signature-mismatch",
+    ],
+  ] as const
+).map(([title, identifier, value, lines, code]): Row => ({
+  title: `${title}, without an origin`,
+  scene,
+  request: () => withLines(signOrder({ further: [[identifier, value]] }), ...lines),
+  answer: code === undefined ? accepted : unauthorized,
+  ...(code !== undefined && { code }),
+  except: identifier === '"@authority"' ? { fetch: withoutHost } : {},
+}));
+
+export const targetRows: readonly Row[] = [...paths, ...hosts, ...unnamed];
