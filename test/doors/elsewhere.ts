@@ -2,12 +2,13 @@
 import { deepStrictEqual } from "node:assert/strict";
 import process from "node:process";
 import { fetchDoor } from "./fetch-door.ts";
+import { hostileRows } from "./hostile-rows.ts";
 import { run } from "./run.ts";
 import { table } from "./table.ts";
 
 let passed = 0;
 const failures: string[] = [];
-for (const row of table) {
+for (const row of [...table, ...hostileRows]) {
   try {
     const { seen, demanded } = await run(fetchDoor, row);
     deepStrictEqual(seen, demanded);

@@ -61,9 +61,7 @@ function fieldsOf(plan: OrderPlan, lines: Lines): OutgoingHttpHeaders {
     fields[(headers[index] ?? "").toLowerCase()] = headers[index + 1] ?? "";
   }
   const all = { ":method": method, ":path": path, ":authority": "pay.example", ...fields, ...lines };
-  return Object.fromEntries(
-    Object.entries(all).filter(([, value]) => value !== undefined),
-  ) as OutgoingHttpHeaders;
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
 const body = signOrder().body;
@@ -182,7 +180,7 @@ describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
   test("refuses a covered trailer, which reaches no door", async () => {
     scene.trace.codes.length = 0;
     const plan = { further: [['"x-end";tr', "1"]] } as const;
-    const stream = session.request(fieldsOf(plan, {}), { waitForTrailers: true } as object);
+    const stream = session.request(fieldsOf(plan, {}), { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "x-end": "1" }));
     stream.end(body);
     expect((await answerOf(stream)).status).toBe(401);

@@ -85,7 +85,7 @@ const taken: readonly Case[] = [
   ["an order in chunks", { framing: chunked, body: inChunks }, good],
   [
     "chunks of one byte",
-    { framing: chunked, body: (body) => `${[...body].map((one) => `1\r\n${one}\r\n`).join("")}0\r\n\r\n` },
+    { framing: chunked, body: (body) => `${body.replaceAll(/./g, "1\r\n$&\r\n")}0\r\n\r\n` },
     good,
   ],
   [

@@ -70,10 +70,9 @@ describe.each(doors)("on a socket to the door $name", (door) => {
     const received = await Promise.all(
       Array.from({ length: 10 }, () => answersTo(Number(opened.port), order, false)),
     );
-    expect(received.flatMap(statusesOf).sort((one, other) => one - other)).toEqual([
-      200,
-      ...Array(9).fill(401),
-    ]);
+    expect(
+      [200, 401].map((status) => received.flatMap(statusesOf).filter((one) => one === status).length),
+    ).toEqual([1, 9]);
     expect(trace.codes).toEqual(Array(9).fill("nonce-replayed"));
   });
 });
