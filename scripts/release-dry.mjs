@@ -1,0 +1,8 @@
+// npm run release:dry: a whole release against a registry of its own on loopback, and projects that install from it by name.
+import { ensureReady, runScript } from "./setup.mjs";
+
+runScript(async () => {
+  ensureReady({ build: false });
+  const { dryRun } = await import("../test/release/dry-run.mjs");
+  await dryRun();
+});
