@@ -93,9 +93,13 @@ const running = new Set();
 
 /** Ends what still runs, and waits for it: before its folders are removed. */
 export async function endAll() {
-  const children = [...running];
-  for (const child of children) child.kill("SIGTERM");
-  await Promise.all(children.map((child) => running.has(child) && once(child, "close")));
+  await Promise.all(
+    [...running].map((child) => {
+      const closed = once(child, "close");
+      child.kill("SIGTERM");
+      return closed;
+    }),
+  );
 }
 
 /** Two at a time. After a failure nothing more begins, and what runs may end first: the caller removes its folder. */

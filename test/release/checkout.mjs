@@ -1,5 +1,6 @@
 // The release itself, in a clone: nothing that happens there reaches the checkout, and nothing can be pushed.
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -21,6 +22,8 @@ export async function cloneCheckout(work) {
   await git(["remote", "remove", "origin"], clone);
   // CI checks out a commit, and lerna wants a branch.
   await git(["checkout", "--quiet", "-B", "release"], clone);
+  // A link is no folder: .gitignore does not mean it.
+  appendFileSync(join(clone, ".git", "info", "exclude"), "node_modules\n");
   lendModules(join(root, "node_modules"), join(clone, "node_modules"));
   for (const group of ["packages", "examples"]) {
     for (const name of readdirSync(join(clone, group))) {

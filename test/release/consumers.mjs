@@ -7,12 +7,19 @@ import { makeModule, manifest, node, npm, root, tryNpm, writeJson } from "../con
 
 const sender = join(dirname(fileURLToPath(import.meta.url)), "project");
 
-/** Each with `run(work, { clone, version })`, which throws unless all went well. */
+/** Steps, each with `run(work, { clone, version })`, which throws unless all went well. Those of one list need each other. */
 export const consumers = [
-  { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
-  { title: "npx countersign: says what to install, and is the command once that is done", run: checkCommand },
-  { title: "single packages: the README's whole server takes a payout and a webhook once", run: checkServer },
-  { title: "@countersign/payout: its README's example pays once", run: checkPayout },
+  [
+    { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
+    { title: "npx countersign says what to install, and is the command once it is there", run: checkCommand },
+  ],
+  [
+    {
+      title: "single packages: the README's whole server takes a payout and a webhook once",
+      run: checkServer,
+    },
+  ],
+  [{ title: "@countersign/payout: its README's example pays once", run: checkPayout }],
 ];
 
 async function checkUmbrella(work, { clone, version }) {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { endAll, npm, root } from "../consumers/support.mjs";
+import { endAll, inParallel, npm, root } from "../consumers/support.mjs";
 import {
   build,
   checkRelease,
@@ -33,7 +33,9 @@ export async function dryRun() {
   }
   try {
     const release = await makeRelease(work, running);
-    for (const { title, run } of consumers) await step(title, () => run(work, release));
+    await inParallel(consumers, async (steps) => {
+      for (const { title, run } of steps) await step(title, () => run(work, release));
+    });
     console.log(`release dry run passed: ${release.version} in ${secondsSince(startedAt)} s`);
   } catch (error) {
     console.log("release dry run FAILED");

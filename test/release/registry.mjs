@@ -32,7 +32,7 @@ export async function startRegistry(folder, { upstream, own }) {
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => said.push(chunk));
   const exit = once(child, "exit");
   const ended = exit.then(([code]) => {
-    throw new Error(`the registry ended with ${code}\n${Buffer.concat(said)}`);
+    throw new Error(`the registry ended with ${code}\n${Buffer.concat(said).toString()}`);
   });
   ended.catch(() => {}); // also when nobody waits for it any more
   const [{ port }] = await Promise.race([once(child, "message"), ended]);
