@@ -48,11 +48,11 @@ export async function dryRun() {
 /** Releases what is committed to a registry of its own, and returns the clone and its version. */
 async function makeRelease(work, running) {
   const upstream = (await npm(["config", "get", "registry"], root)).trim();
-  const left = await uncommitted();
-  if (left > 0) console.log(`note: ${left} files that are not committed take no part`);
   const folder = await step("installed verdaccio in a folder of this run", () => installRegistry(work));
   // From here on nothing of the user's npm and git.
   process.env = releaseEnvironment(process.env, work);
+  const left = await uncommitted();
+  if (left > 0) console.log(`note: ${left} files that are not committed take no part`);
   const clone = await step("cloned the commit, without a remote", () => cloneCheckout(work));
   const own = [...publicManifests(clone).values()].map(({ name }) => name);
   running.registry = await step("the registry listens on loopback; our names it has from nowhere else", () =>
