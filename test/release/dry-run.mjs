@@ -38,8 +38,9 @@ export async function dryRun() {
     });
     console.log(`release dry run passed: ${release.version} in ${secondsSince(startedAt)} s`);
   } catch (error) {
+    console.error(error);
     console.log("release dry run FAILED");
-    throw error;
+    process.exitCode = 1;
   } finally {
     await finish();
   }
@@ -87,9 +88,14 @@ async function checkPublished(url, names, version) {
 
 async function step(title, work) {
   const startedAt = performance.now();
-  const result = await work();
-  console.log(`ok ${title} (${secondsSince(startedAt)} s)`);
-  return result;
+  try {
+    const result = await work();
+    console.log(`ok ${title} (${secondsSince(startedAt)} s)`);
+    return result;
+  } catch (error) {
+    console.log(`FAILED ${title}`);
+    throw error;
+  }
 }
 
 function secondsSince(startedAt) {
