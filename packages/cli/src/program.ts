@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { deliveriesCommand } from "./commands/deliveries.ts";
+import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { keysCommand } from "./commands/keys.ts";
@@ -17,6 +18,7 @@ import { printable } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
 const commands = [
+  doctorCommand,
   keygenCommand,
   payoutCommand,
   webhookCommand,
