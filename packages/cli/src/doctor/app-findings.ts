@@ -52,7 +52,9 @@ function moduleFindings(found: Found, { kind, built, listens, fault }: AppFacts)
   if (fault !== undefined) return [];
   return [
     ...(kind === "unknown" ? [found("app-unknown", "the module exports no app that is known here")] : []),
-    ...(built.length === 0 ? [found("no-guards", "loading the app built no check of countersign")] : []),
+    ...(built.every(({ built: name }) => name.startsWith("memory"))
+      ? [found("no-guards", "loading the app built no check of countersign")]
+      : []),
     ...(listens ? [found("app-listens", "the module listens when it is loaded; it was not let to")] : []),
   ];
 }

@@ -38,7 +38,7 @@ const parserNames: ReadonlyMap<string, string> = new Map([
 /** The guards of an app, in the order in which requests meet them. */
 export async function mountedGuards(app: object): Promise<readonly MountedGuard[]> {
   const found: MountedGuard[] = [];
-  await walk(stackOf(routerOf(app)), { parsers: [], path: undefined }, found);
+  await walk(stackOf(routerOf(app)), { parsers: [], path: undefined, isRoute: false }, found);
   return found;
 }
 
@@ -46,6 +46,8 @@ export async function mountedGuards(app: object): Promise<readonly MountedGuard[
 interface Place {
   readonly parsers: readonly Parser[];
   readonly path: string | undefined;
+  /** Whether all of its layers are for the same path. */
+  readonly isRoute: boolean;
 }
 
 async function walk(stack: readonly Layer[], place: Place, found: MountedGuard[]): Promise<void> {
@@ -55,22 +57,24 @@ async function walk(stack: readonly Layer[], place: Place, found: MountedGuard[]
     const children = route === undefined ? stackOf(layer.handle) : stackOf(route);
     const path = typeof route?.path === "string" ? route.path : place.path;
     // oxlint-disable-next-line no-await-in-loop -- in the order in which a request meets them
-    if (route !== undefined || children.length > 0) await walk(children, { parsers, path }, found);
+    if (route !== undefined || children.length > 0)
+      await walk(children, { parsers, path, isRoute: route !== undefined }, found);
     // oxlint-disable-next-line no-await-in-loop -- see above
-    else await visit(layer, { parsers, path }, found);
+    else await visit(layer, { parsers, path, isRoute: place.isRoute }, found);
   }
 }
 
 async function visit(
   layer: Layer,
-  { parsers, path }: { parsers: Parser[]; path: string | undefined },
+  { parsers, path, isRoute }: Place & { readonly parsers: Parser[] },
   found: MountedGuard[],
 ): Promise<void> {
   const { handle } = layer;
   if (typeof handle !== "function") return;
   const parser = parserNames.get(handle.name);
   if (parser !== undefined) {
-    if (!(await keepsBytes(handle))) parsers.push({ name: parser, covers: coverageOf(layer) });
+    if (!(await keepsBytes(handle)))
+      parsers.push({ name: parser, covers: isRoute ? () => true : coverageOf(layer) });
     return;
   }
   const name = needsBytes.exec(handle.name)?.[1];
@@ -84,7 +88,7 @@ function coverageOf(layer: Layer): (path: string | undefined) => boolean {
   if (layer.slash === true || layer.regexp?.fast_slash === true) return () => true;
   const { match } = layer;
   if (typeof match !== "function") return () => true;
-  return (path) => path !== undefined && Reflect.apply(match, layer, [path]) === true;
+  return (path) => path !== undefined && Boolean(Reflect.apply(match, layer, [path]));
 }
 
 const parserTimeMs = 2000;

@@ -84,34 +84,34 @@ function plainHttp(found: Found, url: string): readonly Finding[] {
 const refusals = new Set([401, 403, 404]);
 
 function judge(found: Found, text: Answer, json: Answer): readonly Finding[] {
-  for (const { status, code } of [text, json]) {
-    if (code === "trust-proxy-unsafe") {
-      return [found("trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)")];
-    }
-    if (code === "body-already-consumed") {
-      return [found("parser-before-guard", "a body parser reads the body before the guard (500)")];
-    }
-    if (status >= 500) {
-      const shown = code === undefined ? String(status) : `${status} ${printable(code.slice(0, 100))}`;
-      return [found("url-error", `a request without a signature is answered ${shown}, not 401`)];
-    }
+  const findings = judgeRefusal(found, text);
+  // A guard refuses both before it looks at the body.
+  if (json.status === 400 && text.status !== 400) {
+    const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;
+    findings.push(found("parser-before-guard", message));
   }
-  if (text.status >= 200 && text.status <= 299) {
-    return [found("url-unguarded", `a request without signature and credentials is answered ${text.status}`)];
+  return findings;
+}
+
+function judgeRefusal(found: Found, { status, code }: Answer): Finding[] {
+  if (code === "trust-proxy-unsafe") {
+    return [found("trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)")];
   }
-  if (refusals.has(text.status) && !refusals.has(json.status)) {
-    const message = `broken JSON without a signature is answered ${json.status}, not ${text.status}: a body parser comes first`;
-    return [found("parser-before-guard", message)];
+  if (code === "body-already-consumed") {
+    return [found("parser-before-guard", "a body parser reads the body before the guard (500)")];
   }
-  if (text.status === 404) {
+  if (status >= 500) {
+    const shown = code === undefined ? String(status) : `${status} ${printable(code.slice(0, 100))}`;
+    return [found("url-error", `a request without a signature is answered ${shown}, not 401`)];
+  }
+  if (status === 404) {
     return [
       found("url-not-found", "it answers 404: a webhook endpoint that hides, or a path that is not there"),
     ];
   }
-  if (refusals.has(text.status)) return [];
-  return [
-    found("url-unguarded", `a request without signature and credentials is answered ${text.status}, not 401`),
-  ];
+  if (refusals.has(status)) return [];
+  const message = `a request without signature and credentials is answered ${status}, not 401`;
+  return [found("url-unguarded", message)];
 }
 
 function problemCode(body: string): string | undefined {
@@ -125,9 +125,14 @@ function problemCode(body: string): string | undefined {
   }
 }
 
+// Of fetch: a TypeError with the error of the connection as its cause, or the signal's reason.
 function reasonOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  if (memberOf(error, "name") === "TimeoutError") return "it did not answer in time";
+  const cause = memberOf(error, "cause") ?? error;
   const code = codeOf(cause);
-  if (error instanceof Error && error.name === "TimeoutError") return "it did not answer in time";
-  return code === "no code" ? oneLine(messageOf(cause)) : `it cannot be reached (${code})`;
+  return code === "no code" ? oneLine(messageOf(cause)) : `it cannot be reached (${printable(code)})`;
+}
+
+function memberOf(value: unknown, name: "name" | "cause"): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -21,11 +21,13 @@ export async function storeFindings(target: StoreTarget): Promise<readonly Findi
   const found = findingsOf(target.shown);
   try {
     const { doubts, clock, usable } = await failingInOneLine(target, () => conditionOf(target));
-    return [
+    const findings = [
       ...doubts.map(([id, message]) => found(id, message)),
       ...(clock === undefined ? [] : clockFinding(found, clock)),
-      ...(usable ? await waiting(found, target) : []),
     ];
+    // The store itself refuses what is an error here.
+    const isSound = usable && findings.every(({ severity }) => severity !== "error");
+    return isSound ? [...findings, ...(await waiting(found, target))] : findings;
   } catch (error) {
     if (!(error instanceof StoreFailure)) throw error;
     return [found("store-unreachable", error.message)];

@@ -72,7 +72,8 @@ export async function inspectPostgres(
   }
 }
 
-interface ServerRow {
+/** What a server says of itself. */
+export interface ServerRow {
   readonly version: string;
   readonly encoding: string;
   readonly fsync: string;
@@ -94,7 +95,8 @@ const serverQuery = `SELECT current_setting('server_version_num') AS version, cu
 
 const oldestVersion = 130_000;
 
-function serverDoubts(row: ServerRow): StoreCondition["doubts"] {
+/** What is wrong with a server. */
+export function serverDoubts(row: ServerRow): StoreCondition["doubts"] {
   const doubts: [StoreCondition["doubts"][number][0], string][] = [];
   if (row.fsync !== "on") {
     doubts.push(["postgres-fsync", "fsync is off: after a crash of the machine, paid keys can be forgotten"]);

@@ -71,7 +71,8 @@ function redisTimeMs(answer: unknown): number {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
-async function redisDoubts(
+/** What is wrong with a server that answers `ask`. */
+export async function redisDoubts(
   ask: (...command: string[]) => Promise<unknown>,
 ): Promise<StoreCondition["doubts"]> {
   let info: string;
