@@ -56,11 +56,10 @@ async function walk(stack: readonly Layer[], place: Place, found: MountedGuard[]
     const { route } = layer;
     const children = route === undefined ? stackOf(layer.handle) : stackOf(route);
     const path = typeof route?.path === "string" ? route.path : place.path;
+    const below = { parsers, path, isRoute: route !== undefined || place.isRoute };
+    const isGroup = route !== undefined || children.length > 0;
     // oxlint-disable-next-line no-await-in-loop -- in the order in which a request meets them
-    if (route !== undefined || children.length > 0)
-      await walk(children, { parsers, path, isRoute: route !== undefined }, found);
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    else await visit(layer, { parsers, path, isRoute: place.isRoute }, found);
+    await (isGroup ? walk(children, below, found) : visit(layer, below, found));
   }
 }
 
