@@ -34,9 +34,11 @@ const inBash: Complete = (words) => {
   return lines(execFileSync("bash", args, { cwd: folder, encoding: "utf8" }));
 };
 
+const fish: string = "fish";
+
 const inFish: Complete = (words) => {
   const args = ["--no-config", "-c", 'source $argv[1]; complete -C "$argv[2]"', scripts.get("fish") ?? ""];
-  const out = execFileSync("fish", [...args, words.join(" ")], { cwd: folder, encoding: "utf8" });
+  const out = execFileSync(fish, [...args, words.join(" ")], { cwd: folder, encoding: "utf8" });
   return lines(out).map((line) => line.split("\t")[0] ?? "");
 };
 

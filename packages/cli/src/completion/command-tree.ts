@@ -6,13 +6,13 @@ export type Completion =
   | { readonly kind: "file" | "text" };
 
 /** A word and what it does. */
-export interface Word {
+interface Word {
   readonly word: string;
   readonly description: string;
 }
 
 /** A flag; `value` is undefined for one that takes none. */
-export interface Flag extends Word {
+interface Flag extends Word {
   readonly value: Completion | undefined;
 }
 

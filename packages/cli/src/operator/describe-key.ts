@@ -5,7 +5,7 @@ import { shownRecord, type KeyEntry } from "./keys-report.ts";
 import { oneLine } from "./store-failure.ts";
 
 /** What the platform knows about a key: texts by name, `amount` and `beneficiary` first. */
-export type KeyDescription = Readonly<Record<string, string>>;
+type KeyDescription = Readonly<Record<string, string>>;
 
 /** A description, or why there is none. */
 export type Described =

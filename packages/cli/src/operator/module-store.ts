@@ -12,7 +12,7 @@ import type { OperatorStore } from "./store.ts";
 const flag = "--store-module";
 
 /** What a module exports. */
-export type Exports = Readonly<Record<string, unknown>>;
+type Exports = Readonly<Record<string, unknown>>;
 
 // In this order, as a CommonJS module has a default export beside what it names.
 const names = ["createStore", "store", "default"] as const;
@@ -65,7 +65,7 @@ async function closeModule({ close }: Exports): Promise<void> {
 }
 
 /** Imports a file that a flag names, in time. Throws a UsageError where it cannot be loaded; what its own code throws comes out as it is. */
-export async function loadModule({ file, shown }: FileLocation<"module">, option: string): Promise<Exports> {
+async function loadModule({ file, shown }: FileLocation<"module">, option: string): Promise<Exports> {
   assertFile(file, shown, option);
   try {
     const exports: Exports = await withinTime(shown, openTimeoutMs, import(pathToFileURL(file).href));
