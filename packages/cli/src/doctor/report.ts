@@ -30,7 +30,7 @@ export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo
     ].join("\n"),
   );
   const summary = paint(findings.length === 0 ? "green" : "bold", summaryOf(findings));
-  const looked = subjects.map((subject) => `looked at ${subject}`);
+  const looked = subjects.flatMap((subject) => wrap(`looked at ${subject}`, width));
   return `${[...blocks.map((block) => `${block}\n`), ...looked, summary].join("\n")}\n`;
 }
 

@@ -2,7 +2,7 @@ import type { Delivery } from "@countersign/sandbox";
 import type { CommandIo } from "../command-io.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
-import { tableFor, type Column } from "../table.ts";
+import { shorten, tableFor, type Column } from "../table.ts";
 
 const columns: readonly Column[] = [
   { title: "id", width: 4, whole: true },
@@ -41,30 +41,21 @@ export function deliveriesReport(known: readonly Delivery[], io: CommandIo): Del
   };
 }
 
-const happeningColumns: readonly Column[] = [
-  { title: "time", width: 9, whole: true },
-  { title: "id", width: 4, whole: true },
-  { title: "state", width: 9, whole: true },
-  { title: "answer", width: 12 },
-  { title: "events", width: 34 },
-  { title: "next", width: 16 },
-];
+const usualEvents = 34;
 
-/** One line for each attempt as it happens. */
+/** One line for each attempt as it happens; in a narrow terminal the events give way. */
 export function happeningLine(io: CommandIo): (delivery: Delivery) => string {
   const paint = createPaint(io.colours);
-  const { row } = tableFor(happeningColumns, [], io.columns);
   return (delivery) => {
     const { id, state, attempts, nextAttemptAt } = delivery;
     const now = io.clock() * 1000;
-    const text = row([
-      timeOf(attempts.at(-1)?.at ?? now, now),
-      `#${id}`,
-      state,
-      lastAnswer(delivery),
-      eventsOf(delivery),
-      nextAttemptAt === undefined ? "" : `again ${timeOf(nextAttemptAt, now)}`,
-    ]).trimEnd();
+    const time = timeOf(attempts.at(-1)?.at ?? now, now);
+    const head = [time, `#${id}`.padEnd(4), state.padEnd(9), lastAnswer(delivery).padEnd(3)].join("  ");
+    const again = nextAttemptAt === undefined ? "" : `  again ${timeOf(nextAttemptAt, now)}`;
+    const room = (io.columns ?? Infinity) - head.length - again.length - 2;
+    const events = shorten(eventsOf(delivery), Math.max(8, room));
+    const padded = again === "" ? events : events.padEnd(Math.min(usualEvents, room));
+    const text = `${head}  ${padded}${again}`;
     return `${state === "pending" ? text : paint(colourOf(delivery), text)}\n`;
   };
 }
