@@ -17,21 +17,23 @@ import { StoreFailure } from "./operator/store-failure.ts";
 import { printable } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
-const commands = [
-  doctorCommand,
-  keygenCommand,
-  payoutCommand,
-  webhookCommand,
-  sandboxCommand,
-  endpointCommand,
-  triggerCommand,
-  resendCommand,
-  deliveriesCommand,
-  migrateCommand,
-  keysCommand,
-  pruneCommand,
-  completionCommand,
-];
+const groups = new Map([
+  ["Operate a platform:", [doctorCommand, keysCommand, pruneCommand, migrateCommand]],
+  [
+    "Play the lending service:",
+    [
+      keygenCommand,
+      payoutCommand,
+      webhookCommand,
+      sandboxCommand,
+      endpointCommand,
+      triggerCommand,
+      resendCommand,
+      deliveriesCommand,
+    ],
+  ],
+  ["Others:", [completionCommand]],
+]);
 
 const notes = `
 Examples:
@@ -69,7 +71,12 @@ export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): 
     )
     .version(packageVersion())
     .addHelpText("after", notes);
-  for (const create of commands) program.addCommand(create(io, finish));
+  for (const [heading, commands] of groups) {
+    for (const create of commands) program.addCommand(create(io, finish).helpGroup(heading));
+  }
+  program.addHelpCommand(
+    new Command("help").argument("[command]").description("show help for a command").helpGroup("Others:"),
+  );
   configure(program, io);
   return program;
 }

@@ -48,19 +48,22 @@ function createCommand(io: CommandIo, finish: (code: ExitCode) => void): Command
       new Option("--api-key <key>", "the X-API-KEY").env("COUNTERSIGN_API_KEY").makeOptionMandatory(),
     );
   addEndpointOptions(command);
-  return command
-    .option("--allow-http", "accept http URLs of this machine")
-    .option("--timeout <ms>", "time for each request", "10000")
-    .option("--retries <n>", "further requests after a failure that may pass", "3")
-    .option("--json", "print one JSON document instead of text")
-    .addHelpText("after", notes)
-    .action(async (flags: CreateFlags) => {
-      const report = await register(flags);
-      io.writeOut(
-        flags.json === true ? endpointReportToJson(report) : formatEndpointReport(report, io.colours),
-      );
-      finish(exitCodeOf(report));
-    });
+  return (
+    command
+      // Of no effect any more, for scripts that have it: http to this machine needs no flag, and none lets it go anywhere else.
+      .addOption(new Option("--allow-http").hideHelp())
+      .option("--timeout <ms>", "time for each request", "10000")
+      .option("--retries <n>", "further requests after a failure that may pass", "3")
+      .option("--json", "print one JSON document instead of text")
+      .addHelpText("after", notes)
+      .action(async (flags: CreateFlags) => {
+        const report = await register(flags);
+        io.writeOut(
+          flags.json === true ? endpointReportToJson(report) : formatEndpointReport(report, io.colours),
+        );
+        finish(exitCodeOf(report));
+      })
+  );
 }
 
 function addEndpointOptions(command: Command): void {
