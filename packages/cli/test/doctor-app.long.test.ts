@@ -114,15 +114,20 @@ describe("countersign doctor --app", () => {
     ["a parser behind", `${mounted}\napp.use(express.json());`, []],
     [
       "a parser in the route itself",
-      `app.post("/pay", express.urlencoded(), payout());\nexport { app };`,
+      `app.post("/pay", express.json(), payout());\nexport { app };`,
       ["parser-before-guard"],
     ],
     [
       "a parser in front of a router",
-      `const router = express.Router();\nrouter.post("/pay", payout());\napp.use(express.text());\napp.use("/api", router);\nexport { app };`,
+      `const router = express.Router();\nrouter.post("/pay", payout());\napp.use(express.text({ type: "*/*" }));\napp.use("/api", router);\nexport { app };`,
       ["parser-before-guard"],
     ],
     ["a parser that keeps bytes", `app.use(express.json({ verify: captureRawBody }));\n${mounted}`, []],
+    [
+      "parsers of other types",
+      `app.use(express.urlencoded(), express.text(), express.raw());\n${mounted}`,
+      [],
+    ],
     ["bytes", `app.use(express.raw({ type: () => true }));\n${mounted}`, []],
     ["trust in everybody", `app.set("trust proxy", true);\n${mounted}`, ["trust-proxy-everybody"]],
     ["a hop count as a text", `app.set("trust proxy", "2");\n${mounted}`, ["trust-proxy-misread"]],

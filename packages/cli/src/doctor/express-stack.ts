@@ -32,6 +32,7 @@ const parserNames: ReadonlyMap<string, string> = new Map([
   ["jsonParser", "express.json()"],
   ["urlencodedParser", "express.urlencoded()"],
   ["textParser", "express.text()"],
+  ["rawParser", "express.raw()"],
   ["multerMiddleware", "multer"],
 ]);
 
@@ -72,7 +73,7 @@ async function visit(
   if (typeof handle !== "function") return;
   const parser = parserNames.get(handle.name);
   if (parser !== undefined) {
-    if (!(await keepsBytes(handle)))
+    if (await losesBytes(handle))
       parsers.push({ name: parser, covers: isRoute ? () => true : coverageOf(layer) });
     return;
   }
@@ -92,8 +93,11 @@ function coverageOf(layer: Layer): (path: string | undefined) => boolean {
 
 const parserTimeMs = 2000;
 
-/** Whether the parser leaves the bytes for guards: `verify: captureRawBody`. Only the parser sees the request that this makes up. */
-async function keepsBytes(parser: unknown): Promise<boolean> {
+/**
+ * Whether the parser reads a body of JSON and leaves no bytes for guards, as `verify: captureRawBody` does. Only the parser sees the
+ * request that this makes up.
+ */
+async function losesBytes(parser: unknown): Promise<boolean> {
   const body = Buffer.from("{}");
   const req = new IncomingMessage(new Socket());
   Object.assign(req, { method: "POST", url: "/" });
@@ -115,7 +119,8 @@ async function keepsBytes(parser: unknown): Promise<boolean> {
       resolve();
     }
   });
-  return "rawBody" in req && Buffer.isBuffer(req.rawBody);
+  if (!req.readableDidRead) return false;
+  return !["rawBody", "body"].some((name) => Buffer.isBuffer(Reflect.get(req, name)));
 }
 
 /** The router of Express 4, or of Express 5. Express 4 throws at the second name. */

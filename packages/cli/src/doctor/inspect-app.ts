@@ -107,7 +107,12 @@ function hasMethod(value: object, name: string): boolean {
 }
 
 function isBuilt(message: unknown): message is Built {
-  return typeof message === "object" && message !== null && "built" in message && "facts" in message;
+  if (typeof message !== "object" || message === null) return false;
+  if (!("built" in message && "factory" in message && "facts" in message)) return false;
+  const { built: name, factory, facts } = message;
+  return (
+    typeof name === "string" && typeof factory === "string" && typeof facts === "object" && facts !== null
+  );
 }
 
 function faultOf(error: unknown): AppFault {

@@ -19,7 +19,8 @@ const indent = 2;
 /** A report for people: what is worst comes first. */
 export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo): string {
   const paint = createPaint(io.colours);
-  const width = Math.min(io.columns ?? proseColumns, proseColumns) - indent;
+  // In a pipe a sentence is one line, for grep.
+  const width = io.columns === undefined ? Infinity : Math.min(io.columns, proseColumns) - indent;
   const prose = (text: string): string[] => wrap(text, width).map((line) => `  ${line}`);
   const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>
     [
