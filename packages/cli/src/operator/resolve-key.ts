@@ -1,6 +1,7 @@
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import type { Ask } from "../ask-terminal.ts";
 import { exitCodes, type CommandIo } from "../command-io.ts";
+import { wrap } from "../table.ts";
 import { descriptionLines, type DescribeKey, type Described } from "./describe-key.ts";
 import { shownKey } from "./key-text.ts";
 import { beginOf, explainRecord, isUndecided, shortened } from "./keys-report.ts";
@@ -87,7 +88,9 @@ function summaryOf(
     `fence        ${record.fence}`,
     `fingerprint  ${shortened(record.fingerprint)}`,
     "",
-    ...meaning(resolution, record),
+    ...meaning(resolution, record).flatMap((line) =>
+      io.columns === undefined ? line : wrap(line, io.columns),
+    ),
     "",
   ].join("\n");
 }
