@@ -50,11 +50,12 @@ function faultFinding(found: Found, { message, factory, option }: AppFault): Fin
 
 function moduleFindings(found: Found, { kind, built, listens, fault }: AppFacts): readonly Finding[] {
   if (fault !== undefined) return [];
+  const hasChecks = built.some(({ built: name }) => !name.startsWith("memory"));
+  const unknown =
+    "the module exports no Express or Fastify app; what it has built is examined, and not its order";
   return [
-    ...(kind === "unknown" ? [found("app-unknown", "the module exports no app that is known here")] : []),
-    ...(built.every(({ built: name }) => name.startsWith("memory"))
-      ? [found("no-guards", "loading the app built no check of countersign")]
-      : []),
+    ...(kind === "unknown" ? [found("app-unknown", unknown, hasChecks ? "info" : undefined)] : []),
+    ...(hasChecks ? [] : [found("no-guards", "loading the app built no check of countersign")]),
     ...(listens ? [found("app-listens", "the module listens when it is loaded; it was not let to")] : []),
   ];
 }
