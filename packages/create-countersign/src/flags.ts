@@ -1,0 +1,97 @@
+import { parseArgs } from "node:util";
+import { choiceOf, choices, defaultFolder, type Choices, type Question } from "./choices.ts";
+import { nameFault } from "./package-name.ts";
+
+/** The command line cannot be used; the message is the one line that is shown. */
+export class UsageError extends Error {
+  override readonly name: string = "UsageError";
+}
+
+type Given<Of> = { readonly [Name in keyof Of]?: Of[Name] | undefined };
+
+/** What the command line says; undefined is what it leaves open. */
+export interface Flags extends Given<Choices> {
+  readonly folder?: string | undefined;
+  readonly name?: string | undefined;
+  readonly yes: boolean;
+  readonly install: boolean;
+  readonly help: boolean;
+  readonly version: boolean;
+}
+
+export const help: string = `Usage: npm create countersign@latest [folder] [-- flags]
+
+Writes a small platform that receives a lending service's signed payouts and
+its webhooks, each handled once. Asks for what no flag says; where nobody sits
+at a terminal it takes the defaults, and says so. Nothing is sent anywhere.
+
+  --framework <name>  express (default) or fastify
+  --store <name>      sqlite (default), postgres, or redis: nonces in Redis, the
+                      rest in PostgreSQL
+  --language <name>   ts (default) or js
+  --name <name>       name of the package; default: that of the folder
+  --install           run npm install in the folder afterwards
+  -y, --yes           ask nothing, take the defaults
+  -h, --help          this text
+  -v, --version       the version
+
+The folder is ${defaultFolder} unless you name one. It has to be empty, or not
+there yet; a .git in it is fine.
+
+Exit codes: 0 written, 1 not written or npm install failed, 2 a wrong flag
+
+Example:
+  npm create countersign@latest my-platform -- --store postgres --language js
+`;
+
+const options = {
+  framework: { type: "string" },
+  store: { type: "string" },
+  language: { type: "string" },
+  name: { type: "string" },
+  install: { type: "boolean", default: false },
+  yes: { type: "boolean", short: "y", default: false },
+  help: { type: "boolean", short: "h", default: false },
+  version: { type: "boolean", short: "v", default: false },
+} as const;
+
+/** Reads the command line. Throws a UsageError. */
+export function readFlags(args: readonly string[]): Flags {
+  const { values, positionals } = parse(args);
+  if (positionals.length > 1) {
+    throw new UsageError(`one folder can be written at a time, got ${positionals.join(" ")}`);
+  }
+  const [folder] = positionals;
+  if (folder === "") throw new UsageError("the folder has no name");
+  const fault = values.name === undefined ? undefined : nameFault(values.name);
+  if (fault !== undefined) throw new UsageError(`--name: ${fault}`);
+  return {
+    ...values,
+    folder,
+    framework: readChoice("framework", values.framework),
+    store: readChoice("store", values.store),
+    language: readChoice("language", values.language),
+  };
+}
+
+type Parsed = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>;
+
+function parse(args: readonly string[]): Parsed {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    // Of Node's message, the first sentence tells what is wrong; what follows is advice about the parser.
+    const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/, 1);
+    throw new UsageError(`${reason.replace(/\.$/, "")}; --help lists the flags`, { cause: error });
+  }
+}
+
+function readChoice<Asked extends Question>(
+  question: Asked,
+  value: string | undefined,
+): Choices[Asked] | undefined {
+  const choice = choiceOf(question, value);
+  if (value === undefined || choice !== undefined) return choice;
+  const names = Object.keys(choices[question]).join(", ");
+  throw new UsageError(`--${question} is one of ${names}, got ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,21 @@
+import validate from "validate-npm-package-name";
+import { defaultFolder } from "./choices.ts";
+
+/** Why a package cannot bear this name; undefined when it can. */
+export function nameFault(name: string): string | undefined {
+  const { validForNewPackages, errors = [], warnings = [] } = validate(name);
+  if (validForNewPackages) return undefined;
+  return `npm does not take ${JSON.stringify(name)}: ${[...errors, ...warnings].join(", ")}`;
+}
+
+/** The nearest name that a package can bear to that of its folder. */
+export function nameOf(folder: string): string {
+  const name = folder
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, "")
+    .replaceAll(/[^a-z0-9._-]+/g, "-")
+    .replaceAll(/^[._-]+|[._-]+$/g, "")
+    .slice(0, 200);
+  return name !== "" && nameFault(name) === undefined ? name : defaultFolder;
+}

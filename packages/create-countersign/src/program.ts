@@ -1,0 +1,114 @@
+import path from "node:path";
+import { choices, defaultFolder, defaults, type Choices } from "./choices.ts";
+import { help, readFlags, UsageError, type Flags } from "./flags.ts";
+import { nameOf } from "./package-name.ts";
+import { projectFiles } from "./project-files.ts";
+import type { Answers, Ask } from "./questions.ts";
+import { FolderError, folderFault, writeProject } from "./write-project.ts";
+
+/** What the command knows of the world; tests hand in their own. */
+export interface World {
+  readonly cwd: string;
+  readonly writeOut: (text: string) => void;
+  readonly writeError: (text: string) => void;
+  /** Undefined when nobody sits at a terminal. */
+  readonly ask: Ask | undefined;
+  /** Runs npm install in a folder; whether it succeeded. */
+  readonly install: (folder: string) => boolean;
+  /** The folder that scripts/build-templates.mjs has written. */
+  readonly templates: string;
+  /** Of this package, and of what its templates use. */
+  readonly manifest: { readonly version: string; readonly devDependencies: Readonly<Record<string, string>> };
+}
+
+/** 0: written; 1: not written, or npm install failed; 2: the command line cannot be used. */
+export type ExitCode = 0 | 1 | 2;
+
+/** Runs the command line, and gives its exit code. */
+export async function createCountersign(args: readonly string[], world: World): Promise<ExitCode> {
+  try {
+    const flags = readFlags(args);
+    if (flags.help) world.writeOut(help);
+    else if (flags.version) world.writeOut(`${world.manifest.version}\n`);
+    else return await create(flags, world);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof FolderError)) throw error;
+    world.writeError(`error: ${error.message}\n`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function create(flags: Flags, world: World): Promise<ExitCode> {
+  const resolve = (folder: string): string => path.resolve(world.cwd, folder);
+  // Before anything is asked.
+  if (flags.folder !== undefined) assertWritable(resolve(flags.folder));
+  const answers = await answersOf(flags, world, resolve);
+  if (answers === undefined) return 1;
+  const folder = resolve(answers.folder);
+  const name = flags.name ?? nameOf(path.basename(folder));
+  const { templates, manifest } = world;
+  writeProject(folder, projectFiles({ ...answers, name, templates, versions: manifest.devDependencies }));
+  const installed = flags.install && world.install(folder);
+  const told = { ...answers, folder, name, installed };
+  world.writeOut(report(told, path.relative(world.cwd, folder)));
+  return flags.install && !installed ? 1 : 0;
+}
+
+function assertWritable(folder: string): void {
+  const fault = folderFault(folder);
+  if (fault !== undefined) throw new FolderError(fault);
+}
+
+async function answersOf(
+  flags: Flags,
+  { ask, writeError }: World,
+  resolve: (folder: string) => string,
+): Promise<Answers | undefined> {
+  const { folder = defaultFolder, framework = defaults.framework } = flags;
+  const { store = defaults.store, language = defaults.language } = flags;
+  const answers = { folder, framework, store, language };
+  const open = (["folder", "framework", "store", "language"] as const).filter(
+    (key) => flags[key] === undefined,
+  );
+  if (open.length === 0 || flags.yes) return answers;
+  if (ask !== undefined) return ask(flags, resolve);
+  const taken = open.map((key) => (key === "folder" ? folder : `--${key} ${answers[key]}`)).join(" ");
+  writeError(`Nobody to ask at a terminal, so these are taken: ${taken}\n`);
+  return answers;
+}
+
+interface Told extends Choices {
+  readonly folder: string;
+  readonly name: string;
+  readonly installed: boolean;
+}
+
+function report({ folder, name, installed, ...chosen }: Told, place: string): string {
+  const { framework, store, language } = chosen;
+  const what = [choices.framework[framework], choices.store[store], choices.language[language]].join(", ");
+  const steps = [
+    ...(place === "" ? [] : [`cd ${quoted(place)}`]),
+    ...(installed ? [] : ["npm install"]),
+    ...servers[store],
+    "npm test",
+    "npm run keys     # .env, with test keys that git ignores",
+    "npm run dev      # the platform, on port 3000",
+    "npm run play     # in a second terminal: the lending service",
+  ];
+  return `\nWrote ${name} to ${folder}\n(${what}).\n\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}
+README.md tells where things are, and what to make your own.\n`;
+}
+
+const servers: Readonly<Record<Choices["store"], readonly string[]>> = {
+  sqlite: [],
+  postgres: ["export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres"],
+  redis: [
+    "export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres",
+    "export REDIS_URL=redis://127.0.0.1:6379",
+  ],
+};
+
+function quoted(place: string): string {
+  return /^[\w./@+-]+$/.test(place) ? place : JSON.stringify(place);
+}

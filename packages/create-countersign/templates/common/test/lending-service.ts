@@ -1,0 +1,29 @@
+import {
+  buildPayoutRequest,
+  buildWebhookRequest,
+  createEnvelope,
+  sendPayout,
+  sendRequest,
+} from "@countersign/sandbox";
+
+// As the proxy in front of the platform hands requests on: they came by https.
+const headers = { "X-Forwarded-Proto": "https" };
+
+/** Signs a payout instruction, sends it, and gives the status of the answer. */
+export async function pay(url: string, body: unknown, keyid: string, privateKey: string): Promise<number> {
+  const request = buildPayoutRequest({ url: `${url}/api/v1/transaction`, body, keyid, privateKey, headers });
+  return (await sendPayout(request)).status;
+}
+
+/** Delivers a webhook with one event, and gives the status of the answer. */
+export async function notify(
+  url: string,
+  eventId: string,
+  credentials: { username: string; password: string; secret: string },
+): Promise<number> {
+  const data = { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" };
+  const events = [{ event_id: eventId, type: "buyer.status_changed", data }];
+  const body = createEnvelope({ events, now: BigInt(Date.now()) * 1_000_000n });
+  const request = buildWebhookRequest({ url, ...credentials, body, allowHttp: true });
+  return (await sendRequest({ ...request, headers: { ...request.headers, ...headers } })).status;
+}

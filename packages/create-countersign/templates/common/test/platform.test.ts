@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+// #if sqlite
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+// #end
+// #if postgres, redis
+import { existsSync } from "node:fs";
+// #end
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@countersign/sandbox";
+import { generateEndpoint } from "@countersign/webhooks";
+// #if postgres, redis
+import { Client } from "pg";
+// #end
+import { notify, pay } from "./lending-service.ts";
+
+// TEST KEYS, made anew each time.
+const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
+const webhook = generateEndpoint({ baseUrl: "https://platform.example/webhooks" });
+// #if sqlite
+const folder = mkdtempSync(join(tmpdir(), "platform-test-"));
+// #end
+// #if postgres, redis
+const schema = `test_${process.pid}_${Date.now()}`;
+if (existsSync(".env")) process.loadEnvFile(".env");
+// #end
+
+// The platform starts with these, and the database is opened here with the same.
+Object.assign(process.env, {
+  NODE_ENV: "production",
+  HOST: "127.0.0.1",
+  PORT: "0",
+  TRUST_PROXY: "loopback",
+  KEYID: keyid,
+  PUBLIC_KEY: publicKeyPem,
+  ALLOW_IPS: "127.0.0.1",
+  WEBHOOK_PATH: webhook.path,
+  WEBHOOK_USERNAME: webhook.username,
+  WEBHOOK_PASSWORD: webhook.password,
+  WEBHOOK_SECRET: webhook.secret,
+  // #if sqlite
+  DATABASE_FILE: join(folder, "platform.db"),
+  // #end
+  // #if postgres, redis
+  DATABASE_URL: needed("DATABASE_URL", "a PostgreSQL", "postgres://postgres@127.0.0.1:5432/postgres"),
+  DATABASE_SCHEMA: schema, // made by the platform, removed at the end
+  // #end
+  // #if redis
+  REDIS_URL: needed("REDIS_URL", "a Redis", "redis://127.0.0.1:6379"),
+  REDIS_PREFIX: schema, // nonces expire by themselves
+  // #end
+});
+
+let platform: ChildProcess;
+let url: string;
+let database: typeof import("../src/database.ts");
+
+before(start, { timeout: 60_000 });
+
+async function start(): Promise<void> {
+  const program = fileURLToPath(new URL("../src/server.js", import.meta.url));
+  platform = spawn(process.execPath, [program], { stdio: ["ignore", "pipe", "inherit"] });
+  url = await listening(platform);
+  database = await import("../src/database.ts");
+  await database.openDatabase();
+  await database.addBusiness(sampleBusiness.businessId, sampleBusiness.iban);
+}
+
+after(async () => {
+  if (platform.exitCode === null && platform.kill("SIGKILL")) await once(platform, "exit");
+  await database?.closeDatabase();
+  // #if sqlite
+  rmSync(folder, { recursive: true, force: true });
+  // #end
+  // #if postgres, redis
+  const client = new Client({ connectionString: process.env["DATABASE_URL"] });
+  await client.connect();
+  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  await client.end();
+  // #end
+});
+
+describe("the platform", () => {
+  const paid = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
+
+  test("pays a signed payout", async () => {
+    assert.equal(await pay(url, paid, keyid, privateKeyPem), 200);
+    assert.deepEqual((await database.recorded()).payouts, [paid.idempotency_key]);
+  });
+
+  test("does not pay it again", async () => {
+    assert.equal(await pay(url, paid, keyid, privateKeyPem), 409);
+    assert.deepEqual((await database.recorded()).payouts, [paid.idempotency_key]);
+  });
+
+  test("pays nothing that somebody else has signed, and nobody whom it does not know", async () => {
+    const forger = generateKeyPair().privateKeyPem;
+    assert.equal(await pay(url, createPayoutInstruction(), keyid, forger), 401);
+    const toStranger = createPayoutInstruction({ businessId: "business-2" });
+    assert.equal(await pay(url, toStranger, keyid, privateKeyPem), 400);
+    assert.deepEqual((await database.recorded()).payouts, [paid.idempotency_key]);
+  });
+
+  test("handles an event once, however often it is delivered", async () => {
+    assert.equal(await notify(url + webhook.path, "event-1", webhook), 200);
+    assert.equal(await notify(url + webhook.path, "event-1", webhook), 200);
+    assert.deepEqual((await database.recorded()).events, ["event-1"]);
+  });
+
+  test("shows strangers no webhook", async () => {
+    assert.equal(await notify(url + webhook.path, "event-2", { ...webhook, secret: "another" }), 404);
+    assert.deepEqual((await database.recorded()).events, ["event-1"]);
+  });
+
+  test("ends by itself when it is told to", async () => {
+    const exit = once(platform, "exit");
+    platform.kill("SIGTERM");
+    assert.deepEqual(await exit, [0, null]);
+  });
+});
+
+/** The URL that the platform says it listens at. */
+async function listening({ stdout }: ChildProcess): Promise<string> {
+  assert(stdout !== null);
+  for await (const line of createInterface({ input: stdout })) {
+    const found = /^listening on (http:\S+)$/.exec(line)?.[1];
+    if (found !== undefined) return found;
+  }
+  throw new Error("the platform has ended without listening: its reason stands above");
+}
+// #if postgres, redis
+
+/** The URL of a server that the tests cannot do without. */
+function needed(name: string, what: string, example: string): string {
+  const value = process.env[name];
+  if (value) return value;
+  console.error(`npm test needs ${what}: set ${name}, for example ${name}=${example}`);
+  process.exit(1);
+}
+// #end

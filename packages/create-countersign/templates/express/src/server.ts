@@ -1,0 +1,36 @@
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { webhookEndpoint } from "@countersign/webhooks";
+import express from "express";
+import { payoutChecks, webhookChecks } from "./checks.ts";
+import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
+import { settings } from "./settings.ts";
+
+const app = express().disable("x-powered-by");
+app.set("trust proxy", settings.trustProxy);
+
+// Behind receivePayout: signed by the service, from its address, for a business of yours, and not paid yet.
+const receivePayout = payoutEndpoint(payoutChecks);
+app.post("/api/v1/transaction", receivePayout, async (req, res) => {
+  await recordPayout(payoutOf(req), req.idempotency);
+  res.json({ status: "acknowledged" });
+});
+
+// What becomes of events stands in checks.ts.
+app.use(settings.webhookPath, webhookEndpoint(webhookChecks));
+
+await openDatabase();
+const server = app.listen(settings.port, settings.host);
+await once(server, "listening");
+const { port } = server.address() as AddressInfo;
+console.log(`listening on http://${settings.host}:${port}`);
+
+/** What was received is answered; nothing more is taken. */
+async function close(): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve));
+  await Promise.all([closed, receivePayout.drain(), webhookChecks.handler.drain()]);
+  await closeDatabase();
+}
+let closing: Promise<void> | undefined;
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void (closing ??= close()));

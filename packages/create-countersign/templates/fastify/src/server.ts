@@ -1,0 +1,40 @@
+import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { fastify, type FastifyRequest } from "fastify";
+import { payoutChecks, webhookChecks } from "./checks.ts";
+import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
+import { settings } from "./settings.ts";
+
+const app = fastify({ trustProxy: settings.trustProxy });
+
+// Who calls, and how, is what Fastify makes of these proxies.
+const connection = {
+  clientAddress: (request: FastifyRequest) => request.ip,
+  scheme: (request: FastifyRequest) => request.protocol,
+};
+
+// The handler gets a payout that is signed by the service, from its address, for a business of yours, and not paid yet.
+const payouts = payoutPlugin({
+  ...payoutChecks,
+  ...connection,
+  url: "/api/v1/transaction",
+  handler: async (_request, _reply, { payout, idempotency }) => {
+    await recordPayout(payout, idempotency);
+    return { status: "acknowledged" };
+  },
+});
+
+// What becomes of events stands in checks.ts.
+const webhooks = webhookPlugin({ ...webhookChecks, ...connection, url: settings.webhookPath });
+
+// Behind parsers of your own, so that a hidden webhook is like an unknown route.
+void app.register(payouts);
+void app.register(webhooks);
+app.addHook("onClose", async () => {
+  // No connection any more: what was received is answered.
+  await Promise.all([payouts.drain(), webhookChecks.handler.drain()]);
+  await closeDatabase();
+});
+
+await openDatabase();
+console.log(`listening on ${await app.listen({ port: settings.port, host: settings.host })}`);
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void app.close());

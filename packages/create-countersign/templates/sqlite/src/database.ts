@@ -1,0 +1,69 @@
+import type { Payout } from "@countersign/payout";
+import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import type { EventContext, WebhookEvent } from "@countersign/webhooks";
+import Database from "libsql";
+import { settings } from "./settings.ts";
+
+const database = new Database(settings.databaseFile);
+
+/** Where countersign keeps idempotency keys and nonces. */
+export const stores = createSqliteStores({ database });
+
+// Your tables in place of these three.
+database.exec(`
+  CREATE TABLE IF NOT EXISTS businesses (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
+  CREATE TABLE IF NOT EXISTS payouts (
+    idempotency_key TEXT PRIMARY KEY, iban TEXT NOT NULL, instruction TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, type TEXT NOT NULL, data TEXT NOT NULL) STRICT;
+`);
+const selectBusiness = database.prepare("SELECT 1 FROM businesses WHERE id = ? AND iban = ?");
+const insertBusiness = database.prepare("INSERT OR IGNORE INTO businesses VALUES (?, ?)");
+const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?, ?)");
+const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
+const selectPayouts = database.prepare("SELECT idempotency_key FROM payouts").pluck();
+const selectEvents = database.prepare("SELECT event_id FROM events").pluck();
+
+export async function openDatabase(): Promise<void> {
+  // The file is open, and its tables are there.
+}
+
+export async function closeDatabase(): Promise<void> {
+  stores.close();
+  database.close();
+}
+
+export async function isKnownBusiness(id: string, iban: string): Promise<boolean> {
+  return selectBusiness.get(id, iban) !== undefined;
+}
+
+/** Records the payment for the worker that sends it to your bank, and its key as done: both, or neither. */
+export async function recordPayout(
+  payout: Payout,
+  attempt?: Pick<EventContext, "completeIn">,
+): Promise<void> {
+  if (attempt === undefined) throw new Error("the route has no payout checks in front of it");
+  withImmediateTransaction(database, (tx) => {
+    const completed = attempt.completeIn(tx); // first: throws when the key is somebody else's, or paid
+    insertPayout.run(payout.idempotencyKey, payout.beneficiary.iban, JSON.stringify(payout.body));
+    return completed;
+  });
+}
+
+/** Records an event, and that it is done: both, or neither. */
+export async function recordEvent(event: WebhookEvent, context: EventContext): Promise<void> {
+  withImmediateTransaction(database, (tx) => {
+    const completed = context.completeIn(tx);
+    insertEvent.run(event.event_id, event.type, JSON.stringify(event.data));
+    return completed;
+  });
+}
+
+export async function addBusiness(id: string, iban: string): Promise<void> {
+  insertBusiness.run(id, iban);
+}
+
+/** The idempotency keys of all payouts, and the ids of all events. */
+export async function recorded(): Promise<{ payouts: unknown[]; events: unknown[] }> {
+  return { payouts: selectPayouts.all(), events: selectEvents.all() };
+}
