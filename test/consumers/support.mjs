@@ -11,12 +11,12 @@ export const root = resolve(here, "../..");
 /** The files of the consumers. */
 export const project = join(here, "project");
 
-/** Packs every package, and returns the tarballs by package name. */
-export async function pack(work) {
+/** Packs the packages, by default all, and returns the tarballs by package name. */
+export async function pack(work, folders = readdirSync(join(root, "packages"))) {
   const target = join(work, "tarballs");
   mkdirSync(target);
   const tarballs = {};
-  await inParallel(readdirSync(join(root, "packages")), async (folder) => {
+  await inParallel(folders, async (folder) => {
     const source = join(root, "packages", folder);
     const file = await npm(["pack", "--silent", "--pack-destination", target], source);
     tarballs[manifest("packages", folder).name] = join(target, file.trim());
@@ -52,6 +52,18 @@ export function workspaceTools(...names) {
   const { devDependencies } = manifest();
   return names.map((name) => `${name}@${devDependencies[name]}`);
 }
+
+/** The packages, and those of ours that they depend on: what npm installs beside them. */
+export function withDependencies(names) {
+  const all = new Set(names);
+  for (const name of all) {
+    const { dependencies = {} } = manifest("packages", folderOf(name));
+    for (const needed of Object.keys(dependencies)) if (needed.startsWith("@countersign/")) all.add(needed);
+  }
+  return [...all];
+}
+
+export const folderOf = (name) => name.replace("@countersign/", "");
 
 export function npm(args, cwd) {
   const { file, args: all, shell } = npmCommand(process.env, process.platform, args);

@@ -4,7 +4,8 @@ const line = /^\s*(?:\/\/|#|<!--) #(?<word>if|end)\b ?(?<names>[a-z, ]*?)(?: -->
 
 /**
  * Leaves out of a template what is not for these choices: the lines between a comment `#if postgres, redis` and `#end`, unless
- * one of the names is chosen; and the comments themselves. Throws an Error on blocks inside of blocks, or without an end.
+ * one of the names is chosen; and the comments themselves. A kept line behind `//: ` loses that: it would not be valid beside its
+ * alternative. Throws an Error on blocks inside of blocks, or without an end.
  */
 export function chosenLines(template: string, { framework, store, language }: Choices): string {
   const chosen: readonly string[] = [framework, store, language];
@@ -17,7 +18,7 @@ export function chosenLines(template: string, { framework, store, language }: Ch
     }
     if (word === "if") block = names.split(", ").some((name) => chosen.includes(name)) ? "kept" : "left out";
     else if (word === "end") block = "none";
-    else if (block !== "left out") kept.push(text);
+    else if (block !== "left out") kept.push(text.replace(/^(\s*)\/\/: /, "$1"));
   }
   if (block !== "none") throw new Error("a template has an #if without an #end");
   // Of the empty lines around a block, one is enough.

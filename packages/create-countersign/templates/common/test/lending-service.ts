@@ -6,8 +6,11 @@ import {
   sendRequest,
 } from "@countersign/sandbox";
 
-// As the proxy in front of the platform hands requests on: they came by https.
-const headers = { "X-Forwarded-Proto": "https" };
+/** From where it calls; an address that nobody has (RFC 5737). */
+export const address = "192.0.2.10";
+
+// As the proxy in front of the platform hands requests on.
+const headers = { "X-Forwarded-For": address, "X-Forwarded-Proto": "https" };
 
 /** Signs a payout instruction, sends it, and gives the status of the answer. */
 export async function pay(url: string, body: unknown, keyid: string, privateKey: string): Promise<number> {
@@ -24,6 +27,6 @@ export async function notify(
   const data = { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" };
   const events = [{ event_id: eventId, type: "buyer.status_changed", data }];
   const body = createEnvelope({ events, now: BigInt(Date.now()) * 1_000_000n });
-  const request = buildWebhookRequest({ url, ...credentials, body, allowHttp: true });
+  const request = buildWebhookRequest({ ...credentials, url, body, allowHttp: true });
   return (await sendRequest({ ...request, headers: { ...request.headers, ...headers } })).status;
 }

@@ -17,7 +17,7 @@ import { generateEndpoint } from "@countersign/webhooks";
 // #if postgres, redis
 import { Client } from "pg";
 // #end
-import { notify, pay } from "./lending-service.ts";
+import { address, notify, pay } from "./lending-service.ts";
 
 // TEST KEYS, made anew each time.
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
@@ -38,7 +38,7 @@ Object.assign(process.env, {
   TRUST_PROXY: "loopback",
   KEYID: keyid,
   PUBLIC_KEY: publicKeyPem,
-  ALLOW_IPS: "127.0.0.1",
+  ALLOW_IPS: address,
   WEBHOOK_PATH: webhook.path,
   WEBHOOK_USERNAME: webhook.username,
   WEBHOOK_PASSWORD: webhook.password,

@@ -27,9 +27,12 @@ const onRedis = createRedisStores({
 
 /** Where countersign keeps idempotency keys and nonces. */
 export const stores = {
-  ...onPostgres,
+  idempotency: onPostgres.idempotency,
+  // #if postgres
+  nonces: onPostgres.nonces,
+  // #end
   // #if redis
-  nonces: onRedis.nonces,
+  //: nonces: onRedis.nonces,
   // #end
 };
 

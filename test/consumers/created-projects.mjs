@@ -1,0 +1,149 @@
+// Every platform that `npm create countersign` can write, by the packed command: installed with the packed packages, type-checked,
+// tested by its own tests on PostgreSQL and Redis, and played with as its README says. One after the other, with the seconds of each:
+//     node test/support/with-servers.mjs node test/consumers/created-projects.mjs [express-sqlite-ts …]
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import pg from "pg";
+import { folderOf, install, manifest, node, npm, pack, run, withDependencies, writeJson } from "./support.mjs";
+
+process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
+process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
+
+const asked = process.argv.slice(2);
+const combinations = ["express", "fastify"].flatMap((framework) =>
+  ["sqlite", "postgres", "redis"].flatMap((store) =>
+    ["ts", "js"].map((language) => ({ name: `${framework}-${store}-${language}`, framework, store, language })),
+  ),
+);
+const chosen = combinations.filter(({ name }) => asked.length === 0 || asked.includes(name));
+if (chosen.length < asked.length) throw new Error(`expected some of ${combinations.map(({ name }) => name)}`);
+
+const work = mkdtempSync(join(tmpdir(), "countersign-created-"));
+try {
+  const tarballs = await timed("packed", () => pack(work, needed()));
+  const packages = [tarballs["create-countersign"]];
+  const creator = await timed("command", () => install(work, { name: "creator", type: "module", packages }));
+  const command = join(creator, "node_modules", "create-countersign", "dist", "cli.js");
+  for (const combination of chosen) {
+    await timed(`ok ${combination.name}`, () => check(combination, command, tarballs));
+  }
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+
+/** The folders of what the projects depend on, and of the command. */
+function needed() {
+  const { devDependencies } = manifest("packages", "create-countersign");
+  const used = Object.keys(devDependencies).filter((name) => name.startsWith("@countersign/"));
+  return ["create-countersign", ...withDependencies(used).map(folderOf)];
+}
+
+async function check({ name, framework, store, language }, command, tarballs) {
+  const choices = ["--framework", framework, "--store", store, "--language", language];
+  await node([command, name, ...choices], work);
+  const folder = join(work, name);
+  const { scripts } = installable(folder, tarballs);
+  await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], folder);
+  const told = await npm(["test"], folder);
+  if (!/^# pass [1-9]\d*$/m.test(told) && !/^ℹ pass [1-9]\d*$/m.test(told)) throw new Error(`${name} tested nothing: ${told}`);
+  if (store !== "sqlite") await saysWhatItNeeds(folder, store === "redis" ? "REDIS_URL" : "DATABASE_URL");
+  await npm(["run", "keys"], folder);
+  if (language === "ts") await npm(["run", "build"], folder);
+  const [, ...started] = scripts.start.split(" ");
+  await plays(folder, name, () => spawn(process.execPath, started, piped(folder, name)));
+  // Once for each language: a watcher takes a while to start.
+  if (framework === "express" && store === "sqlite") {
+    const dev = () => spawn("npm", ["run", "dev"], { ...piped(folder, name), detached: true });
+    await plays(folder, name, dev, (child) => process.kill(-child.pid, "SIGTERM"));
+  }
+}
+
+/** Puts the tarballs in place of the versions that a registry would have, and checks that they are those. */
+function installable(folder, tarballs) {
+  const file = join(folder, "package.json");
+  const content = JSON.parse(readFileSync(file, "utf8"));
+  for (const group of [content.dependencies, content.devDependencies]) {
+    for (const name of Object.keys(group).filter((dependency) => tarballs[dependency] !== undefined)) {
+      const { version } = manifest("packages", folderOf(name));
+      if (group[name] !== `^${version}`) throw new Error(`${name}: ${group[name]} is not of this release`);
+      group[name] = `file:${tarballs[name]}`;
+    }
+  }
+  const ours = Object.keys({ ...content.dependencies, ...content.devDependencies }).filter((name) => tarballs[name]);
+  const overrides = withDependencies(ours).map((name) => [name, `file:${tarballs[name]}`]);
+  writeJson(file, { ...content, overrides: Object.fromEntries(overrides) });
+  return content;
+}
+
+async function saysWhatItNeeds(folder, variable) {
+  const value = process.env[variable];
+  delete process.env[variable];
+  const { status, stdout, stderr } = await run("npm", ["test"], folder);
+  process.env[variable] = value;
+  if (status === 0 || !`${stdout}${stderr}`.includes(`set ${variable}, for example`)) {
+    throw new Error(`npm test without ${variable} ended with ${status}:\n${stdout}${stderr}`);
+  }
+}
+
+/** A platform in a schema of its own, which the lending service of `npm run play` finds as the README says. */
+async function plays(folder, name, start, stop = (child) => child.kill("SIGTERM")) {
+  const platform = start();
+  try {
+    const port = await portOf(platform);
+    const { file, args } = { file: "npm", args: ["run", "play"] };
+    const played = spawn(file, args, { ...piped(folder, name), env: { ...environment(name), PORT: port } });
+    const [statuses, [code]] = await Promise.all([textOf(played.stdout), once(played, "exit")]);
+    const got = [...statuses.matchAll(/ (\d{3})$/gm)].map(([, status]) => status).join(" ");
+    if (code !== 0 || got !== "200 409 401 200 200") throw new Error(`${name} played ${code}: ${statuses}`);
+    const exit = once(platform, "exit");
+    stop(platform);
+    const [ended] = await exit;
+    if (stop.length === 0 && ended !== 0) throw new Error(`${name} ended with ${ended}`);
+  } finally {
+    if (platform.exitCode === null && platform.signalCode === null) platform.kill("SIGKILL");
+    await dropSchema(name);
+  }
+}
+
+function piped(cwd, name) {
+  return { cwd, env: environment(name), stdio: ["ignore", "pipe", "inherit"] };
+}
+
+function environment(name) {
+  const own = `created_${process.pid}_${name.replaceAll("-", "_")}`;
+  return { ...process.env, PORT: "0", DATABASE_SCHEMA: own, REDIS_PREFIX: own };
+}
+
+async function portOf({ stdout }) {
+  for await (const line of createInterface({ input: stdout })) {
+    const port = /^listening on http:\/\/127\.0\.0\.1:(\d+)$/.exec(line)?.[1];
+    if (port !== undefined) return port;
+  }
+  throw new Error("the platform has ended without listening");
+}
+
+async function textOf(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function dropSchema(name) {
+  if (name.includes("sqlite")) return;
+  const client = new pg.Client({ connectionString: process.env.DATABASE_URL });
+  await client.connect();
+  await client.query(`DROP SCHEMA IF EXISTS ${environment(name).DATABASE_SCHEMA} CASCADE`);
+  await client.end();
+}
+
+async function timed(title, step) {
+  const start = performance.now();
+  const result = await step();
+  console.log(`${title} ${((performance.now() - start) / 1_000).toFixed(1)} s`);
+  return result;
+}
