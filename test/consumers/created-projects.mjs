@@ -9,7 +9,17 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import pg from "pg";
-import { folderOf, install, manifest, node, npm, pack, run, withDependencies, writeJson } from "./support.mjs";
+import {
+  folderOf,
+  install,
+  manifest,
+  node,
+  npm,
+  pack,
+  run,
+  withDependencies,
+  writeJson,
+} from "./support.mjs";
 
 process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
 process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
@@ -17,7 +27,12 @@ process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
 const asked = process.argv.slice(2);
 const combinations = ["express", "fastify"].flatMap((framework) =>
   ["sqlite", "postgres", "redis"].flatMap((store) =>
-    ["ts", "js"].map((language) => ({ name: `${framework}-${store}-${language}`, framework, store, language })),
+    ["ts", "js"].map((language) => ({
+      name: `${framework}-${store}-${language}`,
+      framework,
+      store,
+      language,
+    })),
   ),
 );
 const chosen = combinations.filter(({ name }) => asked.length === 0 || asked.includes(name));
@@ -26,12 +41,8 @@ if (chosen.length < asked.length) throw new Error(`expected some of ${combinatio
 const work = mkdtempSync(join(tmpdir(), "countersign-created-"));
 try {
   const tarballs = await timed("packed", () => pack(work, needed()));
-  const packages = [tarballs["create-countersign"]];
-  const creator = await timed("command", () => install(work, { name: "creator", type: "module", packages }));
-  const command = join(creator, "node_modules", "create-countersign", "dist", "cli.js");
-  for (const combination of chosen) {
-    await timed(`ok ${combination.name}`, () => check(combination, command, tarballs));
-  }
+  await timed("installed", () => createAll(tarballs));
+  for (const combination of chosen) await timed(`ok ${combination.name}`, () => check(combination));
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
@@ -43,28 +54,48 @@ function needed() {
   return ["create-countersign", ...withDependencies(used).map(folderOf)];
 }
 
-async function check({ name, framework, store, language }, command, tarballs) {
-  const choices = ["--framework", framework, "--store", store, "--language", language];
-  await node([command, name, ...choices], work);
+/** Writes all projects by the packed command, and installs them as the workspaces of one folder: npm resolves everything once. */
+async function createAll(tarballs) {
+  const packages = [tarballs["create-countersign"]];
+  const creator = await install(work, { name: "creator", type: "module", packages });
+  const command = join(creator, "node_modules", "create-countersign", "dist", "cli.js");
+  for (const { name, framework, store, language } of chosen) {
+    const choices = ["--framework", framework, "--store", store, "--language", language];
+    await node([command, name, ...choices], work);
+    putTarballs(join(work, name), tarballs);
+  }
+  const overrides = Object.entries(tarballs).map(([name, file]) => [name, `file:${file}`]);
+  const workspaces = chosen.map(({ name }) => name);
+  writeJson(join(work, "package.json"), {
+    private: true,
+    workspaces,
+    overrides: Object.fromEntries(overrides),
+  });
+  await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], work);
+}
+
+async function check({ name, framework, store, language }) {
   const folder = join(work, name);
-  const { scripts } = installable(folder, tarballs);
-  await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], folder);
-  const told = await npm(["test"], folder);
-  if (!/^# pass [1-9]\d*$/m.test(told) && !/^ℹ pass [1-9]\d*$/m.test(told)) throw new Error(`${name} tested nothing: ${told}`);
-  if (store !== "sqlite") await saysWhatItNeeds(folder, store === "redis" ? "REDIS_URL" : "DATABASE_URL");
+  const tested = await npm(["test"], folder);
+  if (!/^(?:#|ℹ) pass [1-9]\d*$/m.test(tested)) throw new Error(`${name} has tested nothing:\n${tested}`);
+  // Before there is a .env, which has both.
+  if (framework === "express" && store === "postgres") await saysWhatItNeeds(folder, "DATABASE_URL");
+  if (framework === "express" && store === "redis") await saysWhatItNeeds(folder, "REDIS_URL");
   await npm(["run", "keys"], folder);
   if (language === "ts") await npm(["run", "build"], folder);
+  const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const [, ...started] = scripts.start.split(" ");
-  await plays(folder, name, () => spawn(process.execPath, started, piped(folder, name)));
-  // Once for each language: a watcher takes a while to start.
+  const code = await plays(folder, name, () => spawn(process.execPath, started, piped(folder, name)));
+  if (code !== 0) throw new Error(`${name} ended with ${code}`);
+  // The watcher is the same for all.
   if (framework === "express" && store === "sqlite") {
     const dev = () => spawn("npm", ["run", "dev"], { ...piped(folder, name), detached: true });
     await plays(folder, name, dev, (child) => process.kill(-child.pid, "SIGTERM"));
   }
 }
 
-/** Puts the tarballs in place of the versions that a registry would have, and checks that they are those. */
-function installable(folder, tarballs) {
+/** Puts the tarballs in place of the versions that a registry would have, and checks that these are of this release. */
+function putTarballs(folder, tarballs) {
   const file = join(folder, "package.json");
   const content = JSON.parse(readFileSync(file, "utf8"));
   for (const group of [content.dependencies, content.devDependencies]) {
@@ -74,10 +105,7 @@ function installable(folder, tarballs) {
       group[name] = `file:${tarballs[name]}`;
     }
   }
-  const ours = Object.keys({ ...content.dependencies, ...content.devDependencies }).filter((name) => tarballs[name]);
-  const overrides = withDependencies(ours).map((name) => [name, `file:${tarballs[name]}`]);
-  writeJson(file, { ...content, overrides: Object.fromEntries(overrides) });
-  return content;
+  writeJson(file, content);
 }
 
 async function saysWhatItNeeds(folder, variable) {
@@ -90,20 +118,20 @@ async function saysWhatItNeeds(folder, variable) {
   }
 }
 
-/** A platform in a schema of its own, which the lending service of `npm run play` finds as the README says. */
+/** Starts a platform with a schema of its own, to which `npm run play` comes as the README says. Gives the platform's exit code. */
 async function plays(folder, name, start, stop = (child) => child.kill("SIGTERM")) {
   const platform = start();
   try {
     const port = await portOf(platform);
-    const { file, args } = { file: "npm", args: ["run", "play"] };
-    const played = spawn(file, args, { ...piped(folder, name), env: { ...environment(name), PORT: port } });
+    const env = { ...environment(name), PORT: port };
+    const played = spawn("npm", ["run", "play"], { ...piped(folder, name), env });
     const [statuses, [code]] = await Promise.all([textOf(played.stdout), once(played, "exit")]);
     const got = [...statuses.matchAll(/ (\d{3})$/gm)].map(([, status]) => status).join(" ");
     if (code !== 0 || got !== "200 409 401 200 200") throw new Error(`${name} played ${code}: ${statuses}`);
     const exit = once(platform, "exit");
     stop(platform);
     const [ended] = await exit;
-    if (stop.length === 0 && ended !== 0) throw new Error(`${name} ended with ${ended}`);
+    return ended;
   } finally {
     if (platform.exitCode === null && platform.signalCode === null) platform.kill("SIGKILL");
     await dropSchema(name);
@@ -116,7 +144,9 @@ function piped(cwd, name) {
 
 function environment(name) {
   const own = `created_${process.pid}_${name.replaceAll("-", "_")}`;
-  return { ...process.env, PORT: "0", DATABASE_SCHEMA: own, REDIS_PREFIX: own };
+  // What is refused here is to be refused.
+  const quiet = { COUNTERSIGN_STDERR: "off" };
+  return { ...process.env, ...quiet, PORT: "0", DATABASE_SCHEMA: own, REDIS_PREFIX: own };
 }
 
 async function portOf({ stdout }) {

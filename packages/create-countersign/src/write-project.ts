@@ -1,6 +1,8 @@
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { ProjectFiles } from "./project-files.ts";
+
+/** Contents by path, with slashes, relative to the folder. */
+type Files = Iterable<readonly [file: string, text: string]>;
 
 /** The folder cannot be written; the message is what is shown. */
 export class FolderError extends Error {
@@ -36,7 +38,7 @@ const shownEntries = 10;
  * Writes the files to a folder that is not there, or empty: aside first, so that what fails half way leaves nothing. Throws a
  * FolderError.
  */
-export function writeProject(folder: string, files: ProjectFiles): void {
+export function writeProject(folder: string, files: Files): void {
   const fault = folderFault(folder);
   if (fault !== undefined) throw new FolderError(fault);
   const undo: (() => void)[] = [];
@@ -50,7 +52,7 @@ export function writeProject(folder: string, files: ProjectFiles): void {
   }
 }
 
-function create(folder: string, files: ProjectFiles, undo: (() => void)[]): void {
+function create(folder: string, files: Files, undo: (() => void)[]): void {
   const parent = path.dirname(path.resolve(folder));
   const made = mkdirSync(parent, { recursive: true });
   if (made !== undefined) undo.push(() => remove(made));
@@ -65,7 +67,7 @@ function create(folder: string, files: ProjectFiles, undo: (() => void)[]): void
 }
 
 // The folder itself stays, which may be the one that the shell is in; what is aside lies in it, on the same disk.
-function fill(folder: string, files: ProjectFiles, undo: (() => void)[]): void {
+function fill(folder: string, files: Files, undo: (() => void)[]): void {
   const aside = mkdtempSync(path.join(folder, ".create-countersign-"));
   undo.push(() => remove(aside));
   writeAll(aside, files);
@@ -78,7 +80,7 @@ function fill(folder: string, files: ProjectFiles, undo: (() => void)[]): void {
   remove(aside);
 }
 
-function writeAll(folder: string, files: ProjectFiles): void {
+function writeAll(folder: string, files: Files): void {
   for (const [file, text] of files) {
     const place = path.join(folder, file);
     mkdirSync(path.dirname(place), { recursive: true });

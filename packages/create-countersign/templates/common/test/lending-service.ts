@@ -18,15 +18,19 @@ export async function pay(url: string, body: unknown, keyid: string, privateKey:
   return (await sendPayout(request)).status;
 }
 
-/** Delivers a webhook with one event, and gives the status of the answer. */
-export async function notify(
-  url: string,
-  eventId: string,
-  credentials: { username: string; password: string; secret: string },
-): Promise<number> {
+/** The bytes of a webhook with one event. Delivered again, they are the same. */
+export function webhookOf(eventId: string): Buffer {
   const data = { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" };
   const events = [{ event_id: eventId, type: "buyer.status_changed", data }];
-  const body = createEnvelope({ events, now: BigInt(Date.now()) * 1_000_000n });
+  return createEnvelope({ events, now: BigInt(Date.now()) * 1_000_000n });
+}
+
+/** Delivers a webhook, and gives the status of the answer. */
+export async function notify(
+  url: string,
+  body: Buffer,
+  credentials: { username: string; password: string; secret: string },
+): Promise<number> {
   const request = buildWebhookRequest({ ...credentials, url, body, allowHttp: true });
   return (await sendRequest({ ...request, headers: { ...request.headers, ...headers } })).status;
 }

@@ -17,7 +17,7 @@ import { generateEndpoint } from "@countersign/webhooks";
 // #if postgres, redis
 import { Client } from "pg";
 // #end
-import { address, notify, pay } from "./lending-service.ts";
+import { address, notify, pay, webhookOf } from "./lending-service.ts";
 
 // TEST KEYS, made anew each time.
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
@@ -33,6 +33,7 @@ if (existsSync(".env")) process.loadEnvFile(".env");
 // The platform starts with these, and the database is opened here with the same.
 Object.assign(process.env, {
   NODE_ENV: "production",
+  COUNTERSIGN_STDERR: "off", // what is refused here is to be refused
   HOST: "127.0.0.1",
   PORT: "0",
   TRUST_PROXY: "loopback",
@@ -107,13 +108,15 @@ describe("the platform", () => {
   });
 
   test("handles an event once, however often it is delivered", async () => {
-    assert.equal(await notify(url + webhook.path, "event-1", webhook), 200);
-    assert.equal(await notify(url + webhook.path, "event-1", webhook), 200);
+    const body = webhookOf("event-1");
+    assert.equal(await notify(url + webhook.path, body, webhook), 200);
+    assert.equal(await notify(url + webhook.path, body, webhook), 200);
     assert.deepEqual((await database.recorded()).events, ["event-1"]);
   });
 
   test("shows strangers no webhook", async () => {
-    assert.equal(await notify(url + webhook.path, "event-2", { ...webhook, secret: "another" }), 404);
+    const forged = { ...webhook, secret: "another secret" };
+    assert.equal(await notify(url + webhook.path, webhookOf("event-2"), forged), 404);
     assert.deepEqual((await database.recorded()).events, ["event-1"]);
   });
 

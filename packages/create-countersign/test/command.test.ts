@@ -1,0 +1,185 @@
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import type { Answers } from "../src/questions.ts";
+import { manifest, workbench, type Workbench } from "./workbench.ts";
+
+let bench: Workbench;
+let place: string;
+let count = 0;
+
+beforeAll(() => {
+  bench = workbench();
+});
+afterAll(() => bench.remove());
+beforeEach(() => {
+  count += 1;
+  place = `case-${count}`;
+  mkdirSync(path.join(bench.folder, place));
+});
+
+const at = (...names: string[]): string => path.join(bench.folder, place, ...names);
+const filesIn = (folder: string): string[] => readdirSync(folder).toSorted();
+const named = (folder: string): unknown =>
+  JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8"));
+const project = [".env.example", ".gitignore", "README.md", "package.json", "scripts", "src", "test"];
+
+describe("flags", () => {
+  test("write what they say, and the next steps, without a question", async () => {
+    const flags = ["--framework", "fastify", "--store", "redis", "--language", "js", "--name", "@a/b"];
+    const { code, out, error } = await bench.run([`${place}/new`, ...flags]);
+    expect({ code, error }).toEqual({ code: 0, error: "" });
+    expect(filesIn(at("new"))).toEqual(project);
+    expect(named(at("new"))).toMatchObject({ name: "@a/b", dependencies: { fastify: expect.anything() } });
+    for (const step of [`cd ${place}/new`, "npm install", "export REDIS_URL=", "npm test", "npm run keys"]) {
+      expect(out).toContain(`\n  ${step}`);
+    }
+  });
+
+  test("--yes takes the defaults for all that is left open", async () => {
+    const world = { cwd: at(), ask: () => Promise.reject(new Error("asked")) };
+    const { code, error } = await bench.run(["--yes"], world);
+    expect({ code, error }).toEqual({ code: 0, error: "" });
+    const { dependencies } = named(at("payout-platform")) as { dependencies: object };
+    expect(Object.keys(dependencies)).toContain("@countersign/store-sqlite");
+    expect(filesIn(at("payout-platform"))).toContain("tsconfig.json");
+  });
+
+  test("the defaults are said where nobody can be asked", async () => {
+    const { code, error } = await bench.run(["--language", "js"], { cwd: at() });
+    expect(code).toBe(0);
+    expect(error).toBe(
+      "Nobody to ask at a terminal, so these are taken: payout-platform --framework express --store sqlite\n",
+    );
+  });
+
+  test("what they leave open is asked for", async () => {
+    const answers: Answers = { folder: "chosen", framework: "fastify", store: "postgres", language: "js" };
+    const { code } = await bench.run([], { cwd: at(), ask: async () => answers });
+    expect(code).toBe(0);
+    expect(named(at("chosen"))).toMatchObject({ name: "chosen", dependencies: { pg: expect.anything() } });
+  });
+
+  test("nothing is written for who does not want any more", async () => {
+    expect(await bench.run([], { cwd: at(), ask: async () => undefined })).toMatchObject({ code: 1 });
+    expect(filesIn(at())).toEqual([]);
+  });
+
+  test.each([
+    ["unknown", ["--framwork", "express"], /Unknown option '--framwork'; --help lists the flags/],
+    ["of another framework", ["--framework", "koa"], /--framework is one of express, fastify, got "koa"/],
+    ["of another store", ["--store=mysql"], /--store is one of sqlite, postgres, redis, got "mysql"/],
+    ["of another language", ["--language", "TS"], /--language is one of ts, js, got "TS"/],
+    ["of what every object has", ["--store", "constructor"], /--store is one of/],
+    ["empty", ["--store="], /--store is one of .*, got ""/],
+    ["without a value", ["--store"], /argument missing; --help/],
+    ["with a value too many", ["--yes=no"], /does not take an argument; --help/],
+    ["of two folders", ["a", "b"], /one folder can be written at a time, got a b/],
+    ["of no folder", [""], /the folder has no name/],
+    ["name with a capital letter", ["--name", "Platform"], /--name: npm does not take "Platform": .*capital/],
+    ["name with a path", ["--name", "../up"], /--name: npm does not take/],
+    ["name of Node's own", ["--name", "http"], /--name: npm does not take "http": .*core module/],
+    ["empty name", ["--name", ""], /--name: npm does not take ""/],
+  ])("refuse one that is %s, with 2, and write nothing", async (_name, args, message) => {
+    const { code, out, error } = await bench.run(args, { cwd: at() });
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(error).toMatch(message);
+    expect(error).toMatch(/^error: [^\n]+\n$/);
+    expect(filesIn(at())).toEqual([]);
+  });
+
+  test("--help tells all of them within 80 columns, --version the version", async () => {
+    const { code, out } = await bench.run(["--help", "--store", "redis"]);
+    expect(code).toBe(0);
+    for (const flag of ["framework", "store", "language", "name", "install", "yes", "help", "version"]) {
+      expect(out).toMatch(new RegExp(`^ .*--${flag} `, "m"));
+    }
+    expect(out.split("\n").filter((line) => line.length > 80)).toEqual([]);
+    expect(await bench.run(["-v"])).toMatchObject({ code: 0, out: `${manifest.version}\n` });
+  });
+
+  test("npm install runs only with --install, and decides the exit code", async () => {
+    const installed: string[] = [];
+    const install = (result: boolean) => (folder: string) => installed.push(folder) > 0 && result;
+    const good = await bench.run(["good", "--yes", "--install"], { cwd: at(), install: install(true) });
+    const bad = await bench.run(["bad", "--yes", "--install"], { cwd: at(), install: install(false) });
+    expect(installed).toEqual([at("good"), at("bad")]);
+    expect([good.code, bad.code]).toEqual([0, 1]);
+    expect(good.out).not.toContain("npm install");
+    expect(bad.out).toContain("\n  npm install\n");
+  });
+});
+
+describe("the name of the package", () => {
+  test.each([
+    ["payouts", "payouts"],
+    ["My Platform", "my-platform"],
+    ["Zahlungen für Gäste", "zahlungen-fur-gaste"],
+    [".hidden_", "hidden"],
+    ["node_modules", "payout-platform"],
+    ["支付", "payout-platform"],
+    ["a".repeat(230), "a".repeat(200)],
+  ])("in the folder %s is %s", async (folder, name) => {
+    await bench.run([`${place}/${folder}`, "--yes"]);
+    expect(named(at(folder))).toMatchObject({ name });
+  });
+});
+
+describe("the folder", () => {
+  test("is refused with 1 when it is not empty, and says what is there", async () => {
+    writeFileSync(at("notes.txt"), "mine");
+    const { code, out, error } = await bench.run([place, "--yes"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(error).toContain(`${at()} is not empty; nothing was written. In it:\n  notes.txt\n`);
+    expect(filesIn(at())).toEqual(["notes.txt"]);
+    expect(readFileSync(at("notes.txt"), "utf8")).toBe("mine");
+  });
+
+  test("is refused before anything is asked", async () => {
+    writeFileSync(at("notes.txt"), "mine");
+    const ask = (): never => {
+      throw new Error("asked");
+    };
+    expect(await bench.run([place], { ask })).toMatchObject({ code: 1 });
+  });
+
+  test("shows at most ten of what is there, and no control characters", async () => {
+    for (let index = 0; index < 12; index += 1)
+      writeFileSync(at(`${String(index).padStart(2, "0")}\u001B[2J`), "");
+    const { error } = await bench.run([place, "--yes"]);
+    expect(error).toContain("  09\\u001b[2J\n  and 2 more\n");
+    expect(error).not.toContain("\u001B");
+  });
+
+  test("is refused when it is a file, or a link to nowhere", async () => {
+    writeFileSync(at("file"), "");
+    symlinkSync(at("nowhere"), at("link"));
+    for (const name of ["file", "link", "file/below"]) {
+      expect(await bench.run([`${place}/${name}`, "--yes"])).toMatchObject({ code: 1, out: "" });
+    }
+    expect(filesIn(at())).toEqual(["file", "link"]);
+  });
+
+  test("may be the empty one that the shell is in", async () => {
+    const { code, out } = await bench.run([".", "--yes"], { cwd: at() });
+    expect(code).toBe(0);
+    expect(filesIn(at())).toEqual([...project, "tsconfig.json"]);
+    expect(named(at())).toMatchObject({ name: place });
+    expect(out).not.toMatch(/^ {2}cd /m);
+  });
+
+  test("may hold a .git, which stays", async () => {
+    mkdirSync(at(".git"));
+    writeFileSync(at(".git", "HEAD"), "ref: refs/heads/main\n");
+    expect(await bench.run([place, "--yes"])).toMatchObject({ code: 0 });
+    expect(filesIn(at())).toEqual([...project.toSpliced(1, 0, ".git"), "tsconfig.json"]);
+    expect(readFileSync(at(".git", "HEAD"), "utf8")).toBe("ref: refs/heads/main\n");
+  });
+
+  test("is made together with those above it, and quoted in the next steps", async () => {
+    const { code, out } = await bench.run([`${place}/a/b c`, "--yes"]);
+    expect(code).toBe(0);
+    expect(out).toContain(`\n  cd "${place}/a/b c"\n`);
+    expect(filesIn(at("a"))).toEqual(["b c"]);
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { ProjectFiles } from "../src/project-files.ts";
+import { FolderError, writeProject } from "../src/write-project.ts";
+
+let work: string;
+
+beforeEach(() => {
+  work = mkdtempSync(path.join(tmpdir(), "create-countersign-write-"));
+});
+afterEach(() => rmSync(work, { recursive: true, force: true }));
+
+const whole: ProjectFiles = new Map([
+  ["README.md", "a"],
+  ["src/server.js", "b"],
+]);
+
+/** Fails with its second file, whose folder is a file: as a full disk would, after something was written. */
+const failing: ProjectFiles = new Map([
+  ["README.md", "a"],
+  ["README.md/below", "b"],
+]);
+
+/** The whole, during whose writing somebody else does something. */
+function* meanwhile(act: () => void): Generator<[string, string]> {
+  yield* whole;
+  act();
+}
+
+describe("writeProject", () => {
+  test("leaves the project, and nothing beside it, with the rights of any folder", () => {
+    const before = statSync(work).mode;
+    mkdirSync(path.join(work, "usual"));
+    writeProject(path.join(work, "new"), whole);
+    expect(readdirSync(work).toSorted()).toEqual(["new", "usual"]);
+    expect(readdirSync(path.join(work, "new"), { recursive: true }).toSorted()).toEqual([
+      "README.md",
+      "src",
+      path.join("src", "server.js"),
+    ]);
+    expect(statSync(path.join(work, "new")).mode).toBe(statSync(path.join(work, "usual")).mode);
+    expect(statSync(work).mode).toBe(before);
+  });
+
+  test("leaves nothing of a new folder when it fails half way", () => {
+    expect(() => writeProject(path.join(work, "new"), failing)).toThrow(FolderError);
+    expect(readdirSync(work)).toEqual([]);
+  });
+
+  test("leaves nothing of the folders above when it fails half way", () => {
+    expect(() => writeProject(path.join(work, "a", "b", "new"), failing)).toThrow(/was not written: /);
+    expect(readdirSync(work)).toEqual([]);
+  });
+
+  test("leaves an empty folder empty when it fails half way", () => {
+    const folder = path.join(work, "empty");
+    mkdirSync(folder);
+    expect(() => writeProject(folder, failing)).toThrow(FolderError);
+    expect(readdirSync(work)).toEqual(["empty"]);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  test("takes back what it has moved when something came meanwhile", () => {
+    const folder = path.join(work, "empty");
+    mkdirSync(folder);
+    expect(() =>
+      writeProject(
+        folder,
+        meanwhile(() => writeFileSync(path.join(folder, "src"), "somebody's")),
+      ),
+    ).toThrow(/src has come meanwhile/);
+    expect(readdirSync(folder)).toEqual(["src"]);
+  });
+
+  test("takes nothing of a folder that came meanwhile", () => {
+    const folder = path.join(work, "new");
+    const come = (): void => {
+      mkdirSync(folder);
+      writeFileSync(path.join(folder, "notes.txt"), "somebody's");
+    };
+    expect(() => writeProject(folder, meanwhile(come))).toThrow(FolderError);
+    expect(readdirSync(work)).toEqual(["new"]);
+    expect(readdirSync(folder)).toEqual(["notes.txt"]);
+  });
+});
