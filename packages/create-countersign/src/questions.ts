@@ -48,7 +48,9 @@ async function askFolder(streams: Streams, resolve: (folder: string) => string):
     message: "Which folder?",
     placeholder: defaultFolder,
     defaultValue: defaultFolder,
-    validate: (folder = "") => folderFault(resolve(folder === "" ? defaultFolder : folder)),
+    // What is in it has no place between the questions.
+    validate: (folder = "") =>
+      folderFault(resolve(folder === "" ? defaultFolder : folder))?.split(":\n", 1)[0],
   });
   if (isCancel(answer)) throw new CancelledError();
   return answer;

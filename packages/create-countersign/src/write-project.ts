@@ -29,7 +29,7 @@ export function folderFault(folder: string): string | undefined {
   const shown = others.slice(0, shownEntries).map((entry) => `  ${JSON.stringify(entry).slice(1, -1)}`);
   const rest = others.length - shown.length;
   const list = [...shown, ...(rest > 0 ? [`  and ${rest} more`] : [])].join("\n");
-  return `${folder} is not empty; nothing was written. In it:\n${list}\nName another folder, or empty this one.`;
+  return `${folder} is not empty:\n${list}\nNothing was written: name another folder, or empty this one.`;
 }
 
 const shownEntries = 10;

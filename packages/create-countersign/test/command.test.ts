@@ -130,7 +130,7 @@ describe("the folder", () => {
     writeFileSync(at("notes.txt"), "mine");
     const { code, out, error } = await bench.run([place, "--yes"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(error).toContain(`${at()} is not empty; nothing was written. In it:\n  notes.txt\n`);
+    expect(error).toContain(`${at()} is not empty:\n  notes.txt\nNothing was written`);
     expect(filesIn(at())).toEqual(["notes.txt"]);
     expect(readFileSync(at("notes.txt"), "utf8")).toBe("mine");
   });
