@@ -1,7 +1,18 @@
 // Makes what the package publishes of templates/: the TypeScript as it is, and JavaScript of it without its types, comments
 // and empty lines kept. Into dist/templates, or another folder:
 //     node scripts/build-templates.mjs [FOLDER]
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
@@ -10,15 +21,20 @@ import { format } from "oxfmt";
 
 const home = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const source = path.join(home, "templates");
-const target = path.resolve(process.argv[2] ?? path.join(home, "dist", "templates"));
+const finished = path.resolve(process.argv[2] ?? path.join(home, "dist", "templates"));
+// Aside, then moved: whoever reads the folder finds all of it.
+mkdirSync(path.dirname(finished), { recursive: true });
+const target = mkdtempSync(`${finished}-`);
+chmodSync(target, 0o755);
 const { printWidth } = JSON.parse(readFileSync(path.join(home, "../../.oxfmtrc.json"), "utf8"));
 
-rmSync(target, { recursive: true, force: true });
 const files = readdirSync(source, { recursive: true }).filter((file) => {
   // Beside the folders of the pieces lies what type-checks them here.
   return file.includes(path.sep) && statSync(path.join(source, file)).isFile();
 });
 await Promise.all(files.flatMap((file) => [writeTypeScript(file), writeJavaScript(file)]));
+rmSync(finished, { recursive: true, force: true });
+renameSync(target, finished);
 
 async function writeTypeScript(file) {
   cpSync(path.join(source, file), path.join(target, "ts", file), { recursive: true });
