@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import pg from "pg";
+import { Client } from "pg";
 import {
   folderOf,
   install,
@@ -36,7 +36,8 @@ const combinations = ["express", "fastify"].flatMap((framework) =>
   ),
 );
 const chosen = combinations.filter(({ name }) => asked.length === 0 || asked.includes(name));
-if (chosen.length < asked.length) throw new Error(`expected some of ${combinations.map(({ name }) => name)}`);
+if (chosen.length < asked.length)
+  throw new Error(`expected some of ${combinations.map(({ name }) => name).join(", ")}`);
 
 const work = mkdtempSync(join(tmpdir(), "countersign-created-"));
 try {
@@ -165,7 +166,7 @@ async function textOf(stream) {
 
 async function dropSchema(name) {
   if (name.includes("sqlite")) return;
-  const client = new pg.Client({ connectionString: process.env.DATABASE_URL });
+  const client = new Client({ connectionString: process.env.DATABASE_URL });
   await client.connect();
   await client.query(`DROP SCHEMA IF EXISTS ${environment(name).DATABASE_SCHEMA} CASCADE`);
   await client.end();

@@ -11,15 +11,13 @@ export const choices = {
 
 export type Question = keyof typeof choices;
 
-export type Framework = keyof typeof choices.framework;
 export type Store = keyof typeof choices.store;
-export type Language = keyof typeof choices.language;
 
 /** A platform of somebody's choice. */
 export interface Choices {
-  readonly framework: Framework;
+  readonly framework: keyof typeof choices.framework;
   readonly store: Store;
-  readonly language: Language;
+  readonly language: keyof typeof choices.language;
 }
 
 export const defaults: Choices = { framework: "express", store: "sqlite", language: "ts" };
@@ -27,12 +25,8 @@ export const defaults: Choices = { framework: "express", store: "sqlite", langua
 /** The folder of who names none. */
 export const defaultFolder = "payout-platform";
 
-/** The value, when it is one that can be chosen. */
-export function choiceOf<Asked extends Question>(
-  question: Asked,
-  value: string | undefined,
-): Choices[Asked] | undefined {
-  const names: readonly string[] = Object.keys(choices[question]);
-  // The names of the table are the values of the type.
-  return names.includes(value ?? "") ? (value as Choices[Asked]) : undefined;
+/** Whether a question can be answered so. */
+export function isChoice<Asked extends Question>(question: Asked, value: unknown): value is Choices[Asked] {
+  const names: readonly unknown[] = Object.keys(choices[question]);
+  return names.includes(value);
 }

@@ -17,7 +17,7 @@ async function main(): Promise<void> {
     ask: isTerminal ? askAt(stdin, stdout) : undefined,
     install: (folder) => runNpm(["install"], folder),
     templates: fileURLToPath(new URL("templates", import.meta.url)),
-    // Written by npm, and part of this package.
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is part of this package
     manifest: JSON.parse(
       readFileSync(new URL("../package.json", import.meta.url), "utf8"),
     ) as World["manifest"],

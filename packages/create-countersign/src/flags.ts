@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { choiceOf, choices, defaultFolder, type Choices, type Question } from "./choices.ts";
+import { choices, defaultFolder, isChoice, type Choices, type Question } from "./choices.ts";
 import { nameFault } from "./package-name.ts";
 
 /** The command line cannot be used; the message is the one line that is shown. */
@@ -90,8 +90,7 @@ function readChoice<Asked extends Question>(
   question: Asked,
   value: string | undefined,
 ): Choices[Asked] | undefined {
-  const choice = choiceOf(question, value);
-  if (value === undefined || choice !== undefined) return choice;
+  if (value === undefined || isChoice(question, value)) return value;
   const names = Object.keys(choices[question]).join(", ");
   throw new UsageError(`--${question} is one of ${names}, got ${JSON.stringify(value)}`);
 }

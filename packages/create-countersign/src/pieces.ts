@@ -8,7 +8,7 @@ const line = /^\s*(?:\/\/|#|<!--) #(?<word>if|end)\b ?(?<names>[a-z, ]*?)(?: -->
  * alternative. Throws an Error on blocks inside of blocks, or without an end.
  */
 export function chosenLines(template: string, { framework, store, language }: Choices): string {
-  const chosen: readonly string[] = [framework, store, language];
+  const chosen: ReadonlySet<string> = new Set([framework, store, language]);
   const kept: string[] = [];
   let block: "none" | "kept" | "left out" = "none";
   for (const text of template.split("\n")) {
@@ -16,7 +16,7 @@ export function chosenLines(template: string, { framework, store, language }: Ch
     if (word !== undefined && (word === "if") !== (block === "none")) {
       throw new Error(`a template has ${text.trim()} where it cannot be`);
     }
-    if (word === "if") block = names.split(", ").some((name) => chosen.includes(name)) ? "kept" : "left out";
+    if (word === "if") block = names.split(", ").some((name) => chosen.has(name)) ? "kept" : "left out";
     else if (word === "end") block = "none";
     else if (block !== "left out") kept.push(text.replace(/^(\s*)\/\/: /, "$1"));
   }

@@ -11,7 +11,7 @@ export interface ProjectOptions extends Choices {
   readonly name: string;
   /** The folder that scripts/build-templates.mjs has written. */
   readonly templates: string;
-  /** Of what the templates use: exact versions, by package. */
+  /** Of what the templates use, by package. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
@@ -108,7 +108,8 @@ function versionsOf(
   const entries = modules.toSorted().map((module) => {
     const version = versions[module];
     if (version === undefined) throw new Error(`a template imports ${module}, whose version is not known`);
-    return [module, `^${version}`] as const;
+    // A release may write a range there.
+    return [module, `^${version.replace("^", "")}`] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 import { cancel, intro, isCancel, select, text } from "@clack/prompts";
-import { choiceOf, choices, defaultFolder, type Choices, type Question } from "./choices.ts";
+import { choices, defaultFolder, isChoice, type Choices, type Question } from "./choices.ts";
 import type { Flags } from "./flags.ts";
 import { folderFault } from "./write-project.ts";
 
@@ -63,7 +63,6 @@ async function askChoice<Asked extends Question>(
 ): Promise<Choices[Asked]> {
   const options = Object.entries<string>(choices[question]).map(([value, label]) => ({ value, label }));
   const answer = await select({ ...streams, message, options });
-  const choice = isCancel(answer) ? undefined : choiceOf(question, answer);
-  if (choice === undefined) throw new CancelledError();
-  return choice;
+  if (!isChoice(question, answer)) throw new CancelledError();
+  return answer;
 }

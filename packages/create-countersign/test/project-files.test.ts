@@ -115,7 +115,9 @@ describe.each(rows)("a project of %s", (_name, choices) => {
   test("tells in .env.example every setting that it reads", () => {
     const settings = [...(files.get(`src/settings.${extension}`) ?? "").matchAll(/read\("(\w+)"/g)];
     const told = [...(files.get(".env.example") ?? "").matchAll(/^([A-Z_]+)=/gm)];
-    expect(told.map(([, name]) => name).toSorted()).toEqual(settings.map(([, name]) => name).toSorted());
+    expect(told.map(([, name = ""]) => name).toSorted()).toEqual(
+      settings.map(([, name = ""]) => name).toSorted(),
+    );
   });
 
   test("holds no secret and no key", () => {
@@ -154,6 +156,14 @@ test("JavaScript keeps every comment of the TypeScript", () => {
   );
   expect(inTypeScript?.length).toBeGreaterThan(20);
   expect(inJavaScript).toEqual(inTypeScript);
+});
+
+test("a version that a release has written as a range stays one", () => {
+  const choices: Choices = { framework: "express", store: "sqlite", language: "js" };
+  const ranged = Object.fromEntries(Object.entries(versions).map(([name, version]) => [name, `^${version}`]));
+  const of = (known: Readonly<Record<string, string>>): Manifest =>
+    manifestIn(projectFiles({ ...choices, name: "tried", templates: bench.templates, versions: known }));
+  expect(of(ranged)).toEqual(of(versions));
 });
 
 test("a template that imports what no version is known of is refused", () => {

@@ -23,7 +23,7 @@ export interface Workbench {
   remove(): void;
 }
 
-export interface Ran {
+interface Ran {
   readonly code: ExitCode;
   readonly out: string;
   readonly error: string;

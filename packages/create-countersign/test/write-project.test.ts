@@ -35,7 +35,7 @@ describe("writeProject", () => {
     mkdirSync(path.join(work, "usual"));
     writeProject(path.join(work, "new"), whole);
     expect(readdirSync(work).toSorted()).toEqual(["new", "usual"]);
-    expect(readdirSync(path.join(work, "new"), { recursive: true }).toSorted()).toEqual([
+    expect(readdirSync(path.join(work, "new"), { recursive: true, encoding: "utf8" }).toSorted()).toEqual([
       "README.md",
       "src",
       path.join("src", "server.js"),

@@ -17,6 +17,7 @@ import { generateEndpoint } from "@countersign/webhooks";
 // #if postgres, redis
 import { Client } from "pg";
 // #end
+import type * as Database from "../src/database.ts";
 import { address, notify, pay, webhookOf } from "./lending-service.ts";
 
 // TEST KEYS, made anew each time.
@@ -59,7 +60,7 @@ Object.assign(process.env, {
 
 let platform: ChildProcess;
 let url: string;
-let database: typeof import("../src/database.ts");
+let database: typeof Database;
 
 before(start, { timeout: 60_000 });
 
@@ -141,8 +142,10 @@ async function listening({ stdout }: ChildProcess): Promise<string> {
 /** The URL of a server that the tests cannot do without. */
 function needed(name: string, what: string, example: string): string {
   const value = process.env[name];
-  if (value) return value;
-  console.error(`npm test needs ${what}: set ${name}, for example ${name}=${example}`);
-  process.exit(1);
+  if (!value) {
+    console.error(`npm test needs ${what}: set ${name}, for example ${name}=${example}`);
+    process.exit(1);
+  }
+  return value;
 }
 // #end

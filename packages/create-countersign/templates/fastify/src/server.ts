@@ -4,7 +4,7 @@ import { payoutChecks, webhookChecks } from "./checks.ts";
 import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
 import { settings } from "./settings.ts";
 
-const app = fastify({ trustProxy: settings.trustProxy });
+const app = fastify({ trustProxy: settings.trustProxy, logger: { level: "warn" } });
 
 // Who calls, and how, is what Fastify makes of these proxies.
 const connection = {
