@@ -9,17 +9,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
-import {
-  folderOf,
-  install,
-  manifest,
-  node,
-  npm,
-  pack,
-  run,
-  withDependencies,
-  writeJson,
-} from "./support.mjs";
+import { ownDependencies } from "./own-dependencies.mjs";
+import { install, manifest, node, npm, pack, run, writeJson } from "./support.mjs";
 
 process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
 process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
@@ -52,7 +43,11 @@ try {
 function needed() {
   const { devDependencies } = manifest("packages", "create-countersign");
   const used = Object.keys(devDependencies).filter((name) => name.startsWith("@countersign/"));
-  return ["create-countersign", ...withDependencies(used).map(folderOf)];
+  return ["create-countersign", ...ownDependencies(used).map(folderOf)];
+}
+
+function folderOf(name) {
+  return name.replace("@countersign/", "");
 }
 
 /** Writes all projects by the packed command, and installs them as the workspaces of one folder: npm resolves everything once. */

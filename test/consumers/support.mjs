@@ -53,18 +53,6 @@ export function workspaceTools(...names) {
   return names.map((name) => `${name}@${devDependencies[name]}`);
 }
 
-/** The packages, and those of ours that they depend on: what npm installs beside them. */
-export function withDependencies(names) {
-  const all = new Set(names);
-  for (const name of all) {
-    const { dependencies = {} } = manifest("packages", folderOf(name));
-    for (const needed of Object.keys(dependencies)) if (needed.startsWith("@countersign/")) all.add(needed);
-  }
-  return [...all];
-}
-
-export const folderOf = (name) => name.replace("@countersign/", "");
-
 export function npm(args, cwd) {
   const { file, args: all, shell } = npmCommand(process.env, process.platform, args);
   return succeed(file, all, cwd, shell);

@@ -9,13 +9,15 @@ import { ownDependencies } from "../consumers/own-dependencies.mjs";
 const { packages: budgets, installs } = JSON.parse(
   readFileSync(new URL("size-budgets.json", import.meta.url), "utf8"),
 );
-// What an import, an editor and a debugger read: maps lead to src. And the pages and migrations that a manifest names.
+// What an import, an editor and a debugger read: maps lead to src. And the pages and migrations that a manifest names, and
+// what npm create writes.
 const expected = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^dist\/.+\.(js|d\.ts)(\.map)?$/,
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
   /^migrations\/.+\.sql$/,
+  /^dist\/templates\/[jt]s\/.+$/,
 ];
 
 const work = mkdtempSync(join(tmpdir(), "countersign-tarballs-"));
@@ -56,7 +58,8 @@ function checkTarball({ name, files, unpackedSize }) {
     if (!expected.some((pattern) => pattern.test(path))) faults.push(`${name} has ${path}`);
   for (const path of ["README.md", "LICENSE"]) if (!has.has(path)) faults.push(`${name} has no ${path}`);
   // A map without its source, or a module without its map, shows a debugger nothing.
-  for (const path of paths.filter((file) => file.endsWith(".js"))) {
+  const isModule = (file) => file.endsWith(".js") && !file.startsWith("dist/templates/");
+  for (const path of paths.filter(isModule)) {
     const source = path.replace(/^dist\//, "src/").replace(/js$/, "ts");
     for (const needed of [source, `${path}.map`])
       if (!has.has(needed)) faults.push(`${name}: ${path} without ${needed}`);
