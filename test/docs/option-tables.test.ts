@@ -15,7 +15,10 @@ import { table as jwksKeys } from "../../packages/http-signature-verify/dist/jwk
 import { table as keyUse } from "../../packages/http-signature-verify/dist/key-use.js";
 import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
+import { headerTable as idempotencyKeyHeader } from "../../packages/idempotency-guard/dist/key-header.js";
 import { table as idempotencyGuard } from "../../packages/idempotency-guard/dist/options.js";
+import { replayTable } from "../../packages/idempotency-guard/dist/replay.js";
+import { answersTable as memoryAnswerStore } from "../../packages/idempotency/dist/answers.js";
 import { table as idempotencyKeys } from "../../packages/idempotency/dist/key-options.js";
 import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist/memory-store.js";
 import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
@@ -60,6 +63,7 @@ import {
 import { optionsOfCall, optionTables, plain } from "./readme-options.ts";
 
 const keysPage = "docs/keys.md";
+const idempotencyPage = "docs/idempotency-key.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
@@ -75,7 +79,10 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["fetch", 0, { ...idempotentRoute, ...checkedRoute, ...webhookRoute }],
   ["idempotency", 0, idempotencyKeys],
   ["idempotency", "memoryIdempotencyStore", memoryIdempotencyStore],
+  ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["idempotency-guard", 0, idempotencyGuard],
+  [idempotencyPage, 0, idempotencyKeyHeader],
+  [idempotencyPage, 1, replayTable],
   ["ip-allowlist", 0, ipAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
@@ -130,7 +137,7 @@ describe.each(documented)("the page of %s tells the options of %s", (name, place
   }
 });
 
-test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage])(
+test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage, idempotencyPage])(
   "each table of options in the page of %s is compared",
   (name) => {
     const places = documented.flatMap(([owner, place]) =>

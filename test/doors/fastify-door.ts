@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { idempotencyHook, idempotencyOf, payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { idempotencyHook, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { isGuardError } from "@countersign/core";
+import { runOf, type RequestIdempotency } from "@countersign/idempotency-guard";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
 import { send } from "../support/http-client.ts";
@@ -35,7 +36,7 @@ function mount(app: FastifyInstance, scene: Scene): void {
       onReject,
     });
     app.post(url, { preHandler }, (request, reply) =>
-      handler(request, reply, { idempotency: idempotencyOf(request) }),
+      handler(request, reply, { idempotency: runOf(request)?.handle as RequestIdempotency }),
     );
   }
 }

@@ -1,4 +1,5 @@
 import { idempotentRoute, payoutRoute, webhookRoute, type ConnectionInfo } from "@countersign/fetch";
+import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { keyInBody } from "./key-in-body.ts";
 import { appError, handlerType, noteCode, Unsendable, type Door, type Handler, type Scene } from "./scene.ts";
 import type { WireAnswer, WireRequest } from "../support/http-client.ts";
@@ -44,8 +45,9 @@ function routeOf(scene: Scene): (request: Request, info: ConnectionInfo) => Prom
   if (scene.kind === "payout") {
     return payoutRoute({ ...scene.options, onReject }, (_request, context) => handle(scene, context));
   }
+  // Where a request passes without a key, no row's handler looks at it.
   return idempotentRoute({ ...scene.options, key: keyInBody, onReject }, (_request, idempotency) =>
-    handle(scene, { idempotency }),
+    handle(scene, { idempotency: idempotency as RequestIdempotency }),
   );
 }
 

@@ -3,6 +3,7 @@ export { captureRawBody } from "./body.ts";
 export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { createTrustInspector, type TrustFunction, type TrustInspector } from "./trust-proxy.ts";
+export { copyResponse, type Copying } from "./copied-response.ts";
 export { holdResponse, type Settlement } from "./held-response.ts";
 export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
 export { whileConnected } from "./node-response.ts";
