@@ -22,6 +22,7 @@ import { answersTable as memoryAnswerStore } from "../../packages/idempotency/di
 import { table as idempotencyKeys } from "../../packages/idempotency/dist/key-options.js";
 import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist/memory-store.js";
 import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
+import { liveTable as liveAllowlist } from "../../packages/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
 import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
@@ -84,6 +85,7 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   [idempotencyPage, 0, idempotencyKeyHeader],
   [idempotencyPage, 1, replayTable],
   ["ip-allowlist", 0, ipAllowlist],
+  ["ip-allowlist", 1, liveAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
   ["raw-body", 0, rawBody],
