@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OptionRule } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
+import { answerTable as answerDigests } from "../../packages/content-digest/dist/answer-digests.js";
 import {
   policyTable as digestPolicy,
   table as contentDigest,
@@ -71,6 +72,7 @@ type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 /** The package in whose README, or the page in which, options are told, where there: the position of the table or the call, and their rules. */
 const documented: readonly [name: string, place: number | string, rules: Rules][] = [
   ["content-digest", 0, contentDigest],
+  ["content-digest", 1, answerDigests],
   ["content-digest", "verifyContentDigest", digestPolicy],
   ["express", 0, guardErrors],
   ["http-signature-sign", 0, signResponse],

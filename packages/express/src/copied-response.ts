@@ -24,6 +24,8 @@ class CopiedResponse implements ResponseHooks {
   readonly #copying: Copying;
   #original: OriginalMethods;
   #head: readonly unknown[] = [];
+  /** At the first output. */
+  #status: number | undefined;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #ended = false;
@@ -43,21 +45,31 @@ class CopiedResponse implements ResponseHooks {
   }
 
   writeHead(head: readonly unknown[]): void {
-    this.#head = head;
     Reflect.apply(this.#original.writeHead, this.#res, head);
+    if (this.#ended) return;
+    this.#begin();
+    this.#head = head;
   }
 
   write(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): boolean {
-    if (!this.#ended) this.#copy(...call);
+    if (!this.#ended) {
+      this.#begin();
+      this.#copy(...call);
+    }
     return Boolean(Reflect.apply(this.#original.write, this.#res, call));
   }
 
   end(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): void {
     if (!this.#ended) {
+      this.#begin();
       this.#ended = true;
       this.#copy(...call);
       const body = this.#bytes > this.#copying.limitBytes ? undefined : Buffer.concat(this.#chunks);
-      this.#copying.hear({ status: this.#res.statusCode, rawHeaders: this.#rawHeaders(), body });
+      this.#copying.hear({
+        status: this.#status ?? this.#res.statusCode,
+        rawHeaders: this.#rawHeaders(),
+        body,
+      });
     }
     Reflect.apply(this.#original.end, this.#res, call);
   }
@@ -65,6 +77,18 @@ class CopiedResponse implements ResponseHooks {
   destroy(error: Error | undefined): void {
     this.#chunks = [];
     Reflect.apply(this.#original.destroy, this.#res, [error]);
+  }
+
+  // While nothing has left, an error handler that takes over after the first output begins a new answer; any other change of the
+  // status comes too late, as with Node.
+  #begin(): void {
+    const { statusCode, headersSent } = this.#res;
+    if (this.#status !== undefined && (headersSent || statusCode === this.#status || statusCode < 400))
+      return;
+    this.#status = statusCode;
+    this.#head = [];
+    this.#chunks = [];
+    this.#bytes = 0;
   }
 
   // What is no chunk is refused by who really takes it.

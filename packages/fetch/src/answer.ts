@@ -97,7 +97,7 @@ async function copyAnswer(response: Response, limitBytes: number): Promise<Given
 }
 
 /** Undefined for more than the limit, and for what cannot be read twice. */
-async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
+export async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   try {
