@@ -150,6 +150,7 @@ export const answerCases: readonly AnswerCase[] = [
     needs: ["engine"],
     async check(harness) {
       const { store } = harness;
+      await store.keep("kept before", everyByte);
       await withStoppedEngine(harness, []);
       await afterRecovery(harness, () => store.keep("a", everyByte));
       await assertFound(store, "a", everyByte);
