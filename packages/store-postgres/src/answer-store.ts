@@ -24,7 +24,7 @@ const name = "postgres answer store";
  * option when one is wrong.
  */
 export function createPostgresAnswers(options: PostgresStoresOptions): PostgresAnswerStore {
-  const resolved = resolveOptions(options);
+  const resolved = resolveOptions(options, "createPostgresAnswers");
   return new AnswerTable(new Engine(resolved), resolved);
 }
 
