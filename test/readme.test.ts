@@ -19,6 +19,10 @@ test("the README of the whole shows the whole minimal server, to the letter", ()
   expect(read("README.md")).toContain(`\`\`\`ts\n${server}\`\`\``);
 });
 
+test("the page of the header Idempotency-Key shows its compiled example, to the letter", () => {
+  expect(firstExample(read("docs", "idempotency-key.md"))).toBe(snippet("idempotency-key"));
+});
+
 describe.each(packages)("the README of %s", (name) => {
   const readme = read("packages", name, "README.md");
 

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OptionRule } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
+import { answerTable as answerDigests } from "../../packages/content-digest/dist/answer-digests.js";
 import {
   policyTable as digestPolicy,
   table as contentDigest,
@@ -15,10 +16,14 @@ import { table as jwksKeys } from "../../packages/http-signature-verify/dist/jwk
 import { table as keyUse } from "../../packages/http-signature-verify/dist/key-store.js";
 import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
+import { headerTable as idempotencyKeyHeader } from "../../packages/idempotency-guard/dist/key-header.js";
 import { table as idempotencyGuard } from "../../packages/idempotency-guard/dist/options.js";
+import { replayTable } from "../../packages/idempotency-guard/dist/replay.js";
+import { answersTable as memoryAnswerStore } from "../../packages/idempotency/dist/answers.js";
 import { table as idempotencyKeys } from "../../packages/idempotency/dist/key-options.js";
 import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist/memory-store.js";
 import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
+import { liveTable as liveAllowlist } from "../../packages/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
 import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
@@ -34,7 +39,9 @@ import {
   fieldTable as payloadField,
   table as webhookHmac,
 } from "../../packages/webhook-hmac/dist/options.js";
+import { signTable as signPayloadHeaders } from "../../packages/webhook-hmac/dist/payload-headers.js";
 import { table as signPayload } from "../../packages/webhook-hmac/dist/payload-signature.js";
+import { schemeTable } from "../../packages/webhook-hmac/dist/scheme.js";
 import { table as generateEndpoint } from "../../packages/webhooks/dist/endpoint/generate-endpoint.js";
 import { table as httpsOnly } from "../../packages/webhooks/dist/endpoint/https-only.js";
 import {
@@ -58,12 +65,14 @@ import {
 import { optionsOfCall, optionTables, plain } from "./readme-options.ts";
 
 const keysPage = "docs/keys.md";
+const idempotencyPage = "docs/idempotency-key.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
 /** The package in whose README, or the page in which, options are told, where there: the position of the table or the call, and their rules. */
 const documented: readonly [name: string, place: number | string, rules: Rules][] = [
   ["content-digest", 0, contentDigest],
+  ["content-digest", 1, answerDigests],
   ["content-digest", "verifyContentDigest", digestPolicy],
   ["express", 0, guardErrors],
   ["http-signature-sign", 0, signResponse],
@@ -73,8 +82,12 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["fetch", 0, { ...idempotentRoute, ...checkedRoute, ...webhookRoute }],
   ["idempotency", 0, idempotencyKeys],
   ["idempotency", "memoryIdempotencyStore", memoryIdempotencyStore],
+  ["idempotency", "memoryAnswerStore", memoryAnswerStore],
   ["idempotency-guard", 0, idempotencyGuard],
+  [idempotencyPage, 0, idempotencyKeyHeader],
+  [idempotencyPage, 1, replayTable],
   ["ip-allowlist", 0, ipAllowlist],
+  ["ip-allowlist", 1, liveAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
   ["raw-body", 0, rawBody],
@@ -88,7 +101,9 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["store-redis", 0, createRedisStores],
   ["store-sqlite", 0, createSqliteStores],
   ["webhook-basic-auth", 0, webhookBasicAuth],
-  ["webhook-hmac", 0, webhookHmac],
+  ["webhook-hmac", 0, schemeTable],
+  ["webhook-hmac", 1, webhookHmac],
+  ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],
   ["webhook-hmac", "signPayload", signPayload],
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", 0, { ...webhookSteps, ...webhookAnswers }],
@@ -126,7 +141,7 @@ describe.each(documented)("the page of %s tells the options of %s", (name, place
   }
 });
 
-test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage])(
+test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage, idempotencyPage])(
   "each table of options in the page of %s is compared",
   (name) => {
     const places = documented.flatMap(([owner, place]) =>

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import {
   hook,
   idempotencyHook,
-  idempotencyOf,
   payoutPlugin,
   receivedRequest,
   refusal,
@@ -10,6 +9,7 @@ import {
 } from "@countersign/fastify";
 import { isGuardError } from "@countersign/core";
 import { httpSignatureVerifier } from "@countersign/http-signature-verify";
+import { runOf, type RequestIdempotency } from "@countersign/idempotency-guard";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
 import { send } from "../support/http-client.ts";
@@ -55,7 +55,7 @@ export function mount(app: FastifyInstance, scene: Scene): void {
       onReject,
     });
     app.post(url, { preHandler }, (request, reply) =>
-      handler(request, reply, { idempotency: idempotencyOf(request) }),
+      handler(request, reply, { idempotency: runOf(request)?.handle as RequestIdempotency }),
     );
   }
 }

@@ -7,6 +7,7 @@ import {
   type FetchRoute,
 } from "@countersign/fetch";
 import { httpSignatureVerifier } from "@countersign/http-signature-verify";
+import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { keyInBody } from "./key-in-body.ts";
 import {
   appError,
@@ -63,8 +64,9 @@ function routeOf(scene: Scene): FetchRoute {
     return payoutRoute({ ...scene.options, onReject }, (_request, context) => handle(scene, context));
   }
   if (scene.kind === "policy") return policyRoute(scene);
+  // Where a request passes without a key, no row's handler looks at it.
   return idempotentRoute({ ...scene.options, key: keyInBody, onReject }, (_request, idempotency) =>
-    handle(scene, { idempotency }),
+    handle(scene, { idempotency: idempotency as RequestIdempotency }),
   );
 }
 

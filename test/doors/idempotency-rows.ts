@@ -1,6 +1,12 @@
 import { createHash } from "node:crypto";
-import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import {
+  memoryAnswerStore,
+  memoryIdempotencyStore,
+  type AnswerStore,
+  type IdempotencyStore,
+} from "@countersign/idempotency";
+import type { IdempotencyGuardOptions, KeptAnswer } from "@countersign/idempotency-guard";
+import { writeRecord } from "../../packages/idempotency-guard/dist/answer-record.js";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { appError, handlerType, type Handler, type IdempotencyScene } from "./scene.ts";
 import type { Row } from "./row.ts";
@@ -19,8 +25,21 @@ interface State {
   readonly before?: (store: IdempotencyStore, fingerprint: string) => unknown;
   readonly storeOf?: (inner: IdempotencyStore) => IdempotencyStore;
   readonly code?: string;
+  readonly ran?: number;
   readonly recorded: "free" | "run" | "done" | "held";
 }
+
+/** The answers of keys that are done; `another` is the attempt that every row's first request was. */
+function answersOf(record: KeptAnswer): { readonly answers: AnswerStore } {
+  const answers = memoryAnswerStore();
+  answers.keep("another", writeRecord(record, { key, token: "another" }, []));
+  return { answers };
+}
+
+const done = (store: IdempotencyStore, fingerprint: string): unknown => {
+  void claimed(store, fingerprint);
+  return store.complete(key, "another");
+};
 
 const down = (): never => {
   throw new Error("down");
@@ -70,23 +89,116 @@ const states: readonly State[] = [
   },
   {
     title: "a refund that was done",
-    before: (store, fingerprint) => {
-      void claimed(store, fingerprint);
-      return store.complete(key, "another");
-    },
+    before: done,
     answer: problem(409, { code: "already-processed" }),
     code: "already-processed",
     recorded: "done",
   },
   {
     title: "a refund that was done with another body",
-    before: (store) => {
-      void claimed(store, "another");
-      return store.complete(key, "another");
-    },
+    before: (store) => done(store, "another"),
     answer: problem(409, { code: "idempotency-key-reused" }),
     code: "idempotency-key-reused",
     recorded: "done",
+  },
+  {
+    title: "a refund that was done, whose answer is given again",
+    before: done,
+    options: {
+      replay: answersOf({
+        status: 201,
+        headers: [
+          ["content-type", handlerType],
+          ["location", "/refunds/1"],
+          ["x-unlisted", "1"],
+        ],
+        body: Buffer.from("the first answer"),
+      }),
+    },
+    answer: {
+      status: 201,
+      headers: { "content-type": handlerType, location: "/refunds/1", "idempotency-replayed": "true" },
+      body: "the first answer",
+    },
+    ran: 0,
+    recorded: "done",
+  },
+  {
+    title: "a refund that was done, whose answer without content is given again",
+    before: done,
+    options: { replay: answersOf({ status: 204, headers: [], body: Buffer.alloc(0) }) },
+    answer: { status: 204, headers: { "idempotency-replayed": "true" }, body: "" },
+    ran: 0,
+    recorded: "done",
+  },
+  {
+    title: "a refund that was done, whose answer is not there",
+    before: done,
+    options: { replay: { answers: memoryAnswerStore() } },
+    answer: problem(409, { code: "already-processed" }),
+    code: "already-processed",
+    recorded: "done",
+  },
+  {
+    title: "a refund that was done, with a store of answers that throws",
+    before: done,
+    options: { replay: { answers: { ...steps(memoryIdempotencyStore()), keep: down, find: down } } },
+    answer: unavailable(5, "answer-unavailable"),
+    code: "answer-unavailable",
+    recorded: "done",
+  },
+  ...([200, 204] as const).map((doneStatus): State => ({
+    title: `a refund that was done, by doneStatus ${doneStatus}`,
+    before: done,
+    options: { doneStatus },
+    answer: { status: doneStatus, headers: {}, body: "" },
+    ran: 0,
+    recorded: "done",
+  })),
+  {
+    title: "a refund that was done with another body, by doneStatus and reusedStatus",
+    before: (store) => done(store, "another"),
+    options: { doneStatus: 200, reusedStatus: 422 },
+    answer: problem(422, { code: "idempotency-key-reused" }),
+    code: "idempotency-key-reused",
+    recorded: "done",
+  },
+  {
+    title: "a refund under way, by inFlightStatus",
+    before: claimed,
+    options: { inFlightStatus: 409 },
+    answer: problem(409, { code: "in-flight" }, { "retry-after": "5" }),
+    code: "in-flight",
+    recorded: "run",
+  },
+  {
+    title: "a refund whose handler answers 409, where that is not the answer of a done key",
+    options: { inFlightStatus: 409 },
+    handler: answering(409),
+    answer: said(409),
+    recorded: "free",
+  },
+  {
+    title: "a refund by a method that is not guarded",
+    before: done,
+    options: { methods: ["PUT"] },
+    answer: said(200),
+    recorded: "done",
+  },
+  {
+    title: "a refund without a key, where none is required",
+    body: "{}",
+    options: { required: false },
+    answer: said(200),
+    recorded: "free",
+  },
+  {
+    title: "a refund with an empty key, where none is required",
+    body: JSON.stringify({ key: "" }),
+    options: { required: false },
+    answer: problem(400, { code: "idempotency-key-missing" }),
+    code: "idempotency-key-missing",
+    recorded: "free",
   },
   {
     title: "a refund under way",
@@ -132,10 +244,11 @@ const states: readonly State[] = [
 
 /** `idempotencyGuard` alone, around a handler, with the key in the body. */
 export const idempotencyRows: readonly Row[] = states.map(
-  ({ title, answer, code, recorded, body: text = body, ...state }): Row => ({
+  ({ title, answer, code, recorded, ran, body: text = body, ...state }): Row => ({
     title,
     answer,
     recorded,
+    ...(ran !== undefined && { ran }),
     ...(code !== undefined && { code }),
     scene: () => sceneOf(state),
     request: () => ({
@@ -152,7 +265,7 @@ function sceneOf({
   handler = answering(200),
   before,
   storeOf,
-}: Omit<State, "title" | "answer" | "recorded">): IdempotencyScene {
+}: Omit<State, "title" | "answer" | "recorded" | "ran">): IdempotencyScene {
   const inner = memoryIdempotencyStore({ max: 10 });
   before?.(inner, createHash("sha256").update(body).digest("base64url"));
   return {

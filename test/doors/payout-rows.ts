@@ -171,6 +171,27 @@ const addresses: readonly Row[] = [
     request: () => signPayout(),
     answer: acknowledged,
   })),
+  {
+    title: "an address of a list that changes",
+    scene: payoutScene({ options: { addresses: { allow: () => ["127.0.0.1"] } } }),
+    request: () => signPayout(),
+    answer: acknowledged,
+  },
+  {
+    title: "any address, while there is no good list",
+    scene: payoutScene({
+      options: {
+        addresses: {
+          allow: () => {
+            throw new Error("down");
+          },
+        },
+      },
+    }),
+    request: () => signPayout(),
+    code: "allowlist-unavailable",
+    answer: unavailable(30),
+  },
 ];
 
 const never = new Promise<never>(() => {});

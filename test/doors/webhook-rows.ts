@@ -1,3 +1,4 @@
+import { signPayloadHeaders } from "@countersign/webhook-hmac";
 import type { WireRequest } from "../support/http-client.ts";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { steps } from "./store-steps.ts";
@@ -9,6 +10,7 @@ import {
   hmac,
   hookPath,
   rightUser,
+  secret,
   webhookScene,
   type WebhookState,
 } from "./webhook-scene.ts";
@@ -195,6 +197,23 @@ const situations: readonly Told[] = [
     answer: unauthorized,
   },
   {
+    title: "a webhook while there is no good list of addresses",
+    options: { addresses: { allow: down } },
+    code: "allowlist-unavailable",
+    answer: unavailable(30),
+  },
+  {
+    title: "a webhook by a scheme with a time that is over",
+    options: { hmac: { scheme: "slack", clock: () => 1_301_000 } },
+    request: () =>
+      deliver(
+        body,
+        signPayloadHeaders(Buffer.from(body), secret, { scheme: "slack", timestampSeconds: 1000 }),
+      ),
+    code: "payload-timestamp-expired",
+    answer: unauthorized,
+  },
+  {
     title: "a realm of its own",
     options: { basicAuth: { realm: "hooks" } },
     request: () => deliver(body, { Authorization: [] }),
@@ -272,6 +291,25 @@ const accepted: readonly (readonly [
     "a webhook with the second of two secrets",
     undefined,
     { options: { hmac: { secrets: async () => ["another-secret", "test-secret"] } } },
+  ],
+  [
+    "a webhook by another sender's scheme",
+    () => deliver(body, { "X-Payload-Signature": [], "X-Hub-Signature-256": `sha256=${hmac(body, "hex")}` }),
+    { options: { hmac: { scheme: "github" } } },
+  ],
+  [
+    "a webhook by a scheme with a time",
+    () =>
+      deliver(
+        body,
+        signPayloadHeaders(Buffer.from(body), secret, { scheme: "slack", timestampSeconds: 1000 }),
+      ),
+    { options: { hmac: { scheme: "slack", clock: () => 1_300_000 } } },
+  ],
+  [
+    "a webhook from an address of a list that changes",
+    undefined,
+    { options: { addresses: { allow: () => ["127.0.0.1"] } } },
   ],
   ["a webhook from a listed address", undefined, { options: { addresses: { allow: ["127.0.0.0/8"] } } }],
   [

@@ -23,7 +23,7 @@ export function isDigestAlgorithm(algorithm: unknown): algorithm is DigestAlgori
 }
 
 /** The digest of `bytes` in base64. For the size of a payout this costs a quarter of `createHash` and a Buffer. */
-function computeDigest(bytes: Uint8Array, algorithm: DigestAlgorithm): string {
+export function computeDigest(bytes: Uint8Array, algorithm: DigestAlgorithm): string {
   return hash(algorithm === "sha-256" ? "sha256" : "sha512", bytes, "base64");
 }
 

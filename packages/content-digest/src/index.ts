@@ -1,3 +1,10 @@
+export {
+  answerDigests,
+  type AnswerDigestOptions,
+  type AnswerToDigest,
+  type AskingRequest,
+  type DigestField,
+} from "./answer-digests.ts";
 export type { ContentDigestCode } from "./codes.ts";
 export {
   hasVerifiedContentDigest,
@@ -16,5 +23,5 @@ export {
   type DigestPolicy,
   type ReceivedDigests,
 } from "./digest-fields.ts";
-export { contentDigest } from "./middleware.ts";
+export { contentDigest, digestResponse } from "./middleware.ts";
 export type { ContentDigestOptions } from "./options.ts";

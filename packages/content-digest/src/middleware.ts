@@ -1,5 +1,13 @@
-import { readOptions } from "@countersign/core";
-import { guard, receivedRequest, type Middleware } from "@countersign/express";
+import { createWarnOnce, publishFailure, readOptions } from "@countersign/core";
+import {
+  copyResponse,
+  guard,
+  holdResponse,
+  receivedRequest,
+  type GuardResponse,
+  type Middleware,
+} from "@countersign/express";
+import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-digests.ts";
 import { checkContentDigest } from "./check.ts";
 import { table, type ContentDigestOptions } from "./options.ts";
 
@@ -10,4 +18,54 @@ import { table, type ContentDigestOptions } from "./options.ts";
 export function contentDigest(options: ContentDigestOptions = {}): Middleware {
   const resolved = readOptions("contentDigest", table, options);
   return guard("contentDigest", (req) => checkContentDigest(receivedRequest(req), resolved));
+}
+
+// What is held back of an answer until it is whole; a larger one leaves as it comes.
+const limitBytes = 1_048_576;
+
+/**
+ * Gives the answers of what is mounted behind it Content-Digest or Repr-Digest (RFC 9530). Of the bytes as they leave: mount it in front of
+ * whatever changes bodies, such as compression. An answer of over a megabyte leaves without. Throws an OptionError on a bad option.
+ */
+export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
+  const factory = "digestResponse";
+  const resolved = readOptions(factory, answerTable, options);
+  const warnOnce = createWarnOnce(factory);
+  const middleware: Middleware = (req, res, next) => {
+    const { method, rawHeaders: lines } = receivedRequest(req);
+    holdResponse(res, {
+      settle: async () => undefined,
+      settleDestroyed() {},
+      unsendable(error) {
+        const message = "an answer could not be sent";
+        publishFailure({ guard: factory, code: "answer-unsendable", message, req, error });
+      },
+    });
+    copyResponse(res, {
+      limitBytes,
+      hear({ status, rawHeaders, body }) {
+        // By its first output an answer of this size has left.
+        if (body === undefined || res.headersSent) return;
+        const digests = digestsOf({ method, rawHeaders: lines }, { status, rawHeaders, body }, resolved);
+        for (const [name, value] of Object.entries(digests)) res.setHeader(name, value);
+        if (Object.keys(digests).length > 0)
+          watchCoding(res, () => warnOnce({ code, message: misplaced, req }));
+      },
+    });
+    next();
+  };
+  return Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
+}
+
+const code = "digest-of-other-bytes";
+const misplaced =
+  "something in front of digestResponse() has encoded an answer behind its digest, which is wrong by that: " +
+  "mount digestResponse() before compression";
+
+/** Tells when the answer has left with another content coding than it has now. */
+function watchCoding(res: GuardResponse, tell: () => void): void {
+  const before = res.getHeader("content-encoding");
+  res.once("finish", () => {
+    if (res.getHeader("content-encoding") !== before) tell();
+  });
 }

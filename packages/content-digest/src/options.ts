@@ -30,7 +30,7 @@ export const table: OptionTable<ContentDigestOptions, ResolvedOptions> = {
   limit: limitRule(),
 };
 
-function readAlgorithms(
+export function readAlgorithms(
   algorithms: unknown = ["sha-256", "sha-512"],
   owner: OptionOwner,
   name: string,

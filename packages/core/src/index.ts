@@ -53,6 +53,7 @@ export {
   type RequestFact,
 } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
+export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
 export {
   assertFunction,

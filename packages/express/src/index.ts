@@ -2,6 +2,7 @@ export type { ExpressCode } from "./codes.ts";
 export { captureRawBody } from "./body.ts";
 export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
+export { copyResponse, type Copying } from "./copied-response.ts";
 export { holdResponse, type Settlement } from "./held-response.ts";
 export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
 export { whileConnected } from "./node-response.ts";

@@ -137,29 +137,43 @@ class WholeResponse implements ResponseHooks {
 /** What `writeHead(status, message?, fields?)` says, put into the response as setHeader() would. */
 function takeHead(res: GuardResponse, [status, ...rest]: readonly unknown[]): void {
   res.statusCode = Math.trunc(Number(status));
-  const [message, fields] = typeof rest[0] === "string" ? rest : [undefined, rest[0] ?? rest[1]];
-  if (typeof message === "string") res.statusMessage = message;
-  const pairs = Array.isArray(fields) ? pairsOf(fields) : Object.entries(fields ?? {});
+  if (typeof rest[0] === "string") [res.statusMessage] = rest;
   const named = new Set<string>();
-  for (const [name, value] of pairs) {
-    if (value === undefined) continue;
-    if (named.has(name.toLowerCase())) res.appendHeader(name, value);
-    else res.setHeader(name, value);
+  for (const [name, value] of fieldsOfHead(rest)) {
+    const lines = linesOf(name, value).filter((_, index) => index % 2 === 1);
+    if (named.has(name.toLowerCase())) res.appendHeader(name, lines);
+    else if (value !== undefined) res.setHeader(name, Array.isArray(value) ? lines : lines.join());
     named.add(name.toLowerCase());
   }
 }
 
-// Node takes [name, value, name, value] and [[name, value], …].
-function pairsOf(fields: readonly unknown[]): [string, string][] {
-  const flat = fields.flat().map(String);
-  return Array.from({ length: flat.length / 2 }, (_, index) => [
-    flat[2 * index] ?? "",
-    flat[2 * index + 1] ?? "",
-  ]);
+function rawHeadersOf(res: GuardResponse): readonly string[] {
+  return res.getHeaderNames().flatMap((name) => linesOf(name, res.getHeader(name)));
 }
 
-function rawHeadersOf(res: GuardResponse): readonly string[] {
-  return res
-    .getHeaderNames()
-    .flatMap((name) => [res.getHeader(name) ?? []].flat().flatMap((value) => [name, String(value)]));
+/** The lines of a header field, names and values by turns. */
+export function linesOf(name: string, value: unknown): readonly string[] {
+  const lines: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return lines.flatMap((line) =>
+    typeof line === "string" || typeof line === "number" ? [name, String(line)] : [],
+  );
+}
+
+/** The fields that `writeHead(status, message?, fields?)` sets, of its arguments behind the status. */
+export function fieldsOfHead([message, fields]: readonly unknown[]): readonly (readonly [
+  name: string,
+  value: unknown,
+])[] {
+  return pairsOf(typeof message === "string" ? fields : (message ?? fields));
+}
+
+// Node takes { name: value }, [name, value, …] and [[name, value], …].
+function pairsOf(fields: unknown): readonly (readonly [name: string, value: unknown])[] {
+  if (!Array.isArray(fields)) return Object.entries(fields ?? {});
+  if (fields.every((field) => Array.isArray(field))) {
+    return fields.map(([name, value]: readonly unknown[]) => [String(name), value]);
+  }
+  return fields.flatMap((name: unknown, index) =>
+    index % 2 === 0 ? [[String(name), fields[index + 1] as unknown] as const] : [],
+  );
 }

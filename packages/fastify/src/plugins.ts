@@ -163,10 +163,12 @@ export function idempotencyHook(
   const name = "idempotencyGuard";
   const factory = "idempotencyHook";
   const [{ onReject }, steps] = splitOptions(factory, refusalTable, options);
-  const { own, drain } = keyOwner<FastifyRequest>(steps, factory);
+  const { admit, drain } = keyOwner<FastifyRequest>(steps, factory);
   const claim = hook(name, async (request, reply) => {
     receivedRequest(request);
-    await own(request, (work) => whileConnected(reply.raw, work));
+    const admission = await admit(request, (work) => whileConnected(reply.raw, work));
+    // Written on Node's response, as everywhere else.
+    if ("answer" in admission) reply.hijack();
   });
   const refuse = refusal({ onReject });
   const preHandler: preHandlerHookHandler = (request, reply, next) =>

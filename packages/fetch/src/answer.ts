@@ -12,7 +12,7 @@ import {
   type OptionTable,
   type ProblemAnswer,
 } from "@countersign/core";
-import type { OwnedRun } from "@countersign/idempotency-guard";
+import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
 
 /** How a route answers what its checks refuse. */
 export interface RefusalOptions {
@@ -81,11 +81,50 @@ export async function settled(
       }
       response = await refused(error);
     }
+    const limitBytes = run.keepsBytes;
+    if (limitBytes !== undefined && response.ok) run.answered(await copyAnswer(response, limitBytes));
     const replacement = await run.settle(response.status);
     if (replacement === undefined) return response;
     void cancel(response);
     return replacementResponse(replacement);
   });
+}
+
+/** Reads a copy of the answer, up to the limit. */
+async function copyAnswer(response: Response, limitBytes: number): Promise<GivenAnswer> {
+  const { status, headers } = response;
+  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes) };
+}
+
+/** Undefined for more than the limit, and for what cannot be read twice. */
+export async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    const reader = response.clone().body?.getReader();
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- a stream is read piece by piece
+      const piece = await reader?.read();
+      if (piece === undefined || piece.done) return Buffer.concat(chunks);
+      bytes += piece.value.length;
+      if (bytes > limitBytes) {
+        // Not awaited: it ends when the answer itself has been read.
+        void reader?.cancel();
+        return undefined;
+      }
+      chunks.push(piece.value);
+    }
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first answer of a key that is done, once more. */
+export function repeatedResponse({ status, headers, body }: KeptAnswer): Response {
+  const lines = new Headers();
+  for (const [name, value] of headers) lines.append(name, value);
+  // Only an answer without content may have this status.
+  return new Response(status === 204 || status === 205 ? null : body, { status, headers: lines });
 }
 
 async function cancel({ body }: Response): Promise<void> {

@@ -1,3 +1,4 @@
+export { digestedRoute } from "./digested-route.ts";
 export { refusalResponse, type RefusalOptions } from "./answer.ts";
 export { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 export {

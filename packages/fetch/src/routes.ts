@@ -12,6 +12,7 @@ import {
 } from "@countersign/core";
 import {
   keyOwner,
+  type Admission,
   type DrainOptions,
   type DrainReport,
   type IdempotencyGuardOptions,
@@ -21,7 +22,14 @@ import {
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
-import { refusalTable, refuse, settled, type ReadRefusal, type RefusalOptions } from "./answer.ts";
+import {
+  refusalTable,
+  refuse,
+  repeatedResponse,
+  settled,
+  type ReadRefusal,
+  type RefusalOptions,
+} from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
 /** A route of any server that speaks `fetch`: the router has chosen it by its path. */
@@ -130,29 +138,54 @@ export const idempotentTable: OptionTable<
   limit: limitRule(),
 };
 
-/** `idempotencyGuard` around a handler's Response. Throws a TypeError on a bad option. */
+/** The options by which every request that reaches the handler owns a key. */
+type AlwaysOwned = IdempotentRouteOptions & {
+  readonly methods?: undefined;
+  readonly required?: true | undefined;
+};
+
+/**
+ * `idempotencyGuard` around a handler's Response. A request that passes without a key, by the options `methods` and `required`, has no
+ * `idempotency`. Throws a TypeError on a bad option.
+ */
+export function idempotentRoute(
+  options: AlwaysOwned,
+  handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
+): DrainableRoute;
 export function idempotentRoute(
   options: IdempotentRouteOptions,
-  handler: (request: Request, idempotency: RequestIdempotency) => Response | Promise<Response>,
+  handler: (request: Request, idempotency: RequestIdempotency | undefined) => Response | Promise<Response>,
+): DrainableRoute;
+export function idempotentRoute(
+  options: IdempotentRouteOptions,
+  handler: (request: Request, idempotency: never) => Response | Promise<Response>,
 ): DrainableRoute {
   const name = "idempotencyGuard";
   const factory = "idempotentRoute";
   assertFunction(factory, "handler", handler);
   const [{ onReject, limit: limitBytes }, keys] = splitOptions(factory, idempotentTable, options);
-  const { own, drain } = keyOwner<Request>(keys, factory);
+  const { admit, drain } = keyOwner<Request>(keys, factory);
+  const handle = (
+    request: Request,
+    idempotency: RequestIdempotency | undefined,
+  ): Response | Promise<Response> => Reflect.apply(handler, undefined, [request, idempotency]);
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, onReject });
-    let run: OwnedRun;
+    let admission: Admission;
     const steps = new Steps(request);
     try {
       steps.begin(name);
-      await readBody(receivedRequest(request, info), limitBytes);
-      run = await own(request, (work) => work(request.signal));
+      const received = receivedRequest(request, info);
+      await readBody(received, limitBytes);
+      admission = await admit(request, (work) => work(request.signal));
       steps.end();
     } catch (thrown) {
       return refused(steps.refused(thrown));
     }
-    return settled(run, async () => handler(request, run.handle), refused);
+    if ("answer" in admission) return repeatedResponse(admission.answer);
+    if ("passes" in admission) return handle(request, undefined);
+    const { run } = admission;
+    return settled(run, async () => handle(request, run.handle), refused);
   };
   return Object.assign(route, { drain });
 }

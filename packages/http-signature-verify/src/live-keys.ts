@@ -1,6 +1,4 @@
-import { AsyncResource } from "node:async_hooks";
-import { types } from "node:util";
-import { publishFailure, publishNotice, quoteForLog } from "@countersign/core";
+import { LiveValue, publishFailure, publishNotice, quoteForLog } from "@countersign/core";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import type { KeyStore } from "./key-store.ts";
@@ -42,27 +40,31 @@ export interface LiveKeysSource {
   readonly onClose?: (() => void) | undefined;
 }
 
-interface KeySet extends LoadedKeys {
-  readonly loadedAtMs: number;
-}
-
 /** The set of a source: single flight, refreshed ahead of its end, kept over failures for a bounded time. */
 export class LiveKeys implements LiveKeyStore {
   readonly #source: LiveKeysSource;
+  readonly #live: LiveValue<LoadedKeys>;
   readonly #unknown: LRUCache<string, true> | undefined;
-  readonly #closing = new AbortController();
-  // What is started here would keep the asynchronous context of some request otherwise.
-  readonly #outside = new AsyncResource("countersign.live-keys");
-  #set: KeySet | undefined;
-  #attemptedAtMs = -Infinity;
-  #failure: Error | undefined;
-  #underWay: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
   #toldFaults = "";
 
   constructor(source: LiveKeysSource) {
     this.#source = source;
-    const { unknown, clock } = source;
+    const { guard, unknown, clock, cooldownMs, onClose } = source;
+    this.#live = new LiveValue<LoadedKeys>({
+      guard,
+      load: async (signal, previous) => {
+        const value = await this.#load(signal, previous);
+        return { value, refreshMs: value.refreshMs };
+      },
+      cooldownMs,
+      clock,
+      closedBecause: "the key store is closed",
+      onFailure(error, hasSet) {
+        const message = hasSet ? "the last good set of keys stays in use" : "there is no set of keys";
+        publishFailure({ guard, code: "keys-not-refreshed", message, error });
+      },
+      onClose,
+    });
     if (unknown !== undefined) {
       const { max, ttlMs: ttl } = unknown;
       this.#unknown = new LRUCache({ max, ttl, ttlResolution: 0, perf: { now: clock } });
@@ -71,127 +73,81 @@ export class LiveKeys implements LiveKeyStore {
 
   // Not async: a key of a fresh set costs no turn of the event loop.
   get(keyid: string): VerificationKey | undefined | Promise<VerificationKey | undefined> {
-    if (this.#closing.signal.aborted) return Promise.reject(this.#closed());
-    const ageMs = this.#ageMs();
-    const set = this.#set;
+    if (this.#live.isClosed) return Promise.reject(this.#live.closed());
+    const ageMs = this.#live.ageMs();
+    const set = this.#live.value;
     if (set === undefined || ageMs >= set.freshMs) return this.#getFromNextSet(keyid);
     // Also where no timer runs, or one is late.
-    if (ageMs >= set.refreshMs && this.#mayAttempt()) this.#refreshInBackground();
+    if (ageMs >= set.refreshMs && this.#live.mayAttempt()) this.#live.refreshInBackground();
     return set.keys.get(keyid) ?? this.#getUnknown(keyid);
   }
 
-  async ready(): Promise<void> {
-    if (this.#set === undefined) await this.refresh();
+  ready(): Promise<void> {
+    return this.#live.ready();
   }
 
   refresh(): Promise<void> {
-    if (this.#closing.signal.aborted) return Promise.reject(this.#closed());
-    this.#underWay ??= this.#outside
-      .runInAsyncScope(() => this.#load())
-      .finally(() => {
-        this.#underWay = undefined;
-      });
-    return this.#underWay;
+    return this.#live.refresh();
   }
 
   keys(): readonly VerificationKey[] {
-    return [...(this.#set?.keys.values() ?? [])];
+    return [...(this.#live.value?.keys.values() ?? [])];
   }
 
   close(): void {
-    if (this.#closing.signal.aborted) return;
-    clearTimeout(this.#timer);
-    this.#closing.abort();
-    this.#source.onClose?.();
+    this.#live.close();
   }
 
   /** A key that was published a moment ago may be in the next set: strangers make this ask, once in each cool-down. */
   #getUnknown(keyid: string): undefined | Promise<VerificationKey | undefined> {
     if (this.#unknown === undefined || this.#unknown.has(keyid)) return undefined;
-    if (this.#underWay !== undefined || this.#mayAttempt()) return this.#getAfter(this.refresh(), keyid);
+    if (this.#live.mayWait()) return this.#getAfter(this.refresh(), keyid);
     // Whether the key exists is in doubt while the set cannot be read.
-    return this.#failure === undefined ? undefined : Promise.reject(this.#failure);
+    const { failure } = this.#live;
+    return failure === undefined ? undefined : Promise.reject(failure);
   }
 
   async #getAfter(refresh: Promise<void>, keyid: string): Promise<VerificationKey | undefined> {
     await refresh;
-    const key = this.#set?.keys.get(keyid);
+    const key = this.#live.value?.keys.get(keyid);
     if (key === undefined) this.#unknown?.set(keyid, true);
     return key;
   }
 
   async #getFromNextSet(keyid: string): Promise<VerificationKey | undefined> {
-    const mayWait = this.#underWay !== undefined || this.#mayAttempt();
+    const mayWait = this.#live.mayWait();
     // Where the last attempt has failed, a key that is known does not wait for the next one to fail as slowly.
-    const kept = this.#failure === undefined ? undefined : this.#keptKey(keyid);
+    const kept = this.#live.failure === undefined ? undefined : this.#keptKey(keyid);
     if (kept !== undefined) {
-      if (mayWait) this.#refreshInBackground();
+      if (mayWait) this.#live.refreshInBackground();
       return kept;
     }
     if (mayWait) {
       try {
         await this.refresh();
-        return this.#set?.keys.get(keyid);
+        return this.#live.value?.keys.get(keyid);
       } catch {
         // What was known before may do.
       }
     }
     const key = this.#keptKey(keyid);
     if (key !== undefined) return key;
-    throw this.#failure ?? new Error(`${this.#source.guard}: there is no set of keys`);
+    throw this.#live.failure ?? new Error(`${this.#source.guard}: there is no set of keys`);
   }
 
   #keptKey(keyid: string): VerificationKey | undefined {
-    const set = this.#set;
-    const isUsable = set !== undefined && this.#ageMs() < set.freshMs + this.#source.staleMs;
+    const set = this.#live.value;
+    const isUsable = set !== undefined && this.#live.ageMs() < set.freshMs + this.#source.staleMs;
     return isUsable ? set.keys.get(keyid) : undefined;
   }
 
-  #ageMs(): number {
-    return this.#source.clock() - (this.#set?.loadedAtMs ?? 0);
-  }
-
-  #mayAttempt(): boolean {
-    return this.#source.clock() - this.#attemptedAtMs >= this.#source.cooldownMs;
-  }
-
-  #refreshInBackground(): void {
-    // #load has told why it failed.
-    void this.refresh().catch(() => {});
-  }
-
-  async #load(): Promise<void> {
-    const { guard, load, cooldownMs, clock } = this.#source;
-    const loadedAtMs = clock();
-    this.#attemptedAtMs = loadedAtMs;
-    try {
-      const loaded = await load(this.#closing.signal);
-      if (this.#closing.signal.aborted) throw this.#closed();
-      this.#tellFaults(loaded);
-      if (loaded.keys.size === 0 && loaded.faults.length > 0)
-        throw new Error("no key of the set can be used");
-      this.#tellChanges(loaded);
-      // By the time at which it was asked for: what happened since is not in it.
-      this.#set = { ...loaded, loadedAtMs };
-      this.#failure = undefined;
-      this.#schedule(loaded.refreshMs);
-    } catch (thrown) {
-      const error = new Error(`${guard}: ${reasonOf(thrown)}`, { cause: thrown });
-      this.#failure = error;
-      if (!this.#closing.signal.aborted) {
-        this.#schedule(cooldownMs);
-        const message =
-          this.#set === undefined ? "there is no set of keys" : "the last good set of keys stays in use";
-        publishFailure({ guard, code: "keys-not-refreshed", message, error });
-      }
-      throw error;
-    }
-  }
-
-  #schedule(delayMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#refreshInBackground(), Math.min(delayMs, maxDelayMs));
-    this.#timer.unref();
+  async #load(signal: AbortSignal, previous: LoadedKeys | undefined): Promise<LoadedKeys> {
+    const loaded = await this.#source.load(signal);
+    if (signal.aborted) throw this.#live.closed();
+    this.#tellFaults(loaded);
+    if (loaded.keys.size === 0 && loaded.faults.length > 0) throw new Error("no key of the set can be used");
+    this.#tellChanges(loaded, previous);
+    return loaded;
   }
 
   // Once for as long as they stay the same: a set is read every few minutes.
@@ -205,31 +161,17 @@ export class LiveKeys implements LiveKeyStore {
     }
   }
 
-  #tellChanges({ keys }: ImportedKeys): void {
-    const before = this.#set?.keys ?? new Map<string, VerificationKey>();
+  #tellChanges({ keys }: ImportedKeys, previous: LoadedKeys | undefined): void {
+    const before = previous?.keys ?? new Map<string, VerificationKey>();
     const added = [...keys.keys()].filter((keyid) => !before.has(keyid));
     const removed = [...before.keys()].filter((keyid) => !keys.has(keyid));
     if (added.length + removed.length === 0) return;
     const message = `keys that came: ${listed(added)}; keys that went: ${listed(removed)}`;
     publishNotice({ guard: this.#source.guard, code: "keys-changed", message });
   }
-
-  #closed(): Error {
-    return new Error(`${this.#source.guard}: the key store is closed`);
-  }
-}
-
-// The global fetch says "fetch failed", and why in its cause.
-function reasonOf(thrown: unknown): string {
-  if (!types.isNativeError(thrown)) return "the set cannot be read";
-  const { message, cause } = thrown;
-  const code = typeof cause === "object" && cause !== null && "code" in cause ? cause.code : undefined;
-  return typeof code === "string" ? `${message} (${code})` : message;
 }
 
 const maxTold = 5;
-// What setTimeout takes; beyond, it would fire at once.
-const maxDelayMs = 2 ** 31 - 1;
 
 function listed(keyids: readonly string[]): string {
   const more = keyids.length > maxTold ? ` and ${keyids.length - maxTold} more` : "";

@@ -4,6 +4,7 @@ import type { IdempotencyCode } from "@countersign/idempotency";
 export type IdempotencyGuardCode =
   | IdempotencyCode
   | "already-processed"
+  | "answer-unavailable"
   | "checked-after-claim"
   | "fingerprint-invalid"
   | "fingerprint-missing"

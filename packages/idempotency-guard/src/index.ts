@@ -1,7 +1,14 @@
 // What a guard needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export type { DrainOptions, DrainReport } from "@countersign/idempotency";
 export type { IdempotencyGuardCode } from "./codes.ts";
-export { keyOwner, runOf, type KeyOwner, type WhileConnected } from "./check.ts";
+export type { KeptAnswer } from "./answer-record.ts";
+export { admissionOf, keyOwner, runOf, type Admission, type KeyOwner, type WhileConnected } from "./check.ts";
+export {
+  idempotencyKeyHeader,
+  type IdempotencyKeyHeaderOptions,
+  type IdempotencyKeyHeaderPreset,
+} from "./key-header.ts";
+export type { AnswerEncryptionKey, GivenAnswer, ReplayOptions } from "./replay.ts";
 export { beginHandler, idempotencyGuard, type DrainableMiddleware } from "./middleware.ts";
 export type { IdempotencyGuardOptions } from "./options.ts";
 export type { OwnedRun, RequestIdempotency } from "./run.ts";

@@ -1,4 +1,5 @@
 import {
+  copyResponse,
   guard,
   holdResponse,
   whileConnected,
@@ -7,9 +8,10 @@ import {
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
-import { keyOwner, runOf, type KeyOwner } from "./check.ts";
+import type { KeptAnswer } from "./answer-record.ts";
+import { admissionOf, keyOwner, type KeyOwner } from "./check.ts";
 import { factory, type IdempotencyGuardOptions } from "./options.ts";
-import type { RequestIdempotency } from "./run.ts";
+import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
 declare global {
   namespace Express {
@@ -29,8 +31,8 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyOwner<GuardRequ
  * bad option.
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
-  const { own, drain } = keyOwner(options);
-  const claimKey = guard(factory, (req, res) => own(req, (work) => whileConnected(res, work)));
+  const { admit, drain } = keyOwner(options);
+  const claimKey = guard(factory, (req, res) => admit(req, (work) => whileConnected(res, work)));
   const middleware: Middleware = (req, res, next) =>
     claimKey(req, res, (error) => {
       if (error === undefined) beginHandler(req, res, next);
@@ -41,15 +43,28 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMid
 }
 
 /**
- * Begins the handler of a request whose key was claimed, its answer held back until the key is settled; both in one turn, so that
- * no answer slips out between them. For doors on node:http.
+ * Goes on with a request that was admitted: begins its handler, whose answer is held back until the key is settled, both in one
+ * turn, so that no answer slips out between them; answers in its place where the key is done; or lets it pass. For doors on node:http.
  */
 export function beginHandler(req: GuardRequest, res: GuardResponse, next: NextFunction): void {
-  const run = runOf(req);
-  if (run === undefined) {
+  const admission = admissionOf(req);
+  if (admission === undefined) {
     next(new Error("beginHandler: no key was claimed for this request"));
-    return;
-  }
+  } else if ("run" in admission) {
+    beginRun(admission.run, { req, res, next });
+  } else if ("answer" in admission) {
+    if (!res.writableEnded) giveAgain(res, admission.answer);
+  } else next();
+}
+
+function beginRun(
+  run: OwnedRun,
+  {
+    req,
+    res,
+    next,
+  }: { readonly req: GuardRequest; readonly res: GuardResponse; readonly next: NextFunction },
+): void {
   if (res.writableEnded) {
     run.answeredBefore();
     return;
@@ -57,6 +72,8 @@ export function beginHandler(req: GuardRequest, res: GuardResponse, next: NextFu
   try {
     req.idempotency = run.handle;
     holdResponse(res, run);
+    const limitBytes = run.keepsBytes;
+    if (limitBytes !== undefined) copyResponse(res, { limitBytes, hear: (answer) => run.answered(answer) });
   } catch (error) {
     // What the app has hung on the request or the response threw. Behind a promise Express would not see it.
     run.giveBack();
@@ -64,4 +81,14 @@ export function beginHandler(req: GuardRequest, res: GuardResponse, next: NextFu
     return;
   }
   run.start(next);
+}
+
+function giveAgain(res: GuardResponse, { status, headers, body }: KeptAnswer): void {
+  res.statusCode = status;
+  // What the app has set for all answers gives way to what the first one had.
+  for (const [name] of headers) res.removeHeader(name);
+  for (const [name, value] of headers) res.appendHeader(name, value);
+  // RFC 9110 section 8.6: none in a 204.
+  if (status !== 204) res.setHeader("Content-Length", body.length);
+  res.end(body);
 }

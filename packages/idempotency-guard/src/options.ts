@@ -16,6 +16,7 @@ import {
   type IdempotencyStore,
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
+import { replayRule, type ReplayOptions, type ResolvedReplay } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
 export interface IdempotencyGuardOptions<Native = GuardRequest> {
@@ -51,6 +52,16 @@ export interface IdempotencyGuardOptions<Native = GuardRequest> {
   readonly handlerTimeoutMs?: number | undefined;
   /** How many duplicates may wait at the same time; more are answered with 503 at once. Default 1,000. */
   readonly maxWaiters?: number | undefined;
+  /** The methods whose requests are guarded, such as `["POST", "PATCH"]`; others pass without a key. Default: all. */
+  readonly methods?: readonly string[] | undefined;
+  /** Whether a request for which `key` returns undefined is refused (400); otherwise it passes, and runs each time it comes. Default true. */
+  readonly required?: boolean | undefined;
+  /** The status for a processed key whose answer is not given again; 200 and 204 have no body, for webhooks. Default 409. */
+  readonly doneStatus?: 409 | 200 | 204 | undefined;
+  /** The status while the first attempt runs, with Retry-After. 409 for callers that do not take it for "already done". Default 503. */
+  readonly inFlightStatus?: 503 | 409 | undefined;
+  /** Keeps the first 2xx and answers with it again, see {@link ReplayOptions}. Default: it is not kept. */
+  readonly replay?: ReplayOptions | undefined;
   /** The status for a processed key that comes with another payload. Default 409. */
   readonly reusedStatus?: 409 | 422 | undefined;
   /** Retry-After of a 503, in seconds. Default 5. */
@@ -62,10 +73,12 @@ export interface IdempotencyGuardOptions<Native = GuardRequest> {
 /** Checked options, all present. */
 export interface ResolvedOptions<Native>
   extends
-    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope" | "fingerprint">,
+    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope" | "fingerprint" | "methods" | "replay">,
     Omit<ResolvedKeyOptions, "onSettled">,
     Pick<IdempotencyGuardOptions<Native>, "fingerprint"> {
   readonly scope: string | undefined;
+  readonly methods: ReadonlySet<string> | undefined;
+  readonly replay: ResolvedReplay | undefined;
 }
 
 /** The name in messages, notices and stack traces. */
@@ -91,6 +104,11 @@ export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
   maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
+  methods: option.optional(option.own(readMethods), "all"),
+  required: option.boolean(true),
+  doneStatus: option.oneOf([409, 200, 204], 409),
+  inFlightStatus: option.oneOf([503, 409], 503),
+  replay: replayRule,
   reusedStatus: option.oneOf([409, 422], 409),
   heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
 };
@@ -122,4 +140,13 @@ function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: o
         'give each of them an option scope, for example scope: "payout" and scope: "refund"',
     });
   }
+}
+
+const methodForm = /^[A-Z]+$/;
+
+function readMethods(value: unknown, owner: OptionOwner, name: string): ReadonlySet<string> {
+  if (Array.isArray(value) && value.length > 0 && value.every((method) => methodForm.test(String(method)))) {
+    return new Set(value.map(String));
+  }
+  throw optionError(owner, name, 'a non-empty array of methods in upper case, such as ["POST"]', value);
 }

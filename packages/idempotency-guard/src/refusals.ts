@@ -3,19 +3,17 @@ import type { IdempotencyKeys } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { Attempt, GuardState } from "./run.ts";
 
-/** I2: for a `done` record that was read from the store, and for nothing else. On this wire 409 ends the retries. */
-export function alreadyProcessed(
-  { keys, options }: GuardState,
-  attempt: Attempt,
-  fingerprint: string,
-): GuardError<IdempotencyGuardCode> {
-  if (fingerprint === attempt.fingerprint) {
-    return new GuardError<IdempotencyGuardCode>({
-      status: 409,
-      code: "already-processed",
-      message: "the idempotency key has been processed",
-    });
-  }
+/** I2: for a `done` record that was read from the store, and for nothing else. On the payout's wire 409 ends the retries. */
+export function alreadyProcessed(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 409,
+    code: "already-processed",
+    message: "the idempotency key has been processed",
+  });
+}
+
+/** The key is done, with another payload. */
+export function reused({ keys, options }: GuardState, attempt: Attempt): GuardError<IdempotencyGuardCode> {
   noticeReuse(keys, attempt);
   return new GuardError<IdempotencyGuardCode>({
     status: options.reusedStatus,
@@ -26,9 +24,14 @@ export function alreadyProcessed(
 
 /** I5: the first attempt still runs. */
 export function inFlight({ options }: GuardState): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>(
-    comeAgain("in-flight", "another attempt owns the idempotency key", options.retryAfterSeconds),
-  );
+  const { inFlightStatus, retryAfterSeconds } = options;
+  const code = "in-flight";
+  const message = "another attempt owns the idempotency key";
+  if (inFlightStatus === 503) {
+    return new GuardError<IdempotencyGuardCode>(comeAgain(code, message, retryAfterSeconds));
+  }
+  const headers = { "Retry-After": String(retryAfterSeconds) };
+  return new GuardError<IdempotencyGuardCode>({ status: inFlightStatus, code, message, headers });
 }
 
 /** An operator has to decide, see `resolve` of the store. */

@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Replacement } from "@countersign/core";
 import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
 import type { ResolvedOptions } from "./options.ts";
+import type { GivenAnswer, Replay } from "./replay.ts";
 
 /** What the handler of a guarded request gets as `req.idempotency`. */
 export interface RequestIdempotency {
@@ -46,6 +47,7 @@ export interface GuardState {
   readonly options: Omit<ResolvedOptions<never>, "key" | "fingerprint">;
   readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
+  readonly replay: Replay | undefined;
 }
 
 /** The verdict on the handler's answer; undefined lets it out. */
@@ -64,15 +66,31 @@ export class OwnedRun {
   readonly #attempt: Attempt;
   readonly #keys: IdempotencyKeys;
   readonly #recovery: "hold" | "rerun";
+  readonly #replay: Replay | undefined;
+  /** On the payout's wire 409 means "already paid", so no handler may say it. */
+  readonly #reserves409: boolean;
+  #answer: GivenAnswer | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
 
-  constructor({ keys, options }: GuardState, attempt: Attempt, owned: OwnedKey) {
+  constructor({ keys, options, replay }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
     this.owned = owned;
     this.handle = new AttemptHandle(attempt, this);
     this.#keys = keys;
     this.#recovery = options.recovery;
+    this.#replay = replay;
+    this.#reserves409 = options.doneStatus === 409 && options.inFlightStatus === 503;
+  }
+
+  /** How much of a body is to be told to answered(), in bytes; undefined where no answer is kept. */
+  get keepsBytes(): number | undefined {
+    return this.#replay?.limitBytes;
+  }
+
+  /** For doors, before settle(): the handler's answer as a whole, to be given again. */
+  answered(answer: GivenAnswer): void {
+    if (!this.#responseEnded) this.#answer = answer;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
@@ -94,12 +112,21 @@ export class OwnedRun {
       this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
     }
     // An explicit success outweighs an earlier hold().
-    return status >= 200 && status < 300 ? this.owned.complete() : this.#failed(status);
+    return status >= 200 && status < 300 ? this.owned.complete(this.#keeping(status)) : this.#failed(status);
+  }
+
+  // I15: before the record, so that whoever reads it finds the answer.
+  #keeping(status: number): (() => Promise<void>) | undefined {
+    const replay = this.#replay;
+    if (replay === undefined) return undefined;
+    // Somebody may have exchanged the status behind the copy.
+    const answer = this.#answer?.status === status ? this.#answer : undefined;
+    return () => replay.keep(this.#attempt, answer);
   }
 
   async #failed(status: number): Promise<Verdict> {
     const left = this.#leave();
-    const verdict = status === 409 ? this.#handlerAnswered409() : undefined;
+    const verdict = status === 409 && this.#reserves409 ? this.#handlerAnswered409() : undefined;
     await left;
     return verdict;
   }

@@ -1,3 +1,9 @@
+export {
+  memoryAnswerStore,
+  type AnswerStore,
+  type MemoryAnswerStore,
+  type MemoryAnswerStoreOptions,
+} from "./answers.ts";
 export type { IdempotencyCode } from "./codes.ts";
 export {
   IdempotencyKeys,

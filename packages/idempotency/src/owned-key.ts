@@ -89,10 +89,13 @@ export class OwnedKey {
    * After completeIn() the record is only read, from outside of the transaction: writing it would mark as done what may have
    * been rolled back (I3), and a release could free a key whose commit is under way (I1). A success without a committed record
    * contradicts itself: the payment may have committed without it, from around a savepoint. The key is held.
+   *
+   * `before` runs ahead of the record, under the heartbeats, and must not reject (I15).
    */
-  async complete(): Promise<KeyInDoubt | undefined> {
+  async complete(before?: () => Promise<void>): Promise<KeyInDoubt | undefined> {
     this.#lease.settle();
     await callStackEnd;
+    if (before !== undefined) await before();
     // Behind another await, which costs one promise less than to return theirs.
     return await (this.#inTransaction ? this.#confirm() : this.#record());
   }

@@ -37,6 +37,25 @@ export function readRanges(entries: unknown, owner: OptionOwner, name: string): 
   return Array.from(entries, (entry: unknown, index) => readEntry(entry, owner, `${name}[${index}]`));
 }
 
+/** A list that was read at run time. */
+export interface ReadList {
+  readonly entries: readonly string[];
+  readonly isAllowed: AddressMatcher;
+}
+
+/** Compiles a list that was read at run time: nobody is in an empty one. Throws an OptionError for what is no list of rules. */
+export function compileEntries(
+  given: unknown,
+  place: { readonly owner: OptionOwner; readonly name: string; readonly dangerouslyAllowAnyAddress: boolean },
+): ReadList {
+  const isEmpty = Array.isArray(given) && given.length === 0;
+  const isAllowed = isEmpty
+    ? createMatcher([], [])
+    : compileRanges(readRanges(given, place.owner, place.name), place);
+  // Whatever becomes of the list that was given.
+  return { isAllowed, entries: Array.isArray(given) ? given.map(String) : [] };
+}
+
 /** Compiles what {@link readRanges} read of the option `name`. Throws an OptionError where they admit a whole family. */
 export function compileRanges(
   ranges: readonly AddressRange[],

@@ -2,20 +2,25 @@ import { GuardError, quoteForLog, type OptionOwner } from "@countersign/core";
 import type { IpAllowlistCode } from "./codes.ts";
 import { parseAddress, type AddressMatcher } from "./address.ts";
 import { compileAllowlist } from "./allowlist.ts";
-import { factory, resolveOptions, type IpAllowlistOptions } from "./options.ts";
+import type { AddressSource } from "./live-allowlist.ts";
+import { factory, matcherOfSource, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
- * Admits a client address that is in `allow`: addresses and CIDR blocks, or what compileAllowlist() has made of them. Throws a
+ * Admits a client address that is in `allow`: addresses and CIDR blocks, or what compileAllowlist() or liveAllowlist() has made of them. Throws a
  * GuardError with `status`: `ip-not-allowed`, or `ip-unknown` for what is no address. Where the address comes from is the caller's
  * business: a header field is the client's own text unless a trusted proxy wrote it. Throws a TypeError on a bad list.
  */
 export function admitAddress(
   address: string | undefined,
-  allow: AddressMatcher | readonly string[],
+  allow: AddressMatcher | AddressSource | readonly string[],
   status = 401,
 ): void {
-  const isAllowed = typeof allow === "function" ? allow : compileAllowlist(allow);
-  if (!isAllowed(address)) throw refusal(status, address);
+  if (!matcherOf(allow)(address)) throw refusal(status, address);
+}
+
+function matcherOf(allow: AddressMatcher | AddressSource | readonly string[]): AddressMatcher {
+  if (typeof allow === "function") return allow;
+  return "isAllowed" in allow ? matcherOfSource(allow) : compileAllowlist(allow);
 }
 
 /**

@@ -1,5 +1,8 @@
 import {
+  comeAgain,
+  GuardError,
   option,
+  OptionError,
   publishBuilt,
   readOptions,
   type Given,
@@ -8,29 +11,35 @@ import {
 } from "@countersign/core";
 import type { AddressMatcher, AddressRange } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
+import type { IpAllowlistCode } from "./codes.ts";
+import { matcherOfFunction, type AddressSource } from "./live-allowlist.ts";
 
 /** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {
   /**
    * The addresses and CIDR blocks that may call, IPv4 and IPv6 mixed. Must not be empty. An IPv4 rule also admits the
-   * IPv4-mapped spelling of its addresses; an IPv6 rule never admits an IPv4 client.
+   * IPv4-mapped spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: what `liveAllowlist()`
+   * gives, or a function that is asked for each request; while neither can say, everybody is refused (503).
    */
-  readonly allow: readonly string[];
+  readonly allow: readonly string[] | AllowFunction | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */
   readonly status?: number | undefined;
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
 
+/** Gives the present list, or what `compileAllowlist()` has made of it. In an empty list is nobody. */
+export type AllowFunction = () => readonly string[] | AddressMatcher;
+
 interface ReadAllowlist extends Omit<Given<IpAllowlistOptions>, "allow"> {
-  readonly allow: readonly AddressRange[];
+  readonly allow: readonly AddressRange[] | AllowFunction | AddressSource;
 }
 
 /** The name in messages, where no endpoint has one of its own. */
 export const factory = "ipAllowlist";
 
 export const table: OptionTable<IpAllowlistOptions, ReadAllowlist> = {
-  allow: option.own(readRanges),
+  allow: option.own(readAllow),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
   ...rulesTable,
 };
@@ -44,6 +53,58 @@ export interface ResolvedOptions {
 /** Throws an OptionError on anything that is not exactly as documented. */
 export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  publishBuilt(factory, owner, () => ({ rules: allow.length, ...rules }));
-  return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
+  publishBuilt(factory, owner, () => ({ rules: Array.isArray(allow) ? allow.length : null, ...rules }));
+  if (typeof allow === "function") return { isAllowed: told(matcherOfFunction(allow, rules)), status };
+  if (!("isAllowed" in allow)) {
+    return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
+  }
+  if (options.dangerouslyAllowAnyAddress !== undefined) {
+    const what = "belongs to the source of the list";
+    throw new OptionError(owner, { option: "dangerouslyAllowAnyAddress", what });
+  }
+  return { isAllowed: matcherOfSource(allow), status };
+}
+
+/** Matches by the present list of a source; throws a GuardError (503) while there is none that is good. */
+export function matcherOfSource(source: AddressSource): AddressMatcher {
+  return told((address) => source.isAllowed(address));
+}
+
+/** A matcher that refuses while it cannot say, rather than fail. */
+function told(isAllowed: AddressMatcher): AddressMatcher {
+  return (address) => {
+    let verdict: unknown;
+    try {
+      verdict = isAllowed(address);
+      if (typeof verdict === "boolean") return verdict;
+    } catch (cause) {
+      throw unavailable(cause);
+    }
+    throw unavailable(new TypeError("isAllowed() gave no boolean"));
+  };
+}
+
+function unavailable(cause: unknown): GuardError<IpAllowlistCode> {
+  const init = comeAgain("allowlist-unavailable", "there is no good list of addresses", retryAfterSeconds);
+  return new GuardError<IpAllowlistCode>({ ...init, problem: undefined, cause });
+}
+
+const retryAfterSeconds = 30;
+
+function readAllow(value: unknown, owner: OptionOwner, name: string): ReadAllowlist["allow"] {
+  if (isAllowFunction(value) || isSource(value)) return value;
+  return readRanges(value, owner, name);
+}
+
+function isAllowFunction(value: unknown): value is AllowFunction {
+  return typeof value === "function";
+}
+
+function isSource(value: unknown): value is AddressSource {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "isAllowed" in value &&
+    typeof value.isAllowed === "function"
+  );
 }

@@ -37,7 +37,19 @@ type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
 const fixedBySpec: readonly FixedBySpec[] = ["algorithms", "allowUnsignedBody", "requiredParameters"];
 
 /** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
-export type PayoutIdempotency<Native = GuardRequest> = Omit<IdempotencyGuardOptions<Native>, "key">;
+export type PayoutIdempotency<Native = GuardRequest> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
+
+// On this wire 409 is final, and 503 whatever is not.
+type FixedByWire = "key" | "methods" | "required" | "doneStatus" | "inFlightStatus" | "replay";
+
+const fixedByWire: readonly FixedByWire[] = [
+  "key",
+  "methods",
+  "required",
+  "doneStatus",
+  "inFlightStatus",
+  "replay",
+];
 
 /** Longest accepted texts, in UTF-16 units. The interface shows no lengths; these keep a caller from filling a database. */
 export interface PayoutMaxLengths {
@@ -105,7 +117,7 @@ const lengthsTable: OptionTable<PayoutMaxLengths> = {
 export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> = {
   addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
   signature: option.section("{ keys, nonces }", fixedBySpec),
-  idempotency: option.section("{ store }", ["key"]),
+  idempotency: option.section("{ store }", fixedByWire),
   findBusiness: option.optional(option.call()),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
   referenceField: option.optional(option.own(readFieldName)),

@@ -25,6 +25,14 @@ describe("payoutEndpoint", () => {
       "option signature.allowUnsignedBody cannot be set here",
     ],
     ["another key", { idempotency: { key: () => "k" } }, "option idempotency.key cannot be set here"],
+    // On this wire 409 is final, and whatever is not certain is 503.
+    ...(["methods", "required", "doneStatus", "inFlightStatus", "replay"] as const).map(
+      (name): [string, Record<string, unknown>, string] => [
+        `an idempotency.${name}`,
+        { idempotency: { [name]: undefined } },
+        `option idempotency.${name} cannot be set here`,
+      ],
+    ),
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
     ["no keys", { signature: { keys: undefined } }, "option signature.keys "],
     ["an empty record of keys", { signature: { keys: {} } }, "option signature.keys "],

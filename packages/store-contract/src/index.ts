@@ -1,3 +1,4 @@
+export { answerStoreContract, type AnswerStoreHarness } from "./answer-contract.ts";
 export { defineCases, type TestFunction, type TestRunner } from "./define-cases.ts";
 export { idempotencyStoreContract } from "./idempotency-contract.ts";
 export { nonceStoreContract } from "./nonce-contract.ts";

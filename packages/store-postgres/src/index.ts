@@ -1,6 +1,13 @@
+export { createPostgresAnswers, type PostgresAnswerStore } from "./answer-store.ts";
 export type { PostgresStoreCode } from "./codes.ts";
 export type { PostgresIdempotencyStore } from "./idempotency-store.ts";
-export { migratePostgres, postgresMigration, postgresSchemaVersion } from "./migration.ts";
+export {
+  migratePostgres,
+  migratePostgresAnswers,
+  postgresAnswersMigration,
+  postgresMigration,
+  postgresSchemaVersion,
+} from "./migration.ts";
 export type { PostgresNonceStore } from "./nonce-store.ts";
 export type { PostgresStoresOptions } from "./options.ts";
 export type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";

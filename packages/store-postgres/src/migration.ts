@@ -58,6 +58,37 @@ $countersign$;
 `;
 }
 
+/**
+ * The SQL that creates the table of `createPostgresAnswers`, for those who keep migrations by hand; `migratePostgresAnswers` runs the
+ * same. It can be repeated, then locks nothing. Throws an OptionError on a bad name.
+ */
+export function postgresAnswersMigration(tables: PostgresTables = {}): string {
+  return answersMigration(resolveTables("postgresAnswersMigration", tables));
+}
+
+function answersMigration(tables: Tables): string {
+  const { answers } = tableNames(tables);
+  return `DO $countersign$
+BEGIN
+  PERFORM pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended(${quoteLiteral(`countersign ${answers}`)}, 0));
+${unlessThere(answers, "rp", answersTable(tables))}
+END
+$countersign$;
+`;
+}
+
+function answersTable(tables: Tables): string {
+  const { answers } = tableNames(tables);
+  return `CREATE TABLE ${answers} (
+  -- of the attempt, not of the key: what never ended its key is never found
+  token text COLLATE "C" PRIMARY KEY,
+  answer bytea NOT NULL,
+  until_at timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX ${indexName(tables, "answers_until")} ON ${answers} (until_at);
+`;
+}
+
 function unlessThere(name: string, kinds: string, statements: string): string {
   return condition(`NOT ${exists(name, kinds)}`, statements);
 }
@@ -140,18 +171,34 @@ export async function migratePostgres(
   queryable: PostgresQueryable,
   tables: PostgresTables = {},
 ): Promise<void> {
-  assertQueryable(
-    queryable,
-    "migratePostgres: the first argument must be a Pool or Client of pg, or an object",
-  );
-  const resolved = resolveTables("migratePostgres", tables);
+  await migrate("migratePostgres", queryable, { tables, sqlOf: migration });
+}
+
+/**
+ * Creates the table of `createPostgresAnswers` where it is missing, in a schema that is there, as {@link migratePostgres} does its
+ * own. Throws an OptionError on a bad name.
+ */
+export async function migratePostgresAnswers(
+  queryable: PostgresQueryable,
+  tables: PostgresTables = {},
+): Promise<void> {
+  await migrate("migratePostgresAnswers", queryable, { tables, sqlOf: answersMigration });
+}
+
+async function migrate(
+  caller: string,
+  queryable: PostgresQueryable,
+  { tables, sqlOf }: { readonly tables: PostgresTables; readonly sqlOf: (tables: Tables) => string },
+): Promise<void> {
+  assertQueryable(queryable, `${caller}: the first argument must be a Pool or Client of pg, or an object`);
+  const resolved = resolveTables(caller, tables);
   // Without parameters, so that it travels as one message: the server runs it as one transaction, and an error leaves none open.
   // What others created while it waited for the lock must be visible, whatever the default isolation is.
-  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${migration(resolved)}`;
+  const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
   try {
     await queryable.query(text);
   } catch (error) {
-    throw explained("migratePostgres", `${resolved.schema}.${resolved.table}_*`, error);
+    throw explained(caller, `${resolved.schema}.${resolved.table}_*`, error);
   }
 }
 

@@ -59,8 +59,11 @@ export const table: OptionTable<PostgresStoresOptions, CheckedOptions> = {
 };
 
 /** Checks the options and fills in the defaults. Throws an OptionError. */
-export function resolveOptions(options: PostgresStoresOptions): ResolvedOptions {
-  const { schema, table: prefix, ...read } = readOptions(factory, table, options);
+export function resolveOptions(
+  options: PostgresStoresOptions,
+  owner: OptionOwner = factory,
+): ResolvedOptions {
+  const { schema, table: prefix, ...read } = readOptions(owner, table, options);
   return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };
 }
 

@@ -20,6 +20,8 @@ export interface TableNames {
   readonly schema: string;
   readonly idempotency: string;
   readonly nonces: string;
+  /** Of `createPostgresAnswers`, with a migration of its own. */
+  readonly answers: string;
   readonly version: string;
   /** Of version 1: see the migration. */
   readonly sequence: string;
@@ -39,6 +41,7 @@ export function tableNames({
     schema: quoteIdentifier(schema),
     idempotency: qualified("_idempotency"),
     nonces: qualified("_nonces"),
+    answers: qualified("_answers"),
     version: qualified("_schema"),
     sequence: qualified("_fences"),
   };

@@ -1,10 +1,15 @@
-import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
+import {
+  answerStoreContract,
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+} from "@countersign/store-contract";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { postgresUrl } from "../../../test/support/engines.ts";
 import { startPrivatePostgres } from "../../../test/support/private-postgres.ts";
 import { afterTest, connectPool, createSchema, createStores, newStores } from "./connections.ts";
-import { idempotencyHarness, nonceHarness } from "./harness.ts";
+import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 
 // Commits are not flushed for ten seconds, unless a statement asks for it.
 const settings = { synchronous_commit: "off", wal_writer_delay: "10s", fsync: "on" };
@@ -28,6 +33,11 @@ defineCases(nonceStoreContract(() => nonceHarness({ server })).filter(isAboutEng
   describe: onOwnServer,
   test,
   title: "nonce store contract on a server that crashes",
+});
+defineCases(answerStoreContract(() => answerHarness({ server })).filter(isAboutEngine), {
+  describe: onOwnServer,
+  test,
+  title: "contract of answers on a server that crashes",
 });
 
 onOwnServer("a server with synchronous_commit off that crashes", () => {

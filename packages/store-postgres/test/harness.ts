@@ -1,9 +1,17 @@
-import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
+import type {
+  AnswerStoreHarness,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+} from "@countersign/store-contract";
 import {
+  type PostgresAnswerStore,
   type PostgresStores,
+  type PostgresStoresOptions,
   type PostgresTransaction,
+  createPostgresAnswers,
   createPostgresStores,
   migratePostgres,
+  migratePostgresAnswers,
   withPostgresTransaction,
 } from "@countersign/store-postgres";
 import { Pool } from "pg";
@@ -21,10 +29,13 @@ interface Engine {
 }
 
 /** Stores on a schema of their own, which goes with them. */
-async function makeStores({ url = postgresUrl, hasClock = false, server }: Engine) {
+async function makeStores<Made extends { close(): void } = PostgresStores>(
+  { url = postgresUrl, hasClock = false, server }: Engine,
+  create: (options: PostgresStoresOptions) => Made,
+) {
   const connectionString = server?.url ?? url;
   const pools: Pool[] = [];
-  const made: PostgresStores[] = [];
+  const made: Made[] = [];
   const schema = isolatedName("pg");
   const clock = hasClock ? testClock() : undefined;
   const connect = (): Pool => {
@@ -33,13 +44,16 @@ async function makeStores({ url = postgresUrl, hasClock = false, server }: Engin
     pools.push(pool);
     return pool;
   };
-  const another = (): PostgresStores => {
-    const stores = createPostgresStores({ pool: connect(), schema, now: clock?.now, pruneIntervalMs: 0 });
+  const another = (): Made => {
+    const stores = create({ pool: connect(), schema, now: clock?.now, pruneIntervalMs: 0 });
     made.push(stores);
     return stores;
   };
   const payments = connect();
   await migratePostgres(payments, { schema });
+  await migratePostgresAnswers(payments, { schema });
+  // It can be repeated.
+  await migratePostgresAnswers(payments, { schema });
   return {
     stores: another(),
     another,
@@ -66,14 +80,14 @@ async function refuseInserts(pool: Pool, schema: string): Promise<void> {
   await pool.query(
     `CREATE FUNCTION ${schema}.full_disk() RETURNS trigger LANGUAGE plpgsql AS
      $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full'; END $$;
-     ${trigger("idempotency")} ${trigger("nonces")}`,
+     ${trigger("idempotency")} ${trigger("nonces")} ${trigger("answers")}`,
   );
 }
 
 export async function idempotencyHarness(
   engine: Engine,
 ): Promise<IdempotencyStoreHarness<PostgresTransaction>> {
-  const { stores, another, payments, harness } = await makeStores(engine);
+  const { stores, another, payments, harness } = await makeStores(engine, createPostgresStores);
   return {
     ...harness,
     store: stores.idempotency,
@@ -83,6 +97,11 @@ export async function idempotencyHarness(
 }
 
 export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
-  const { stores, another, harness } = await makeStores(engine);
+  const { stores, another, harness } = await makeStores(engine, createPostgresStores);
   return { ...harness, store: stores.nonces, another: () => another().nonces };
+}
+
+export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
+  const { stores, another, harness } = await makeStores<PostgresAnswerStore>(engine, createPostgresAnswers);
+  return { ...harness, store: stores, another };
 }

@@ -1,3 +1,4 @@
+export { createRedisAnswers, type RedisAnswerStore } from "./answer-store.ts";
 export type { RedisNoticeCode } from "./codes.ts";
 export type { SendCommand } from "./commands.ts";
 export type { RedisIdempotencyStore } from "./idempotency-store.ts";

@@ -53,7 +53,7 @@ const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 // Nothing that SCAN takes for a pattern or a cluster for a hash tag.
 const prefixForm = /^[A-Za-z0-9._:-]{1,64}$/;
 // Within such a prefix, the key of another store could be one of this store's.
-const separators = [":key:", ":nonce:"];
+const separators = [":key:", ":nonce:", ":answer:"];
 
 function readPrefix(prefix: unknown = "countersign", owner: OptionOwner, name: string): string {
   if (typeof prefix !== "string" || !prefixForm.test(prefix)) {

@@ -158,6 +158,29 @@ redis.call('SET', KEYS[1], string.format('%.0f', untilMs) .. ':' .. ARGV[2], 'PX
 return 'fresh'
 `);
 
+/** ARGV: clock, retention, the answer in base64. The record is its end and the answer. */
+export const keepAnswerScript: RedisScript = script(`
+local time = redis.call('TIME')
+local now, laterMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000), 1000
+if ARGV[1] ~= '' then now, laterMs = tonumber(ARGV[1]), 3600000 end
+local retainMs = tonumber(ARGV[2])
+redis.call('SET', KEYS[1], string.format('%.0f', now + retainMs) .. ':' .. ARGV[3], 'PX', string.format('%.0f', retainMs + laterMs))
+return 'kept'
+`);
+
+/** ARGV: clock. The answer in base64 behind a colon; nothing where there is none, or where it is over. */
+export const findAnswerScript: RedisScript = script(`
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+if ARGV[1] ~= '' then now = tonumber(ARGV[1]) end
+local kept = redis.call('GET', KEYS[1])
+if not kept then return 'none' end
+local untilMs, answer = string.match(kept, '^(%d+)(:.*)$')
+if not untilMs then return redis.error_reply('ERR the record of an answer is damaged') end
+if tonumber(untilMs) <= now then return 'none' end
+return answer
+`);
+
 /** The name of the key as the server sees it: some clients put a prefix of their own before it. */
 export const nameScript: RedisScript = script("return KEYS[1]");
 

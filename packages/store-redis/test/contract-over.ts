@@ -1,4 +1,5 @@
 import {
+  answerStoreContract,
   type ContractFacility,
   defineCases,
   idempotencyStoreContract,
@@ -9,12 +10,12 @@ import { applicable } from "../../../test/support/contract.ts";
 import { redisUrl } from "../../../test/support/engines.ts";
 import { startPrivateRedis } from "../../../test/support/private-redis.ts";
 import type { Client } from "./clients.ts";
-import { idempotencyHarness, nonceHarness } from "./harness.ts";
+import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 
 /** Each with the clock that keeps the time of its stores: one that the test moves, or the server's. */
 export type Runs = readonly (readonly [client: Client, clock: "moved" | "the server's"])[];
 
-/** Defines the contracts of both stores over these clients, on one server. */
+/** Defines the contracts of all stores over these clients, on one server. */
 export async function defineContracts(runs: Runs): Promise<void> {
   // Cases stop the server and fill its memory: it must be nobody else's. Without the binary the other cases run where Redis is.
   const server = redisUrl === undefined ? undefined : await startPrivateRedis({ persist: true });
@@ -39,6 +40,11 @@ export async function defineContracts(runs: Runs): Promise<void> {
         describe: describeOnServer,
         test,
         title: "nonce store",
+      });
+      defineCases(applicable(answerStoreContract(() => answerHarness(engine), { without })), {
+        describe: describeOnServer,
+        test,
+        title: "store of answers",
       });
     });
   }

@@ -1,5 +1,15 @@
-import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
-import { type RedisStores, createRedisStores } from "@countersign/store-redis";
+import type {
+  AnswerStoreHarness,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+} from "@countersign/store-contract";
+import {
+  type RedisAnswerStore,
+  type RedisStores,
+  type RedisStoresOptions,
+  createRedisAnswers,
+  createRedisStores,
+} from "@countersign/store-redis";
 import { isolatedName } from "../../../test/support/engines.ts";
 import type { PrivateRedis } from "../../../test/support/private-redis.ts";
 import type { Connection } from "./clients.ts";
@@ -19,18 +29,21 @@ const patientMs = 10_000;
 const stoppableMs = 3_000;
 
 /** Stores under a prefix of their own, which goes with them. */
-async function makeStores({ connect, hasClock, server }: Engine) {
+async function makeStores<Made extends { close(): void } = RedisStores>(
+  { connect, hasClock, server }: Engine,
+  create: (options: RedisStoresOptions) => Made,
+) {
   const connections: Connection[] = [];
-  const made: RedisStores[] = [];
+  const made: Made[] = [];
   const keys = new Set<string>();
   const prefix = isolatedName("redis");
   const clock = hasClock ? testClock() : undefined;
   const commandTimeoutMs = server === undefined ? patientMs : stoppableMs;
-  const another = async (): Promise<RedisStores> => {
+  const another = async (): Promise<Made> => {
     const connection = await connect();
     connections.push(connection);
     const sendCommand = notingKeys(connection.sendCommand, keys);
-    const stores = createRedisStores({ sendCommand, prefix, commandTimeoutMs, now: clock?.now });
+    const stores = create({ sendCommand, prefix, commandTimeoutMs, now: clock?.now });
     made.push(stores);
     return stores;
   };
@@ -66,11 +79,16 @@ async function makeStores({ connect, hasClock, server }: Engine) {
 }
 
 export async function idempotencyHarness(engine: Engine): Promise<IdempotencyStoreHarness> {
-  const { stores, another, harness } = await makeStores(engine);
+  const { stores, another, harness } = await makeStores(engine, createRedisStores);
   return { ...harness, store: stores.idempotency, another: async () => (await another()).idempotency };
 }
 
 export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
-  const { stores, another, harness } = await makeStores(engine);
+  const { stores, another, harness } = await makeStores(engine, createRedisStores);
   return { ...harness, store: stores.nonces, another: async () => (await another()).nonces };
+}
+
+export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
+  const { stores, another, harness } = await makeStores<RedisAnswerStore>(engine, createRedisAnswers);
+  return { ...harness, store: stores, another };
 }

@@ -34,7 +34,7 @@ import {
   takeWriteLock,
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { factory, type ResolvedOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
@@ -80,7 +80,12 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
-    this.#stopPruning = pruneInBackground({ database, intervalMs, removeBatch: () => this.#removeBatch() });
+    this.#stopPruning = pruneInBackground({
+      factory,
+      database,
+      intervalMs,
+      removeBatch: () => this.#removeBatch(),
+    });
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {

@@ -1,3 +1,4 @@
+export { createSqliteAnswers, type SqliteAnswerStore } from "./answer-store.ts";
 export {
   type SqliteDatabase,
   type SqliteStatement,
@@ -7,5 +8,5 @@ export {
 export type { SqliteIdempotencyStore } from "./idempotency-store.ts";
 export type { SqliteNonceStore } from "./nonce-store.ts";
 export type { SqliteStoresOptions } from "./options.ts";
-export { sqliteMigration, sqliteSchemaVersion } from "./schema.ts";
+export { sqliteAnswersMigration, sqliteMigration, sqliteSchemaVersion } from "./schema.ts";
 export { createSqliteStores, type SqliteStores } from "./stores.ts";

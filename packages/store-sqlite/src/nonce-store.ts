@@ -1,7 +1,7 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
 import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/store-core";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { factory, type ResolvedOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
@@ -37,7 +37,12 @@ export class NonceTable implements SqliteNonceStore {
       `DELETE FROM ${nonces} WHERE (scope, nonce) IN (
          SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
     );
-    this.#stopPruning = pruneInBackground({ database, intervalMs, removeBatch: () => this.#removeBatch() });
+    this.#stopPruning = pruneInBackground({
+      factory,
+      database,
+      intervalMs,
+      removeBatch: () => this.#removeBatch(),
+    });
   }
 
   claim(claim: NonceClaim): "fresh" | "seen" {

@@ -83,6 +83,30 @@ export function ensureSchema(factory: string, database: SqliteDatabase, table: s
   });
 }
 
+/**
+ * The SQL that creates the table of `createSqliteAnswers`, for those who keep migrations by hand; the store runs the same when it is
+ * created. It can be repeated. `table` is the prefix of the name, `countersign` by default.
+ */
+export function sqliteAnswersMigration(table?: string): string {
+  return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));
+}
+
+/** The quoted name of the table of answers. */
+export function answersName(table: string): string {
+  return `"main"."${table}_answers"`;
+}
+
+export function answersMigration(table: string): string {
+  return `CREATE TABLE IF NOT EXISTS ${answersName(table)} (
+  -- of the attempt, not of the key: what never ended its key is never found
+  token TEXT PRIMARY KEY,
+  answer BLOB NOT NULL,
+  until_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS "main"."${table}_answers_until" ON "${table}_answers" (until_ms);
+`;
+}
+
 const prefixForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** The rule of what the names of the tables begin with, quoted or not. */

@@ -18,19 +18,27 @@ import type { PayloadSignatureCode } from "./codes.ts";
 import {
   fieldTable,
   importSecrets,
+  resolveField,
   resolveOptions,
+  type ResolvedField,
   type ResolvedOptions,
   type SecretsFunction,
   type VerifyPayloadOptions,
   type WebhookHmacOptions,
 } from "./options.ts";
-import { matchSignature, parseSignature } from "./payload-signature.ts";
+import { contentOf, linesOf, type PayloadHeaders } from "./payload-headers.ts";
+import { assertBytes, matchSignature } from "./payload-signature.ts";
+import { assertFresh, readClaim, type Lines, type SignatureClaim } from "./signature-claim.ts";
 
 /** The body of a request whose signature was verified. */
 export interface VerifiedPayload {
   readonly bytes: Buffer;
   /** The position of the secret in `secrets`, 0 for a single one. */
   readonly secretIndex: number;
+  /** When it was signed, in seconds since 1970. Absent where the scheme has no time. */
+  readonly timestampSeconds?: number | undefined;
+  /** The identifier of the message, the same in each delivery of it. Absent where the scheme has none. */
+  readonly id?: string | undefined;
 }
 
 const verified: RequestFact<VerifiedPayload> = createRequestFact();
@@ -41,30 +49,28 @@ export function verifiedPayload(subject: object): VerifiedPayload | undefined {
 }
 
 /**
- * Verifies the HMAC-SHA-256 of a payload: `bytes` as received, never parsed and serialised again, and `signature`, the value of the
- * field X-Payload-Signature. Each of `secrets` admits. Throws a GuardError with the option `status`, default 401:
- * `payload-signature-missing`, `-malformed` or `-wrong`; a TypeError on an unusable secret or option.
+ * Verifies the HMAC of a payload: `bytes` as received, never parsed and serialised again, and `header`, the value of the field with
+ * the signature, or all header fields. Each of `secrets` admits. Throws a GuardError with the option `status`, default 401: the codes
+ * `payload-…`; a TypeError on an unusable secret or option, and for one value where the scheme has several fields.
  */
 export function verifyPayload(
   bytes: Uint8Array,
-  signature: string | undefined,
+  header: string | PayloadHeaders | undefined,
   secrets: readonly string[],
   options: VerifyPayloadOptions = {},
 ): VerifiedPayload {
   const owner = "verifyPayload";
-  const { secretEncoding, ...field } = readOptions(owner, fieldTable, options);
+  const field = resolveField(owner, readOptions(owner, fieldTable, options), options);
   if (typeof secrets === "function")
     throw optionError(owner, "secrets", "a non-empty array of secrets", secrets);
-  const keys = importSecrets(owner, secrets, secretEncoding);
-  const expected = parseField(signature === undefined ? [] : [signature], field);
-  if (!(bytes instanceof Uint8Array)) {
-    throw new TypeError("verifyPayload: bytes must be a Buffer or Uint8Array");
-  }
-  return matchPayload(asBuffer(bytes), expected, keys, field);
+  const keys = importSecrets(owner, secrets, field.scheme);
+  assertBytes(owner, bytes);
+  const claim = readFreshClaim(linesOf(header, field.scheme), field);
+  return matchPayload(asBuffer(bytes), claim, { ...field, keys });
 }
 
 /**
- * Makes the check of a request's payload: the field, then the secrets, then the body. `native` goes to a secrets function, which
+ * Makes the check of a request's payload: the fields, then the secrets, then the body. `native` goes to a secrets function, which
  * is answered with 503 when it fails. Rejects with a GuardError; throws an OptionError on a bad option: `owner` is who it says has it.
  */
 export function payloadVerifier<Native>(
@@ -76,12 +82,16 @@ export function payloadVerifier<Native>(
   return async (request, native) => {
     // A second check of the same request must not live on the verdict of the first.
     verified.delete(request);
-    // The field alone, so that a request without a usable signature is refused before its body is read.
-    const signature = parseField(fieldLines(request, resolved.header), resolved);
-    const { keys } = resolved;
-    const known = typeof keys === "function" ? await askForKeys(keys, native, { ...resolved, owner }) : keys;
+    // The fields alone, so that a request without a usable signature is refused before its body is read.
+    const claim = readFreshClaim((name) => fieldLines(request, name), resolved);
+    const known =
+      typeof resolved.keys === "function"
+        ? await askForKeys(resolved.keys, native, { ...resolved, owner })
+        : resolved.keys;
     const bytes = await readBody(request, resolved.limitBytes);
-    const payload = matchPayload(bytes, signature, known, resolved);
+    const payload = matchPayload(bytes, claim, { ...resolved, keys: known });
+    // A body may take its time: what was fresh when it began to arrive is not kept so.
+    assertFresh(claim, resolved);
     verified.set(request, payload);
     return payload;
   };
@@ -89,33 +99,40 @@ export function payloadVerifier<Native>(
 
 const shortSecretBytes = 16;
 
-function factsOf<Native>({ keys, header }: ResolvedOptions<Native>): BuiltFacts {
+function factsOf<Native>({ keys, scheme }: ResolvedOptions<Native>): BuiltFacts {
+  const header = scheme.header.written;
   if (typeof keys === "function") return { header, secrets: null, short: false };
   const short = keys.some(({ symmetricKeySize = 0 }) => symmetricKeySize < shortSecretBytes);
   return { header, secrets: keys.length, short };
 }
 
-type FieldOptions = Pick<ResolvedOptions<unknown>, "header" | "signatureEncodings" | "status">;
-
-/** The signature in base64. */
-function parseField(lines: readonly string[], { header, signatureEncodings, status }: FieldOptions): string {
-  const [line] = lines;
-  if (line === undefined) throw refusal(status, "missing", `the request has no ${header} field`);
-  const signature = lines.length === 1 ? parseSignature(line, signatureEncodings) : undefined;
-  if (signature !== undefined) return signature;
-  const message = `${header} is not exactly one HMAC-SHA-256 in ${signatureEncodings.join(" or ")}`;
-  throw refusal(status, "malformed", message);
+function readFreshClaim(lines: Lines, field: ResolvedField): SignatureClaim {
+  const claim = readClaim(lines, field.scheme, field.status);
+  assertFresh(claim, field);
+  return claim;
 }
 
 function matchPayload(
   bytes: Buffer,
-  signature: string,
-  keys: readonly KeyObject[],
-  { header, status }: FieldOptions,
+  { signatures, timestamp, id }: SignatureClaim,
+  { scheme, status, keys }: ResolvedField & { readonly keys: readonly KeyObject[] },
 ): VerifiedPayload {
-  const secretIndex = matchSignature(signature, bytes, keys);
-  if (secretIndex === -1) throw refusal(status, "wrong", `${header} is not the HMAC-SHA-256 of the body`);
-  return { bytes, secretIndex };
+  const { algorithm, signed, header } = scheme;
+  const content = contentOf(bytes, { timestamp, id }, signed);
+  const secretIndex = matchSignature(signatures, content, { keys, algorithm });
+  if (secretIndex === -1) {
+    throw new GuardError<PayloadSignatureCode>({
+      status,
+      code: "payload-signature-wrong",
+      message: `${header.written} is not the HMAC-${algorithm === "sha256" ? "SHA-256" : "SHA-512"} of what was received`,
+    });
+  }
+  return {
+    bytes,
+    secretIndex,
+    ...(timestamp !== undefined && { timestampSeconds: timestamp.seconds }),
+    ...(id !== undefined && { id }),
+  };
 }
 
 /** The keys that a secrets function gives for a request. Rejects with a GuardError 503 when they are unusable. */
@@ -124,24 +141,16 @@ async function askForKeys<Native>(
   native: Native,
   {
     owner,
-    secretEncoding,
+    scheme,
     timeoutMs,
-  }: Pick<ResolvedOptions<Native>, "secretEncoding" | "timeoutMs"> & { readonly owner: OptionOwner },
+  }: Pick<ResolvedOptions<Native>, "scheme" | "timeoutMs"> & { readonly owner: OptionOwner },
 ): Promise<readonly KeyObject[]> {
   const late = (): Error => new Error(`the secrets function did not answer within ${timeoutMs} ms`);
   try {
-    return importSecrets(owner, await inTime(secrets(native), timeoutMs, late), secretEncoding);
+    return importSecrets(owner, await inTime(secrets(native), timeoutMs, late), scheme);
   } catch (error) {
     throw unavailable(error);
   }
-}
-
-function refusal(
-  status: number,
-  reason: "missing" | "malformed" | "wrong",
-  message: string,
-): GuardError<PayloadSignatureCode> {
-  return new GuardError<PayloadSignatureCode>({ status, code: `payload-signature-${reason}`, message });
 }
 
 function unavailable(cause: unknown): GuardError<PayloadSignatureCode> {

@@ -12,11 +12,22 @@ import {
 import type { GuardRequest } from "@countersign/express";
 import {
   importSecret,
-  isSignatureEncoding,
   secretEncoding,
   type SecretEncoding,
+  type SignatureAlgorithm,
   type SignatureEncoding,
 } from "./payload-signature.ts";
+import {
+  algorithmRule,
+  encodingsRule,
+  prefixRule,
+  readHeader,
+  readScheme,
+  type FieldName,
+  type ResolvedScheme,
+  type SignedParts,
+} from "./scheme.ts";
+import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
 
 /**
  * The secrets for one request, for example of one customer. `Native` is the request of the framework. A throw, an empty or an
@@ -39,12 +50,25 @@ interface SeveralSecrets<Native> {
 }
 
 interface SignatureOptions {
+  /**
+   * How the sender signs: the name of one of `signatureSchemes`, or an object like those. Takes the place of `header`, `algorithm`,
+   * `prefix`, `signatureEncodings` and `secretEncoding`. Default: by these, the body alone in one field.
+   */
+  readonly scheme?: SchemeName | SignatureScheme | undefined;
   /** The name of the field with the signature, none that has another use. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
+  /** The hash of the HMAC. Default `sha256`. */
+  readonly algorithm?: SignatureAlgorithm | undefined;
+  /** What stands right before the signature, such as `sha256=`. Default nothing. */
+  readonly prefix?: string | undefined;
   /** How each secret stands for the key's bytes. Default `utf8`. */
   readonly secretEncoding?: SecretEncoding | undefined;
   /** How the field may write the signature. Default `["base64"]`. */
   readonly signatureEncodings?: readonly SignatureEncoding[] | undefined;
+  /** By how much the time in a signature may differ from now, either way, in seconds, where the scheme has one. Default 300. */
+  readonly toleranceSeconds?: number | undefined;
+  /** Gives the time in milliseconds since 1970. Default `Date.now`. */
+  readonly clock?: (() => number) | undefined;
   /** The largest accepted body, in bytes or as "1mb", where this guard is the first to read it. Default "1mb". */
   readonly limit?: number | string | undefined;
   /** How long a secrets function may take, in milliseconds, before the answer is 503. Default 2,000. */
@@ -54,36 +78,57 @@ interface SignatureOptions {
 }
 
 /** Options of {@link verifyPayload}. */
-export type VerifyPayloadOptions = Pick<
-  SignatureOptions,
-  "header" | "secretEncoding" | "signatureEncodings" | "status"
->;
+export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">;
 
 /** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
 export type WebhookHmacOptions<Native = GuardRequest> = SignatureOptions &
   (SingleSecret | SeveralSecrets<Native>);
 
+/** What the rules of the options of a signature read. */
+interface ReadField extends Omit<Given<VerifyPayloadOptions>, "scheme" | "header"> {
+  readonly scheme: ResolvedScheme | undefined;
+  readonly header: FieldName;
+}
+
 /** Each option by itself: how a secret is read goes by others. */
-interface CheckedOptions extends Omit<Given<SignatureOptions>, "limit"> {
+interface CheckedOptions extends ReadField {
   readonly secret: unknown;
   readonly secrets: unknown;
   readonly limit: number;
+  readonly timeoutMs: number;
+}
+
+/** How a signature is read and judged, checked. */
+export interface ResolvedField {
+  readonly scheme: ResolvedScheme;
+  readonly toleranceSeconds: number;
+  readonly clock: () => number;
+  readonly status: number;
 }
 
 /** The options with defaults, checked; secrets imported. */
-export interface ResolvedOptions<Native> extends Omit<Given<SignatureOptions>, "limit"> {
+export interface ResolvedOptions<Native> extends ResolvedField {
   readonly keys: readonly KeyObject[] | SecretsFunction<Native>;
   readonly limitBytes: number;
+  readonly timeoutMs: number;
 }
 
-export const fieldTable: OptionTable<VerifyPayloadOptions> = {
-  header: option.own(readHeader, '"X-Payload-Signature"'),
+export const fieldTable: OptionTable<VerifyPayloadOptions, ReadField> = {
+  scheme: option.optional(option.own(readScheme)),
+  header: option.own(
+    (value = "X-Payload-Signature", owner, name) => readHeader(value, owner, name),
+    '"X-Payload-Signature"',
+  ),
+  algorithm: algorithmRule,
+  prefix: prefixRule,
   secretEncoding,
-  signatureEncodings: option.own(readSignatureEncodings, '["base64"]'),
+  signatureEncodings: encodingsRule,
+  toleranceSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
+  clock: option.clock(() => Date.now(), "Date.now"),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
 };
 
-// What a secret may be, goes by secretEncoding.
+// What a secret may be, goes by the scheme.
 const secretText = option.optional(option.own((value) => value));
 
 export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
@@ -94,39 +139,78 @@ export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
 };
 
+// What a scheme says in one place.
+const schemeParts = ["header", "algorithm", "prefix", "secretEncoding", "signatureEncodings"] as const;
+const plainSigned: SignedParts = { before: [], after: [] };
+
+/** Throws an OptionError where the options of {@link VerifyPayloadOptions} contradict each other. */
+export function resolveField(
+  owner: OptionOwner,
+  read: ReadField,
+  given: VerifyPayloadOptions,
+): ResolvedField {
+  const { scheme, toleranceSeconds, clock, status, ...parts } = read;
+  if (scheme !== undefined) {
+    const twice = schemeParts.find((name) => given[name] !== undefined);
+    if (twice !== undefined) {
+      const what =
+        "belongs to the scheme: give scheme an object, such as { ...signatureSchemes.github, header }";
+      throw new OptionError(owner, { option: twice, what });
+    }
+  }
+  if (scheme?.timestamp === undefined) {
+    const idle = (["toleranceSeconds", "clock"] as const).find((name) => given[name] !== undefined);
+    if (idle !== undefined) {
+      throw new OptionError(owner, {
+        option: idle,
+        what: "has a meaning beside a scheme with a timestamp only",
+      });
+    }
+  }
+  const plain = {
+    ...parts,
+    separator: undefined,
+    timestamp: undefined,
+    id: undefined,
+    signed: plainSigned,
+    secretPrefix: "",
+  };
+  return { scheme: scheme ?? plain, toleranceSeconds, clock, status };
+}
+
 /** Throws an OptionError, which shows nothing of a secret. */
 export function resolveOptions<Native>(
   options: WebhookHmacOptions<Native>,
   owner: OptionOwner,
 ): ResolvedOptions<Native> {
   const {
-    header,
-    secretEncoding: encoding,
-    signatureEncodings,
+    secret: _secret,
+    secrets: _secrets,
     limit: limitBytes,
     timeoutMs,
-    status,
+    ...read
   } = readOptions(owner, table, options);
-  const keys = resolveKeys(owner, options, encoding);
+  const field = resolveField(owner, read, options);
+  const keys = resolveKeys(owner, options, field.scheme);
   if (typeof keys !== "function" && options.timeoutMs !== undefined) {
     const what = "has a meaning beside a secrets function only";
     throw new OptionError(owner, { option: "timeoutMs", what });
   }
-  return { keys, header, secretEncoding: encoding, signatureEncodings, limitBytes, timeoutMs, status };
+  return { ...field, keys, limitBytes, timeoutMs };
 }
 
 /** Imports a list of secrets. Throws an OptionError for an empty one, and for a secret that is unusable or there twice. */
 export function importSecrets(
   owner: OptionOwner,
   secrets: unknown,
-  encoding: SecretEncoding,
+  scheme: SecretForm,
 ): readonly KeyObject[] {
   if (!Array.isArray(secrets) || secrets.length === 0) {
     throw optionError(owner, "secrets", "a non-empty array of secrets, or a function", secrets);
   }
   // Array.from visits the holes of a sparse array too.
   const keys = Array.from(secrets, (secret: unknown, index) =>
-    importSecret(secret, encoding, { owner, name: `secrets[${index}]` }),
+    importSchemeSecret(secret, scheme, { owner, name: `secrets[${index}]` }),
   );
   if (keys.some((key, index) => keys.findIndex((other) => other.equals(key)) !== index)) {
     throw new OptionError(owner, { option: "secrets", what: "has one secret twice" });
@@ -137,7 +221,7 @@ export function importSecrets(
 function resolveKeys<Native>(
   owner: OptionOwner,
   { secret, secrets }: WebhookHmacOptions<Native>,
-  encoding: SecretEncoding,
+  scheme: SecretForm,
 ): ResolvedOptions<Native>["keys"] {
   if ((secret === undefined) === (secrets === undefined)) {
     const what =
@@ -145,55 +229,19 @@ function resolveKeys<Native>(
       "an unset environment variable must not leave the endpoint open";
     throw new OptionError(owner, { what });
   }
-  if (secret !== undefined) return [importSecret(secret, encoding, { owner, name: "secret" })];
-  return typeof secrets === "function" ? secrets : importSecrets(owner, secrets, encoding);
+  if (secret !== undefined) return [importSchemeSecret(secret, scheme, { owner, name: "secret" })];
+  return typeof secrets === "function" ? secrets : importSecrets(owner, secrets, scheme);
 }
 
-// Fields whose value HTTP, or basic authentication beside this guard, reads in a way of its own: no request with a signature in
-// one of them could pass, and the answer would not tell why.
-const takenHeaders: ReadonlySet<string> = new Set([
-  "authorization",
-  "connection",
-  "content-digest",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "cookie",
-  "expect",
-  "host",
-  "keep-alive",
-  "proxy-authorization",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+/** How a sender hands its secrets out. */
+export type SecretForm = Pick<ResolvedScheme, "secretEncoding" | "secretPrefix">;
 
-// RFC 9110 section 5.6.2.
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-
-function readHeader(header: unknown = "X-Payload-Signature", owner: OptionOwner, name: string): string {
-  if (typeof header !== "string" || !token.test(header)) {
-    throw optionError(owner, name, "the name of a header field", header);
-  }
-  const field = header.toLowerCase();
-  if (!takenHeaders.has(field)) return field;
-  const expected = "the name of a header field without another use, such as X-Payload-Signature";
-  throw optionError(owner, name, expected, header);
-}
-
-function readSignatureEncodings(
-  encodings: unknown = ["base64"],
-  owner: OptionOwner,
-  name: string,
-): readonly SignatureEncoding[] {
-  if (
-    Array.isArray(encodings) &&
-    encodings.length > 0 &&
-    encodings.every(isSignatureEncoding) &&
-    new Set(encodings).size === encodings.length
-  ) {
-    return [...encodings];
-  }
-  throw optionError(owner, name, 'a non-empty array of "base64" and "hex", each once', encodings);
+/** The key of a secret, without what stands before it. Throws an OptionError, which shows nothing of it. */
+export function importSchemeSecret(
+  secret: unknown,
+  { secretEncoding: encoding, secretPrefix }: SecretForm,
+  place: { readonly owner: OptionOwner; readonly name: string },
+): KeyObject {
+  const isPrefixed = secretPrefix !== "" && typeof secret === "string" && secret.startsWith(secretPrefix);
+  return importSecret(isPrefixed ? secret.slice(secretPrefix.length) : secret, encoding, place);
 }

@@ -20,8 +20,13 @@ const expectations: Readonly<Record<SecretEncoding, string>> = {
 /** The rule of the option `secretEncoding`. */
 export const secretEncoding: OptionRule<SecretEncoding> = option.oneOf(["utf8", "base64", "hex"], "utf8");
 
+/** The hash of an HMAC. */
+export type SignatureAlgorithm = "sha256" | "sha512";
+
 /** Options of {@link signPayload}. */
 export interface SignPayloadOptions {
+  /** The hash of the HMAC. Default `sha256`. */
+  readonly algorithm?: SignatureAlgorithm | undefined;
   /** How the secret stands for the key's bytes. Default `utf8`. */
   readonly secretEncoding?: SecretEncoding | undefined;
   /** How the signature is written. Default `base64`. */
@@ -29,49 +34,87 @@ export interface SignPayloadOptions {
 }
 
 export const table: OptionTable<SignPayloadOptions> = {
+  algorithm: option.oneOf(["sha256", "sha512"], "sha256"),
   secretEncoding,
   signatureEncoding: option.oneOf(["base64", "hex"], "base64"),
 };
 
 /**
- * For senders: the value of X-Payload-Signature, the HMAC-SHA-256 (RFC 2104) of the payload. `bytes` must be what goes on the
+ * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) of the payload. `bytes` must be what goes on the
  * wire. Throws a TypeError for anything but bytes, and for an empty or undecodable secret.
  */
 export function signPayload(bytes: Uint8Array, secret: string, options: SignPayloadOptions = {}): string {
-  const read = readOptions("signPayload", table, options);
-  if (!(bytes instanceof Uint8Array)) {
-    throw new TypeError("signPayload: bytes must be a Buffer or Uint8Array");
-  }
-  const key = importSecret(secret, read.secretEncoding, { owner: "signPayload", name: "secret" });
-  return createHmac("sha256", key).update(bytes).digest(read.signatureEncoding);
+  const owner = "signPayload";
+  const read = readOptions(owner, table, options);
+  assertBytes(owner, bytes);
+  const key = importSecret(secret, read.secretEncoding, { owner, name: "secret" });
+  return createHmac(read.algorithm, key).update(bytes).digest(read.signatureEncoding);
+}
+
+/** Throws a TypeError for anything but bytes. */
+export function assertBytes(owner: string, bytes: unknown): asserts bytes is Uint8Array {
+  if (!(bytes instanceof Uint8Array)) throw new TypeError(`${owner}: bytes must be a Buffer or Uint8Array`);
+}
+
+/** What is signed: the body, and the text around it. */
+export interface SignedContent {
+  readonly before: string;
+  readonly body: Uint8Array;
+  readonly after: string;
+}
+
+/** The HMAC of `content`. */
+export function hmacOf(
+  { before, body, after }: SignedContent,
+  key: KeyObject,
+  { algorithm, encoding }: { readonly algorithm: SignatureAlgorithm; readonly encoding: SignatureEncoding },
+): string {
+  const hmac = createHmac(algorithm, key);
+  if (before !== "") hmac.update(before, "latin1");
+  hmac.update(body);
+  if (after !== "") hmac.update(after, "latin1");
+  return hmac.digest(encoding);
 }
 
 // As base64 text in buffers that stay: digests in new Buffers cost more. Nothing awaits between a write and the comparison.
-const signatureLength = 44;
-const received = Buffer.alloc(signatureLength);
-const expected = Buffer.alloc(signatureLength);
+const base64Length = { sha256: 44, sha512: 88 };
+const bufferPair = (length: number): Readonly<Record<"received" | "expected", Buffer>> => ({
+  received: Buffer.alloc(length),
+  expected: Buffer.alloc(length),
+});
+const buffers = { sha256: bufferPair(base64Length.sha256), sha512: bufferPair(base64Length.sha512) };
 
 /**
- * The position of the key under which `signature`, 32 bytes in base64, is that of `bytes`; -1 when there is none. Every key is tried,
- * and each comparison takes the same time wherever the two differ.
+ * The position of the key under which one of `signatures`, in base64, is that of `content`; -1 when there is none. Every key and
+ * every signature is tried, and each comparison takes the same time wherever the two differ.
  */
-export function matchSignature(signature: string, bytes: Uint8Array, keys: readonly KeyObject[]): number {
-  received.write(signature, "latin1");
+export function matchSignature(
+  signatures: readonly string[],
+  content: SignedContent,
+  { keys, algorithm }: { readonly keys: readonly KeyObject[]; readonly algorithm: SignatureAlgorithm },
+): number {
+  const { received, expected } = buffers[algorithm];
   let match = -1;
   for (const [index, key] of keys.entries()) {
-    expected.write(createHmac("sha256", key).update(bytes).digest("base64"), "latin1");
-    if (timingSafeEqual(expected, received) && match === -1) match = index;
+    expected.write(hmacOf(content, key, { algorithm, encoding: "base64" }), "latin1");
+    for (const signature of signatures) {
+      received.write(signature, "latin1");
+      if (timingSafeEqual(expected, received) && match === -1) match = index;
+    }
   }
   return match;
 }
 
-/** How the 32 bytes of a signature are written in the field. */
+/** How the bytes of a signature are written in the field. */
 export type SignatureEncoding = "base64" | "hex";
 
-// The last character of 32 bytes in base64 has two bits that nobody reads: only zeros are taken.
-const patterns: Readonly<Record<SignatureEncoding, RegExp>> = {
-  base64: /^[ \t]*([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)[ \t]*$/,
-  hex: /^[ \t]*([0-9A-Fa-f]{64})[ \t]*$/,
+// The last character before the padding has two bits of 32 bytes, or four of 64, that nobody reads: only zeros are taken.
+const patterns: Readonly<Record<SignatureEncoding, Readonly<Record<SignatureAlgorithm, RegExp>>>> = {
+  base64: {
+    sha256: /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/,
+    sha512: /^[A-Za-z0-9+/]{85}[AQgw]==$/,
+  },
+  hex: { sha256: /^[0-9A-Fa-f]{64}$/, sha512: /^[0-9A-Fa-f]{128}$/ },
 };
 
 /** Whether `value` is an encoding that {@link parseSignature} knows. */
@@ -79,14 +122,15 @@ export function isSignatureEncoding(value: unknown): value is SignatureEncoding 
   return typeof value === "string" && Object.hasOwn(patterns, value);
 }
 
-/** Reads a field value in one of the encodings. Returns the signature in base64; undefined for anything else. */
+/** Reads a signature in one of the encodings. Returns it in base64; undefined for anything else. */
 export function parseSignature(
-  fieldValue: string,
+  text: string,
   encodings: readonly SignatureEncoding[],
+  algorithm: SignatureAlgorithm,
 ): string | undefined {
   for (const encoding of encodings) {
-    const text = patterns[encoding].exec(fieldValue)?.[1];
-    if (text !== undefined) return encoding === "base64" ? text : Buffer.from(text, "hex").toString("base64");
+    if (!patterns[encoding][algorithm].test(text)) continue;
+    return encoding === "base64" ? text : Buffer.from(text, "hex").toString("base64");
   }
   return undefined;
 }

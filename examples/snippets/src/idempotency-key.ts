@@ -1,0 +1,43 @@
+import { guardErrors } from "@countersign/express";
+import { idempotencyGuard, idempotencyKeyHeader } from "@countersign/idempotency-guard";
+import { jsonBody, rawBody } from "@countersign/raw-body";
+import { createSqliteAnswers, createSqliteStores, type SqliteDatabase } from "@countersign/store-sqlite";
+import { verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
+import express, { type Express, type RequestHandler } from "express";
+
+/** `authenticate` sets `req.headers["x-user"]`; the secrets come from the environment. */
+export function createApi(
+  database: SqliteDatabase,
+  authenticate: RequestHandler,
+  { answerSecret, webhookSecret }: { readonly answerSecret: string; readonly webhookSecret: string },
+): Express {
+  const { idempotency: store } = createSqliteStores({ database });
+  const answers = createSqliteAnswers({ database });
+  const app = express();
+
+  const refunds = idempotencyGuard({
+    store,
+    scope: "refunds",
+    ...idempotencyKeyHeader({ bareKeys: true, caller: (req) => String(req.headers["x-user"]) }),
+    replay: { answers, encryptionKeys: [{ id: "2026-11", secret: answerSecret }] },
+  });
+  app.post("/refunds", authenticate, rawBody(), refunds, jsonBody(), (_req, res) => {
+    res.status(201).json({ accepted: true });
+  });
+
+  const events = idempotencyGuard({
+    store,
+    scope: "events",
+    key: (req) => verifiedPayload(req)?.id,
+    // A sender may write another body for the second delivery of one event.
+    fingerprint: () => "event",
+    doneStatus: 200,
+  });
+  const verify = webhookHmac({ scheme: "svix", secret: webhookSecret });
+  app.post("/webhooks", verify, events, jsonBody(), (_req, res) => {
+    res.sendStatus(200);
+  });
+
+  app.use(guardErrors());
+  return app;
+}

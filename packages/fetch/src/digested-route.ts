@@ -1,0 +1,35 @@
+import { answerDigests, type AnswerDigestOptions } from "@countersign/content-digest";
+import { copyBody } from "./answer.ts";
+import type { ConnectionInfo } from "./received-request.ts";
+import type { FetchRoute } from "./routes.ts";
+
+// As digestResponse() of Express.
+const limitBytes = 1_048_576;
+
+/**
+ * `digestResponse` around a route: its answer gets Content-Digest or Repr-Digest (RFC 9530), unless it has over a megabyte. Throws a
+ * TypeError on a bad option.
+ */
+export function digestedRoute(options: AnswerDigestOptions, route: FetchRoute): FetchRoute {
+  // Of nothing: a bad option is one now.
+  answerDigests(
+    { method: "GET", rawHeaders: [] },
+    { status: 204, rawHeaders: [], body: Buffer.alloc(0) },
+    options,
+  );
+  return async (request: Request, info?: ConnectionInfo) => {
+    const { method } = request;
+    const asking = { method, rawHeaders: [...request.headers].flat() };
+    const response = await route(request, info);
+    const { status, statusText } = response;
+    const body = method === "HEAD" ? undefined : await copyBody(response, limitBytes);
+    if (body === undefined) return response;
+    const rawHeaders = [...response.headers].flat();
+    const digests = Object.entries(answerDigests(asking, { status, rawHeaders, body }, options));
+    if (digests.length === 0) return response;
+    // Those of a response from elsewhere cannot be changed.
+    const headers = new Headers(response.headers);
+    for (const [name, value] of digests) headers.set(name, value);
+    return new Response(response.body, { status, statusText, headers });
+  };
+}

@@ -1,0 +1,81 @@
+import { idempotentRoute } from "@countersign/fetch";
+import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
+import { describe, expect, test } from "@jest/globals";
+
+const post = (key: string | undefined, init: RequestInit = {}): Request =>
+  new Request("https://platform.example/refunds", {
+    method: "POST",
+    body: init.method === "GET" ? null : "{}",
+    ...(key !== undefined && { headers: { "Idempotency-Key": key } }),
+    ...init,
+  });
+
+function serve(make: () => Response, limit = "100kb") {
+  let ran = 0;
+  const route = idempotentRoute(
+    {
+      store: memoryIdempotencyStore(),
+      waitMs: 0,
+      ...idempotencyKeyHeader(),
+      replay: { answers: memoryAnswerStore(), limit, headers: ["Location"] },
+    },
+    (_request, idempotency) => {
+      if (idempotency !== undefined) ran += 1;
+      return make();
+    },
+  );
+  return { route, ran: () => ran };
+}
+
+describe("idempotentRoute with replay", () => {
+  test("gives the first answer again, with the fields of the list", async () => {
+    const headers = { Location: "/refunds/1", "Set-Cookie": "a=1" };
+    const { route, ran } = serve(() => new Response("päid", { status: 201, headers }));
+    const first = await route(post('"k"'));
+    expect([first.status, await first.text(), first.headers.get("set-cookie")]).toEqual([201, "päid", "a=1"]);
+    const again = await route(post('"k"'));
+    expect([again.status, await again.text(), again.headers.get("location")]).toEqual([
+      201,
+      "päid",
+      "/refunds/1",
+    ]);
+    expect([again.headers.get("idempotency-replayed"), again.headers.get("set-cookie")]).toEqual([
+      "true",
+      null,
+    ]);
+    expect(ran()).toBe(1);
+  });
+
+  test("keeps an answer without content, and one in pieces", async () => {
+    const empty = serve(() => new Response(null, { status: 204 }));
+    await empty.route(post('"k"'));
+    expect((await empty.route(post('"k"'))).status).toBe(204);
+    const pieces = serve(() => new Response(new Blob(["a", "b"]).stream()));
+    expect(await (await pieces.route(post('"k"'))).text()).toBe("ab");
+    expect(await (await pieces.route(post('"k"'))).text()).toBe("ab");
+  });
+
+  test("lets an answer over the limit out as it is, and is 409 from then on", async () => {
+    const { route } = serve(() => new Response(new Blob(["x".repeat(3_000_000)]).stream()), "1kb");
+    expect((await (await route(post('"k"'))).text()).length).toBe(3_000_000);
+    expect((await route(post('"k"'))).status).toBe(409);
+  });
+
+  test("keeps nothing of a body that the handler has read itself", async () => {
+    const { route } = serve(() => {
+      const response = new Response("x");
+      void response.text();
+      return response;
+    });
+    expect((await route(post('"k"'))).status).toBe(200);
+    expect((await route(post('"k"'))).status).toBe(409);
+  });
+
+  test("lets another method pass, and refuses a request without a key", async () => {
+    const { route, ran } = serve(() => new Response("x"));
+    expect((await route(post('"k"', { method: "GET" }))).status).toBe(200);
+    expect((await route(post(undefined))).status).toBe(400);
+    expect(ran()).toBe(0);
+  });
+});

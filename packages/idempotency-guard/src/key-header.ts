@@ -1,0 +1,165 @@
+import { hash } from "node:crypto";
+import {
+  asBuffer,
+  capturedRawBody,
+  fieldLines,
+  GuardError,
+  option,
+  optionError,
+  readOptions,
+  type HeaderLines,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import type { GuardRequest } from "@countersign/express";
+import { fingerprintMissing } from "./body-fingerprint.ts";
+import type { IdempotencyGuardCode } from "./codes.ts";
+
+/** Options of {@link idempotencyKeyHeader}. */
+export interface IdempotencyKeyHeaderOptions<Native = GuardRequest> {
+  /** The name of the field. Default `Idempotency-Key`. */
+  readonly header?: string | undefined;
+  /** Also take a key without quotation marks, as many clients send it: 1 to 255 visible ASCII characters but `"`, `,`, `;` and `\`. Default false. */
+  readonly bareKeys?: boolean | undefined;
+  /**
+   * Who is asking, as authentication has found: each caller has keys of its own, and nobody gets another one's answer. Default: all
+   * callers are one.
+   */
+  readonly caller?: ((req: Native) => string) | undefined;
+}
+
+/** Options of `idempotencyGuard` for callers that know the draft. */
+export interface IdempotencyKeyHeaderPreset {
+  readonly key: (req: object) => string | undefined;
+  readonly fingerprint: (req: object) => string;
+  readonly methods: readonly string[];
+  readonly inFlightStatus: 409;
+  readonly reusedStatus: 422;
+}
+
+const factory = "idempotencyKeyHeader";
+
+export const headerTable: OptionTable<
+  IdempotencyKeyHeaderOptions<never>,
+  {
+    readonly header: string;
+    readonly bareKeys: boolean;
+    readonly caller: ((req: never) => string) | undefined;
+  }
+> = {
+  header: option.own(readHeader, '"Idempotency-Key"'),
+  bareKeys: option.boolean(false),
+  caller: option.optional(option.call()),
+};
+
+// RFC 9651 section 3.3.3, without parameters, of which the draft has none.
+const sfString = /^[ \t]*"((?:[ !#-[\]-~]|\\["\\])*)"[ \t]*$/;
+const bareKey = /^[ \t]*([!#-+\-./0-:<-[\]-~]{1,255})[ \t]*$/;
+
+/**
+ * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of
+ * `idempotencyGuard`: a structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for a key
+ * that comes again with another request. What one request is: its method, its target, its caller and the bytes of its body. Throws a
+ * TypeError on a bad option.
+ */
+export function idempotencyKeyHeader<Native = GuardRequest>(
+  options: IdempotencyKeyHeaderOptions<Native> = {},
+): IdempotencyKeyHeaderPreset {
+  const { header, bareKeys } = readOptions(factory, headerTable, options);
+  const { caller } = options;
+  return {
+    key: (req) => {
+      const key = readKey(linesOf(req, header), { header, bareKeys });
+      if (key === undefined || caller === undefined) return key;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the guard gives both the same request
+      const who: unknown = caller(req as Native);
+      if (typeof who === "string" && who !== "") return `${encodeURIComponent(who)}:${key}`;
+      throw new TypeError(`${factory}: option caller must return who is asking, a string that is not empty`);
+    },
+    fingerprint: requestFingerprint,
+    methods: ["POST", "PATCH"],
+    inFlightStatus: 409,
+    reusedStatus: 422,
+  };
+}
+
+/**
+ * The key in the lines of a field: the characters of a structured-field string (RFC 9651 section 3.3.3), or by `bareKeys` the text
+ * itself. Undefined without a line. Throws a GuardError (400) on anything else.
+ */
+function readKey(
+  lines: readonly string[],
+  { header, bareKeys }: { readonly header: string; readonly bareKeys: boolean },
+): string | undefined {
+  const [line] = lines;
+  if (line === undefined) return undefined;
+  if (lines.length === 1) {
+    const text = sfString.exec(line)?.[1]?.replaceAll(/\\(["\\])/g, "$1");
+    const key = text ?? (bareKeys ? bareKey.exec(line)?.[1] : undefined);
+    if (key !== undefined && key !== "") return key;
+  }
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-invalid",
+    message: `${header} is not exactly one string in quotation marks${bareKeys ? ", nor a key without them" : ""}`,
+  });
+}
+
+/** The request of Node, of Express, of Fastify or of fetch. */
+interface AnyRequest {
+  readonly method?: unknown;
+  readonly rawHeaders?: unknown;
+  readonly headers?: unknown;
+  readonly raw?: unknown;
+  readonly originalUrl?: unknown;
+  readonly url?: unknown;
+}
+
+function rawHeadersOf(req: AnyRequest): HeaderLines | undefined {
+  const { rawHeaders } = req.rawHeaders === undefined ? Object(req.raw) : req;
+  return Array.isArray(rawHeaders) ? { rawHeaders } : undefined;
+}
+
+function linesOf(req: AnyRequest, name: string): readonly string[] {
+  const raw = rawHeadersOf(req);
+  if (raw !== undefined) return fieldLines(raw, name.toLowerCase());
+  if (isReader(req.headers)) {
+    const line = req.headers.get(name);
+    return line === null ? [] : [line];
+  }
+  throw new TypeError(`${factory}: the request has no header lines that are known`);
+}
+
+function isReader(headers: unknown): headers is { get(name: string): string | null } {
+  return (
+    typeof headers === "object" && headers !== null && "get" in headers && typeof headers.get === "function"
+  );
+}
+
+/** SHA-256 of method, target and body. Throws a GuardError (500) for a request with a body that nobody has captured. */
+function requestFingerprint(req: AnyRequest): string {
+  const body = capturedRawBody(req) ?? bodyOfNone(req);
+  const head = JSON.stringify([req.method, req.originalUrl ?? req.url]);
+  return hash("sha256", Buffer.concat([Buffer.from(head), asBuffer(body)]), "base64url");
+}
+
+/** No bytes for a request that has no body (RFC 9112 section 6.3). */
+function bodyOfNone(req: AnyRequest): Buffer {
+  const raw = rawHeadersOf(req);
+  const { httpVersionMajor } = Object(req.raw ?? req);
+  const isNone =
+    raw !== undefined &&
+    httpVersionMajor === 1 &&
+    fieldLines(raw, "transfer-encoding").length === 0 &&
+    fieldLines(raw, "content-length").every((length) => /^0+$/.test(length));
+  if (isNone) return Buffer.alloc(0);
+  throw fingerprintMissing();
+}
+
+// RFC 9110 section 5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+function readHeader(value: unknown = "Idempotency-Key", owner: OptionOwner, name: string): string {
+  if (typeof value === "string" && token.test(value)) return value;
+  throw optionError(owner, name, "the name of a header field", value);
+}

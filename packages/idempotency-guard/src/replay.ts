@@ -1,0 +1,270 @@
+import { createSecretKey } from "node:crypto";
+import {
+  assertFunction,
+  comeAgain,
+  GuardError,
+  holderOf,
+  inTime,
+  limitRule,
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core";
+import type { AnswerStore, IdempotencyKeys } from "@countersign/idempotency";
+import {
+  isKeptStatus,
+  readRecord,
+  writeRecord,
+  type AnswerKey,
+  type AnswerPlace,
+  type KeptAnswer,
+} from "./answer-record.ts";
+import type { IdempotencyGuardCode } from "./codes.ts";
+
+/** How the first answer is kept and given again: the option `replay`. */
+export interface ReplayOptions {
+  /** Where answers are kept, shared by every process that serves the route. */
+  readonly answers: AnswerStore;
+  /** The header fields that are given again. Never `Set-Cookie`, nor one of the connection. Default Content-Language, Content-Type, Location. */
+  readonly headers?: readonly string[] | undefined;
+  /** The largest body that is kept, in bytes or as "100kb", up to one megabyte. A larger answer is not given again. Default "100kb". */
+  readonly limit?: number | string | undefined;
+  /** Keys of AES-256-GCM: the first encrypts, each decrypts. Default none: answers are kept as they are. */
+  readonly encryptionKeys?: readonly AnswerEncryptionKey[] | undefined;
+}
+
+/** A key that answers are encrypted under. */
+export interface AnswerEncryptionKey {
+  /** What records name the key by: 1 to 64 visible ASCII characters. */
+  readonly id: string;
+  /** 32 random bytes in base64. */
+  readonly secret: string;
+}
+
+/** The option, checked. */
+export interface ResolvedReplay {
+  readonly answers: AnswerStore;
+  readonly headers: ReadonlySet<string>;
+  readonly limit: number;
+  readonly encryptionKeys: readonly AnswerKey[];
+}
+
+// What is held back of a body before it is decided: a larger one is not whole by then.
+const mostBytes = 1_048_576;
+
+// Of one connection, of one moment, of one caller's session, or written for each answer anew.
+const neverKept: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "date",
+  "idempotency-replayed",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authentication-info",
+  "set-cookie",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+
+export const replayTable: OptionTable<ReplayOptions, ResolvedReplay> = {
+  answers: option.own(readAnswers),
+  headers: option.own(readHeaders, '["Content-Language", "Content-Type", "Location"]'),
+  limit: option.own(readLimit, limitRule().byDefault),
+  encryptionKeys: option.own(readKeys, "none"),
+};
+
+/** The rule of the option `replay`. */
+export const replayRule: OptionRule<ResolvedReplay | undefined> = option.optional({
+  byDefault: "none",
+  read: (value, owner, name) => readOptions(holderOf(owner, name), replayTable, value),
+});
+
+/** An answer on its way out. */
+export interface GivenAnswer {
+  readonly status: number;
+  /** Names and values by turns. */
+  readonly rawHeaders: readonly string[];
+  /** Undefined where there was more than the limit. */
+  readonly body: Buffer | undefined;
+}
+
+/** What it is done for. */
+interface Owner extends AnswerPlace {
+  readonly req: object;
+}
+
+/** Keeps the answers of keys that are about to be done, and finds them again (I15). */
+export class Replay {
+  readonly limitBytes: number;
+  readonly #options: ResolvedReplay & {
+    readonly storeTimeoutMs: number;
+    readonly retryAfterSeconds: number;
+  };
+  readonly #keys: IdempotencyKeys;
+
+  constructor(
+    options: ResolvedReplay,
+    times: { readonly storeTimeoutMs: number; readonly retryAfterSeconds: number },
+    keys: IdempotencyKeys,
+  ) {
+    const { storeTimeoutMs, retryAfterSeconds } = times;
+    this.#options = { ...options, storeTimeoutMs, retryAfterSeconds };
+    this.limitBytes = options.limit;
+    this.#keys = keys;
+  }
+
+  /** Does not reject: the effect has happened, and its key becomes done without an answer. */
+  async keep(owner: Owner, answer: GivenAnswer | undefined): Promise<void> {
+    const { key, token, req } = owner;
+    const fault = whyNotKept(answer);
+    try {
+      if (answer?.body === undefined || fault !== undefined) throw new Error(fault);
+      const { answers, encryptionKeys, storeTimeoutMs } = this.#options;
+      const { status, body } = answer;
+      const kept: KeptAnswer = { status, headers: this.#chosen(answer.rawHeaders), body };
+      const late = (): Error => new Error(`the store of answers took longer than ${storeTimeoutMs} ms`);
+      await inTime(answers.keep(token, writeRecord(kept, owner, encryptionKeys)), storeTimeoutMs, late);
+    } catch (error) {
+      const message = "is done without an answer that could be given again";
+      this.#keys.notice({ code: "answer-not-kept", key, message, req, error });
+    }
+  }
+
+  /**
+   * The answer of the attempt that ended the key; undefined when there is none that is sound. Throws a GuardError (503) when a store
+   * does not tell: the caller would take the status without an answer for the last word.
+   */
+  async find(key: string, req: object): Promise<KeptAnswer | undefined> {
+    const { answers, encryptionKeys, storeTimeoutMs } = this.#options;
+    let token: string;
+    let record: Uint8Array | undefined;
+    try {
+      const done = await this.#keys.read(key);
+      if (done?.state !== "done") return undefined;
+      ({ token } = done);
+      const late = (): Error => new Error(`the store of answers took longer than ${storeTimeoutMs} ms`);
+      record = await inTime(answers.find(token), storeTimeoutMs, late);
+    } catch (cause) {
+      throw this.#unavailable(cause);
+    }
+    if (record === undefined) return undefined;
+    try {
+      const answer = readRecord(record, { key, token }, encryptionKeys);
+      // By the list of today: a field that was taken out of it is not given again.
+      return { ...answer, headers: answer.headers.filter(([name]) => this.#options.headers.has(name)) };
+    } catch (error) {
+      const message = "has an answer that cannot be read, and is answered without it";
+      this.#keys.alarm({ code: "answer-unreadable", key, message, req, error });
+      return undefined;
+    }
+  }
+
+  #chosen(rawHeaders: readonly string[]): KeptAnswer["headers"] {
+    return rawHeaders.flatMap((name, index) => {
+      const lower = name.toLowerCase();
+      return index % 2 === 0 && this.#options.headers.has(lower)
+        ? [[lower, rawHeaders[index + 1] ?? ""] as const]
+        : [];
+    });
+  }
+
+  #unavailable(cause: unknown): GuardError<IdempotencyGuardCode> {
+    const { retryAfterSeconds } = this.#options;
+    const message = "the key is done, and its answer could not be read";
+    return new GuardError<IdempotencyGuardCode>({
+      ...comeAgain("answer-unavailable", message, retryAfterSeconds),
+      cause,
+    });
+  }
+}
+
+function whyNotKept(answer: GivenAnswer | undefined): string | undefined {
+  if (answer === undefined) return "it was not seen as a whole";
+  if (!isKeptStatus(answer.status)) return `its status is ${answer.status}`;
+  if (answer.body === undefined) return "its body is larger than the limit";
+  // Its bytes mean nothing without that field, and who asks again may not take the coding.
+  const isCoded = answer.rawHeaders.some(
+    (name, index) => index % 2 === 0 && name.toLowerCase() === "content-encoding",
+  );
+  return isCoded ? "it has a content coding: compress in front of the guard" : undefined;
+}
+
+function readAnswers(value: unknown, owner: OptionOwner, name: string): AnswerStore {
+  assertAnswers(value, owner, name);
+  return value;
+}
+
+function assertAnswers(value: unknown, owner: OptionOwner, name: string): asserts value is AnswerStore {
+  if (typeof value !== "object" || value === null) {
+    throw optionError(owner, name, "an AnswerStore, for example memoryAnswerStore()", value);
+  }
+  for (const method of ["keep", "find", "prune", "close"]) {
+    assertFunction(owner, `${name}.${method}`, Reflect.get(value, method));
+  }
+}
+
+// RFC 9110 section 5.6.2.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+function readHeaders(
+  value: unknown = ["Content-Language", "Content-Type", "Location"],
+  owner: OptionOwner,
+  name: string,
+): ReadonlySet<string> {
+  if (!Array.isArray(value)) throw optionError(owner, name, "an array of names of header fields", value);
+  return new Set(
+    Array.from(value, (field: unknown, index) => {
+      const place = `${name}[${index}]`;
+      if (typeof field !== "string" || !token.test(field)) {
+        throw optionError(owner, place, "the name of a header field", field);
+      }
+      const lower = field.toLowerCase();
+      if (!neverKept.has(lower)) return lower;
+      throw new OptionError(owner, {
+        option: place,
+        what: `is ${field}, which no answer is given again with`,
+      });
+    }),
+  );
+}
+
+function readLimit(value: unknown, owner: OptionOwner, name: string): number {
+  const limitBytes = limitRule().read(value, owner, name);
+  if (limitBytes <= mostBytes) return limitBytes;
+  throw optionError(owner, name, 'at most "1mb"', value);
+}
+
+const keyId = /^[!-~]{1,64}$/;
+// 32 bytes: the last character has two bits that nobody reads.
+const keyText = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+
+function readKeys(value: unknown, owner: OptionOwner, name: string): readonly AnswerKey[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value) || value.length === 0) {
+    throw optionError(owner, name, "a non-empty array of { id, secret }", value);
+  }
+  const keys = Array.from(value, (given: unknown, index): AnswerKey => {
+    const place = `${name}[${index}]`;
+    const entry: { id?: unknown; secret?: unknown } = Object(given);
+    const { id, secret } = entry;
+    if (typeof id !== "string" || !keyId.test(id)) {
+      throw optionError(owner, `${place}.id`, "1 to 64 visible ASCII characters", id);
+    }
+    const bytes =
+      typeof secret === "string" && keyText.test(secret) ? Buffer.from(secret, "base64") : undefined;
+    if (bytes === undefined || bytes.every((byte) => byte === bytes[0])) {
+      throw optionError(owner, `${place}.secret`, "32 random bytes in base64 with padding", secret);
+    }
+    return { id, key: createSecretKey(bytes) };
+  });
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) {
+    throw new OptionError(owner, { option: name, what: "has one id twice" });
+  }
+  return keys;
+}

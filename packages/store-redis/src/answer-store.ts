@@ -1,0 +1,73 @@
+import { readOptions } from "@countersign/core";
+import type { AnswerStore } from "@countersign/idempotency";
+import { StoreGate, assertText, encodeText } from "@countersign/store-core";
+import { ping, runScript } from "./commands.ts";
+import { table, type RedisStoresOptions, type ResolvedOptions } from "./options.ts";
+import { oneOf, plain, unexpected } from "./replies.ts";
+import { findAnswerScript, keepAnswerScript } from "./scripts.ts";
+
+/** The answers of done keys on Redis, each a key of its own. */
+export interface RedisAnswerStore extends AnswerStore {
+  readonly retentionMs: number;
+  keep(token: string, answer: Uint8Array): Promise<void>;
+  find(token: string): Promise<Uint8Array | undefined>;
+  /** Redis removes what has expired by itself: 0, once the server has answered. */
+  prune(): Promise<number>;
+  /** The client stays open, it is the caller's. A later call throws. */
+  close(): void;
+}
+
+const name = "redis answer store";
+const base64 = /^:[A-Za-z0-9+/]*={0,2}$/;
+
+/**
+ * The store of answers on Redis. Takes the options of `createRedisStores`; `retentionMs` is of the answers. Sends nothing before the
+ * first step. Throws an OptionError when an option is wrong.
+ */
+export function createRedisAnswers(options: RedisStoresOptions): RedisAnswerStore {
+  return new Answers(readOptions("createRedisAnswers", table, options));
+}
+
+class Answers implements RedisAnswerStore {
+  readonly retentionMs: number;
+  readonly #gate = new StoreGate(name);
+  readonly #options: ResolvedOptions;
+
+  constructor(options: ResolvedOptions) {
+    this.#options = options;
+    this.retentionMs = options.retentionMs;
+  }
+
+  async keep(token: string, answer: Uint8Array): Promise<void> {
+    const key = this.#keyOf(token);
+    if (!(answer instanceof Uint8Array)) throw new TypeError(`${name}: the answer must be bytes`);
+    // As text: clients of Redis differ in what they make of bytes.
+    const text = Buffer.from(answer.buffer, answer.byteOffset, answer.byteLength).toString("base64");
+    const args = [this.#options.now(), String(this.retentionMs), text];
+    oneOf(await runScript(this.#options, keepAnswerScript, key, args), ["kept"]);
+  }
+
+  async find(token: string): Promise<Uint8Array | undefined> {
+    const key = this.#keyOf(token);
+    const reply = plain(await runScript(this.#options, findAnswerScript, key, [this.#options.now()]));
+    if (reply === "none") return undefined;
+    if (!base64.test(reply)) throw unexpected();
+    return Buffer.from(reply.slice(1), "base64");
+  }
+
+  async prune(): Promise<number> {
+    this.#gate.assertUsable();
+    await ping(this.#options);
+    return 0;
+  }
+
+  close(): void {
+    this.#gate.close();
+  }
+
+  #keyOf(token: string): string {
+    this.#gate.assertUsable();
+    assertText(name, "token", token);
+    return `${this.#options.prefix}:answer:${encodeText(token)}`;
+  }
+}

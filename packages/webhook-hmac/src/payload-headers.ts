@@ -1,0 +1,135 @@
+import {
+  fieldLines,
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  type HeaderLines,
+  type OptionTable,
+} from "@countersign/core";
+import { importSchemeSecret } from "./options.ts";
+import { assertBytes, hmacOf, type SignedContent } from "./payload-signature.ts";
+import { readScheme, type ResolvedScheme, type SignedParts } from "./scheme.ts";
+import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
+import { readClaim, type Lines } from "./signature-claim.ts";
+
+/** Header fields as `req.headers` of Node or Express, `headers` of a Request, or every line as it came. */
+export type PayloadHeaders =
+  | Readonly<Record<string, string | readonly string[] | undefined>>
+  | { get(name: string): string | null }
+  | HeaderLines;
+
+/** Throws a TypeError for one value where the scheme has several fields. */
+export function linesOf(header: string | PayloadHeaders | undefined, scheme: ResolvedScheme): Lines {
+  const isSeveral =
+    scheme.id !== undefined || (scheme.timestamp !== undefined && "header" in scheme.timestamp);
+  if (header === undefined || typeof header === "string") {
+    if (isSeveral) {
+      throw new TypeError(
+        "verifyPayload: the scheme has several header fields: give all of them, such as req.headers",
+      );
+    }
+    return () => (header === undefined ? [] : [header]);
+  }
+  if ("rawHeaders" in header && Array.isArray(header.rawHeaders)) {
+    const lines: HeaderLines = { rawHeaders: header.rawHeaders };
+    return (name) => fieldLines(lines, name);
+  }
+  if (isReader(header)) {
+    return (name) => [header.get(name)].filter((value) => typeof value === "string");
+  }
+  const fields = Object.entries(header);
+  return (name) =>
+    fields.flatMap(([field, value]) =>
+      field.toLowerCase() === name && value !== undefined ? [value].flat().map(String) : [],
+    );
+}
+
+// Node's own fields may have a `get` too, which is text.
+function isReader(
+  header: PayloadHeaders,
+): header is Extract<PayloadHeaders, { get(name: string): string | null }> {
+  return "get" in header && typeof header.get === "function";
+}
+
+/** What is signed, by the values that the fields have. */
+export function contentOf(
+  body: Uint8Array,
+  {
+    timestamp,
+    id,
+  }: { readonly timestamp: { readonly text: string } | undefined; readonly id: string | undefined },
+  { before, after }: SignedParts,
+): SignedContent {
+  const textOf = (parts: readonly string[]): string =>
+    parts
+      .map((part) => (part === "{timestamp}" ? timestamp?.text : part === "{id}" ? id : part) ?? "")
+      .join("");
+  return { before: textOf(before), body, after: textOf(after) };
+}
+
+/** Options of {@link signPayloadHeaders}. */
+export interface SignPayloadHeadersOptions {
+  /** How the receiver expects it: the name of one of `signatureSchemes`, or an object like those. */
+  readonly scheme: SchemeName | SignatureScheme;
+  /** The identifier of the message, where the scheme has one. */
+  readonly id?: string | undefined;
+  /** When it is signed, in seconds since 1970. Default now. */
+  readonly timestampSeconds?: number | undefined;
+}
+
+export const signTable: OptionTable<
+  SignPayloadHeadersOptions,
+  {
+    readonly scheme: ResolvedScheme;
+    readonly id: string | undefined;
+    readonly timestampSeconds: number | undefined;
+  }
+> = {
+  scheme: option.own(readScheme),
+  id: option.optional(
+    option.own((value, owner, name) => {
+      if (typeof value === "string") return value;
+      throw optionError(owner, name, "a string", value);
+    }),
+  ),
+  timestampSeconds: option.optional(option.integer({ min: 0, max: 999_999_999_999 }), "now"),
+};
+
+/**
+ * For senders, and for the tests of a receiver: the header fields that {@link verifyPayload} expects with these bytes. Throws a
+ * TypeError on an unusable secret or option, and for an identifier that is missing or that the scheme could not verify.
+ */
+export function signPayloadHeaders(
+  bytes: Uint8Array,
+  secret: string,
+  options: SignPayloadHeadersOptions,
+): Record<string, string> {
+  const owner = "signPayloadHeaders";
+  const {
+    scheme,
+    id,
+    timestampSeconds = Math.floor(Date.now() / 1000),
+  } = readOptions(owner, signTable, options);
+  const { header, prefix, separator, timestamp, algorithm, signatureEncodings } = scheme;
+  assertBytes(owner, bytes);
+  const key = importSchemeSecret(secret, scheme, { owner, name: "secret" });
+  const headers: Record<string, string> = {};
+  if (scheme.id !== undefined) {
+    if (id === undefined) throw optionError(owner, "id", "the identifier of the message", id);
+    headers[scheme.id.written] = id;
+  }
+  const text = String(timestampSeconds);
+  if (timestamp !== undefined && "header" in timestamp) headers[timestamp.header.written] = text;
+  const content = contentOf(bytes, { timestamp: { text }, id }, scheme.signed);
+  const [encoding = "base64"] = signatureEncodings;
+  const signature = prefix + hmacOf(content, key, { algorithm, encoding });
+  const before = timestamp !== undefined && "prefix" in timestamp ? timestamp.prefix + text + separator : "";
+  headers[header.written] = before + signature;
+  try {
+    readClaim(linesOf(headers, scheme), scheme, 401);
+  } catch (cause) {
+    throw new OptionError(owner, { option: "id", what: "is none that the scheme could verify", cause });
+  }
+  return headers;
+}
