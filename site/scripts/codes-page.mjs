@@ -1,0 +1,1 @@
+export async function codesPage() { return "# Codes\n"; }
