@@ -105,7 +105,7 @@ async function linesOf(work) {
 }
 
 /** What an app behind Express says of the last of `requests`; `mount(app)` puts what is tried there. */
-export function answered(mount, requests) {
+export function answered(mount, requests, { twice } = {}) {
   return async () => {
     const app = express();
     mount(app);
@@ -116,7 +116,10 @@ export function answered(mount, requests) {
     await once(server, "listening");
     const statuses = [];
     const lines = await linesOf(async () => {
-      for (const one of [requests].flat()) statuses.push(await send(server.address().port, one));
+      const { port } = server.address();
+      for (const one of [requests].flat()) statuses.push(await send(port, one));
+      // Two at once; the higher status is what is shown.
+      if (twice !== undefined) statuses.push(...(await Promise.all([send(port, twice), send(port, twice)])).sort((a, b) => a - b));
       // A refusal is told behind its answer.
       await new Promise((resolve) => setTimeout(resolve, 20));
     });
@@ -151,16 +154,17 @@ export function noticed(code, work) {
     const heard = new Promise((resolve) => void (hear = resolve));
     const listen = (notice) => notice.code === code && hear(notice);
     subscribe("countersign:notice", listen);
-    const late = AbortSignal.timeout(10_000);
-    const timer = new Promise((_resolve, reject) => {
-      late.addEventListener("abort", () => reject(new Error(`no notice ${code}`)));
+    let timer;
+    const late = new Promise((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error(`no notice ${code}`)), 10_000);
     });
     try {
       const done = Promise.resolve(work());
-      const { guard, message } = await Promise.race([heard, timer, done.then(() => heard)]);
+      const { guard, message } = await Promise.race([heard, late]);
       await done;
       return { code, text: JSON.stringify({ guard, code, message }, undefined, 2) };
     } finally {
+      clearTimeout(timer);
       unsubscribe("countersign:notice", listen);
     }
   };
