@@ -8,7 +8,16 @@ import express from "express";
 import { keyid, path as payoutPath } from "./signer.mjs";
 import { path as webhookPath } from "./webhook-sender.mjs";
 
-export const apps = { payout, payoutSodium, payoutNoble, payoutLoop, barePayout, bareRefusal, webhook, bareWebhook };
+export const apps = {
+  payout,
+  payoutSodium,
+  payoutNoble,
+  payoutLoop,
+  barePayout,
+  bareRefusal,
+  webhook,
+  bareWebhook,
+};
 
 /** A route of the payout's app that waits for nothing. */
 export const unrelatedPath = "/up";

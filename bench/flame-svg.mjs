@@ -8,7 +8,11 @@ const smallestShare = 0.004;
 const kinds = [
   { name: "our packages", fill: "#f2b84b", has: ({ url }) => /\/packages\/[a-z0-9-]+\/dist\//.test(url) },
   { name: "other packages", fill: "#8fb8de", has: ({ url }) => url.includes("/node_modules/") },
-  { name: "garbage collection", fill: "#d98b8b", has: ({ functionName }) => functionName === "(garbage collector)" },
+  {
+    name: "garbage collection",
+    fill: "#d98b8b",
+    has: ({ functionName }) => functionName === "(garbage collector)",
+  },
   { name: "Node, V8, native code", fill: "#c9cdd2", has: () => true },
 ];
 
@@ -90,5 +94,9 @@ function fileOf({ url }) {
 }
 
 function escaped(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
 }

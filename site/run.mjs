@@ -20,7 +20,8 @@ runScript(async () => {
     process.env["DOCS_BASE"] = values.base;
   }
   const tasks = await import("./scripts/tasks.mjs");
-  if (!Object.hasOwn(tasks, task)) throw new SetupError(`${task} is none of ${Object.keys(tasks).join(", ")}`);
+  if (!Object.hasOwn(tasks, task))
+    throw new SetupError(`${task} is none of ${Object.keys(tasks).join(", ")}`);
   await tasks[task]({ port: Number(values.port) });
 });
 

@@ -35,7 +35,12 @@ export const digestOf = (text, algorithm = "sha256") =>
   `${algorithm.replace("sha", "sha-")}=:${createHash(algorithm).update(text).digest("base64")}:`;
 
 export const plainHeaders = () => [
-  "Host", "platform.example", "Content-Type", "application/json", "Content-Digest", digestOf(body),
+  "Host",
+  "platform.example",
+  "Content-Type",
+  "application/json",
+  "Content-Digest",
+  digestOf(body),
 ];
 
 /** A signed payout; `signature` goes to `sign()`, `change` to what has been signed. */
@@ -47,8 +52,18 @@ export function signed(signature = {}, change = (message) => message) {
 }
 
 /** A payout with these fields of a signature, which nobody has signed. */
-export function unsigned(signatureInput, { headers = [], signature = `sig1=:${"A".repeat(86)}==:`, ...rest } = {}) {
-  const rawHeaders = [...plainHeaders(), ...headers, "Signature-Input", signatureInput, "Signature", signature];
+export function unsigned(
+  signatureInput,
+  { headers = [], signature = `sig1=:${"A".repeat(86)}==:`, ...rest } = {},
+) {
+  const rawHeaders = [
+    ...plainHeaders(),
+    ...headers,
+    "Signature-Input",
+    signatureInput,
+    "Signature",
+    signature,
+  ];
   return received({ rawHeaders, ...rest });
 }
 
@@ -58,7 +73,12 @@ export const input = ({
 } = {}) => {
   const now = Math.floor(Date.now() / 1000);
   const all = {
-    created: now, expires: now + 60, keyid: `"${keyid}"`, alg: '"ed25519"', nonce: '"1f3c"', ...parameters,
+    created: now,
+    expires: now + 60,
+    keyid: `"${keyid}"`,
+    alg: '"ed25519"',
+    nonce: '"1f3c"',
+    ...parameters,
   };
   const written = Object.entries(all).filter(([, value]) => value !== undefined);
   return `sig1=(${components})${written.map(([name, value]) => `;${name}=${value}`).join("")}`;
@@ -67,7 +87,11 @@ export const input = ({
 /** What `httpSignatureVerify` says of a request. */
 export function verified(request, policy = {}) {
   return async () => {
-    const check = httpSignatureVerifier({ keys: { [keyid]: publicKey }, nonces: memoryNonceStore(), ...policy });
+    const check = httpSignatureVerifier({
+      keys: { [keyid]: publicKey },
+      nonces: memoryNonceStore(),
+      ...policy,
+    });
     const requests = [request].flat();
     return refusalOf("httpSignatureVerify", async () => {
       for (const one of requests) await check(typeof one === "function" ? one() : one);
@@ -80,7 +104,8 @@ export async function refusalOf(name, work, method = "POST") {
   try {
     await work();
   } catch (error) {
-    if (!isGuardError(error)) return { code: error.code, text: `${error.name} ${error.code}: ${error.message}` };
+    if (!isGuardError(error))
+      return { code: error.code, text: `${error.name} ${error.code}: ${error.message}` };
     const [text] = await linesOf(() => writeUnheardRefusal({ name, req: {} }, method, error));
     return { code: error.code, status: error.status, text };
   }
@@ -119,7 +144,8 @@ export function answered(mount, requests, { twice } = {}) {
       const { port } = server.address();
       for (const one of [requests].flat()) statuses.push(await send(port, one));
       // Two at once; the higher status is what is shown.
-      if (twice !== undefined) statuses.push(...(await Promise.all([send(port, twice), send(port, twice)])).sort((a, b) => a - b));
+      if (twice !== undefined)
+        statuses.push(...(await Promise.all([send(port, twice), send(port, twice)])).sort((a, b) => a - b));
       // A refusal is told behind its answer.
       await new Promise((resolve) => setTimeout(resolve, 20));
     });
@@ -133,7 +159,13 @@ export function answered(mount, requests, { twice } = {}) {
 
 export function post(overrides = {}) {
   const { headers = {}, ...rest } = overrides;
-  return { method: "POST", path: "/", headers: { "Content-Type": "application/json", ...headers }, body, ...rest };
+  return {
+    method: "POST",
+    path: "/",
+    headers: { "Content-Type": "application/json", ...headers },
+    body,
+    ...rest,
+  };
 }
 
 function send(port, { body: text, chunks, ...options }) {

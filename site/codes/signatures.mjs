@@ -1,10 +1,22 @@
-import { answerAcceptSignature, createSigner, importVerificationKey } from "@countersign/http-message-signatures";
+import {
+  answerAcceptSignature,
+  createSigner,
+  importVerificationKey,
+} from "@countersign/http-message-signatures";
 import { input, keyid, privateKey, publicKey, refusalOf, signed, unsigned, verified } from "./provoke.mjs";
 
 const now = () => Math.floor(Date.now() / 1000);
 const key = (validity) => ({ keys: { [keyid]: importVerificationKey(keyid, publicKey, validity) } });
 const by = ["httpSignatureVerify", "payoutEndpoint"];
-const row = (cause, remedy, example, provoke, rest = {}) => ({ status: 401, by, cause, remedy, example, provoke, ...rest });
+const row = (cause, remedy, example, provoke, rest = {}) => ({
+  status: 401,
+  by,
+  cause,
+  remedy,
+  example,
+  provoke,
+  ...rest,
+});
 
 export const signatures = {
   "signature-missing": row(
@@ -107,7 +119,9 @@ export const signatures = {
     "A covered field is not in the request.",
     "Send it, or do not cover it. If the sender sends it, a proxy has dropped it.",
     "A covered field that did not arrive:",
-    verified(() => unsigned(input({ components: '"x-request-id" "@method" "@path" "content-type" "content-digest"' }))),
+    verified(() =>
+      unsigned(input({ components: '"x-request-id" "@method" "@path" "content-type" "content-digest"' })),
+    ),
   ),
   "covered-field-repeated": row(
     "A covered field that has one value, such as Content-Type, came twice.",
@@ -141,11 +155,10 @@ export const signatures = {
     "Two Host lines, or over HTTP/2 a Host that differs from `:authority`.",
     "Send one of them.",
     "Two Host lines, with `@authority` covered:",
-    verified(
-      () =>
-        unsigned(input({ components: '"@authority" "@method" "@path" "content-type" "content-digest"' }), {
-          headers: ["Host", "other.example"],
-        }),
+    verified(() =>
+      unsigned(input({ components: '"@authority" "@method" "@path" "content-type" "content-digest"' }), {
+        headers: ["Host", "other.example"],
+      }),
     ),
   ),
   "signature-request-refused": row(
@@ -158,7 +171,10 @@ export const signatures = {
         const asked = { label: "sig1", text: 'sig1=("@method");tag="other"' };
         const { parseAcceptSignature } = await import("@countersign/http-message-signatures");
         const [request] = parseAcceptSignature(asked.text);
-        await answerAcceptSignature(message, request, { signer: createSigner(privateKey, keyid), tags: ["mine"] });
+        await answerAcceptSignature(message, request, {
+          signer: createSigner(privateKey, keyid),
+          tags: ["mine"],
+        });
       }),
     { status: undefined, by: ["answerAcceptSignature"] },
   ),
@@ -262,7 +278,9 @@ export const signatures = {
     "There is a body, and the signature does not cover `content-digest`.",
     "Sign `content-digest`, or set `allowUnsignedBody`.",
     "A policy without `content-digest`, and a request with a body:",
-    verified(() => signed({ components: ["@method", "@path"] }), { requiredComponents: ["@method", "@path"] }),
+    verified(() => signed({ components: ["@method", "@path"] }), {
+      requiredComponents: ["@method", "@path"],
+    }),
   ),
   "method-override": row(
     "The request has a field such as `X-HTTP-Method-Override`, or another middleware has replaced the method: what was signed is not what would run.",

@@ -12,7 +12,9 @@ export function expand(page, { pictureOf, rewrite }) {
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
-      return [`\`\`\`${language}`, ...lines, "```"].map((line) => (line === "" ? "" : indent + line)).join("\n");
+      return [`\`\`\`${language}`, ...lines, "```"]
+        .map((line) => (line === "" ? "" : indent + line))
+        .join("\n");
     })
     .replaceAll(directive, (_all, kind, value) => {
       const [name, rest] = splitOnce(value);
@@ -27,7 +29,9 @@ export function fileText(file, { region } = {}) {
   if (region === undefined) return withoutMarks(text);
   const lines = text.split("\n");
   const first = lines.findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#region ${region}`);
-  const length = lines.slice(first).findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#endregion ${region}`);
+  const length = lines
+    .slice(first)
+    .findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#endregion ${region}`);
   if (first < 0 || length < 0) throw new Error(`${file} has no region ${region}`);
   const inside = lines.slice(first + 1, first + length);
   const margin = Math.min(...inside.filter((line) => line !== "").map((line) => /^ */.exec(line)[0].length));
@@ -44,7 +48,11 @@ function outputOf(command) {
   const file = { countersign: "packages/cli/dist/cli.js" }[name];
   if (file === undefined) throw new Error(`no page may run ${name}`);
   const env = { ...process.env, NO_COLOR: "1", COLUMNS: "80" };
-  return execFileSync(process.execPath, [path.join(root, file), ...args], { cwd: root, env, encoding: "utf8" });
+  return execFileSync(process.execPath, [path.join(root, file), ...args], {
+    cwd: root,
+    env,
+    encoding: "utf8",
+  });
 }
 
 /** A document, or its lines behind the first one with `from` and before the next one with `to`. */

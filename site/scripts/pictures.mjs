@@ -52,7 +52,11 @@ export function faultRows() {
   const lines = read("test/faults/README.md").split("\n");
   const table = lines.filter((line) => line.startsWith("|"));
   const from = table.findIndex((line) => line.startsWith("| row"));
-  const cells = (line) => line.split("|").slice(1, -1).map((text) => text.trim());
+  const cells = (line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((text) => text.trim());
   const rows = table.slice(from + 2).map((line) => {
     const [name, ...texts] = cells(line);
     return { name, texts, cells: texts.map((text) => kindOf(text)) };
@@ -66,7 +70,8 @@ function kindOf(text) {
   return /own database|`hold`|rail that knows/.test(text) ? "doubt" : "good";
 }
 
-const escape = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("`", "");
+const escape = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("`", "");
 
 /** Each drawing by name: `inline` for a page, `file` to be looked at alone. */
 export async function drawPictures(names) {
@@ -74,7 +79,8 @@ export async function drawPictures(names) {
   const drawn = names.map((name) => {
     const source = name === "fault-table" ? faultTable() : read("site", "pictures", `${name}.dot`);
     const { output, errors } = viz.render(source, { format: "svg" });
-    if (output === undefined || errors.some(({ level }) => level === "error")) throw new Error(`${name}: ${JSON.stringify(errors)}`);
+    if (output === undefined || errors.some(({ level }) => level === "error"))
+      throw new Error(`${name}: ${JSON.stringify(errors)}`);
     return [name, plain(output)];
   });
   return Object.fromEntries(drawn);

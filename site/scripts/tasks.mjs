@@ -20,6 +20,7 @@ export async function serve({ port }) {
     clearTimeout(timer);
     timer = setTimeout(() => prepare({ api: false }).catch((error) => console.error(error.message)), 100);
   };
-  for (const folder of ["pages", "pictures", "codes"]) watch(path.join(site, folder), { recursive: true }, again);
+  for (const folder of ["pages", "pictures", "codes"])
+    watch(path.join(site, folder), { recursive: true }, again);
   watch(path.join(root, "docs"), again);
 }

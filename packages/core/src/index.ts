@@ -17,6 +17,7 @@ export {
 } from "./received-request.ts";
 export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
 export { Deadlines, inTime, isPromiseLike, withDeadline, type Clock, type Expiring } from "./deadlines.ts";
+export { docsOf } from "./docs.ts";
 export {
   guardChannel,
   guardChannelName,
