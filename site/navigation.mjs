@@ -57,11 +57,21 @@ export const navigation = [
   },
 ];
 
-/** At the end of the list: packages, API, and what changed. */
+/** At the end of the list: packages, API, and what changed. The first two are long, and have a page that lists them. */
 export function referencePages(packages, api) {
   return [
-    { text: "Packages", items: packages.map((name) => ({ text: name, page: `reference/packages/${name}` })) },
-    { text: "API", items: api.map((name) => ({ text: name, page: `reference/api/${name}` })) },
+    {
+      text: "Packages",
+      folded: true,
+      page: "reference/packages",
+      items: packages.map((name) => ({ text: name, page: `reference/packages/${name}` })),
+    },
+    {
+      text: "API",
+      folded: true,
+      page: "reference/api",
+      items: api.map((name) => ({ text: name, page: `reference/api/${name}` })),
+    },
     {
       text: "The project",
       items: [

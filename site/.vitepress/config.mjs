@@ -4,8 +4,6 @@ import { defineConfig } from "vitepress";
 import { homepage, outputFolder, pagesFolder, repository } from "../scripts/source.mjs";
 
 const groups = JSON.parse(readFileSync(path.join(pagesFolder, "groups.json"), "utf8"));
-const first = (text) => groups.find((group) => group.text === text).items[0].page;
-const folded = new Set(["Packages", "API"]);
 
 export default defineConfig({
   title: "countersign",
@@ -28,11 +26,12 @@ export default defineConfig({
       { text: "Quick start", link: "/guide/quick-start" },
       { text: "What happens when", link: "/concepts/failures" },
       { text: "Codes", link: "/reference/codes" },
-      { text: "Packages", link: `/${first("Packages")}` },
+      { text: "Packages", link: "/reference/packages" },
     ],
-    sidebar: groups.map(({ text, items }) => ({
+    // A group that folds has a link: without one the theme nests a button in a button.
+    sidebar: groups.map(({ text, page, folded, items }) => ({
       text,
-      collapsed: folded.has(text),
+      ...(folded ? { collapsed: true, link: `/${page}` } : {}),
       items: items.map((item) => ({ text: item.text, link: `/${item.page}` })),
     })),
     outline: [2, 3],

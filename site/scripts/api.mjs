@@ -42,8 +42,16 @@ export async function writeApi(packages) {
     const text = readFileSync(path.join(out, "packages", name, "src.md"), "utf8")
       .replace(/^# .*$/m, `# API of ${name}`)
       .replaceAll(/\]\(\.\.\/([a-z-]+)\/src\.md/g, "](./$1.md");
-    writeFileSync(path.join(out, `${name}.md`), text);
+    writeFileSync(path.join(out, `${name}.md`), withHeadingsAsCounted(text));
   }
   // Its list of modules is the one at the side.
   for (const left of ["packages", "index.md"]) rmSync(path.join(out, left), { recursive: true, force: true });
+}
+
+// typedoc counts a heading once more than VitePress where a class and a type begin alike: `#x-1` of the only `x`.
+function withHeadingsAsCounted(text) {
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.toLowerCase());
+  return text.replaceAll(/\(#([a-z]+)-1\)/g, (link, name) => {
+    return headings.filter((title) => title === name).length === 1 ? `(#${name})` : link;
+  });
 }

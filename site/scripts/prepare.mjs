@@ -43,11 +43,13 @@ export async function prepare({ api = true } = {}) {
     pages.set(page, withApiLink(rewriteLinks(read(file), file, page), name));
   }
   pages.set("reference/codes", await codesPage());
+  pages.set("reference/packages", packagesPage());
+  pages.set("reference/api", apiPage());
   for (const [page, text] of pages) write(`${page}.md`, forVitePress(text));
   if (api) await writeApi(apiPackages);
 
   const groups = [...navigation, ...referencePages(packages, apiPackages)];
-  const listed = groups.flatMap(({ items }) => items.map(({ page }) => page));
+  const listed = groups.flatMap(({ page, items }) => [...(page === undefined ? [] : [page]), ...items.map((item) => item.page)]);
   const present = ["index", ...pages.keys(), ...apiPackages.map((name) => `reference/api/${name}`)];
   const lost = [
     ...present.filter((page) => page !== "index" && !listed.includes(page)),
@@ -84,9 +86,34 @@ function withApiLink(text, name) {
   return `${text}\n## API\n\nEvery export, from its doc comments: [API of ${name}](../api/${name}.md).\n`;
 }
 
+/** The table of the README of the whole. */
+function packagesPage() {
+  const file = "README.md";
+  const table = /^## Packages\n\n((?:\|.*\n)+)/m.exec(read(file))?.[1];
+  if (table === undefined) throw new Error("README.md has no table of packages");
+  const install = "`npm install` what the example at the top of a page imports; [TypeScript and pnpm](../guide/typescript.md) says why.";
+  return `# Packages\n\n${install}\n\n${rewriteLinks(table, file, "reference/packages")}`;
+}
+
+function apiPage() {
+  const rows = apiPackages.map((name) => {
+    const { description } = JSON.parse(read("packages", name, "package.json"));
+    return `- [${name}](./api/${name}.md): ${description}`;
+  });
+  return `# API\n\nEvery export of each package, from its doc comments.\n\n${rows.join("\n")}\n`;
+}
+
+// Code that is marked by its indentation alone gets a frame that scrolls, and the keyboard can reach.
+function withFences(text) {
+  return text.replaceAll(/(?<=\n\n)((?: {4}[^\n]*\n)(?:(?: {4}[^\n]*)?\n)*)/g, (block) => {
+    const lines = block.trimEnd().split("\n").map((line) => line.slice(4));
+    return ["```text", ...lines, "```", "", ""].join("\n");
+  });
+}
+
 // A page is an H1 and what belongs to it: the documents that have several get them as sections.
 function forVitePress(text) {
-  const [first, ...rest] = text.split(/^(?=# )/m);
+  const [first, ...rest] = withFences(text).split(/^(?=# )/m);
   return [first, rest[0] ?? "", ...rest.slice(1).map((part) => part.replace(/^# /, "## "))].join("");
 }
 
@@ -96,8 +123,9 @@ function withoutHeader(text) {
 
 function llmsText(groups) {
   const titleOf = (page) => /^# (.*)$/m.exec(read("site", ".pages", `${page}.md`))?.[1];
-  const list = groups.map(({ text, items }) => {
-    const rows = items.map((item) => `- [${item.text}](${homepage}${item.page}.md): ${titleOf(item.page)}`);
+  const list = groups.map(({ text, page, items }) => {
+    const all = page === undefined ? items : [{ text, page }, ...items];
+    const rows = all.map((item) => `- [${item.text}](${homepage}${item.page}.md): ${titleOf(item.page)}`);
     return `## ${text}\n\n${rows.join("\n")}\n`;
   });
   const { description } = JSON.parse(read("package.json"));

@@ -1,12 +1,19 @@
 import { watch } from "node:fs";
 import path from "node:path";
 import { build as buildPages, createServer } from "vitepress";
+import { checkPages } from "./check.mjs";
 import { prepare } from "./prepare.mjs";
-import { root, site } from "./source.mjs";
+import { homepage, root, site } from "./source.mjs";
 
 export async function build() {
   await prepare();
   await buildPages(site);
+}
+
+export async function check() {
+  const base = (process.env["DOCS_BASE"] ??= new URL(homepage).pathname);
+  await build();
+  await checkPages({ base });
 }
 
 export async function serve({ port }) {
