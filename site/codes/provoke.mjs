@@ -143,9 +143,9 @@ export function answered(mount, requests, { twice } = {}) {
     const lines = await linesOf(async () => {
       const { port } = server.address();
       for (const one of [requests].flat()) statuses.push(await send(port, one));
-      // Two at once; the higher status is what is shown.
+      // Two at once; the refusal is what is shown.
       if (twice !== undefined)
-        statuses.push(...(await Promise.all([send(port, twice), send(port, twice)])).sort((a, b) => a - b));
+        statuses.push(Math.max(...(await Promise.all([send(port, twice), send(port, twice)]))));
       // A refusal is told behind its answer.
       await new Promise((resolve) => setTimeout(resolve, 20));
     });

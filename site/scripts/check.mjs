@@ -17,7 +17,9 @@ const telephone = { width: 390, height: 844 };
 export async function checkPages({ base }) {
   const { server, origin } = await serveFiles(base);
   const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
-  const names = readdirSync(outputFolder, { recursive: true, encoding: "utf8" }).map((name) => name.replaceAll(path.sep, "/"));
+  const names = readdirSync(outputFolder, { recursive: true, encoding: "utf8" }).map((name) =>
+    name.replaceAll(path.sep, "/"),
+  );
   const pages = names.filter((name) => name.endsWith(".html")).toSorted();
   const problems = [];
   const found = { ids: new Map(), links: new Map() };
@@ -26,7 +28,8 @@ export async function checkPages({ base }) {
     const look = async () => {
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
         // oxlint-disable-next-line no-await-in-loop -- a tab looks at one page after the other
-        for (const problem of await lookAt(browser, { origin, base, name, found })) problems.push(`${name}: ${problem}`);
+        for (const problem of await lookAt(browser, { origin, base, name, found }))
+          problems.push(`${name}: ${problem}`);
       }
     };
     await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, look));
@@ -41,7 +44,9 @@ export async function checkPages({ base }) {
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) throw new Error(`${problems.length} problems on ${pages.length} pages`);
   const links = [...found.links.values()].reduce((sum, { size }) => sum + size, 0);
-  console.log(`${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search`);
+  console.log(
+    `${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search`,
+  );
 }
 
 async function lookAt(browser, { origin, base, name, found }) {
@@ -67,7 +72,10 @@ async function lookAt(browser, { origin, base, name, found }) {
     found.ids.set(name, new Set(ids));
     const inner = links.filter((href) => href.startsWith(origin)).map((href) => href.slice(origin.length));
     for (const href of inner) if (!href.startsWith(base)) problems.push(`leads out of its base: ${href}`);
-    found.links.set(name, new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))));
+    found.links.set(
+      name,
+      new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
+    );
     await page.evaluate(axe);
     for (const scheme of ["light", "dark"]) {
       // oxlint-disable-next-line no-await-in-loop -- one page, two colours
@@ -86,11 +94,19 @@ async function violations(page, scheme) {
   await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
   // What is no colour is the same in the dark.
   const found = await page.evaluate(async (dark) => {
-    const options = dark ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } } : {};
+    const options = dark
+      ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
+      : {};
     const { violations: all } = await globalThis.axe.run({ ...options, resultTypes: ["violations"] });
     return all
       .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+      .map(
+        ({ id, nodes }) =>
+          `${id}: ${nodes
+            .slice(0, 3)
+            .map(({ html }) => html.slice(0, 160))
+            .join(" | ")}`,
+      );
   }, scheme === "dark");
   return found.map((text) => `axe, ${scheme}: ${text}`);
 }
@@ -116,7 +132,9 @@ async function searchProblems(browser, home) {
   await page.fill("#localsearch-input", "idempotency-key-missing");
   const first = page.locator(".VPLocalSearchBox .result").first();
   await first.waitFor({ timeout: 15_000 });
-  const hrefs = await page.locator(".VPLocalSearchBox .result").evaluateAll((all) => all.map(({ href }) => href));
+  const hrefs = await page
+    .locator(".VPLocalSearchBox .result")
+    .evaluateAll((all) => all.map(({ href }) => href));
   const wanted = "reference/codes.html#idempotency-key-missing";
   const isFound = hrefs.some((href) => href.endsWith(wanted));
   await page.close();
@@ -130,7 +148,9 @@ function markdownProblems(pages, names) {
   const index = readFileSync(path.join(outputFolder, "llms.txt"), "utf8");
   return expected.flatMap((name) => [
     ...(files.has(name) ? [] : [`${name} is missing`]),
-    ...(name === "index.md" || index.includes(`(${homepage}${name})`) ? [] : [`llms.txt does not lead to ${name}`]),
+    ...(name === "index.md" || index.includes(`(${homepage}${name})`)
+      ? []
+      : [`llms.txt does not lead to ${name}`]),
   ]);
 }
 
@@ -138,12 +158,17 @@ async function serveFiles(base) {
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://127.0.0.1");
     const inside = pathname.startsWith(base) ? decodeURIComponent(pathname.slice(base.length)) : "../";
-    const file = path.join(outputFolder, inside === "" || inside.endsWith("/") ? `${inside}index.html` : inside);
+    const file = path.join(
+      outputFolder,
+      inside === "" || inside.endsWith("/") ? `${inside}index.html` : inside,
+    );
     if (!file.startsWith(outputFolder) || !existsSync(file)) {
       response.writeHead(404).end();
       return;
     }
-    response.writeHead(200, { "Content-Type": types[path.extname(file)] ?? "text/plain" }).end(readFileSync(file));
+    response
+      .writeHead(200, { "Content-Type": types[path.extname(file)] ?? "text/plain" })
+      .end(readFileSync(file));
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -3,13 +3,14 @@ import { groups } from "../codes/index.mjs";
 
 const opening = `---
 outline: [2, 2]
+pageClass: codes
 ---
 
 # Codes
 
 Each refusal has a code. It stands in the error's \`code\`, in the events of \`countersign:guard\`, and, where nobody listens, on a line on
-stderr; the error's member \`docs\` is the address of its place on this page. The answer to the caller never has it with a 401, which all
-look alike, nor that address at all. The examples are what the packages said when this page was built.
+stderr; the error's member \`docs\` is the address of its place on this page. Answers never have the
+address, and those with 401 not even the code: they all look alike. The examples are what the packages said when this page was built.
 
 A code that is not here is one of your own app's guards, or of a library for the other side: [service-client](./packages/service-client.md#codes),
 [sandbox](./packages/sandbox.md#codes).

@@ -49,7 +49,10 @@ export async function prepare({ api = true } = {}) {
   if (api) await writeApi(apiPackages);
 
   const groups = [...navigation, ...referencePages(packages, apiPackages)];
-  const listed = groups.flatMap(({ page, items }) => [...(page === undefined ? [] : [page]), ...items.map((item) => item.page)]);
+  const listed = groups.flatMap(({ page, items }) => [
+    ...(page === undefined ? [] : [page]),
+    ...items.map((item) => item.page),
+  ]);
   const present = ["index", ...pages.keys(), ...apiPackages.map((name) => `reference/api/${name}`)];
   const lost = [
     ...present.filter((page) => page !== "index" && !listed.includes(page)),
@@ -62,7 +65,8 @@ export async function prepare({ api = true } = {}) {
     const text = read("site", ".pages", `${page}.md`).replaceAll(drawn, (_all, name, alt) => {
       return `![${alt}](${relative(page, `pictures/${name}`)}.svg)`;
     });
-    write(`public/${page}.md`, withoutHeader(text));
+    const title = page === "index" ? "# countersign\n\n" : "";
+    write(`public/${page}.md`, title + withoutHeader(text));
   }
   write("public/llms.txt", llmsText(groups));
   writeFileSync(path.join(pagesFolder, "groups.json"), JSON.stringify(groups));
@@ -91,7 +95,8 @@ function packagesPage() {
   const file = "README.md";
   const table = /^## Packages\n\n((?:\|.*\n)+)/m.exec(read(file))?.[1];
   if (table === undefined) throw new Error("README.md has no table of packages");
-  const install = "`npm install` what the example at the top of a page imports; [TypeScript and pnpm](../guide/typescript.md) says why.";
+  const install =
+    "`npm install` what the example at the top of a page imports; [TypeScript and pnpm](../guide/typescript.md) says why.";
   return `# Packages\n\n${install}\n\n${rewriteLinks(table, file, "reference/packages")}`;
 }
 
@@ -106,7 +111,10 @@ function apiPage() {
 // Code that is marked by its indentation alone gets a frame that scrolls, and the keyboard can reach.
 function withFences(text) {
   return text.replaceAll(/(?<=\n\n)((?: {4}[^\n]*\n)(?:(?: {4}[^\n]*)?\n)*)/g, (block) => {
-    const lines = block.trimEnd().split("\n").map((line) => line.slice(4));
+    const lines = block
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.slice(4));
     return ["```text", ...lines, "```", "", ""].join("\n");
   });
 }

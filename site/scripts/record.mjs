@@ -20,8 +20,15 @@ child.stdout.setEncoding("utf8").on("data", (text) => {
 });
 const [code] = await once(child, "close");
 if (code !== 0) throw new Error(`npm start -- --once ended with ${code}`);
-const lines = events.map(([, , text]) => text).join("").trimEnd().split("\r\n");
+const lines = events
+  .map(([, , text]) => text)
+  .join("")
+  .trimEnd()
+  .split("\r\n");
 const header = { version: 2, width: columns, height: lines.length + 2, title: "npm start -- --once" };
 const all = [header, [0, "o", "$ npm start -- --once\r\n"], ...events];
-writeFileSync(path.join(site, "recordings", "demo.cast"), `${all.map((one) => JSON.stringify(one)).join("\n")}\n`);
+writeFileSync(
+  path.join(site, "recordings", "demo.cast"),
+  `${all.map((one) => JSON.stringify(one)).join("\n")}\n`,
+);
 console.log(`${events.length} pieces, ${lines.length} lines, ${events.at(-1)[0]} seconds`);

@@ -1,5 +1,10 @@
 import { once } from "node:events";
-import { buildPayoutRequest, createPayoutInstruction, generateKeyPair, sendPayout } from "@countersign/sandbox";
+import {
+  buildPayoutRequest,
+  createPayoutInstruction,
+  generateKeyPair,
+  sendPayout,
+} from "@countersign/sandbox";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createApp } from "./test-app.js";
 

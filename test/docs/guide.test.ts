@@ -1,6 +1,15 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,6 +45,20 @@ test.each([
   const blocks = [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))];
   const codeOf = (text: string): string => text.replace(/^\/\/.*\n/, "");
   expect(blocks.map(([, code = ""]) => codeOf(code))).toContain(codeOf(read(file)));
+});
+
+test("the pages that the README leads to are there", () => {
+  const { homepage } = JSON.parse(read("package.json")) as { homepage: string };
+  const links = [...read("README.md").matchAll(/\]\((https:\/\/[^)]+)\.html\)/g)].map(
+    ([, link = ""]) => link,
+  );
+  const made = new Set(["guide/keys", "reference/codes"]);
+  const lost = links.filter((link) => {
+    const page = link.slice(homepage.length);
+    return !link.startsWith(homepage) || !(made.has(page) || pages.includes(`${page}.md`));
+  });
+  expect(links.length).toBeGreaterThan(10);
+  expect(lost).toEqual([]);
 });
 
 test("the sizes that the page on several machines tells are those of the code", () => {

@@ -10,14 +10,15 @@ export interface Metrics {
 /** Call it once, at the start. From then on no refusal is a line on stderr: they are all here. */
 export function measure(metrics: Metrics, log: (fields: object) => void): void {
   subscribe(guardChannelName, (message) => {
-    const { guard, outcome, code = "none", durationMs, error } = message as GuardEvent;
+    const { guard, outcome, code = "none", durationMs, error }: GuardEvent = Object(message);
     metrics.count("countersign_verdicts_total", { guard, outcome, code });
     metrics.observe("countersign_verdict_seconds", durationMs / 1000, { guard });
     // `docs` of the error is the page of its code. No body, header or signature is in any of these.
-    if (outcome !== "pass") log({ guard, outcome, code, docs: Object(error).docs, message: Object(error).message });
+    if (outcome !== "pass")
+      log({ guard, outcome, code, docs: Object(error).docs, message: Object(error).message });
   });
   subscribe(noticeChannelName, (message) => {
-    const { guard, code, message: text } = message as GuardNotice;
+    const { guard, code, message: text }: GuardNotice = Object(message);
     metrics.count("countersign_notices_total", { guard, code });
     log({ guard, code, message: text });
   });

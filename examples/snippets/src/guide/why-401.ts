@@ -1,4 +1,8 @@
-import { createSignatureBase, parseSignatureInput, type RequestMessage } from "@countersign/http-message-signatures";
+import {
+  createSignatureBase,
+  parseSignatureInput,
+  type RequestMessage,
+} from "@countersign/http-message-signatures";
 
 /** The text that a sender has to have signed of this request, line by line: for a test, never for a log. */
 export function baseOf(request: RequestMessage, signatureInput: string): string {
