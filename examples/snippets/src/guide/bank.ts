@@ -8,7 +8,9 @@ export interface Bank {
 }
 
 async function pay(payout: Payout, attempt: RequestIdempotency, bank: Bank): Promise<void> {
-  const amount = payout.amountText("/value");
+  const { value } = payout.amount;
+  // A text as it is; of a number the digits that were signed, which JavaScript's own has lost.
+  const amount = typeof value === "string" ? value : payout.amountText("/value");
   if (amount === undefined) throw new Error("the payout has no amount.value");
   const order = { iban: payout.beneficiary.iban, amount, reference: payout.idempotencyKey };
   // From here on nobody but the bank knows. When this process dies now, the key waits for an operator, and no retry pays.
