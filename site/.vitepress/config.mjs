@@ -36,6 +36,8 @@ export default defineConfig({
     })),
     outline: [2, 3],
     search: { provider: "local" },
+    // Its name for those who hear it is what stands on it.
+    notFound: { linkText: "Home", linkLabel: "Home" },
     socialLinks: [{ icon: "github", link: repository }],
     footer: { message: "MIT licence" },
   },

@@ -171,7 +171,13 @@ export function post(overrides = {}) {
 function send(port, { body: text, chunks, ...options }) {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: "127.0.0.1", port, ...options }, (response) => {
-      response.resume().on("end", () => resolve(response.statusCode));
+      let answer = JSON.stringify(response.rawHeaders);
+      response.setEncoding("utf8").on("data", (piece) => (answer += piece));
+      response.on("end", () => {
+        // What a code means is for the log: a caller must not learn it from an answer.
+        if (/codes\.html|"docs"/.test(answer)) reject(new Error(`the answer leads to the page: ${answer}`));
+        else resolve(response.statusCode);
+      });
     });
     request.on("error", (error) => (error.code === "ECONNRESET" ? resolve(undefined) : reject(error)));
     for (const chunk of chunks ?? []) request.write(chunk);

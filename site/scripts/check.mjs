@@ -26,9 +26,10 @@ export async function checkPages({ base }) {
   try {
     const waiting = [...pages];
     const look = async () => {
+      // One cache for all that a tab looks at.
+      const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
       for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
-        // oxlint-disable-next-line no-await-in-loop -- a tab looks at one page after the other
-        for (const problem of await lookAt(browser, { origin, base, name, found }))
+        for (const problem of await lookAt(context, { origin, base, name, found }))
           problems.push(`${name}: ${problem}`);
       }
     };
@@ -49,9 +50,8 @@ export async function checkPages({ base }) {
   );
 }
 
-async function lookAt(browser, { origin, base, name, found }) {
+async function lookAt(context, { origin, base, name, found }) {
   const problems = [];
-  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
   const page = await context.newPage();
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
@@ -64,7 +64,8 @@ async function lookAt(browser, { origin, base, name, found }) {
   });
   try {
     // What nobody links to is never looked for: an unknown path has this page, with status 404.
-    await page.goto(`${origin}${base}${name}`, { waitUntil: "networkidle" });
+    await page.goto(`${origin}${base}${name}`);
+    await hydrated(page);
     const { ids, links } = await page.evaluate(() => ({
       ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
       links: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
@@ -78,36 +79,49 @@ async function lookAt(browser, { origin, base, name, found }) {
     );
     await page.evaluate(axe);
     for (const scheme of ["light", "dark"]) {
-      // oxlint-disable-next-line no-await-in-loop -- one page, two colours
-      problems.push(...(await violations(page, scheme)));
+      problems.push(...(await violations(page, scheme, framed.has(name) ? "body" : ".VPContent")));
     }
     await page.setViewportSize(telephone);
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
   } finally {
-    await context.close();
+    await page.close();
   }
   return problems;
 }
 
-async function violations(page, scheme) {
+// On these the frame is looked at too: bar, list of pages and search are the same on all others.
+const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
+
+/** The page's script has taken over what was rendered: from here on it is as its readers have it. */
+async function hydrated(page) {
+  await page.waitForFunction(() => document.querySelector("#app")?.__vue_app__ !== undefined);
+}
+
+async function violations(page, scheme, place) {
   await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
   // What is no colour is the same in the dark.
-  const found = await page.evaluate(async (dark) => {
-    const options = dark
-      ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
-      : {};
-    const { violations: all } = await globalThis.axe.run({ ...options, resultTypes: ["violations"] });
-    return all
-      .filter(({ impact }) => impact === "serious" || impact === "critical")
-      .map(
-        ({ id, nodes }) =>
-          `${id}: ${nodes
-            .slice(0, 3)
-            .map(({ html }) => html.slice(0, 160))
-            .join(" | ")}`,
-      );
-  }, scheme === "dark");
+  const found = await page.evaluate(
+    async ([dark, place]) => {
+      const options = dark
+        ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
+        : {};
+      const { violations: all } = await globalThis.axe.run(place, {
+        ...options,
+        resultTypes: ["violations"],
+      });
+      return all
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes
+              .slice(0, 3)
+              .map(({ html }) => html.slice(0, 160))
+              .join(" | ")}`,
+        );
+    },
+    [scheme === "dark", place],
+  );
   return found.map((text) => `axe, ${scheme}: ${text}`);
 }
 
@@ -127,7 +141,8 @@ function brokenLinks({ ids, links }, names) {
 
 async function searchProblems(browser, home) {
   const page = await browser.newPage();
-  await page.goto(home, { waitUntil: "networkidle" });
+  await page.goto(home);
+  await hydrated(page);
   await page.keyboard.press("Control+k");
   await page.fill("#localsearch-input", "idempotency-key-missing");
   const first = page.locator(".VPLocalSearchBox .result").first();

@@ -27,6 +27,9 @@ const alone = `<style>
   }
 </style>`;
 
+// Graphviz lays out by the widths of Helvetica; the fonts of many systems are wider.
+const room = "&#160;".repeat(4);
+
 // Graphviz gives no class to a piece of text: a colour that is used for nothing else stands for it.
 const marks = {
   good: { sign: "●", colour: "#00ff01" },
@@ -38,10 +41,10 @@ const marks = {
 export function faultTable() {
   const { engines, rows } = faultRows();
   const cell = (text, attributes = "") => `<td ${attributes}>${text}</td>`;
-  const head = ["Fault", ...engines].map((text) => cell(`<b>${escape(text)}</b>`)).join("");
+  const head = ["Fault", ...engines].map((text) => cell(`<b>${escape(text)}</b>${room}`)).join("");
   const body = rows.map(({ name, cells }) => {
     const shown = cells.map((kind) => cell(`<font color="${marks[kind].colour}">${marks[kind].sign}</font>`));
-    return `<tr>${cell(escape(name), 'align="left"')}${shown.join("")}</tr>`;
+    return `<tr>${cell(`${escape(name)}${room}`, 'align="left"')}${shown.join("")}</tr>`;
   });
   const table = `<table border="0" cellborder="1" cellspacing="0" cellpadding="7"><tr>${head}</tr>${body.join("")}</table>`;
   return `digraph { margin=0; pad=0.1; node [shape=plain fontname="Helvetica" fontsize=13]; t [label=<${table}>] }`;

@@ -45,6 +45,11 @@ function colourOf(line) {
   return "#eaeaea";
 }
 
+// Columns stay columns where whoever shows it makes one space of several.
 function escape(text) {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return text
+    .replaceAll(" ", "\u00a0")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
 }

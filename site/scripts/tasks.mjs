@@ -1,5 +1,7 @@
-import { watch } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, watch, writeFileSync } from "node:fs";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { build as buildPages, createServer } from "vitepress";
 import { checkPages } from "./check.mjs";
 import { prepare } from "./prepare.mjs";
@@ -12,6 +14,7 @@ export async function build() {
 
 export async function check() {
   const base = (process.env["DOCS_BASE"] ??= new URL(homepage).pathname);
+  runShownTest();
   await build();
   await checkPages({ base });
 }
@@ -30,4 +33,23 @@ export async function serve({ port }) {
   for (const folder of ["pages", "pictures", "codes"])
     watch(path.join(site, folder), { recursive: true }, again);
   watch(path.join(root, "docs"), again);
+}
+
+/** Runs the test that the page on vitest shows, as it stands there, beside the app that the page shows. */
+function runShownTest() {
+  const folder = path.join(site, "node_modules/.cache/shown-test");
+  mkdirSync(folder, { recursive: true });
+  cpSync(path.join(site, "snippets/payout.test.mjs"), path.join(folder, "payout.test.mjs"));
+  const app = path.join(root, "examples/snippets/dist/guide/test-app.js");
+  writeFileSync(
+    path.join(folder, "test-app.js"),
+    `export * from ${JSON.stringify(pathToFileURL(app).href)};\n`,
+  );
+  const program = path.join(site, "node_modules/vitest/vitest.mjs");
+  const env = { ...process.env, COUNTERSIGN_STDERR: "off" };
+  const { status } = spawnSync(process.execPath, [program, "run", "--root", folder, "--dir", folder], {
+    stdio: "inherit",
+    env,
+  });
+  if (status !== 0) throw new Error("the test of the page on vitest failed");
 }

@@ -39,7 +39,8 @@ async function payer(app: Express): Promise<() => Promise<number>> {
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/transaction`;
   const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
-  return async () => (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
+  return async () =>
+    (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
 }
 
 test("receive payouts: what the bank may have paid is held, and asked for once", async () => {
