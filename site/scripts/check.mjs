@@ -106,7 +106,7 @@ async function violations(page, scheme, place) {
       const options = dark
         ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
         : {};
-      const { violations: all } = await globalThis.axe.run(place, {
+      const { violations: all } = await globalThis.axe.run(within, {
         ...options,
         resultTypes: ["violations"],
       });

@@ -3,12 +3,13 @@ import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { read, root } from "./source.mjs";
 
-const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n\1```$/gm;
+// The formatter of the repository puts an empty line into an empty fence.
+const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
 const directive = /^<!-- (include|picture): (.*?) -->$/gm;
 
 /** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
 export function expand(page, { pictureOf, rewrite }) {
-  return page
+  const expanded = page
     .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
       const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
       const lines = text.trimEnd().split("\n");
@@ -21,6 +22,9 @@ export function expand(page, { pictureOf, rewrite }) {
       if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
       return rewrite(part(name, attributes(rest)), name).trim();
     });
+  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture)\b.*$/m.exec(expanded) ?? [];
+  if (left !== undefined) throw new Error(`cannot be read: ${left}`);
+  return expanded;
 }
 
 /** The whole file, or what stands in it between `#region name` and its `#endregion`, without marks and with less indentation. */
