@@ -102,7 +102,7 @@ async function violations(page, scheme, place) {
   await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
   // What is no colour is the same in the dark.
   const found = await page.evaluate(
-    async ([dark, place]) => {
+    async ([dark, within]) => {
       const options = dark
         ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
         : {};
