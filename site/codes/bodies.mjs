@@ -330,7 +330,7 @@ export const bodies = {
     "Fields are missing or malformed. The answer lists each: JSON pointer, code and detail.",
     "Repair the instruction.",
     "A payout without an amount:",
-    answered(onPayouts(), payoutRequest({ text: changed({ amount: undefined }) })),
+    answered(onPayouts(), () => payoutRequest({ text: changed({ amount: undefined }) })),
   ),
   "business-unknown": row(
     400,
@@ -338,7 +338,7 @@ export const bodies = {
     "`findBusiness` knows no business with this id and this IBAN.",
     "Register the business, or let the service correct the IBAN.",
     "`findBusiness` gives `false`:",
-    answered(onPayouts({ findBusiness: () => false }), payoutRequest()),
+    answered(onPayouts({ findBusiness: () => false }), () => payoutRequest()),
   ),
   "business-lookup-unavailable": row(
     503,
@@ -348,7 +348,7 @@ export const bodies = {
     "A look-up whose database is down:",
     answered(
       onPayouts({ findBusiness: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")) }),
-      payoutRequest(),
+      () => payoutRequest(),
     ),
   ),
   "method-not-allowed": row(
@@ -357,7 +357,7 @@ export const bodies = {
     "A request with another method than POST; of payouts a signed one, anything else is 401.",
     "Send POST.",
     "A signed PUT:",
-    answered(onPayouts(), payoutRequest({ method: "PUT" })),
+    answered(onPayouts(), () => payoutRequest({ method: "PUT" })),
   ),
   "path-not-mounted": row(
     404,
@@ -365,7 +365,7 @@ export const bodies = {
     "A signed request for a path below the one that the endpoint is mounted at, or for another spelling of it.",
     "Call the very path; mount the endpoint together with its path.",
     "One segment more:",
-    answered(onPayouts(), payoutRequest({ path: "/api/v1/transaction/1" })),
+    answered(onPayouts(), () => payoutRequest({ path: "/api/v1/transaction/1" })),
   ),
 };
 

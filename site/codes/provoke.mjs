@@ -142,7 +142,9 @@ export function answered(mount, requests, { twice } = {}) {
     const statuses = [];
     const lines = await linesOf(async () => {
       const { port } = server.address();
-      for (const one of [requests].flat()) statuses.push(await send(port, one));
+      // A function makes its request now: a signature lasts a minute.
+      for (const one of [requests].flat())
+        statuses.push(await send(port, typeof one === "function" ? one() : one));
       // Two at once; the refusal is what is shown.
       if (twice !== undefined)
         statuses.push(Math.max(...(await Promise.all([send(port, twice), send(port, twice)]))));

@@ -524,7 +524,7 @@ export const notices = {
     noticed("signing-failed", () =>
       answered(
         signedAnswers({ alg: "ed25519", keyid, sign: () => Promise.reject(new Error("KMS is down")) }),
-        payoutRequest(),
+        () => payoutRequest(),
       )().catch(() => {}),
     ),
   ),
@@ -534,8 +534,7 @@ export const notices = {
     "Raise `limit`, or answer with less.",
     "20 bytes where 10 are the limit:",
     noticed("answer-too-large", () =>
-      answered(
-        signedAnswers(createSigner(privateKey, keyid), { limit: 10 }, '{"note":"twenty by"}'),
+      answered(signedAnswers(createSigner(privateKey, keyid), { limit: 10 }, '{"note":"twenty by"}'), () =>
         payoutRequest(),
       )().catch(() => {}),
     ),
