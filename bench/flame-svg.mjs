@@ -42,8 +42,6 @@ function mergedTree({ nodes, samples, timeDeltas }) {
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const selfOf = new Map();
   samples.forEach((id, index) => selfOf.set(id, (selfOf.get(id) ?? 0) + timeDeltas[index]));
-  const isLeftOut = ({ functionName, url }) =>
-    functionName === "(idle)" || functionName === "(program)" || url.endsWith("/bench/server.mjs");
   const merge = (ids, label, frame) => {
     const groups = new Map();
     let time = 0;
@@ -99,4 +97,8 @@ function escaped(text) {
     .replaceAll("<", "&lt;")
     .replaceAll(">", "&gt;")
     .replaceAll('"', "&quot;");
+}
+
+function isLeftOut({ functionName, url }) {
+  return functionName === "(idle)" || functionName === "(program)" || url.endsWith("/bench/server.mjs");
 }

@@ -109,6 +109,7 @@ async function violations(page, scheme, place) {
       const { violations: all } = await globalThis.axe.run(within, {
         ...options,
         resultTypes: ["violations"],
+        preload: false,
       });
       return all
         .filter(({ impact }) => impact === "serious" || impact === "critical")
