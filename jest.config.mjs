@@ -2,6 +2,7 @@ import { availableParallelism } from "node:os";
 import process from "node:process";
 
 const measured = [
+  "countersign",
   "core",
   "express",
   "fastify",
@@ -56,6 +57,7 @@ const config = {
     "packages/*/{src,dist}/**/*.{ts,js}",
     "!packages/express/**/types.*",
     "!packages/*/{src,dist}/codes.*",
+    "!packages/countersign/**/where.*",
     "!packages/store-contract/**/harness.*",
     "!packages/store-core/**/remote-store.*",
     "!packages/webhooks/**/{events,webhook-handler-types}.*",

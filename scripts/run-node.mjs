@@ -8,7 +8,7 @@ export function runNode(args, { cwd }) {
   // A Ctrl-C at a terminal reaches the child without us; staying alive for its exit code is what is needed then.
   for (const signal of signals)
     process.on(signal, signal === "SIGINT" && process.stdin.isTTY ? () => {} : handOn);
-  if (process.env.npm_lifecycle_event !== undefined) watchParent(() => handOn("SIGTERM"));
+  watchParent(() => handOn("SIGTERM"));
   child.on("error", (error) => {
     console.error(`cannot run Node: ${error.message}`);
     process.exitCode = 1;
@@ -20,8 +20,9 @@ export function runNode(args, { cwd }) {
   });
 }
 
-// npm starts a script through a shell, and a shell that is ended hands no signal on.
-function watchParent(onGone) {
+/** Under npm, calls `onGone` when the parent has gone: npm starts a script through a shell, and one that is ended hands no signal on. */
+export function watchParent(onGone) {
+  if (process.env.npm_lifecycle_event === undefined) return;
   const parent = process.ppid;
   const timer = setInterval(() => {
     if (process.ppid === parent) return;

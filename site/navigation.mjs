@@ -42,6 +42,7 @@ export const navigation = [
       { text: "What happens when …", page: "concepts/failures" },
       { text: "The key and its invariants", page: "concepts/architecture" },
       { text: "What was tried to break", page: "concepts/fault-tests" },
+      { text: "Hostile requests", page: "concepts/hostile-requests" },
       { text: "On the wire", page: "concepts/spec" },
     ],
   },

@@ -22,6 +22,7 @@ export const documents = {
   "packages/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",
+  "docs/hostile-requests.md": "concepts/hostile-requests",
   "test/faults/README.md": "concepts/fault-tests",
   "packages/cli/OPERATING.md": "reference/operating",
   "docs/policies.md": "reference/policies",

@@ -1,6 +1,7 @@
 // Where a platform runs: the command and the packages of one engine. No sandbox comes with them, and no other engine.
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { ownDependencies } from "./own-dependencies.mjs";
 import { install, manifest, node, run } from "./support.mjs";
 
 const platform = `
@@ -14,7 +15,7 @@ idempotency.close();
 
 /** Fails unless the command operates a store there, and says what to install for what it cannot do. */
 export async function checkOperator(work, tarballs) {
-  const names = withDependencies(["@countersign/cli", "@countersign/store-sqlite"]);
+  const names = ownDependencies(["@countersign/cli", "@countersign/store-sqlite"]);
   const packages = [...names.map((name) => tarballs[name]), `libsql@${manifest().devDependencies.libsql}`];
   const folder = await install(work, { name: "operator", type: "module", packages });
   const installed = readdirSync(join(folder, "node_modules", "@countersign"));
@@ -36,14 +37,4 @@ async function refuses(folder, args, missing) {
   const { status, stderr } = await run(process.execPath, args, folder);
   if (status === 2 && stderr.endsWith(`; run npm install ${missing}\n`)) return;
   throw new Error(`${args[1]} ended with ${status}: ${stderr}`);
-}
-
-/** The packages, and those of ours that they depend on: what npm installs beside them. */
-function withDependencies(names) {
-  const all = new Set(names);
-  for (const name of all) {
-    const { dependencies = {} } = manifest("packages", name.replace("@countersign/", ""));
-    for (const needed of Object.keys(dependencies)) if (needed.startsWith("@countersign/")) all.add(needed);
-  }
-  return [...all];
 }

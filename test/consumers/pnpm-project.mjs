@@ -1,31 +1,45 @@
-// pnpm's strict layout, where a project can import its direct dependencies only: payout and webhooks alone are installed.
+// pnpm's strict layout, where a project can import its direct dependencies only: payout and webhooks, or countersign alone.
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { install, makeModule, manifest, node, project, writeJson } from "./support.mjs";
 
 const pnpmVersion = "10.34.8"; // its overrides stand in package.json
 
-/** Fails unless an endpoint of each compiles, its declarations can be written, and both export what a body parser needs. */
+// What a project has installed of ours, and the file that imports it.
+const projects = [
+  { name: "single", direct: ["@countersign/payout", "@countersign/webhooks"] },
+  { name: "whole", direct: ["countersign"] },
+];
+
+/** Fails unless a file compiles that imports what its project has installed, its declarations can be written, and it runs. */
 export async function checkPnpm(work, tarballs) {
   const tools = await install(work, { name: "pnpm", type: "module", packages: [`pnpm@${pnpmVersion}`] });
-  const folder = makeModule(join(work, "strict"), "module");
-  const direct = ["@countersign/payout", "@countersign/webhooks"];
+  const pnpm = join(tools, "node_modules", "pnpm", "bin", "pnpm.cjs");
+  for (const { name, direct } of projects) {
+    const folder = strictProject(work, name, { direct, tarballs });
+    await node([pnpm, "install", "--store-dir", join(work, "pnpm-store")], folder);
+    await node([join("node_modules", "typescript", "bin", "tsc"), "-p", "."], folder);
+    await node([`${name}.js`], folder);
+    console.log(`ok pnpm, ${direct.join(" and ")} alone`);
+  }
+}
+
+function strictProject(work, name, { direct, tarballs }) {
+  const folder = makeModule(join(work, `strict-${name}`), "module");
   const { devDependencies } = manifest();
   const toolNames = ["express", "typescript", "@types/node", "@types/express"];
   writeJson(join(folder, "package.json"), {
     name: "consumer",
     private: true,
     type: "module",
-    dependencies: Object.fromEntries(direct.map((name) => [name, `file:${tarballs[name]}`])),
-    devDependencies: Object.fromEntries(toolNames.map((name) => [name, devDependencies[name]])),
+    dependencies: Object.fromEntries(direct.map((one) => [one, `file:${tarballs[one]}`])),
+    devDependencies: Object.fromEntries(toolNames.map((tool) => [tool, devDependencies[tool]])),
     // What they depend on comes from tarballs as well.
     pnpm: {
-      overrides: Object.fromEntries(Object.entries(tarballs).map(([name, file]) => [name, `file:${file}`])),
+      overrides: Object.fromEntries(Object.entries(tarballs).map(([one, file]) => [one, `file:${file}`])),
     },
   });
-  const pnpm = join(tools, "node_modules", "pnpm", "bin", "pnpm.cjs");
-  await node([pnpm, "install", "--store-dir", join(work, "pnpm-store")], folder);
-  cpSync(join(project, "pnpm", "app.ts"), join(folder, "app.ts"));
+  cpSync(join(project, "pnpm", `${name}.ts`), join(folder, `${name}.ts`));
   const compilerOptions = {
     module: "nodenext",
     target: "es2022",
@@ -34,8 +48,6 @@ export async function checkPnpm(work, tarballs) {
     declaration: true,
     skipLibCheck: false,
   };
-  writeJson(join(folder, "tsconfig.json"), { compilerOptions, files: ["app.ts"] });
-  await node([join("node_modules", "typescript", "bin", "tsc"), "-p", "."], folder);
-  await node(["app.js"], folder);
-  console.log("ok pnpm");
+  writeJson(join(folder, "tsconfig.json"), { compilerOptions, files: [`${name}.ts`] });
+  return folder;
 }

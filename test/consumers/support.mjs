@@ -1,5 +1,6 @@
 // What the consumers' projects are made with: the packed tarballs, npm, and processes that have to succeed.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -57,6 +58,12 @@ export function npm(args, cwd) {
   return succeed(file, all, cwd, shell);
 }
 
+/** Runs npm to its end, however that is. */
+export function tryNpm(args, cwd) {
+  const { file, args: all, shell } = npmCommand(process.env, process.platform, args);
+  return run(file, all, cwd, shell);
+}
+
 export function node(args, cwd) {
   return succeed(process.execPath, args, cwd);
 }
@@ -72,12 +79,27 @@ export async function succeed(file, args, cwd, shell = false) {
 export function run(file, args, cwd, shell = false) {
   return new Promise((fulfil, reject) => {
     const child = spawn(file, args, { cwd, shell, stdio: ["ignore", "pipe", "pipe"] });
+    running.add(child);
+    child.once("close", () => running.delete(child));
     const [stdout, stderr] = [[], []];
     child.stdout.on("data", (chunk) => stdout.push(chunk));
     child.stderr.on("data", (chunk) => stderr.push(chunk));
     child.once("error", reject);
     child.once("close", (status) => fulfil({ status, stdout: textOf(stdout), stderr: textOf(stderr) }));
   });
+}
+
+const running = new Set();
+
+/** Ends what still runs, and waits for it: before its folders are removed. */
+export async function endAll() {
+  await Promise.all(
+    [...running].map((child) => {
+      const closed = once(child, "close");
+      child.kill("SIGTERM");
+      return closed;
+    }),
+  );
 }
 
 /** Two at a time. After a failure nothing more begins, and what runs may end first: the caller removes its folder. */

@@ -2,12 +2,15 @@
 import { deepStrictEqual } from "node:assert/strict";
 import process from "node:process";
 import { fetchDoor } from "./fetch-door.ts";
+import { hostileRows } from "./hostile-rows.ts";
 import { run } from "./run.ts";
 import { table } from "./table.ts";
 
+// Timers of the packages keep no process alive, and here no server does.
+const alive = setInterval(() => undefined, 60_000);
 let passed = 0;
 const failures: string[] = [];
-for (const row of table) {
+for (const row of [...table, ...hostileRows]) {
   try {
     const { seen, demanded } = await run(fetchDoor, row);
     deepStrictEqual(seen, demanded);
@@ -16,6 +19,7 @@ for (const row of table) {
     failures.push(`${row.title}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
   }
 }
+clearInterval(alive);
 for (const failure of failures) process.stdout.write(`FAILED ${failure}\n`);
 process.stdout.write(`${passed} passed, ${failures.length} failed\n`);
 process.exitCode = failures.length === 0 && passed > 0 ? 0 : 1;

@@ -1,4 +1,5 @@
 import { guardErrors } from "@countersign/express";
+import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { rawBody } from "@countersign/raw-body";
@@ -10,6 +11,7 @@ import { keyInBody } from "./key-in-body.ts";
 import {
   appError,
   handlerType,
+  letIn,
   noteCode,
   type Door,
   type DoorName,
@@ -36,6 +38,13 @@ function appOf(factory: ExpressFactory, scene: Scene): Express {
   } else if (scene.kind === "payout") {
     const endpoint = payoutEndpoint({ ...scene.options, onReject });
     app.all(path, endpoint, handlerOf(scene.handler, trace, payoutOf));
+  } else if (scene.kind === "policy") {
+    app.use(scene.policies.map((policy) => httpSignatureVerify(policy)));
+    const letInHandler: RequestHandler = (_req, res) => {
+      trace.ran += 1;
+      res.setHeader("Content-Type", handlerType).end(letIn);
+    };
+    app.use(letInHandler, guardErrors({ onReject }));
   } else {
     const guard = idempotencyGuard({ ...scene.options, key: keyInBody });
     app.all(path, rawBody(), guard, handlerOf(scene.handler, trace), guardErrors({ onReject }));

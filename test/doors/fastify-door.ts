@@ -1,10 +1,28 @@
 import { createHash } from "node:crypto";
-import { idempotencyHook, idempotencyOf, payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import {
+  hook,
+  idempotencyHook,
+  idempotencyOf,
+  payoutPlugin,
+  receivedRequest,
+  refusal,
+  webhookPlugin,
+} from "@countersign/fastify";
 import { isGuardError } from "@countersign/core";
+import { httpSignatureVerifier } from "@countersign/http-signature-verify";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
 import { send } from "../support/http-client.ts";
-import { appError, handlerType, noteCode, type Door, type Handler, type Scene } from "./scene.ts";
+import {
+  appError,
+  handlerType,
+  letIn,
+  noteCode,
+  type Door,
+  type Handler,
+  type PolicyScene,
+  type Scene,
+} from "./scene.ts";
 
 export const fastifyDoor: Door = {
   name: "fastify",
@@ -18,7 +36,7 @@ export const fastifyDoor: Door = {
   },
 };
 
-function mount(app: FastifyInstance, scene: Scene): void {
+export function mount(app: FastifyInstance, scene: Scene): void {
   const { path: url, trace } = scene;
   const onReject = noteCode(trace);
   if (scene.kind === "webhook") {
@@ -26,6 +44,8 @@ function mount(app: FastifyInstance, scene: Scene): void {
   } else if (scene.kind === "payout") {
     const handler = handlerOf(scene.handler, trace);
     app.register(payoutPlugin({ ...scene.options, url, onReject, handler }));
+  } else if (scene.kind === "policy") {
+    mountPolicy(app, scene);
   } else {
     const handler = handlerOf(scene.handler, trace);
     const preHandler = idempotencyHook({
@@ -38,6 +58,27 @@ function mount(app: FastifyInstance, scene: Scene): void {
       handler(request, reply, { idempotency: idempotencyOf(request) }),
     );
   }
+}
+
+/** Before the router, which answers by itself what it does not know. */
+function mountPolicy(app: FastifyInstance, { policies, trace }: PolicyScene): void {
+  const refuse = refusal({ onReject: noteCode(trace) });
+  for (const policy of policies) {
+    const verify = httpSignatureVerifier(policy);
+    const check = hook(
+      "httpSignatureVerify",
+      async (request) => void (await verify(receivedRequest(request))),
+    );
+    app.addHook("onRequest", (request, reply, next) =>
+      check(request, reply, (error) => (error === undefined ? next() : refuse(error, request, reply, next))),
+    );
+  }
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", (_request, _payload, done) => done(null));
+  app.setNotFoundHandler((_request, reply) => {
+    trace.ran += 1;
+    return reply.code(200).type(handlerType).send(letIn);
+  });
 }
 
 function handlerOf(handler: Handler, trace: Scene["trace"]) {

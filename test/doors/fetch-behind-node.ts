@@ -9,15 +9,17 @@ import type { Door } from "./scene.ts";
 export const fetchBehindNode: Door = {
   name: "fetch behind node",
   async open(scene) {
-    const { server, port } = await listen(listenerOf(fetchApp(scene)));
+    const { server, port } = await listen(listenerOf(fetchApp(scene), scene.kind === "policy"));
     return { port, send: (wire) => send(port, wire), close: () => close(server) };
   },
 };
 
-export function listenerOf(app: FetchApp): RequestListener {
+/** `keepsLines`: what `Headers` has merged is told as it came, as the README of fetch asks for. */
+export function listenerOf(app: FetchApp, keepsLines = false): RequestListener {
   return (req, res) => {
     const answer = async (): Promise<void> => {
-      const info = { clientAddress: req.socket.remoteAddress, target: req.url };
+      const { rawHeaders, url: target } = req;
+      const info = { clientAddress: req.socket.remoteAddress, target, ...(keepsLines && { rawHeaders }) };
       await write(res, await app(requestOf(req, res), pathOf(req), info));
     };
     answer().catch(() => res.destroy());
@@ -27,7 +29,9 @@ export function listenerOf(app: FetchApp): RequestListener {
 function requestOf(req: IncomingMessage, res: ServerResponse): Request {
   const headers = new Headers();
   for (let index = 0; index < req.rawHeaders.length; index += 2) {
-    headers.append(req.rawHeaders[index] ?? "", req.rawHeaders[index + 1] ?? "");
+    const [name = "", value = ""] = req.rawHeaders.slice(index, index + 2);
+    // Those of HTTP/2 are no fields.
+    if (!name.startsWith(":")) headers.append(name, value);
   }
   const { method = "" } = req;
   const body = ["GET", "HEAD"].includes(method) ? null : (Readable.toWeb(req) as ReadableStream<Uint8Array>);

@@ -1,6 +1,24 @@
-import { idempotentRoute, payoutRoute, webhookRoute, type ConnectionInfo } from "@countersign/fetch";
+import {
+  checkedRoute,
+  idempotentRoute,
+  payoutRoute,
+  webhookRoute,
+  type ConnectionInfo,
+  type FetchRoute,
+} from "@countersign/fetch";
+import { httpSignatureVerifier } from "@countersign/http-signature-verify";
 import { keyInBody } from "./key-in-body.ts";
-import { appError, handlerType, noteCode, Unsendable, type Door, type Handler, type Scene } from "./scene.ts";
+import {
+  appError,
+  handlerType,
+  letIn,
+  noteCode,
+  Unsendable,
+  type Door,
+  type Handler,
+  type PolicyScene,
+  type Scene,
+} from "./scene.ts";
 import type { WireAnswer, WireRequest } from "../support/http-client.ts";
 
 /** A router and its routes, as every `fetch` handler has it. `path` is what the router goes by. */
@@ -23,7 +41,7 @@ export const fetchDoor: Door = {
 export function fetchApp(scene: Scene): FetchApp {
   const route = routeOf(scene);
   return async (request, path, info) => {
-    if (path !== scene.path) return notFound();
+    if (path !== scene.path && scene.kind !== "policy") return notFound();
     try {
       return await route(request, info);
     } catch {
@@ -35,7 +53,7 @@ export function fetchApp(scene: Scene): FetchApp {
 
 const notFound = (): Response => new Response("nothing is here", { status: 404 });
 
-function routeOf(scene: Scene): (request: Request, info: ConnectionInfo) => Promise<Response> {
+function routeOf(scene: Scene): FetchRoute {
   const { trace } = scene;
   const onReject = noteCode(trace);
   if (scene.kind === "webhook") {
@@ -44,9 +62,21 @@ function routeOf(scene: Scene): (request: Request, info: ConnectionInfo) => Prom
   if (scene.kind === "payout") {
     return payoutRoute({ ...scene.options, onReject }, (_request, context) => handle(scene, context));
   }
+  if (scene.kind === "policy") return policyRoute(scene);
   return idempotentRoute({ ...scene.options, key: keyInBody, onReject }, (_request, idempotency) =>
     handle(scene, { idempotency }),
   );
+}
+
+function policyRoute({ policies, trace }: PolicyScene): FetchRoute {
+  const verifiers = policies.map((policy) => httpSignatureVerifier(policy));
+  const check = async (received: Parameters<(typeof verifiers)[number]>[0]): Promise<void> => {
+    for (const verify of verifiers) await verify(received);
+  };
+  return checkedRoute({ name: "httpSignatureVerify", onReject: noteCode(trace) }, check, () => {
+    trace.ran += 1;
+    return new Response(letIn, { headers: { "Content-Type": handlerType } });
+  });
 }
 
 async function handle(

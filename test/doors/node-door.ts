@@ -1,12 +1,13 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { guardErrors, type Middleware } from "@countersign/express";
+import { httpSignatureVerify } from "@countersign/http-signature-verify";
 import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { rawBody } from "@countersign/raw-body";
 import { webhookEndpoint } from "@countersign/webhooks";
 import { close, listen, send } from "../support/http-client.ts";
 import { keyInBody } from "./key-in-body.ts";
-import { appError, handlerType, noteCode, type Door, type Scene } from "./scene.ts";
+import { appError, handlerType, letIn, noteCode, type Door, type Scene } from "./scene.ts";
 
 /** Plain node:http: the server chooses by the path, and calls the middlewares by hand. */
 export const nodeDoor: Door = {
@@ -14,7 +15,7 @@ export const nodeDoor: Door = {
   async open(scene) {
     const listener = listenerOf(scene);
     const { server, port } = await listen((req, res) => {
-      if (pathOf(req) === scene.path) listener(req, res);
+      if (scene.kind === "policy" || pathOf(req) === scene.path) listener(req, res);
       else res.writeHead(404).end();
     });
     return { port, send: (wire) => send(port, wire), close: () => close(server) };
@@ -27,16 +28,13 @@ export function pathOf({ url = "" }: { readonly url?: string | undefined }): str
   return URL.canParse(url, base) ? new URL(url, base).pathname : "";
 }
 
-function listenerOf(scene: Scene): RequestListener {
+export function listenerOf(scene: Scene): RequestListener {
   const onReject = noteCode(scene.trace);
   if (scene.kind === "webhook") {
     const [endpoint] = webhookEndpoint({ ...scene.options, hide: scene.hide, onReject });
     return (req, res) => endpoint(req, res);
   }
-  const guards: Middleware[] =
-    scene.kind === "payout"
-      ? [payoutEndpoint({ ...scene.options, onReject })]
-      : [rawBody(), idempotencyGuard({ ...scene.options, key: keyInBody })];
+  const guards = guardsOf(scene, onReject);
   const answerError = guardErrors(scene.kind === "payout" ? {} : { onReject });
   return (req, res) => {
     const pending = [...guards];
@@ -50,8 +48,16 @@ function listenerOf(scene: Scene): RequestListener {
   };
 }
 
+type ChainScene = Exclude<Scene, { kind: "webhook" }>;
+
+function guardsOf(scene: ChainScene, onReject: ReturnType<typeof noteCode>): readonly Middleware[] {
+  if (scene.kind === "payout") return [payoutEndpoint({ ...scene.options, onReject })];
+  if (scene.kind === "policy") return scene.policies.map((policy) => httpSignatureVerify(policy));
+  return [rawBody(), idempotencyGuard({ ...scene.options, key: keyInBody })];
+}
+
 async function handle(
-  scene: Exclude<Scene, { kind: "webhook" }>,
+  scene: ChainScene,
   exchange: {
     readonly req: IncomingMessage & { readonly idempotency?: unknown };
     readonly res: ServerResponse;
@@ -61,6 +67,7 @@ async function handle(
   const { req, res } = exchange;
   try {
     scene.trace.ran += 1;
+    if (scene.kind === "policy") return void res.writeHead(200, { "Content-Type": handlerType }).end(letIn);
     const idempotency = req.idempotency as RequestIdempotency;
     const payout = scene.kind === "payout" ? { payout: payoutOf(req) } : {};
     const { status, body } = await scene.handler({ idempotency, ...payout });

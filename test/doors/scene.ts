@@ -1,5 +1,6 @@
 import type { Payout, PayoutOptions } from "@countersign/payout";
 import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
+import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WebhookOptions } from "@countersign/webhooks";
 import type { WireAnswer, WireRequest } from "../support/http-client.ts";
 
@@ -26,7 +27,7 @@ export interface Trace {
 }
 
 /** The app of a row before its request, for any door. Made anew for each one. */
-export type Scene = PayoutScene | WebhookScene | IdempotencyScene;
+export type Scene = PayoutScene | WebhookScene | IdempotencyScene | PolicyScene;
 
 export interface PayoutScene {
   readonly kind: "payout";
@@ -53,6 +54,14 @@ export interface IdempotencyScene {
   readonly trace: Trace;
 }
 
+/** `httpSignatureVerify`, once for each policy, before a handler that answers {@link letIn} to every path: no router refuses any. */
+export interface PolicyScene {
+  readonly kind: "policy";
+  readonly path: string;
+  readonly policies: readonly HttpSignatureVerifyOptions[];
+  readonly trace: Trace;
+}
+
 /** A framework with its door. Errors that are no refusal reach the app, which answers {@link appError}. */
 export interface Door {
   readonly name: DoorName;
@@ -73,6 +82,9 @@ export class Unsendable extends Error {}
 
 /** The app's own answer to an error that is no refusal. */
 export const appError = { status: 500, type: "application/x-app", body: "the app failed" } as const;
+
+/** The answer of the handler of a {@link PolicyScene}. */
+export const letIn = "let in";
 
 /** The media type of a handler's answer: no framework adds a charset to it. */
 export const handlerType = "application/x-handler";

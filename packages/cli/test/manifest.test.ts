@@ -11,7 +11,7 @@ const { version, peerDependencies } = JSON.parse(
 ) as Manifest;
 const own = Object.entries(peerDependencies).filter(([name]) => name.startsWith("@countersign/"));
 
-// All packages have one version, and a release raises dependencies, but no peers.
+// All packages have one version. lerna raises dependencies, and scripts/release-files.mjs peers.
 test.each(own)("the peer %s is accepted in the version of this release", (_name, range) => {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   const [oldestMajor, oldestMinor = 0, oldestPatch = 0] = range.replace(/^\^/, "").split(".").map(Number);

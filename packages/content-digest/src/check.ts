@@ -8,14 +8,15 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import { readBody } from "@countersign/raw-body";
-import type { DigestAlgorithm } from "./content-digest-field.ts";
 import {
-  policyTable,
+  assertDigests,
+  parseDigests,
   type ContentDigestPolicyOptions,
+  type DigestAlgorithm,
   type DigestPolicy,
-  type ResolvedOptions,
-} from "./options.ts";
-import { assertDigests, parseDigests, type ReceivedDigests } from "./received-digests.ts";
+  type ReceivedDigests,
+} from "./digest-fields.ts";
+import { policyTable, type ResolvedOptions } from "./options.ts";
 
 interface VerifiedDigests {
   readonly bytes: Uint8Array;

@@ -9,10 +9,12 @@ export {
 export {
   createContentDigest,
   createReprDigest,
+  preferredDigestAlgorithm,
   wantContentDigest,
+  type ContentDigestPolicyOptions,
   type DigestAlgorithm,
-} from "./content-digest-field.ts";
-export type { ReceivedDigests } from "./received-digests.ts";
-export { preferredDigestAlgorithm } from "./want-digest.ts";
+  type DigestPolicy,
+  type ReceivedDigests,
+} from "./digest-fields.ts";
 export { contentDigest } from "./middleware.ts";
-export type { ContentDigestOptions, ContentDigestPolicyOptions, DigestPolicy } from "./options.ts";
+export type { ContentDigestOptions } from "./options.ts";

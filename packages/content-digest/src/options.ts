@@ -1,34 +1,17 @@
+import { limitRule, option, optionError, type OptionOwner, type OptionTable } from "@countersign/core";
 import {
-  limitRule,
-  option,
-  optionError,
-  type Given,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
-import { digestLengths, isDigestAlgorithm, type DigestAlgorithm } from "./content-digest-field.ts";
-
-/** What a Content-Digest field must satisfy, as options. */
-export interface ContentDigestPolicyOptions {
-  /**
-   * At least one digest must be of these algorithms, the preferred one first. A digest of another known algorithm is checked
-   * too, but does not suffice. Default `["sha-256", "sha-512"]`.
-   */
-  readonly algorithms?: readonly DigestAlgorithm[] | undefined;
-  /** Refuse a request without the field. With false only a field that is present is checked. Default true. */
-  readonly required?: boolean | undefined;
-  /** The status of a refusal, 400 to 499. Default 401. */
-  readonly status?: number | undefined;
-}
+  digestLengths,
+  isDigestAlgorithm,
+  type ContentDigestPolicyOptions,
+  type DigestAlgorithm,
+  type DigestPolicy,
+} from "./digest-fields.ts";
 
 /** Options of `contentDigest`. */
 export interface ContentDigestOptions extends ContentDigestPolicyOptions {
   /** The largest accepted body, in bytes or as "100kb", where this guard is the first to read it. Default "100kb". */
   readonly limit?: number | string | undefined;
 }
-
-/** What a Content-Digest field must satisfy. */
-export type DigestPolicy = Given<ContentDigestPolicyOptions>;
 
 /** The options of `contentDigest` with defaults. */
 export interface ResolvedOptions extends DigestPolicy {

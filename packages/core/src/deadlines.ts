@@ -13,6 +13,11 @@ export interface Clock {
   startTimer(this: void, callback: () => void, delayMs: number): NodeJS.Timeout;
 }
 
+/** Milliseconds since 1970 by the clock that is there when it is asked: also a fake one that came later. */
+export function systemClock(): number {
+  return Date.now();
+}
+
 /** What is there when it is asked: also a fake clock that came later. */
 const presentClock: Clock = {
   now: () => performance.now(),

@@ -12,11 +12,20 @@ export {
   isJsonMediaType,
   isLimitBytes,
   recordRawBody,
+  untilNotCutLate,
   type HeaderLines,
   type ReceivedRequest,
 } from "./received-request.ts";
 export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, withDeadline, type Clock, type Expiring } from "./deadlines.ts";
+export {
+  Deadlines,
+  inTime,
+  isPromiseLike,
+  systemClock,
+  withDeadline,
+  type Clock,
+  type Expiring,
+} from "./deadlines.ts";
 export { docsOf } from "./docs.ts";
 export {
   guardChannel,

@@ -1,4 +1,3 @@
-import { setImmediate as turn, setTimeout as delay } from "node:timers/promises";
 import {
   assertReadableBody,
   bodyAborted,
@@ -11,6 +10,7 @@ import {
   hasKnownTransferCoding,
   isLimitBytes,
   recordRawBody,
+  untilNotCutLate,
   type BodyCode,
   type HeaderLines,
   type RequestFact,
@@ -71,7 +71,7 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
   }
   try {
     const bytes = await getRawBody(req, { length: lengthBytes ?? null, limit: limitBytes });
-    if (mayBeCutLate(req)) await untilNotCutLate(req);
+    if (mayBeCutLate(req)) await untilNotCutLate(() => isCut(req));
     if (!isCut(req)) return keepRawBody(req, bytes);
   } catch (error) {
     throw isCut(req) ? bodyAborted(error) : refusalOf(error, limitBytes);
@@ -81,7 +81,7 @@ async function readOnce(req: GuardRequest, limitBytes: number): Promise<Buffer> 
 
 /** Bytes that a parser kept, once it is known that they are all. */
 async function checkLate(req: GuardRequest, bytes: Buffer): Promise<Buffer> {
-  await untilNotCutLate(req);
+  await untilNotCutLate(() => isCut(req));
   if (isCut(req)) throw bodyAborted();
   return bytes;
 }
@@ -136,8 +136,6 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
   });
 }
 
-const graceMs = 5;
-
 /**
  * Whether the client left before its request was complete. The stream of an HTTP/2 request that was cut by RST_STREAM ends for its
  * reader like one that had END_STREAM (RFC 9113 section 8.1), and the request is not `readableAborted`.
@@ -147,22 +145,13 @@ function isCut(req: GuardRequest & OverHttp2): boolean {
 }
 
 /**
- * Whether only END_STREAM says that the body is complete. Node's own HTTP/2 client sends it also when its request is closed half
- * way, with RST_STREAM right behind; a Content-Length would have shown that something is missing.
+ * Whether only END_STREAM says that the body is complete, which RST_STREAM may follow; a Content-Length would have shown that
+ * something is missing.
  */
 function mayBeCutLate({ httpVersionMajor, stream, headers }: GuardRequest & OverHttp2): boolean {
   return (
     httpVersionMajor >= 2 && stream?.endAfterHeaders === false && headers["content-length"] === undefined
   );
-}
-
-/** Waits as long as a RST_STREAM takes that was sent right behind END_STREAM. */
-async function untilNotCutLate(req: GuardRequest & OverHttp2): Promise<void> {
-  if (isCut(req)) return;
-  await delay(graceMs);
-  // In a busy process the time is over before anything was read: between two turns of the event loop it is.
-  await turn();
-  await turn();
 }
 
 /**

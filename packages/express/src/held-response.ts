@@ -1,13 +1,17 @@
 import type { Replacement } from "@countersign/core";
 import {
+  alreadyEnded,
+  copyChunk,
   copyHead,
   hookResponse,
-  replaceHead,
   restoreHead,
-  type OriginalMethods,
+  soon,
+  toPiece,
+  type BareResponse,
+  type Call,
+  type Piece,
   type ResponseHooks,
 } from "./node-response.ts";
-import { alreadyEnded, copyChunk, soon, toPiece, type Piece } from "./response-piece.ts";
 import type { GuardResponse } from "./types.ts";
 
 /** What decides about an answer that is held back. Neither throws nor rejects. */
@@ -29,14 +33,13 @@ const heldBytes = 1_048_576;
  * still answer in place of a 2xx that was begun.
  */
 export function holdResponse(res: GuardResponse, settlement: Settlement): void {
-  new HeldResponse(res, settlement).install();
+  hookResponse(res, (below) => new HeldResponse(res, below, settlement));
 }
 
 class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #settlement: Settlement;
-  #original: OriginalMethods;
-  readonly #namesBefore: readonly string[];
+  readonly #below: BareResponse;
   /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
   #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
   #settled = false;
@@ -47,26 +50,21 @@ class HeldResponse implements ResponseHooks {
   #bytes = 0;
   #last: Piece | undefined;
 
-  constructor(res: GuardResponse, settlement: Settlement) {
+  constructor(res: GuardResponse, below: BareResponse, settlement: Settlement) {
     this.#res = res;
     this.#settlement = settlement;
-    this.#original = res;
-    this.#namesBefore = res.getHeaderNames();
-  }
-
-  install(): void {
-    this.#original = hookResponse(this.#res, this);
+    this.#below = below;
   }
 
   flushHeaders(): void {
-    if (this.#phase === "passing") Reflect.apply(this.#original.flushHeaders, this.#res, []);
+    if (this.#phase === "passing") this.#below.flushHeaders();
   }
 
   writeHead(head: readonly unknown[]): void {
     const status = Number(head[0]);
     // Node's own call when it sends the head, or an argument that only Node should refuse.
     if (this.#phase === "passing" || this.#phase === "replaced" || !(status >= 100 && status <= 999)) {
-      Reflect.apply(this.#original.writeHead, this.#res, head);
+      this.#below.writeHead(head);
     } else if (this.#phase === "holding") {
       this.#res.statusCode = Math.trunc(status);
       this.#begin();
@@ -74,7 +72,7 @@ class HeldResponse implements ResponseHooks {
     }
   }
 
-  write(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): boolean {
+  write(...call: Call): boolean {
     const piece = toPiece(...call);
     if (this.#phase === "replaced") {
       soon(piece.callback);
@@ -93,7 +91,7 @@ class HeldResponse implements ResponseHooks {
     return this.#phase === "holding" && (this.#bytes <= heldBytes || this.#overflow());
   }
 
-  end(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): void {
+  end(...call: Call): void {
     const piece = toPiece(...call);
     if (this.#phase === "replaced") {
       soon(piece.callback);
@@ -117,7 +115,7 @@ class HeldResponse implements ResponseHooks {
       this.#pieces = [];
       this.#settlement.settleDestroyed();
     }
-    Reflect.apply(this.#original.destroy, this.#res, [error]);
+    this.#below.destroy(error);
   }
 
   // Once passing, Node's word counts: it may have thrown at the end, and an error handler ends in its place. Behind a real end Node
@@ -186,7 +184,7 @@ class HeldResponse implements ResponseHooks {
     if (this.#explicitHead !== undefined) {
       const head = [this.#res.statusCode, ...this.#explicitHead];
       this.#explicitHead = undefined;
-      Reflect.apply(this.#original.writeHead, this.#res, head);
+      this.#below.writeHead(head);
     }
     for (const piece of pieces) this.#pass(piece);
   }
@@ -199,15 +197,15 @@ class HeldResponse implements ResponseHooks {
       this.#res.destroy();
       return;
     }
-    const chunk = replaceHead(this.#res, replacement, this.#namesBefore);
+    const chunk = this.#below.replaceHead(replacement);
     this.#finish({ chunk, encoding: "utf8", callback: this.#last?.callback });
   }
 
   #pass({ chunk, encoding, callback }: Piece): boolean {
-    return Boolean(Reflect.apply(this.#original.write, this.#res, [chunk, encoding, callback]));
+    return this.#below.write(chunk, encoding, callback);
   }
 
   #finish({ chunk, encoding, callback }: Piece): void {
-    Reflect.apply(this.#original.end, this.#res, [chunk, encoding, callback]);
+    this.#below.end(chunk, encoding, callback);
   }
 }

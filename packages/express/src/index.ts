@@ -2,16 +2,18 @@ export type { ExpressCode } from "./codes.ts";
 export { captureRawBody } from "./body.ts";
 export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
-export { createTrustInspector, type TrustFunction, type TrustInspector } from "./trust-proxy.ts";
 export { holdResponse, type Settlement } from "./held-response.ts";
 export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
 export { whileConnected } from "./node-response.ts";
 export {
   addressOf,
   countForwardedFor,
+  createTrustInspector,
   isHttps,
   isMountPath,
   pathOf,
   receivedRequest,
+  type TrustFunction,
+  type TrustInspector,
 } from "./received-request.ts";
 export type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";

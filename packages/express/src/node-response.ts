@@ -18,34 +18,73 @@ export interface ResponseHooks {
   destroy(error: Error | undefined): void;
 }
 
-/** The methods that were there before, to be applied to the response. */
-export type OriginalMethods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
+/** The methods of one response that were there before. */
+type Methods = Pick<GuardResponse, "write" | "end" | "writeHead" | "flushHeaders" | "destroy">;
+
+/** One write or end, as it was called. */
+export type Call = readonly [chunk: unknown, encoding: unknown, callback: unknown];
+
+/** A response below its hooks: what is called here goes to the methods that were there before. */
+export class BareResponse {
+  readonly #res: GuardResponse;
+  readonly #methods: Methods;
+  readonly #namesBefore: readonly string[];
+
+  constructor(res: GuardResponse, methods: Methods) {
+    this.#res = res;
+    this.#methods = methods;
+    this.#namesBefore = res.getHeaderNames();
+  }
+
+  write(...call: Call): boolean {
+    return Boolean(Reflect.apply(this.#methods.write, this.#res, call));
+  }
+
+  end(...call: Call): void {
+    Reflect.apply(this.#methods.end, this.#res, call);
+  }
+
+  writeHead(head: readonly unknown[]): void {
+    Reflect.apply(this.#methods.writeHead, this.#res, head);
+  }
+
+  flushHeaders(): void {
+    Reflect.apply(this.#methods.flushHeaders, this.#res, []);
+  }
+
+  destroy(error: Error | undefined): void {
+    Reflect.apply(this.#methods.destroy, this.#res, [error]);
+  }
+
+  /** Writes the head of another answer in place of the handler's; see {@link replaceHead}. Returns its body. */
+  replaceHead(replacement: Replacement): string {
+    return replaceHead(this.#res, replacement, this.#namesBefore);
+  }
+}
 
 const hooksOf: RequestFact<ResponseHooks> = createRequestFact();
 
 /**
- * Puts `hooks` before the methods of `res` and returns these: of those that were put there earlier, where there are some. On the
- * response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
+ * Puts hooks before the methods of `res`; `makeHooks` gets what is below them: the hooks that were put there earlier, where there are
+ * some. On the response itself: Express exchanges its prototype whenever it enters or leaves a mounted app.
  */
-export function hookResponse(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
+export function hookResponse(res: GuardResponse, makeHooks: (below: BareResponse) => ResponseHooks): void {
   const earlier = hooksOf.get(res);
-  if (earlier !== undefined) {
-    hooksOf.set(res, hooks);
-    return methodsOf(res, earlier);
-  }
   // oxlint-disable-next-line typescript/unbound-method -- to be applied to this very response
-  const { write, end, writeHead, flushHeaders, destroy } = res;
-  expectManyProperties(res, "sendDate");
+  const { write, end, writeHead, flushHeaders, destroy } =
+    earlier === undefined ? res : methodsOf(res, earlier);
+  const hooks = makeHooks(new BareResponse(res, { write, end, writeHead, flushHeaders, destroy }));
   hooksOf.set(res, hooks);
+  if (earlier !== undefined) return;
+  expectManyProperties(res, "sendDate");
   res.write = hookedWrite;
   res.end = hookedEnd;
   res.writeHead = hookedWriteHead;
   res.flushHeaders = hookedFlushHeaders;
   res.destroy = hookedDestroy;
-  return { write, end, writeHead, flushHeaders, destroy };
 }
 
-function methodsOf(res: GuardResponse, hooks: ResponseHooks): OriginalMethods {
+function methodsOf(res: GuardResponse, hooks: ResponseHooks): Methods {
   return {
     write: (chunk: unknown, encoding?: unknown, callback?: unknown) => hooks.write(chunk, encoding, callback),
     end: (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
@@ -135,7 +174,7 @@ const describesBody =
  * Writes the head of problem details (RFC 9457) and returns its body. Of the header fields only those stay that were there
  * before the handler, which had an answer in mind that is not given.
  */
-export function replaceHead(
+function replaceHead(
   res: GuardResponse,
   { status, retryAfterSeconds }: Replacement,
   namesBefore: readonly string[],
@@ -166,4 +205,46 @@ export async function whileConnected<T>(
   } finally {
     res.removeListener("close", leave);
   }
+}
+
+/** What a caller of write or end wants to hear. */
+type Callback = (error?: Error | null) => void;
+
+/** The arguments of one write or end. */
+export interface Piece {
+  readonly chunk: unknown;
+  readonly encoding: BufferEncoding | undefined;
+  readonly callback: Callback | undefined;
+}
+
+// Node takes (chunk, encoding, callback), (chunk, callback) and, for end, (callback).
+export function toPiece(chunk: unknown, encoding: unknown, callback: unknown): Piece {
+  if (isCallback(chunk)) return { chunk: undefined, encoding: undefined, callback: chunk };
+  if (isCallback(encoding)) return { chunk, encoding: undefined, callback: encoding };
+  return {
+    chunk,
+    encoding: typeof encoding === "string" && Buffer.isEncoding(encoding) ? encoding : undefined,
+    callback: isCallback(callback) ? callback : undefined,
+  };
+}
+
+function isCallback(value: unknown): value is Callback {
+  return typeof value === "function";
+}
+
+// The callback of a write says that its bytes may be overwritten.
+export function copyChunk(chunk: unknown): string | Buffer {
+  if (typeof chunk === "string") return chunk;
+  if (chunk instanceof Uint8Array) return Buffer.from(chunk);
+  throw Object.assign(new TypeError("a response takes strings, Buffers and Uint8Arrays"), {
+    code: "ERR_INVALID_ARG_TYPE",
+  });
+}
+
+export function soon(callback: Callback | undefined, error?: Error): void {
+  if (callback !== undefined) process.nextTick(callback, error);
+}
+
+export function alreadyEnded(code: string): Error {
+  return Object.assign(new Error("the response has already been ended"), { code });
 }

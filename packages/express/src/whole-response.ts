@@ -1,6 +1,14 @@
 import type { HeaderFields, Replacement } from "@countersign/core";
-import { hookResponse, replaceHead, type OriginalMethods, type ResponseHooks } from "./node-response.ts";
-import { alreadyEnded, copyChunk, soon, toPiece } from "./response-piece.ts";
+import {
+  alreadyEnded,
+  copyChunk,
+  hookResponse,
+  soon,
+  toPiece,
+  type BareResponse,
+  type Call,
+  type ResponseHooks,
+} from "./node-response.ts";
 import type { GuardResponse } from "./types.ts";
 
 /** An answer that has not left yet. */
@@ -28,46 +36,40 @@ export interface Finishing {
  * for another reason: the one that was installed first is the last to see it.
  */
 export function finishResponse(res: GuardResponse, finishing: Finishing): void {
-  new WholeResponse(res, finishing).install();
+  hookResponse(res, (below) => new WholeResponse(res, below, finishing));
 }
 
 class WholeResponse implements ResponseHooks {
   readonly #res: GuardResponse;
   readonly #finishing: Finishing;
-  readonly #namesBefore: readonly string[];
-  #original: OriginalMethods;
+  readonly #below: BareResponse;
   #phase: "keeping" | "finishing" | "passing" = "keeping";
   #chunks: Buffer[] = [];
   #bytes = 0;
   /** At the first output. */
   #status: number | undefined;
 
-  constructor(res: GuardResponse, finishing: Finishing) {
+  constructor(res: GuardResponse, below: BareResponse, finishing: Finishing) {
     this.#res = res;
     this.#finishing = finishing;
-    this.#original = res;
-    this.#namesBefore = res.getHeaderNames();
-  }
-
-  install(): void {
-    this.#original = hookResponse(this.#res, this);
+    this.#below = below;
   }
 
   // The head leaves with the body.
   flushHeaders(): void {
-    if (this.#phase === "passing") Reflect.apply(this.#original.flushHeaders, this.#res, []);
+    if (this.#phase === "passing") this.#below.flushHeaders();
   }
 
   writeHead(head: readonly unknown[]): void {
     const status = Number(head[0]);
     // Node's own call when it sends the head, or an argument that only Node should refuse.
     if (this.#phase === "passing" || !(status >= 100 && status <= 999)) {
-      Reflect.apply(this.#original.writeHead, this.#res, head);
+      this.#below.writeHead(head);
     } else if (this.#phase === "keeping") takeHead(this.#res, head);
   }
 
-  write(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): boolean {
-    if (this.#phase === "passing") return Boolean(Reflect.apply(this.#original.write, this.#res, call));
+  write(...call: Call): boolean {
+    if (this.#phase === "passing") return this.#below.write(...call);
     const { chunk, encoding, callback } = toPiece(...call);
     if (this.#phase !== "keeping") {
       soon(callback, alreadyEnded("ERR_STREAM_WRITE_AFTER_END"));
@@ -78,9 +80,9 @@ class WholeResponse implements ResponseHooks {
     return true;
   }
 
-  end(...call: readonly [chunk: unknown, encoding: unknown, callback: unknown]): void {
+  end(...call: Call): void {
     if (this.#phase === "passing") {
-      Reflect.apply(this.#original.end, this.#res, call);
+      this.#below.end(...call);
       return;
     }
     const { chunk, encoding, callback } = toPiece(...call);
@@ -96,7 +98,7 @@ class WholeResponse implements ResponseHooks {
   destroy(error: Error | undefined): void {
     this.#phase = "passing";
     this.#chunks = [];
-    Reflect.apply(this.#original.destroy, this.#res, [error]);
+    this.#below.destroy(error);
   }
 
   #keep(chunk: unknown, encoding: BufferEncoding | undefined): void {
@@ -126,9 +128,9 @@ class WholeResponse implements ResponseHooks {
       for (const [name, value] of Object.entries(finished.headers)) {
         if (value !== undefined) this.#res.setHeader(name, value);
       }
-    } else body = Buffer.from(replaceHead(this.#res, finished, this.#namesBefore));
+    } else body = Buffer.from(this.#below.replaceHead(finished));
     this.#phase = "passing";
-    Reflect.apply(this.#original.end, this.#res, [body ?? "", undefined, callback]);
+    this.#below.end(body ?? "", undefined, callback);
   }
 }
 

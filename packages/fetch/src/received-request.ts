@@ -5,9 +5,11 @@ import {
   bodyLengthMismatch,
   bodyTooLarge,
   createRequestFact,
+  fieldLines,
   GuardError,
   recordRawBody,
   shareFacts,
+  untilNotCutLate,
   type BodyCode,
   type ReceivedRequest,
   type RequestFact,
@@ -79,8 +81,21 @@ async function readBody(
     }
     chunks.push(chunk);
   }
+  if (reader !== undefined && isEndedByStream(rawHeaders)) await assertNotCut(request);
   if (lengthBytes !== undefined && size !== lengthBytes) throw bodyLengthMismatch();
   return recordRawBody(request, Buffer.concat(chunks));
+}
+
+/** Over HTTP/2 a body that was cut ends for its reader like a whole one: the signal alone tells, and may tell late. */
+async function assertNotCut({ signal }: Request): Promise<void> {
+  await untilNotCutLate(() => signal.aborted);
+  if (signal.aborted) throw bodyAborted(signal.reason);
+}
+
+/** In HTTP/1.1 one of the two fields says where a body ends. */
+function isEndedByStream(rawHeaders: readonly string[]): boolean {
+  const lines = { rawHeaders };
+  return fieldLines(lines, "content-length").length + fieldLines(lines, "transfer-encoding").length === 0;
 }
 
 interface Reader {

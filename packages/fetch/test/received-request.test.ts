@@ -33,6 +33,28 @@ describe("receivedRequest", () => {
     expect(await received.body(10)).toBe(await received.body(1));
   });
 
+  // As a server makes it of an HTTP/2 stream that RST_STREAM has cut: the body ends, and the signal tells a little later.
+  test.each<[string, Record<string, string>, string]>([
+    ["refuses a body that was cut, where its end alone says that it is whole", {}, "request-aborted"],
+    [
+      "takes a body of the length that it says, although the client has left",
+      { "Content-Length": "2" },
+      "{}",
+    ],
+    ["takes a body in chunks, whose last one has come", { "Transfer-Encoding": "chunked" }, "{}"],
+  ])("%s", async (_title, headers, outcome) => {
+    const left = new AbortController();
+    const request = new Request("https://platform.example/", {
+      method: "POST",
+      body: "{}",
+      signal: left.signal,
+    });
+    const read = receivedRequest(request, { rawHeaders: Object.entries(headers).flat() }).body(10);
+    setImmediate(() => left.abort());
+    const seen = await read.then(String, ({ code }: { readonly code?: unknown }) => code);
+    expect(seen).toBe(outcome);
+  });
+
   test("takes the header lines as the server has received them", () => {
     const rawHeaders = ["Content-Type", "text/plain", "content-type", "application/json"];
     const request = new Request("https://platform.example/", { headers: { "Content-Type": "a/b" } });

@@ -1,19 +1,18 @@
-import { assertComputable } from "./computable.ts";
-import { parseComponentIdentifier } from "./component-identifier.ts";
 import type { BareItem, Parameters } from "./field-scanner.ts";
 import type { FieldTypes } from "./field-types.ts";
-import type { Message, ResponseMessage } from "./message.ts";
+import { maxNonceLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
+import type { Message, ResponseMessage } from "./message.ts";
 import { signPlan, type SignatureFields } from "./sign.ts";
-import { serializeSignatureParams } from "./signature-base.ts";
-import { parseAcceptSignatureMembers, type SignatureInput } from "./signature-fields.ts";
-import { planSignature } from "./signature-plan.ts";
+import { assertComputable, serializeSignatureParams } from "./signature-base.ts";
 import {
-  defaultParameters,
-  isSignatureParameter,
-  type SignatureParameter,
-  type SignatureProfile,
-} from "./signature-profile.ts";
+  parseAcceptSignatureMembers,
+  parseComponentIdentifier,
+  type SignatureInput,
+} from "./signature-fields.ts";
+import { defaultParameters, isSignatureParameter } from "./signature-parameters.ts";
+import { planSignature } from "./signature-plan.ts";
+import type { SignatureParameter, SignatureProfile } from "./signature-profile.ts";
 import type { Signer } from "./signer.ts";
 import { assertSerializable } from "./structured-field.ts";
 
@@ -109,7 +108,7 @@ export interface AnswerOptions {
 /**
  * Signs a message as one member of Accept-Signature asks (RFC 9421 section 5.2): its label, components and parameters in their order.
  * Rejects with a MessageSignatureError instead of signing something else: `signature-request-refused` for another key or
- * algorithm, a tag that is not taken, an unknown parameter, and the codes of components that the message does not have.
+ * algorithm, a tag that is not taken, a nonce that is too long, an unknown parameter, and the codes of components that the message does not have.
  */
 export async function answerAcceptSignature(
   message: Message,
@@ -122,6 +121,10 @@ export async function answerAcceptSignature(
   if (tag !== undefined && !tags.includes(tag)) throw refused("asks for a tag that is not taken");
   if ((textOf(parameters, "keyid") ?? signer.keyid) !== signer.keyid) throw refused("asks for another key");
   if ((textOf(parameters, "alg") ?? signer.alg) !== signer.alg) throw refused("asks for another algorithm");
+  const nonce = textOf(parameters, "nonce");
+  // Strings are printable ASCII already. A signer would throw a TypeError: the caller's mistake, and not the peer's.
+  if ((nonce?.length ?? 0) > maxNonceLength)
+    throw refused(`asks for a nonce over ${maxNonceLength} characters`);
   const isAsked = (name: SignatureParameter): boolean => names.includes(name);
   const plan = planSignature(
     message,
@@ -131,7 +134,7 @@ export async function answerAcceptSignature(
       parameters: names,
       created: isAsked("created") || isAsked("expires") ? created : undefined,
       expires: isAsked("expires") ? expires : undefined,
-      nonce: textOf(parameters, "nonce"),
+      nonce,
       tag,
     },
     signer,

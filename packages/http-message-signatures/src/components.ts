@@ -1,17 +1,16 @@
 import type { Parameters } from "./field-scanner.ts";
 import type { FieldTypes } from "./field-types.ts";
-import { FieldValues } from "./field-values.ts";
+import { MessageSignatureError } from "./message-signature-error.ts";
 import {
   collectFieldLines,
+  FieldValues,
   isResponse,
   type FieldLines,
   type Message,
   type RequestMessage,
   type ResponseMessage,
 } from "./message.ts";
-import { MessageSignatureError } from "./message-signature-error.ts";
 import { parseQueryParams, type QueryParams } from "./query-params.ts";
-import { parseRequestTarget, type RequestTarget } from "./request-target.ts";
 
 /** The derived components of RFC 9421 section 2.2 that are computed for requests without parameters. */
 export const derivedComponents = [
@@ -30,6 +29,32 @@ export const queryCovering: readonly string[] = ["@query", "@request-target", "@
 const noParameters: Parameters = new Map();
 const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const hostAndPort = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::(\d{0,5}))?$/;
+
+const visibleAscii = /^[\x21-\x7e]+$/;
+const ambiguousPath = /\/\.{1,2}(?:\/|$)|%2e/i;
+
+/** The parts of a request target that components are computed from. */
+export interface RequestTarget {
+  readonly path: string;
+  /** With its leading `?`; undefined when the target has none. */
+  readonly query: string | undefined;
+}
+
+/**
+ * Splits an origin-form target and changes nothing. A target that a router and a signer could read as two paths is refused
+ * (`target-invalid`): absolute form, `//`, `\`, `#`, dot segments, encoded dots, anything outside visible ASCII.
+ */
+export function parseRequestTarget(target: string): RequestTarget {
+  const queryStart = target.indexOf("?");
+  const path = queryStart === -1 ? target : target.slice(0, queryStart);
+  if (!visibleAscii.test(target) || !path.startsWith("/") || path.startsWith("//")) {
+    throw new MessageSignatureError("target-invalid", "the request target is not in plain origin-form");
+  }
+  if (ambiguousPath.test(path) || target.includes("#") || target.includes("\\")) {
+    throw new MessageSignatureError("target-invalid", "the request target can be read as more than one path");
+  }
+  return { path, query: queryStart === -1 ? undefined : target.slice(queryStart) };
+}
 
 /** Computes the values of the components of one message. */
 export interface MessageValues {

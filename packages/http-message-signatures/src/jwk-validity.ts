@@ -1,8 +1,8 @@
 import { KeyObject } from "node:crypto";
 import { types } from "node:util";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { isRecord, unixSeconds, type KeyValidity } from "./key-validity.ts";
 import type { PublicKeyInput } from "./public-key-input.ts";
+import { isRecord, unixSeconds, type KeyValidity } from "./verification-key.ts";
 
 /**
  * The validity that a key states itself: of a JWK `nbf` and `exp` as notBefore and notAfter, `revoked.revoked_at` as revokedAt (JSON

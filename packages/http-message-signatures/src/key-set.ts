@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { types } from "node:util";
 import { jwkThumbprint } from "./jwk-thumbprint.ts";
-import { isRecord, type KeyValidity } from "./key-validity.ts";
+import { importVerificationKey } from "./key-import.ts";
 import { keyError } from "./public-key-bytes.ts";
 import type { PublicKeyInput } from "./public-key-input.ts";
-import { importVerificationKey, type VerificationKey } from "./verification-key.ts";
+import { isRecord, type KeyValidity, type VerificationKey } from "./verification-key.ts";
 
 /** Options of {@link importKeys}. */
 export interface KeysOptions {

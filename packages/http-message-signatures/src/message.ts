@@ -1,3 +1,16 @@
+import type { Parameters } from "./field-scanner.ts";
+import { fieldTypeOf, type FieldTypes } from "./field-types.ts";
+import { maxFieldLength } from "./limits.ts";
+import { MessageSignatureError } from "./message-signature-error.ts";
+import {
+  parseDictionary,
+  parseItem,
+  parseList,
+  serializeDictionary,
+  serializeList,
+  serializeMember,
+} from "./structured-field.ts";
+
 /** A request as it stands on the wire. */
 export interface RequestMessage {
   /** The request method, in its case on the wire. */
@@ -59,7 +72,7 @@ export function combinedFieldValue(lines: readonly string[] | undefined): string
 }
 
 // By hand: a regular expression anchored at the end takes quadratic time on a long run of spaces inside the value.
-export function trimWhitespace(value: string): string {
+function trimWhitespace(value: string): string {
   let start = 0;
   let end = value.length;
   while (start < end && isWhitespace(value.charCodeAt(start))) start++;
@@ -69,4 +82,144 @@ export function trimWhitespace(value: string): string {
 
 function isWhitespace(code: number): boolean {
   return code === 0x20 || code === 0x09;
+}
+
+// RFC 9110 fields of one value: two lines would let two readers take two values.
+const singletonFields = new Set([
+  "authorization",
+  "content-length",
+  "content-location",
+  "content-range",
+  "content-type",
+  "date",
+  "from",
+  "host",
+  "idempotency-key",
+  "if-modified-since",
+  "if-unmodified-since",
+  "last-modified",
+  "max-forwards",
+  "origin",
+  "proxy-authorization",
+  "range",
+  "referer",
+  "user-agent",
+]);
+
+const printableAscii = /^[\x20-\x7e]*$/;
+
+/** Computes the values of the fields of one message (RFC 9421 section 2.1). */
+export class FieldValues {
+  readonly lines: FieldLines;
+  private readonly rawTrailers: readonly string[] | undefined;
+  private readonly types: FieldTypes | undefined;
+  private trailerLines: FieldLines | undefined;
+
+  constructor({ rawTrailers }: Message, lines: FieldLines, types: FieldTypes | undefined) {
+    this.lines = lines;
+    this.rawTrailers = rawTrailers;
+    this.types = types;
+  }
+
+  /** The value of a field whose parameters {@link assertComputable} let pass. */
+  valueOf(name: string, parameters: Parameters): string {
+    if (parameters.size === 0) return this.plain(name, this.lines);
+    const lines = parameters.has("tr") ? this.trailers() : this.lines;
+    if (parameters.has("bs")) return wrappedLines(linesOf(name, lines));
+    const key = parameters.get("key");
+    if (key?.type === "string") return this.memberOf(name, lines, key.value);
+    return parameters.has("sf") ? this.strict(name, lines) : this.plain(name, lines);
+  }
+
+  // Section 2.1, without parameters.
+  private plain(name: string, lines: FieldLines): string {
+    const value = combined(name, lines);
+    if (!printableAscii.test(value)) {
+      throw new MessageSignatureError("covered-field-invalid", "a covered field is not printable ASCII");
+    }
+    return value;
+  }
+
+  // Section 2.1.1.
+  private strict(name: string, lines: FieldLines): string {
+    const value = combined(name, lines);
+    return structured(value, () => {
+      switch (fieldTypeOf(name, this.types)) {
+        case "dictionary":
+          return serializeDictionary(parseDictionary(value, name));
+        case "list":
+          return serializeList(parseList(value, name));
+        case "item":
+          return serializeMember(parseItem(value, name));
+        default:
+          throw new MessageSignatureError("component-parameter-unsupported", "the field's type is not known");
+      }
+    });
+  }
+
+  // Section 2.1.2: a key that is not there, and one that came twice, has no value.
+  private memberOf(name: string, lines: FieldLines, key: string): string {
+    const value = combined(name, lines);
+    const member = structured(value, () => parseDictionary(value, name)).get(key);
+    if (member === undefined) {
+      throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
+    }
+    return serializeMember(member);
+  }
+
+  // Section 2.1.4.
+  private trailers(): FieldLines {
+    this.trailerLines ??= collectFieldLines(this.rawTrailers ?? []);
+    return this.trailerLines;
+  }
+}
+
+// Tabs between members are the parser's to read.
+function combined(name: string, lines: FieldLines): string {
+  return combinedFieldValue(linesOf(name, lines)) ?? "";
+}
+
+function linesOf(name: string, fields: FieldLines): readonly string[] {
+  const lines = fields.get(name);
+  if (lines === undefined) {
+    throw new MessageSignatureError("covered-field-missing", "a covered field is not in the message");
+  }
+  if (lines.length > 1 && singletonFields.has(name)) {
+    throw new MessageSignatureError("covered-field-repeated", "a covered field of one value came twice");
+  }
+  return lines;
+}
+
+// Section 2.1.3: each line by itself, so that no comma is read as a boundary.
+function wrappedLines(lines: readonly string[]): string {
+  return lines.map((line) => `:${bytesOf(trimWhitespace(line)).toString("base64")}:`).join(", ");
+}
+
+// Node gives a byte as a character. CR, LF and NUL are in no field line (RFC 9110 section 5.5).
+function bytesOf(line: string): Buffer {
+  for (let index = 0; index < line.length; index++) {
+    const code = line.charCodeAt(index);
+    if (code > 0xff || code === 0x0a || code === 0x0d || code === 0) {
+      throw new MessageSignatureError("covered-field-invalid", "a covered field holds what is no field line");
+    }
+  }
+  return Buffer.from(line, "latin1");
+}
+
+function structured<T>(value: string, read: () => T): T {
+  if (value.length > maxFieldLength) {
+    throw new MessageSignatureError(
+      "field-limit",
+      `a covered structured field is longer than ${maxFieldLength} characters`,
+    );
+  }
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof MessageSignatureError) || error.code !== "field-invalid") throw error;
+    throw new MessageSignatureError(
+      "covered-field-invalid",
+      `a covered field is not structured: ${error.message}`,
+    );
+  }
 }

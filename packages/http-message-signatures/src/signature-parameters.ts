@@ -1,18 +1,31 @@
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { identityOf, identityOfText, parseComponentIdentifier } from "./component-identifier.ts";
-import { assertComputable } from "./computable.ts";
 import type { Parameters } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
-import type { Message } from "./message.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
-import type { SignatureInput } from "./signature-fields.ts";
+import type { Message } from "./message.ts";
+import { assertComputable } from "./signature-base.ts";
 import {
-  defaultParameters,
-  isSignatureParameter,
-  type SignatureParameter,
-  type SignatureProfile,
-  type TagPolicy,
-} from "./signature-profile.ts";
+  identityOf,
+  identityOfText,
+  parseComponentIdentifier,
+  type SignatureInput,
+} from "./signature-fields.ts";
+import type { SignatureParameter, SignatureProfile, TagPolicy } from "./signature-profile.ts";
+
+/** What a signature has to have unless a profile says otherwise. */
+export const defaultParameters: readonly SignatureParameter[] = [
+  "created",
+  "expires",
+  "keyid",
+  "alg",
+  "nonce",
+];
+
+const parameterNames: ReadonlySet<string> = new Set([...defaultParameters, "tag"]);
+
+export function isSignatureParameter(name: string): name is SignatureParameter {
+  return parameterNames.has(name);
+}
 
 /** What a signature says of itself. A parameter is undefined where the signature has none and the profile lets it. */
 export interface SignatureParameters {
@@ -127,4 +140,37 @@ const invalidCodes: Readonly<Record<SignatureParameter, MessageSignatureErrorCod
 
 function invalid(name: SignatureParameter, what: string): MessageSignatureError {
   return new MessageSignatureError(invalidCodes[name], `${name} ${what}`);
+}
+
+type Times = Pick<SignatureParameters, "created" | "expires">;
+
+/** The last instant at which a signature is taken, in Unix seconds; undefined of one that never ends. */
+export function endOf({ created, expires }: Times, windowSeconds: number): number | undefined {
+  return expires ?? (created === undefined ? undefined : created + windowSeconds);
+}
+
+/**
+ * Checks `created` and `expires` against `now`, in Unix seconds with fractions (spec and RFC 9421 section 3.2.1). Both limits
+ * are inclusive. Throws a MessageSignatureError: `window-too-long`, `created-in-future`, `signature-expired`.
+ */
+export function assertTimely(
+  times: Times,
+  { windowSeconds, clockSkewSeconds }: Pick<SignatureProfile, "windowSeconds" | "clockSkewSeconds">,
+  now: number,
+): void {
+  const { created } = times;
+  const end = endOf(times, windowSeconds);
+  if (end === undefined) return;
+  // All three negated, so that a missing option or a clock that gives NaN refuses. Without created, a signer with a clock that is
+  // ahead by the skew may have signed just now.
+  if (!(end - (created ?? now + clockSkewSeconds) <= windowSeconds)) {
+    throw new MessageSignatureError(
+      "window-too-long",
+      `the signature is valid for more than ${windowSeconds} seconds`,
+    );
+  }
+  if (created !== undefined && !(created <= now + clockSkewSeconds)) {
+    throw new MessageSignatureError("created-in-future", "created lies in the future");
+  }
+  if (!(now <= end)) throw new MessageSignatureError("signature-expired", "the signature has expired");
 }

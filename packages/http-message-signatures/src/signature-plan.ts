@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
-import { parseComponentIdentifier } from "./component-identifier.ts";
 import type { BareItem, Parameters } from "./field-scanner.ts";
 import type { FieldTypes } from "./field-types.ts";
 import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
 import { isResponse, type Message } from "./message.ts";
-import type { SignatureInput } from "./signature-fields.ts";
-import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-profile.ts";
+import { parseComponentIdentifier, type SignatureInput } from "./signature-fields.ts";
+import { defaultParameters, isSignatureParameter } from "./signature-parameters.ts";
+import type { SignatureParameter } from "./signature-profile.ts";
 import type { Signer } from "./signer.ts";
 
 /** What a signature covers and says, whoever makes it. */

@@ -44,18 +44,3 @@ export interface TagPolicy {
   /** The signature has none of these tags; one without a tag is taken. */
   readonly exclude?: readonly string[] | undefined;
 }
-
-/** What a signature has to have unless a profile says otherwise. */
-export const defaultParameters: readonly SignatureParameter[] = [
-  "created",
-  "expires",
-  "keyid",
-  "alg",
-  "nonce",
-];
-
-const parameterNames: ReadonlySet<string> = new Set([...defaultParameters, "tag"]);
-
-export function isSignatureParameter(name: string): name is SignatureParameter {
-  return parameterNames.has(name);
-}

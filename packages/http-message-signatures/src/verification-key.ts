@@ -1,13 +1,39 @@
 import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
-import { bothValidities, statedValidity } from "./jwk-validity.ts";
-import { readKeyValidity, type KeyValidity } from "./key-validity.ts";
-import { maxKeyidLength } from "./limits.ts";
+import type { MessageSignatureErrorCode } from "./message-signature-error.ts";
 import { keyError } from "./public-key-bytes.ts";
-import { readKey, type PublicKeyInput } from "./public-key-input.ts";
 
-/** A public key, or the secret of hmac-sha256, that was vetted by {@link importVerificationKey}, with its {@link KeyValidity}. */
+/** For what a key may be used; an absent member leaves it open. */
+export interface KeyScope {
+  /**
+   * Paths of requests that the key may sign, compared with the signed path as it stands: an entry that ends with a slash is what
+   * a path begins with, any other one is the whole path. At least one.
+   */
+  readonly paths?: readonly string[] | undefined;
+  /** The name of the environment, such as `production`, that the verifier has to give. */
+  readonly environment?: string | undefined;
+}
+
+/** When, for what and for whom a key is valid. */
+export interface KeyValidity {
+  /** Signatures with an earlier `created` are refused. Unix seconds. */
+  readonly notBefore?: number | undefined;
+  /** Signatures with a later `created` are refused. Unix seconds. */
+  readonly notAfter?: number | undefined;
+  /**
+   * From this time on every signature is refused, whatever its `created`: a thief can date one back. Before it, those whose
+   * `created` is not earlier. Unix seconds.
+   */
+  readonly revokedAt?: number | undefined;
+  /** A retired key verifies nothing; unlike an unknown one it is named in the log. */
+  readonly retired?: boolean | undefined;
+  /** Requests outside of it are refused. */
+  readonly scope?: KeyScope | undefined;
+  /** Whose key it is, such as a tenant; 1 to 256 characters without control characters. */
+  readonly subject?: string | undefined;
+}
+
+/** A public key, or the secret of hmac-sha256, that was vetted by importVerificationKey(), with its {@link KeyValidity}. */
 export interface VerificationKey extends KeyValidity {
   readonly keyid: string;
   /** The one algorithm that the key verifies by. */
@@ -16,48 +42,147 @@ export interface VerificationKey extends KeyValidity {
   readonly publicKey: KeyObject;
 }
 
-/** Algorithm and validity of a key. */
-export interface VerificationKeyOptions extends KeyValidity {
-  /**
-   * Default what the key itself says. RSA needs it, unless a JWK has an `alg`, and a secret is taken by `hmac-sha256` alone. One that
-   * is not the key's is refused.
-   */
-  readonly alg?: SignatureAlgorithm | undefined;
-}
-
 const vetted = new WeakSet();
-const keyidPattern = /^[\x20-\x7e]+$/;
 
-/**
- * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are: Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384,
- * uncompressed; RSA of 2,048 to 8,192 bits with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature
- * verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead; never shows it.
- */
-export function importVerificationKey(
-  keyid: string,
-  key: PublicKeyInput,
-  options: VerificationKeyOptions = {},
-): VerificationKey {
-  if (typeof keyid !== "string" || keyid.length > maxKeyidLength || !keyidPattern.test(keyid)) {
-    throw keyError(`the keyid must be 1 to ${maxKeyidLength} printable ASCII characters`);
-  }
-  const { alg: wanted, ...validity } = options;
-  const given = readKeyValidity(validity);
-  const { alg, bytes } = readKey(key, { keyid, alg: readAlg(wanted) });
-  // Read again when it is whole: two halves may contradict each other.
-  const read = readKeyValidity(bothValidities(given, statedValidity(key, { keyid, alg })));
-  const publicKey = algorithms[alg].importKey(bytes);
-  const record: VerificationKey = Object.freeze({ keyid, alg, publicKey, ...read });
-  vetted.add(record);
-  return record;
+/** Makes a record one that {@link isVerificationKey} knows. For importVerificationKey() alone. */
+export function asVetted(key: VerificationKey): VerificationKey {
+  vetted.add(key);
+  return Object.freeze(key);
 }
 
-/** Whether `value` came from {@link importVerificationKey}; a look-alike object was never vetted. */
+/** Whether `value` came from importVerificationKey(); a look-alike object was never vetted. */
 export function isVerificationKey(value: unknown): value is VerificationKey {
   return typeof value === "object" && value !== null && vetted.has(value);
 }
 
-function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | undefined {
-  if (alg === undefined || isSignatureAlgorithm(alg)) return alg;
-  throw keyError(`alg must be one of ${signatureAlgorithms.join(", ")}`);
+/** What a key's validity is compared with beside the signature. */
+export interface KeyContext {
+  /** Unix seconds; default the system clock. */
+  readonly now?: number | undefined;
+  /** The verifier's environment; without one, no key of an environment verifies anything. */
+  readonly environment?: string | undefined;
+}
+
+/** Why a signature is refused. */
+export interface Fault {
+  readonly code: MessageSignatureErrorCode;
+  readonly message: string;
+}
+
+// The year 5138. Milliseconds of today are beyond it: a key revoked at these would be used for ever.
+const latestSeconds = 99_999_999_999;
+const maxTextLength = 256;
+const maxPaths = 100;
+const textPattern = /^[^\p{Cc}\p{Cs}]+$/u;
+// What `@path` can be: visible ASCII from the first slash on, without a query (RFC 9421 section 2.2.6).
+const pathPattern = /^\/[!-~]*$/;
+const validityNames: readonly string[] = [
+  "notBefore",
+  "notAfter",
+  "revokedAt",
+  "retired",
+  "scope",
+  "subject",
+] satisfies readonly (keyof KeyValidity)[];
+
+/** Checks and copies a validity. Throws a TypeError; also for a member that it does not know, which must not be ignored. */
+export function readKeyValidity(validity: KeyValidity): KeyValidity {
+  assertMembers("options", validity, validityNames);
+  const { retired = false, scope, subject } = validity;
+  if (typeof retired !== "boolean") throw keyError("retired must be true or false");
+  const notBefore = unixSeconds("notBefore", validity.notBefore);
+  const notAfter = unixSeconds("notAfter", validity.notAfter);
+  const revokedAt = unixSeconds("revokedAt", validity.revokedAt);
+  if (notBefore !== undefined && notAfter !== undefined && notBefore > notAfter) {
+    throw keyError("notBefore must not be later than notAfter");
+  }
+  return {
+    notBefore,
+    notAfter,
+    revokedAt,
+    retired,
+    scope: readScope(scope),
+    subject: shortText("subject", subject),
+  };
+}
+
+/** Why the key cannot be used for a signature that was made at `created` for `path`; undefined when it can. */
+export function validityFault(
+  { notBefore, notAfter, revokedAt = Infinity, retired, scope }: KeyValidity,
+  { created, path }: { readonly created: number | undefined; readonly path: string | undefined },
+  { now = Date.now() / 1000, environment }: KeyContext,
+): Fault | undefined {
+  // Negated, so that a clock that gives NaN refuses.
+  if (!(now < revokedAt && (created ?? now) < revokedAt)) {
+    return { code: "key-revoked", message: "the key is revoked" };
+  }
+  // A signature that does not say when it was created shows nothing about a key with limits.
+  const hasLimits = notBefore !== undefined || notAfter !== undefined;
+  const isWithin = (at: number): boolean => at >= (notBefore ?? 0) && at <= (notAfter ?? Infinity);
+  if (retired === true || !(created === undefined ? !hasLimits : isWithin(created))) {
+    return { code: "key-retired", message: "the key was not valid when the signature was created" };
+  }
+  if (scope === undefined) return undefined;
+  if (scope.environment !== undefined && scope.environment !== environment) {
+    return { code: "key-scope", message: "the key is one of another environment" };
+  }
+  if (scope.paths?.some((allowed) => path !== undefined && includesPath(allowed, path)) === false) {
+    return { code: "key-scope", message: "the key is not for this path" };
+  }
+  return undefined;
+}
+
+function includesPath(allowed: string, path: string): boolean {
+  return allowed.endsWith("/") ? path.startsWith(allowed) : path === allowed;
+}
+
+function readScope(scope: KeyScope | undefined): KeyScope | undefined {
+  if (scope === undefined) return undefined;
+  assertMembers("scope", scope, ["paths", "environment"]);
+  const { paths, environment } = scope;
+  // A scope that says nothing would leave everything open to whoever meant to limit it.
+  if (paths === undefined && environment === undefined)
+    throw keyError("scope has neither paths nor environment");
+  return Object.freeze({ paths: readPaths(paths), environment: shortText("scope.environment", environment) });
+}
+
+function readPaths(paths: unknown): readonly string[] | undefined {
+  if (paths === undefined) return undefined;
+  const list: readonly unknown[] = Array.isArray(paths) ? Array.from<unknown>(paths) : [];
+  const sound = list.filter(isPath);
+  if (list.length > 0 && list.length <= maxPaths && sound.length === list.length) return Object.freeze(sound);
+  throw keyError(
+    `scope.paths must be a list of 1 to ${maxPaths} paths such as "/api/v1/transaction", or "/api/" for all below it`,
+  );
+}
+
+function isPath(path: unknown): path is string {
+  return typeof path === "string" && pathPattern.test(path) && !/[?#]/.test(path);
+}
+
+function shortText(name: string, value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "string" && value.length <= maxTextLength && textPattern.test(value)) return value;
+  throw keyError(`${name} must be 1 to ${maxTextLength} characters without control characters`);
+}
+
+/** A time of a validity. Throws a TypeError that names the member. */
+export function unixSeconds(name: string, value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value <= latestSeconds)
+    return value;
+  const hint = typeof value === "number" && value > latestSeconds ? ": this looks like milliseconds" : "";
+  throw keyError(`${name} must be a whole number of Unix seconds${hint}`);
+}
+
+function assertMembers(name: string, value: unknown, known: readonly string[]): void {
+  if (!isRecord(value)) throw keyError(`${name} must be an object`);
+  const unknown = Object.keys(value).find((member) => !known.includes(member));
+  if (unknown === undefined) return;
+  throw keyError(`${name} has an unknown member; known ones are ${known.join(", ")}`);
+}
+
+/** Whether a value is an object with members. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

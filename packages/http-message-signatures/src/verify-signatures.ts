@@ -1,7 +1,6 @@
-import type { Message } from "./message.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
-import type { ReceivedSignature } from "./received-signature.ts";
-import { verify, type VerifyOptions } from "./verify.ts";
+import type { Message } from "./message.ts";
+import { verify, type ReceivedSignature, type VerifyOptions } from "./verify.ts";
 
 /**
  * Verifies several signatures on one message (RFC 9421 section 3.2.1), each by a profile of its own, told apart by label, tag or whatever

@@ -1,14 +1,118 @@
 import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
-import { algorithms, decoyKey } from "./algorithms/registry.ts";
-import { isVerificationKey, type VerificationKey } from "./verification-key.ts";
-import { validityFault, type Fault, type KeyContext } from "./key-validity.ts";
+import { ed25519SignatureLength } from "./algorithms/ed25519.ts";
+import { algorithms } from "./algorithms/registry.ts";
+import { messageValues, type MessageValues } from "./components.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
-import { assertTimely } from "./lifetime.ts";
-import type { Message } from "./message.ts";
-import { readSignature, type ReceivedSignature } from "./received-signature.ts";
-import type { SignatureProfile } from "./signature-profile.ts";
+import { collectFieldLines, combinedFieldValue, type FieldLines, type Message } from "./message.ts";
 import { buildSignatureBase } from "./signature-base.ts";
+import {
+  componentText,
+  parseByteSequenceDictionary,
+  parseSignatureInput,
+  type SignatureInput,
+} from "./signature-fields.ts";
+import { assertTimely, readSignatureParameters, type SignatureParameters } from "./signature-parameters.ts";
+import type { SignatureProfile } from "./signature-profile.ts";
+import {
+  isVerificationKey,
+  validityFault,
+  type Fault,
+  type KeyContext,
+  type VerificationKey,
+} from "./verification-key.ts";
+
+/** The one signature of a message that fits a profile. Nothing of it is verified yet. */
+export interface ReceivedSignature extends SignatureParameters {
+  readonly label: string;
+  /** The algorithms that the profile takes: where there is no `alg`, that of the key has to be one of them. */
+  readonly algorithms: readonly SignatureAlgorithm[];
+  /** The covered components in their order: bare names, or full identifiers such as `"content-digest";req`. */
+  readonly coveredComponents: readonly string[];
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+  readonly values: MessageValues;
+}
+
+/**
+ * Reads Signature-Input and Signature and picks the one signature that fits the profile; labels carry no meaning
+ * (RFC 9421 section 1.1). Costs no cryptography. Throws a MessageSignatureError when none fits or more than one does.
+ */
+export function readSignature(message: Message, profile: SignatureProfile): ReceivedSignature {
+  const fields = collectFieldLines(message.rawHeaders);
+  const { label, input, signature, parameters } = pickSignature(fields, profile, message);
+  if (parameters.alg === "ed25519" && signature.length !== ed25519SignatureLength) {
+    throw new MessageSignatureError(
+      "signature-malformed",
+      `the signature is not ${ed25519SignatureLength} bytes long`,
+    );
+  }
+  // Member by member: spreading costs more than parsing does.
+  return {
+    label,
+    keyid: parameters.keyid,
+    alg: parameters.alg,
+    created: parameters.created,
+    expires: parameters.expires,
+    nonce: parameters.nonce,
+    tag: parameters.tag,
+    algorithms: profile.algorithms,
+    coveredComponents: input.components.map(componentText),
+    input,
+    signature,
+    values: messageValues(message, fields, profile.fieldTypes),
+  };
+}
+
+interface FittingSignature {
+  readonly label: string;
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+  readonly parameters: SignatureParameters;
+}
+
+function pickSignature(fields: FieldLines, profile: SignatureProfile, message: Message): FittingSignature {
+  const { inputs, signatures } = parseSignatureFields(fields);
+  let fitting: FittingSignature | undefined;
+  let misfit: MessageSignatureError | undefined;
+  for (const [label, input] of inputs) {
+    const signature = signatures.get(label);
+    if (signature === undefined || (profile.label !== undefined && label !== profile.label)) continue;
+    try {
+      const parameters = readSignatureParameters(input, profile, message);
+      if (fitting !== undefined) {
+        throw new MessageSignatureError("signature-ambiguous", "more than one signature fits the profile");
+      }
+      fitting = { label, input, signature, parameters };
+    } catch (error) {
+      if (!(error instanceof MessageSignatureError) || error.code === "signature-ambiguous") throw error;
+      misfit ??= error;
+    }
+  }
+  if (fitting !== undefined) return fitting;
+  throw (
+    misfit ??
+    new MessageSignatureError(
+      "signature-missing",
+      "no label that is looked at stands in both Signature-Input and Signature",
+    )
+  );
+}
+
+function parseSignatureFields(fields: FieldLines): {
+  inputs: ReadonlyMap<string, SignatureInput>;
+  signatures: ReadonlyMap<string, Buffer>;
+} {
+  const inputField = combinedFieldValue(fields.get("signature-input"));
+  const signatureField = combinedFieldValue(fields.get("signature"));
+  if (inputField === undefined || signatureField === undefined) {
+    throw new MessageSignatureError("signature-missing", "Signature-Input or Signature is missing");
+  }
+  return {
+    inputs: parseSignatureInput(inputField),
+    signatures: parseByteSequenceDictionary(signatureField, "Signature"),
+  };
+}
 
 /** Options of {@link verify}. */
 export interface VerifyOptions extends SignatureProfile {
@@ -79,6 +183,15 @@ function prepare(
   const { alg = received.algorithms[0] ?? "ed25519" } = received;
   const decoy = { alg, publicKey: decoyKey(alg) };
   return { fault, usable: fault === undefined ? (key ?? decoy) : decoy, base };
+}
+
+const decoys = new Map<SignatureAlgorithm, KeyObject>();
+
+/** A key of nobody, made at the first call, and kept. */
+export function decoyKey(alg: SignatureAlgorithm): KeyObject {
+  const made = decoys.get(alg) ?? algorithms[alg].makeDecoy();
+  decoys.set(alg, made);
+  return made;
 }
 
 const mismatch: Fault = {

@@ -119,6 +119,7 @@ describe("answerAcceptSignature", () => {
     ["signature-request-refused", 'r=("@status");alg="hmac-sha256"'],
     ["signature-request-refused", 'r=("@status");tag="payout"'],
     ["signature-request-refused", 'r=("@status");created;x'],
+    ["signature-request-refused", `r=("@status");nonce="${"n".repeat(129)}"`],
     ["component-unsupported", 'r=("@method")'],
     ["component-parameter-unsupported", 'r=("@status";sf)'],
     ["covered-field-missing", 'r=("cache-control")'],

@@ -1,7 +1,8 @@
 import { createHash, createSecretKey } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey, signatureAlgorithms } from "@countersign/http-message-signatures";
-import { algorithms, decoyKey } from "../src/algorithms/registry.ts";
+import { algorithms } from "../src/algorithms/registry.ts";
+import { decoyKey } from "../src/verify.ts";
 import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
 
 const data = Buffer.from("pay 10.00 EUR to DE89370400440532013000");

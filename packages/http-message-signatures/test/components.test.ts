@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { derivedComponents, queryCovering, type RequestMessage } from "@countersign/http-message-signatures";
 import { ComponentValues } from "../src/components.ts";
-import { assertComputable } from "../src/computable.ts";
+import { assertComputable } from "../src/signature-base.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { verdictOf } from "./hand-signer.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
+import { parseRequestTarget } from "../src/components.ts";
 import { collectFieldLines, combinedFieldValue } from "../src/message.ts";
-import { parseRequestTarget } from "../src/request-target.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 describe("collectFieldLines", () => {

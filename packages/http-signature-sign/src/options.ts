@@ -1,4 +1,11 @@
-import { limitRule, option, optionError, type OptionOwner, type OptionTable } from "@countersign/core";
+import {
+  limitRule,
+  option,
+  optionError,
+  systemClock,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
 import {
   assertComputable,
   parseComponentIdentifier,
@@ -47,7 +54,7 @@ export const table: OptionTable<SignResponseOptions, ResolvedOptions> = {
   tag: option.optional(option.own(readTag)),
   limit: limitRule("1mb"),
   signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-  clock: option.clock(() => Date.now(), "Date.now"),
+  clock: option.clock(systemClock, "Date.now"),
 };
 
 function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {

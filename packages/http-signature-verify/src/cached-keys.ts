@@ -60,7 +60,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
       unknown.set(keyid, true);
       return undefined;
     }
-    const key = vet(found, { keyid, owner: factory, option: "keys" });
+    const key = vet(found, { keyid, owner: factory, name: "keys" });
     known.set(keyid, key);
     return key;
   };

@@ -25,7 +25,7 @@ import {
 } from "@countersign/http-message-signatures";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
-import { publishKeyUse } from "./key-use.ts";
+import { publishKeyUse } from "./key-store.ts";
 import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
 
 /** What is known of a signature that was verified. */

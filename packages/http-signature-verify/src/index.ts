@@ -5,13 +5,16 @@ export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
 export {
   keyUse,
   keyUseChannelName,
+  type ConfiguredKey,
+  type KeyLookup,
+  type Keys,
+  type KeyStore,
   type KeyUse,
   type KeyUseEvent,
   type KeyUseOptions,
   type KeyUseTable,
-} from "./key-use.ts";
+} from "./key-store.ts";
 export type { LiveKeyStore } from "./live-keys.ts";
-export type { ConfiguredKey, KeyLookup, Keys, KeyStore } from "./key-store.ts";
 // What a nonce store of one's own implements; stores need no more of this than the types.
 export type { NonceClaim, NonceStore } from "@countersign/core";
 export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";

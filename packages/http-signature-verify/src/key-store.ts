@@ -1,11 +1,22 @@
-import { OptionError, optionError, type OptionOwner } from "@countersign/core";
+import { channel, type Channel } from "node:diagnostics_channel";
+import {
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  systemClock,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
 import {
   importVerificationKey,
   isVerificationKey,
   type PublicKeyInput,
+  type ReceivedSignature,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { LRUCache } from "lru-cache";
 
 /** Finds the key of a keyid; undefined or null when it is unknown. A throw or a rejection answers 503. */
 export type KeyLookup = (
@@ -35,22 +46,22 @@ export interface ReadKeys {
 }
 
 /** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
-export function readKeys(keys: unknown, owner: OptionOwner, option: string): ReadKeys {
+export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadKeys {
   if (isLookup(keys)) return { lookup: keys, known: [] };
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
     const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
-    throw optionError(owner, option, expected, keys);
+    throw optionError(owner, name, expected, keys);
   }
   if (!(keys instanceof Map) && isKeyStore(keys)) {
     return { lookup: (keyid) => keys.get(keyid), known: [] };
   }
   if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
     const what = 'is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }';
-    throw new OptionError(owner, { option, what });
+    throw new OptionError(owner, { option: name, what });
   }
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
-  if (entries.length === 0) throw optionError(owner, option, "at least one public key", keys);
-  const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, option })]));
+  if (entries.length === 0) throw optionError(owner, name, "at least one public key", keys);
+  const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, name })]));
   return { lookup: (keyid) => known.get(keyid), known: [...known.values()] };
 }
 
@@ -69,17 +80,17 @@ export function assertTaken(
 /** Imports a configured key, or checks that an imported one stands under its own keyid. Throws an OptionError. */
 export function vet(
   key: ConfiguredKey,
-  { keyid, owner, option }: { readonly keyid: string; readonly owner: OptionOwner; readonly option: string },
+  { keyid, owner, name }: { readonly keyid: string; readonly owner: OptionOwner; readonly name: string },
 ): VerificationKey {
   if (isVerificationKey(key)) {
     if (key.keyid === keyid) return key;
-    throw new OptionError(owner, { option, what: "lists a key under another keyid than its own" });
+    throw new OptionError(owner, { option: name, what: "lists a key under another keyid than its own" });
   }
   try {
     return importVerificationKey(keyid, key);
   } catch (cause) {
     const fault = cause instanceof Error ? cause.message : "not a key";
-    throw new OptionError(owner, { option, what: `, keyid ${JSON.stringify(keyid)}: ${fault}`, cause });
+    throw new OptionError(owner, { option: name, what: `, keyid ${JSON.stringify(keyid)}: ${fault}`, cause });
   }
 }
 
@@ -91,4 +102,83 @@ export function isLookup(keys: unknown): keys is KeyLookup {
 /** Whether an object is a KeyStore. */
 export function isKeyStore(keys: object): keys is KeyStore {
   return "get" in keys && typeof keys.get === "function";
+}
+
+/** The `diagnostics_channel` on which each signature that was verified publishes one {@link KeyUseEvent}. */
+export const keyUseChannelName = "countersign:key-use";
+
+/** What a subscriber of `countersign:key-use` receives. */
+export interface KeyUseEvent {
+  readonly keyid: string;
+  /** Whose key it is; undefined when the key says nothing of it. */
+  readonly subject: string | undefined;
+  /** When the signature was made, in Unix seconds; undefined when it does not say so. */
+  readonly created: number | undefined;
+}
+
+const keyUseChannel: Channel = channel(keyUseChannelName);
+
+/** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
+export function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
+  if (!keyUseChannel.hasSubscribers) return;
+  const event: KeyUseEvent = { keyid, subject: key?.subject, created };
+  keyUseChannel.publish(event);
+}
+
+/** Options of {@link keyUse}. */
+export interface KeyUseOptions {
+  /** Keys remembered at most; those that were idle longest are forgotten. Default 1,000. */
+  readonly max?: number | undefined;
+  /** Milliseconds since 1970; default Date.now. */
+  readonly clock?: (() => number) | undefined;
+}
+
+export const table: OptionTable<KeyUseOptions> = {
+  max: option.integer({ min: 1, max: 100_000, fallback: 1000 }),
+  clock: option.clock(systemClock, "Date.now"),
+};
+
+/** When a key was used in this process. */
+export interface KeyUse {
+  readonly keyid: string;
+  readonly subject: string | undefined;
+  /** Signatures that it has verified. */
+  readonly count: number;
+  /** Unix seconds. */
+  readonly firstUsed: number;
+  /** Unix seconds. */
+  readonly lastUsed: number;
+}
+
+/** Which keys are in use, and which are idle. */
+export interface KeyUseTable {
+  /** The key that was used last stands first. A key that was never used is not there. */
+  entries(): readonly KeyUse[];
+  /** Stops counting. */
+  close(): void;
+}
+
+/** Counts the uses of keys in this process from now on, so that an operator sees when an old key is idle. */
+export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
+  const { max, clock } = readOptions("keyUse", table, options);
+  const uses = new LRUCache<string, KeyUse>({ max });
+  const count = (event: unknown): void => {
+    if (!isKeyUseEvent(event)) return;
+    const { keyid, subject } = event;
+    const now = Math.floor(clock() / 1000);
+    const before = uses.get(keyid) ?? { firstUsed: now, count: 0 };
+    uses.set(keyid, { keyid, subject, count: before.count + 1, firstUsed: before.firstUsed, lastUsed: now });
+  };
+  keyUseChannel.subscribe(count);
+  return {
+    entries: () => [...uses.values()],
+    close() {
+      keyUseChannel.unsubscribe(count);
+    },
+  };
+}
+
+// A channel is open to every module of the process.
+function isKeyUseEvent(event: unknown): event is KeyUseEvent {
+  return typeof event === "object" && event !== null && "keyid" in event && typeof event.keyid === "string";
 }

@@ -4,6 +4,7 @@ import {
   OptionError,
   optionError,
   readOptions,
+  systemClock,
   type Given,
   type OptionOwner,
   type OptionTable,
@@ -90,7 +91,7 @@ export const table: OptionTable<HttpSignatureVerifyOptions, ReadVerifyOptions> =
   engine: option.own(readEngine, '"native"'),
   threadPool: option.optional(option.boolean(true), "true for native"),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-  clock: option.call(() => Date.now(), "Date.now"),
+  clock: option.call(systemClock, "Date.now"),
 };
 
 /** Checks the options and fills in defaults. Throws an OptionError. */

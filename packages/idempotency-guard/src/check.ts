@@ -1,7 +1,11 @@
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
+import { types } from "node:util";
 import {
+  capturedRawBody,
   createRequestFact,
   GuardError,
+  identifierFault,
+  inTime,
   markKeyClaimed,
   type OptionOwner,
   type RequestFact,
@@ -9,13 +13,14 @@ import {
 import {
   IdempotencyKeys,
   Waiters,
+  type Awaitable,
   type DrainOptions,
   type DrainReport,
   type OwnedKey,
+  type ResolvedKeyOptions,
 } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
-import { checkFingerprint, checkIdempotencyKey, fingerprintInTime } from "./idempotency-key.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
 import { alreadyProcessed, clientLeft, held, inFlight } from "./refusals.ts";
 
@@ -37,6 +42,8 @@ export interface KeyOwner<Native> {
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }
 
+const maxKeyLength = 512;
+
 const owners: RequestFact<OwnedRun> = createRequestFact();
 
 /** The run that owns the key of this very request. */
@@ -53,11 +60,12 @@ export function keyOwner<Native extends object>(
   const waiters = new Waiters(resolved);
   const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
   const state: GuardState = { options: resolved, keys, waiters };
+  const { fingerprint: fingerprintOf = bodyFingerprint } = resolved;
   return {
     async own(native, whileConnected) {
       if (owners.get(native) !== undefined) throw claimedTwice();
       const key = checkIdempotencyKey(resolved.key(native), resolved.scope);
-      const fingerprint = checkFingerprint(await fingerprintInTime(resolved.fingerprint(native), resolved));
+      const fingerprint = checkFingerprint(await fingerprintInTime(fingerprintOf(native), resolved));
       const attempt: Attempt = { key, fingerprint, token: randomUUID(), req: native };
       const owned = await claim(state, attempt, whileConnected);
       const run = new OwnedRun(state, attempt, owned);
@@ -96,5 +104,88 @@ function claimedTwice(): GuardError<IdempotencyGuardCode> {
     status: 500,
     code: "idempotency-guard-twice",
     message: "idempotencyGuard() runs twice for one request: mount it once on each route",
+  });
+}
+
+/**
+ * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
+ * is, or that a reader could take for another key.
+ */
+export function checkIdempotencyKey(key: unknown, scope?: string): string {
+  if (key === undefined || key === null || key === "") {
+    throw new GuardError<IdempotencyGuardCode>({
+      status: 400,
+      code: "idempotency-key-missing",
+      message: "the request has no idempotency key",
+    });
+  }
+  if (typeof key !== "string") {
+    // Every request would be refused: the integration is wrong, not the caller.
+    if (types.isPromise(key))
+      throw new TypeError("idempotencyGuard: option key must return the key, not a promise");
+    throw keyInvalid(`is no string but a ${typeof key}`);
+  }
+  const stored = storedKey(scope, key);
+  const longest = maxKeyLength - (stored.length - key.length);
+  if (key.length > longest) throw keyInvalid(`has ${key.length} characters, over ${longest}`);
+  // A lone surrogate has no UTF-8 form: an engine may replace it, and two keys would become one. NUL ends a text in some.
+  const fault = identifierFault(key);
+  if (fault !== undefined) throw keyInvalid(fault);
+  return stored;
+}
+
+function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-invalid",
+    message: `the idempotency key ${fault}`,
+  });
+}
+
+/** The key as the store keeps it. No scope holds a colon, so no two of them have a key in common. */
+function storedKey(scope: string | undefined, key: string): string {
+  return scope === undefined ? key : `${scope}:${key}`;
+}
+
+/**
+ * SHA-256 of the body as received: of the captured bytes, not of `req.rawBody`, which every middleware can write. Without one every
+ * payload would look the same, so that is an error (500).
+ */
+export function bodyFingerprint(subject: object): string {
+  const bytes = capturedRawBody(subject);
+  if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-missing",
+    message:
+      "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
+      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
+  });
+}
+
+/** What the option says, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+function fingerprintInTime(
+  answer: Awaitable<string>,
+  { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
+): Awaitable<string> {
+  const late = (): GuardError<IdempotencyGuardCode> =>
+    new GuardError<IdempotencyGuardCode>({
+      status: 503,
+      code: "fingerprint-unavailable",
+      message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
+      headers: { "Retry-After": String(retryAfterSeconds) },
+    });
+  return inTime(answer, storeTimeoutMs, late);
+}
+
+const printable = /^[\x20-\x7e]{1,128}$/;
+
+/** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
+export function checkFingerprint(fingerprint: unknown): string {
+  if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
   });
 }

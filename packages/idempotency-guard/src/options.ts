@@ -1,4 +1,13 @@
-import { option, readOptions, type OptionOwner, type OptionTable, type Given } from "@countersign/core";
+import {
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core";
 import type { GuardRequest } from "@countersign/express";
 import {
   assertTimeoutInLease,
@@ -7,7 +16,6 @@ import {
   type IdempotencyStore,
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
-import { assertKeysApart, bodyFingerprint, scopeRule } from "./idempotency-key.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
 export interface IdempotencyGuardOptions<Native = GuardRequest> {
@@ -54,19 +62,31 @@ export interface IdempotencyGuardOptions<Native = GuardRequest> {
 /** Checked options, all present. */
 export interface ResolvedOptions<Native>
   extends
-    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope">,
-    Omit<ResolvedKeyOptions, "onSettled"> {
+    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope" | "fingerprint">,
+    Omit<ResolvedKeyOptions, "onSettled">,
+    Pick<IdempotencyGuardOptions<Native>, "fingerprint"> {
   readonly scope: string | undefined;
 }
 
 /** The name in messages, notices and stack traces. */
 export const factory = "idempotencyGuard";
 
+const scopeForm = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+
+// Whether the guard that was given this store first had a scope.
+const stores = new WeakMap<object, boolean>();
+
+/** The rule of the option `scope`. */
+const scopeRule: OptionRule<string> = option.own((scope, owner, name) => {
+  if (typeof scope === "string" && scopeForm.test(scope)) return scope;
+  throw optionError(owner, name, "1 to 32 lower-case letters, digits, - and _", scope);
+});
+
 export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
   ...keyRules,
   key: option.call(),
   scope: option.optional(scopeRule),
-  fingerprint: option.call(bodyFingerprint, "SHA-256 of the body"),
+  fingerprint: option.optional(option.call(), "SHA-256 of the body"),
   handlerTimeoutMs: option.integer({ min: 1_000, max: 86_400_000, fallback: 600_000 }),
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
@@ -84,6 +104,22 @@ export function resolveOptions<Native extends object>(
   assertTimeoutInLease(owner, read);
   // Last, when this guard is certain to be made.
   assertKeysApart(owner, read.scope, read.store);
-  const { key, fingerprint = bodyFingerprint } = options;
+  const { key, fingerprint } = options;
   return { ...read, factory, key, fingerprint };
+}
+
+/**
+ * Sees to it that guards of one store have a scope each: without it `/refunds` would answer 409 to the key of a payout, and never
+ * run. Two guards of the same scope share their keys because they say so. Throws an OptionError.
+ */
+function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: object): void {
+  const first = stores.get(store);
+  if (first === undefined) stores.set(store, scope !== undefined);
+  else if (!first || scope === undefined) {
+    throw new OptionError(owner, {
+      what:
+        "this store was given to another guard already, and their keys would be the same; " +
+        'give each of them an option scope, for example scope: "payout" and scope: "refund"',
+    });
+  }
 }

@@ -181,3 +181,61 @@ function parsePrefixLength(text: string): number {
 function wordsToBigInt(words: Uint32Array): bigint {
   return words.reduce((value, word) => (value << 32n) | BigInt(word), 0n);
 }
+
+/** Whether a client address is in the list; false for anything that is no address. */
+export type AddressMatcher = (address: string | undefined) => boolean;
+
+/** Matches by a binary search in each family's list, which is sorted and merged. */
+export function createMatcher(ipv4: readonly AddressRange[], ipv6: readonly AddressRange[]): AddressMatcher {
+  const firstIPv4 = packRanges(ipv4, 1, "first");
+  const lastIPv4 = packRanges(ipv4, 1, "last");
+  const firstIPv6 = packRanges(ipv6, 4, "first");
+  const lastIPv6 = packRanges(ipv6, 4, "last");
+  const words = new Uint32Array(4);
+
+  return function isAllowed(address) {
+    if (typeof address !== "string") return false;
+    switch (parseAddress(address, words)) {
+      case "ipv4": {
+        const at = lastAtMost(firstIPv4, 1, words);
+        return at >= 0 && compareWords(words, lastIPv4, at, 1) <= 0;
+      }
+      case "ipv6": {
+        const at = lastAtMost(firstIPv6, 4, words);
+        return at >= 0 && compareWords(words, lastIPv6, at, 4) <= 0;
+      }
+      default:
+        return false;
+    }
+  };
+}
+
+function packRanges(ranges: readonly AddressRange[], size: number, end: "first" | "last"): Uint32Array {
+  const packed = new Uint32Array(ranges.length * size);
+  ranges.forEach((range, index) => {
+    for (let word = 0; word < size; word += 1) {
+      packed[index * size + word] = Number((range[end] >> BigInt(32 * (size - 1 - word))) & 0xffff_ffffn);
+    }
+  });
+  return packed;
+}
+
+/** The offset of the last entry of the sorted `list` that is not above `words`; negative when all are. */
+function lastAtMost(list: Uint32Array, size: number, words: Uint32Array): number {
+  let low = 0;
+  let high = list.length / size;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareWords(words, list, middle * size, size) >= 0) low = middle + 1;
+    else high = middle;
+  }
+  return (low - 1) * size;
+}
+
+function compareWords(words: Uint32Array, list: Uint32Array, offset: number, size: number): number {
+  for (let word = 0; word < size; word += 1) {
+    const difference = words[word]! - list[offset + word]!;
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

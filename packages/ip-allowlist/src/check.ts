@@ -1,7 +1,7 @@
 import { GuardError, quoteForLog, type OptionOwner } from "@countersign/core";
 import type { IpAllowlistCode } from "./codes.ts";
-import { parseAddress } from "./address.ts";
-import { compileAllowlist, type AddressMatcher } from "./allowlist.ts";
+import { parseAddress, type AddressMatcher } from "./address.ts";
+import { compileAllowlist } from "./allowlist.ts";
 import { factory, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**

@@ -1,5 +1,6 @@
 export type { IpAllowlistCode } from "./codes.ts";
-export { compileAllowlist, type AddressMatcher, type AllowlistRules } from "./allowlist.ts";
+export type { AddressMatcher } from "./address.ts";
+export { compileAllowlist, type AllowlistRules } from "./allowlist.ts";
 export { addressAdmission, admitAddress } from "./check.ts";
 export { expressAdmission, ipAllowlist } from "./middleware.ts";
 export type { IpAllowlistOptions } from "./options.ts";

@@ -16,7 +16,7 @@ import {
   type TrustFunction,
 } from "@countersign/express";
 import type { IpAllowlistCode } from "./codes.ts";
-import type { AddressMatcher } from "./allowlist.ts";
+import type { AddressMatcher } from "./address.ts";
 import { admitAddress } from "./check.ts";
 import { factory, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 

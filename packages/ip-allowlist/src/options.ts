@@ -1,6 +1,6 @@
 import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core";
-import { compileRanges, readRanges, rulesTable, type AddressMatcher } from "./allowlist.ts";
-import type { AddressRange } from "./address.ts";
+import type { AddressMatcher, AddressRange } from "./address.ts";
+import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 
 /** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {

@@ -4,6 +4,8 @@ export {
   assertOpen,
   assertOutcome,
   assertText,
+  decodeText,
+  encodeText,
   StoreGate,
 } from "./store-gate.ts";
 export { fenceMemoryMs, storedRecord, type Row } from "./key-row.ts";
@@ -24,4 +26,3 @@ export {
   type Pruning,
 } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
-export { decodeText, encodeText } from "./stored-text.ts";

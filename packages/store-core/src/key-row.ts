@@ -1,5 +1,5 @@
 import type { StoredRecord } from "@countersign/idempotency";
-import { decodeText } from "./stored-text.ts";
+import { decodeText } from "./store-gate.ts";
 
 /** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */
 export const fenceMemoryMs = 86_400_000;

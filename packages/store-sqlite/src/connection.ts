@@ -1,4 +1,5 @@
-import { StoreGate } from "@countersign/store-core";
+import type { StoredRecord } from "@countersign/idempotency";
+import { StoreGate, storedRecord } from "@countersign/store-core";
 
 /** What the stores bind to a statement, by position. */
 export type SqliteValue = string | number | null;
@@ -42,6 +43,37 @@ export function integerOf(value: unknown): number {
 
 function isRow(row: unknown): row is SqliteRow {
   return typeof row === "object" && row !== null;
+}
+
+/** What was read about a key, with the time of the reading and the fence below which no new key may begin. */
+export interface Sighting {
+  readonly stored: StoredRecord | undefined;
+  readonly nowMs: number;
+  readonly fenceFloor: number;
+}
+
+/** In place of a time: SQLite's own clock. */
+export function engineTime(): null {
+  return null;
+}
+
+/** Reads a key. `now` is null for the engine's clock. */
+export function lookAt(look: SqliteStatement, key: string, now: number | null): Sighting {
+  const row = singleRow(look.get(key));
+  const nowMs = now ?? integerOf(row["now_ms"]);
+  return {
+    nowMs,
+    fenceFloor: integerOf(row["fence_floor"]),
+    stored: row["state"] === null ? undefined : storedAt(row, nowMs),
+  };
+}
+
+/** The record of a row. */
+export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
+  return storedRecord(row, {
+    fence: integerOf(row["fence"]),
+    remainingMs: integerOf(row["until_ms"]) - nowMs,
+  });
 }
 
 /**

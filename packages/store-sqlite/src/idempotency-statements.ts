@@ -1,20 +1,5 @@
-import type { StoredRecord } from "@countersign/idempotency";
-import { storedRecord } from "@countersign/store-core";
-import {
-  type SqliteDatabase,
-  type SqliteRow,
-  type SqliteStatement,
-  integerOf,
-  singleRow,
-} from "./connection.ts";
+import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
 import { engineClock, tableNames } from "./schema.ts";
-
-/** What was read about a key, with the time of the reading and the fence below which no new key may begin. */
-export interface Sighting {
-  readonly stored: StoredRecord | undefined;
-  readonly nowMs: number;
-  readonly fenceFloor: number;
-}
 
 /** Statements belong to the connection that prepared them. */
 export interface IdempotencyStatements {
@@ -84,23 +69,4 @@ export function prepareCompletion(database: SqliteDatabase, table: string): Sqli
 /** An update of nothing: for exec(), it takes the write lock of an open transaction and writes no page. */
 export function takeWriteLock(table: string): string {
   return `UPDATE ${tableNames(table).schema} SET fence_floor = fence_floor WHERE 0`;
-}
-
-/** Reads a key. `now` is null for the engine's clock. */
-export function lookAt(look: SqliteStatement, key: string, now: number | null): Sighting {
-  const row = singleRow(look.get(key));
-  const nowMs = now ?? integerOf(row["now_ms"]);
-  return {
-    nowMs,
-    fenceFloor: integerOf(row["fence_floor"]),
-    stored: row["state"] === null ? undefined : storedAt(row, nowMs),
-  };
-}
-
-/** The record of a row. */
-export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
-  return storedRecord(row, {
-    fence: integerOf(row["fence"]),
-    remainingMs: integerOf(row["until_ms"]) - nowMs,
-  });
 }

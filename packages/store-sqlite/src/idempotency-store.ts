@@ -15,6 +15,7 @@ import {
 } from "@countersign/idempotency";
 import { type PrunedBatch, type StoreGate, encodeText, pruneAll, prunedKeys } from "@countersign/store-core";
 import {
+  type Sighting,
   type SqliteStatement,
   type SqliteTransaction,
   type SqliteValue,
@@ -22,13 +23,12 @@ import {
   singleRow,
   createGate,
   isInTransaction,
+  lookAt,
   withImmediateTransaction,
 } from "./connection.ts";
 import { assertSynchronous } from "./durability.ts";
 import {
   type IdempotencyStatements,
-  type Sighting,
-  lookAt,
   prepareCompletion,
   prepareIdempotency,
   takeWriteLock,

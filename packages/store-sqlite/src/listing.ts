@@ -1,7 +1,6 @@
 import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
 import { type PageReading, decodeText, keyBefore, pageOf } from "@countersign/store-core";
-import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow } from "./connection.ts";
-import { storedAt } from "./idempotency-statements.ts";
+import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow, storedAt } from "./connection.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
 /** Reads a page of keys; a null time is the engine's clock. */

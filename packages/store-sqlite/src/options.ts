@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
-import type { SqliteDatabase } from "./connection.ts";
+import { engineTime, type SqliteDatabase } from "./connection.ts";
 import { tablePrefix } from "./schema.ts";
 
 /** Options of `createSqliteStores`. */
@@ -70,7 +70,7 @@ function isDatabase(value: unknown): value is SqliteDatabase {
 }
 
 function readClock(now: unknown, owner: OptionOwner, name: string): ResolvedOptions["now"] {
-  if (now === undefined) return () => null;
+  if (now === undefined) return engineTime;
   assertFunction(owner, name, now);
   return () => time.read(now(), owner, name);
 }

@@ -23,6 +23,8 @@ export interface Algorithm {
    * secret. Throws a TypeError that shows nothing of it.
    */
   readonly importKey: (bytes: Uint8Array) => KeyObject;
+  /** A key of nobody, to verify under where the keyid is unknown. */
+  readonly makeDecoy: () => KeyObject;
   /** Whether `key` is a private key, for hmac-sha256 a secret, of this algorithm and of sufficient size. */
   readonly isSigningKey: (key: KeyObject) => boolean;
   /** Length of a signature under `key`, in bytes. */

@@ -1,4 +1,4 @@
-import { createPublicKey, sign, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { keyError, p256Prefix, p384Prefix } from "../public-key-bytes.ts";
 import type { Algorithm } from "./algorithm.ts";
 import { verifyNatively } from "./native-verification.ts";
@@ -53,6 +53,7 @@ function ecdsa(curve: Curve): Algorithm {
       assertOnCurve(point, curve);
       return createPublicKey({ key: Buffer.concat([spkiPrefix, point]), format: "der", type: "spki" });
     },
+    makeDecoy: () => generateKeyPairSync("ec", { namedCurve }).publicKey,
     isSigningKey: ({ type, asymmetricKeyDetails }) =>
       type === "private" && asymmetricKeyDetails?.namedCurve === namedCurve,
     signatureLength: () => signatureLength,

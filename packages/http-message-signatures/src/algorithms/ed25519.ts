@@ -1,4 +1,4 @@
-import { createPublicKey, sign, verify, type KeyObject } from "node:crypto";
+import { createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keyError, spkiPrefix } from "../public-key-bytes.ts";
 import type { Algorithm, VerificationEngine } from "./algorithm.ts";
@@ -148,6 +148,7 @@ export const ed25519Algorithm: Algorithm = {
     assertPrimeOrder(bytes);
     return createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
   },
+  makeDecoy: () => generateKeyPairSync("ed25519").publicKey,
   isSigningKey: ({ type, asymmetricKeyType }) => type === "private" && asymmetricKeyType === "ed25519",
   signatureLength: () => ed25519SignatureLength,
   sign: (key, data) => sign(null, data, key),

@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
+import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
 import { keyError } from "../public-key-bytes.ts";
 import type { Algorithm } from "./algorithm.ts";
 
@@ -17,6 +17,7 @@ export const hmacAlgorithm: Algorithm = {
     }
     return createSecretKey(secret);
   },
+  makeDecoy: () => createSecretKey(randomBytes(leastBytes)),
   isSigningKey: ({ type, symmetricKeySize = 0 }) => type === "secret" && symmetricKeySize >= leastBytes,
   signatureLength: () => signatureLength,
   sign: hmacSha256,

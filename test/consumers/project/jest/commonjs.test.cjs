@@ -3,6 +3,7 @@ const { memoryNonceStore } = require("@countersign/http-signature-verify");
 const { memoryIdempotencyStore } = require("@countersign/idempotency");
 const { payoutEndpoint } = require("@countersign/payout");
 const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
+const countersign = require("countersign");
 const { handleOnce, payOnce } = require("./send.js");
 
 test("receives a payout", () =>
@@ -10,3 +11,8 @@ test("receives a payout", () =>
 
 test("receives a webhook", () =>
   handleOnce({ express, memoryIdempotencyStore, createWebhookHandler, webhookEndpoint }));
+
+test("receives both by one package", async () => {
+  await payOnce({ express, ...countersign });
+  await handleOnce({ express, ...countersign });
+});

@@ -1,0 +1,50 @@
+// What a platform that receives payouts and webhooks needs: both endpoints, the stores on SQLite and in memory, and what goes with
+// them. Each name is its own package's: nothing is made here.
+export * from "@countersign/payout";
+export * from "@countersign/store-sqlite";
+export * from "@countersign/webhooks";
+// Where errors of the endpoints, of a body parser and of handlers become answers.
+export { guardErrors, type GuardErrorsOptions } from "@countersign/express";
+export {
+  GuardError,
+  guardChannelName,
+  isGuardError,
+  noticeChannelName,
+  OptionError,
+  type GuardEvent,
+  type GuardNotice,
+} from "@countersign/core";
+// Keys that live, nonces, and what stores of one's own implement.
+export {
+  cachedKeys,
+  directoryKeys,
+  jwksKeys,
+  keyUse,
+  keyUseChannelName,
+  memoryNonceStore,
+  type CachedKeysOptions,
+  type ConfiguredKey,
+  type DirectoryKeysOptions,
+  type JwksKeysOptions,
+  type KeyLookup,
+  type Keys,
+  type KeySource,
+  type KeyStore,
+  type KeyUse,
+  type KeyUseEvent,
+  type KeyUseOptions,
+  type KeyUseTable,
+  type LiveKeyStore,
+  type MemoryNonceStoreOptions,
+  type NonceClaim,
+  type NonceStore,
+  type VerificationKey,
+} from "@countersign/http-signature-verify";
+export {
+  memoryIdempotencyStore,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+  type MemoryIdempotencyStore,
+  type MemoryIdempotencyStoreOptions,
+} from "@countersign/idempotency";
+export type { RequestIdempotency } from "@countersign/idempotency-guard";

@@ -1,0 +1,251 @@
+// The policy of hostile.test.ts over HTTP/2, where pseudo-header fields, cut streams and framing are other ones. Express has no HTTP/2.
+import { once } from "node:events";
+import type { RequestListener } from "node:http";
+import {
+  connect,
+  constants,
+  createServer,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type Http2Server,
+  type OutgoingHttpHeaders,
+} from "node:http2";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { fastify } from "fastify";
+import { eventually } from "../support/faulty-store.ts";
+import { samplePath } from "../support/independent-signer.ts";
+import { mount } from "./fastify-door.ts";
+import { listenerOf as fetchListener } from "./fetch-behind-node.ts";
+import { fetchApp } from "./fetch-door.ts";
+import { listenerOf as nodeListener } from "./node-door.ts";
+import { letIn, type PolicyScene } from "./scene.ts";
+import { policyScene, signOrder, type OrderPlan } from "./policy-scene.ts";
+
+interface Site {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Node's compatibility API is what a listener of HTTP/1.1 runs on. */
+async function served(listener: RequestListener): Promise<Site> {
+  const server: Http2Server = createServer(listener as never);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return { port, close: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+const doors: readonly (readonly [string, (scene: PolicyScene) => Promise<Site>])[] = [
+  ["node:http2", (scene) => served(nodeListener(scene))],
+  ["fetch behind node:http2", (scene) => served(fetchListener(fetchApp(scene), true))],
+  [
+    "fastify",
+    async (scene) => {
+      const app = fastify({ http2: true });
+      mount(app as never, scene);
+      await app.listen({ port: 0, host: "127.0.0.1" });
+      return { port: (app.server.address() as AddressInfo).port, close: () => app.close() };
+    },
+  ],
+];
+
+type Lines = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The fields of an order; `lines` replaces some, and undefined takes one out. */
+function fieldsOf(plan: OrderPlan, lines: Lines): OutgoingHttpHeaders {
+  const { method, path, headers } = signOrder(plan);
+  const fields: Record<string, string> = {};
+  for (let index = 0; index < headers.length; index += 2) {
+    fields[(headers[index] ?? "").toLowerCase()] = headers[index + 1] ?? "";
+  }
+  const all = { ":method": method, ":path": path, ":authority": "pay.example", ...fields, ...lines };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+}
+
+const body = signOrder().body;
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly text: string;
+}
+
+async function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
+  let status: number | undefined;
+  let text = "";
+  stream.on("response", (headers) => (status = headers[":status"]));
+  stream.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  return new Promise((resolve) => {
+    // What the server cuts has no answer.
+    stream.once("error", () => undefined);
+    stream.once("close", () => resolve({ status, text }));
+  });
+}
+
+// Each with its lines: jest would take an argument that is not there for its own.
+const letInRows = (
+  [
+    ["an order", {}],
+    ["an order with its length", {}, { "content-length": String(body.length) }],
+    ["an order that says Host too", {}, { host: "PAY.example" }],
+    ["two lines, wrapped", { instead: { '"x-raw";bs': ":YSwgYg==:, :Yw==:" } }, { "x-raw": ["a, b", "c"] }],
+    ["a dictionary over two lines", {}, { "x-items": ["a=1", "b=(2 3);x"] }],
+    ["@authority by :authority", { further: [['"@authority"', "pay.example"]] }],
+    ["@target-uri", { further: [['"@target-uri"', `http://pay.example${samplePath}?id=7`]] }],
+  ] satisfies readonly (readonly [string, OrderPlan, Lines?])[]
+).map(([title, plan, lines = {}]: readonly [string, OrderPlan, Lines?]) => [title, plan, lines] as const);
+
+const refusedRows = (
+  [
+    ["no signature", "signature-missing", {}, { signature: undefined }],
+    ["a signature in two parts", "field-invalid", {}, { signature: ["sig1=:AAAA:", "sig1=:AAAA:"] }],
+    ["a changed query parameter", "signature-mismatch", {}, { ":path": `${samplePath}?id=8` }],
+    ["a query parameter twice", "covered-field-repeated", {}, { ":path": `${samplePath}?id=7&%69d=7` }],
+    ["no query", "covered-field-missing", {}, { ":path": samplePath }],
+    ["dot segments", "target-invalid", {}, { ":path": `/x/..${samplePath}?id=7` }],
+    ["two slashes at the start", "target-invalid", {}, { ":path": `//a.example${samplePath}?id=7` }],
+
+    ["the asterisk form", "target-invalid", { method: "OPTIONS" }, { ":path": "*" }],
+    ["another method", "signature-mismatch", {}, { ":method": "PUT" }],
+    ["another server in Host", "authority-conflict", {}, { host: "other.example" }],
+    [
+      "a signature for another server",
+      "signature-mismatch",
+      { further: [['"@authority"', "other.example"]] },
+    ],
+
+    ["a covered :authority", "component-name-invalid", { further: [['":authority"', "pay.example"]] }],
+    ["a changed member", "signature-mismatch", {}, { "x-items": "a=2, b=(2 3);x" }],
+    [
+      "one line in the place of two, wrapped",
+      "signature-mismatch",
+      { instead: { '"x-raw";bs': ":YQ==:, :Yg==:" } },
+      { "x-raw": "a, b" },
+    ],
+
+    [
+      "a component of the request that a request answers",
+      "component-parameter-unsupported",
+      { further: [['"content-digest";req', "a"]] },
+    ],
+    ["another body", "content-digest-mismatch", { body: '{"order":8}' }],
+  ] satisfies readonly (readonly [string, string, OrderPlan, Lines?])[]
+).map(
+  ([title, code, plan, lines = {}]: readonly [string, string, OrderPlan, Lines?]) =>
+    [title, code, plan, lines] as const,
+);
+
+describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
+  let scene: PolicyScene;
+  let site: Site;
+  let session: ClientHttp2Session;
+  beforeAll(async () => {
+    scene = policyScene({ nonces: memoryNonceStore({ max: 1_000 }) })();
+    site = await open(scene);
+    session = connect(`http://127.0.0.1:${site.port}`);
+  });
+  afterAll(async () => {
+    session.destroy();
+    await site.close();
+  });
+
+  async function ask(
+    plan: OrderPlan,
+    lines: Lines = {},
+    { bytes = body, by = session }: { bytes?: Buffer; by?: ClientHttp2Session } = {},
+  ): Promise<Answer> {
+    scene.trace.codes.length = 0;
+    const stream = by.request(fieldsOf(plan, lines));
+    stream.end(bytes);
+    return answerOf(stream);
+  }
+
+  test.each(letInRows)("lets %s in", async (_title, plan, lines) => {
+    const before = scene.trace.ran;
+    expect(await ask(plan, lines)).toEqual({ status: 200, text: letIn });
+    expect(scene.trace).toMatchObject({ codes: [], ran: before + 1 });
+  });
+
+  test.each(refusedRows)("refuses %s (%s)", async (_title, code, plan, lines) => {
+    const before = scene.trace.ran;
+    const answer = await ask(plan, lines);
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      401,
+      { type: "about:blank", title: "Unauthorized", status: 401 },
+    ]);
+    expect(scene.trace).toMatchObject({ codes: [code], ran: before });
+  });
+
+  test("refuses a covered trailer, which reaches no door", async () => {
+    scene.trace.codes.length = 0;
+    const plan = { further: [['"x-end";tr', "1"]] } as const;
+    const stream = session.request(fieldsOf(plan, {}), { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "x-end": "1" }));
+    stream.end(body);
+    expect((await answerOf(stream)).status).toBe(401);
+    expect(scene.trace.codes).toEqual(["component-parameter-unsupported"]);
+  });
+
+  test("answers 413 to a body over the limit", async () => {
+    const answer = await ask({}, {}, { bytes: Buffer.alloc(5_000, "x") });
+    expect([answer.status, scene.trace.codes]).toEqual([413, ["body-too-large"]]);
+  });
+
+  test.each<[string, OrderPlan, Lines]>([
+    ["a body of less than its length", {}, { "content-length": "12" }],
+    ["a body of more than its length", {}, { "content-length": "10" }],
+    ["an absolute target", {}, { ":path": `http://pay.example${samplePath}?id=7` }],
+    ["an empty :authority", { further: [['"@authority"', ""]] }, { ":authority": "" }],
+    ["a path without a slash", {}, { ":path": "api/v1?id=7" }],
+  ])("is cut by the server's session, or refused: %s", async (_title, plan, lines) => {
+    const before = scene.trace.ran;
+    // Versions of Node differ in whether they end the stream or its session.
+    const by = connect(`http://127.0.0.1:${site.port}`);
+    by.on("error", () => undefined);
+    const { status } = await ask(plan, lines, { by });
+    by.destroy();
+    expect([undefined, 400, 401]).toContain(status);
+    expect(scene.trace.ran).toBe(before);
+    expect((await ask({})).status).toBe(200);
+  });
+
+  test.each<[string, Lines, number]>([
+    ["with a length", { "content-length": String(body.length) }, 5],
+    ["without a length", {}, 5],
+    ["behind its last byte, without a length", {}, body.length],
+  ])("lets no body in that RST_STREAM cuts %s", async (_title, lines, bytes) => {
+    const before = scene.trace.ran;
+    scene.trace.codes.length = 0;
+    let asked = 0;
+    const cutScene = policyScene({ clock: () => (asked++, Date.now()) })();
+    const cutSite = await open(cutScene);
+    const client = connect(`http://127.0.0.1:${cutSite.port}`);
+    const stream = client.request(fieldsOf({}, lines));
+    const gone = answerOf(stream);
+    stream.write(body.subarray(0, bytes));
+    await eventually(() => asked > 0);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await gone;
+    // What comes behind it on the session is answered behind it.
+    const next = client.request(fieldsOf({}, {}));
+    next.end(body);
+    expect((await answerOf(next)).status).toBe(200);
+    expect(cutScene.trace).toMatchObject({ codes: [], ran: 1 });
+    expect(scene.trace.ran).toBe(before);
+    client.destroy();
+    await cutSite.close();
+  });
+
+  test("lets each of twenty streams at once in, and one of twenty with one nonce", async () => {
+    const nonce = `n-${site.port}`;
+    const sent = Array.from({ length: 40 }, (_, index) => {
+      const stream = session.request(fieldsOf(index < 20 ? {} : { nonce }, {}));
+      stream.end(body);
+      return answerOf(stream);
+    });
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(statuses.slice(0, 20)).toEqual(Array(20).fill(200));
+    expect(statuses.slice(20).filter((status) => status === 200)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,78 @@
+// Byte for byte to every door that has a server of Node's: whatever comes, the handler sees no order that was not signed as it arrived,
+// and the server goes on. jest fails a test during which an error or a rejection was handled by nobody.
+import { connect } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import express5 from "express";
+import express4 from "express4";
+import { expressDoor } from "./express-door.ts";
+import { fastifyDoor } from "./fastify-door.ts";
+import { fetchBehindNode } from "./fetch-behind-node.ts";
+import { rawOrder, socketRows, type Outcome } from "./hostile-socket-rows.ts";
+import { nodeDoor } from "./node-door.ts";
+import { policyScene, signOrder } from "./policy-scene.ts";
+import type { OpenDoor, PolicyScene } from "./scene.ts";
+
+const doors = [
+  expressDoor("express 5", express5),
+  expressDoor("express 4", express4),
+  nodeDoor,
+  fastifyDoor,
+  fetchBehindNode,
+];
+
+/** All that comes back until the connection ends. `leaves`: the client's side ends with the last byte. */
+async function answersTo(port: number, bytes: Buffer, leaves: boolean): Promise<string> {
+  const socket = connect({ port, host: "127.0.0.1" });
+  let received = "";
+  socket.on("data", (chunk) => (received += chunk.toString("latin1")));
+  socket.write(bytes);
+  if (leaves) socket.end();
+  await new Promise<void>((resolve) => {
+    // A reset while the rest is on its way is an end as well.
+    socket.once("error", () => resolve());
+    socket.once("close", () => resolve());
+  });
+  return received;
+}
+
+const statusesOf = (received: string): readonly number[] =>
+  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+
+const refusal = '{"type":"about:blank","title":"Unauthorized","status":401}';
+
+describe.each(doors)("on a socket to the door $name", (door) => {
+  let scene: PolicyScene;
+  let opened: OpenDoor & { readonly port?: number };
+  beforeAll(async () => {
+    scene = policyScene({ nonces: memoryNonceStore({ max: 1_000 }) })();
+    opened = await door.open(scene);
+  });
+  afterAll(() => opened.close());
+
+  test.each(socketRows)("$title", async ({ bytes, outcomes, leaves = false }) => {
+    const { trace } = scene;
+    trace.codes.length = 0;
+    const ranBefore = trace.ran;
+    const received = await answersTo(Number(opened.port), bytes(), leaves);
+    const seen: Outcome = { statuses: statusesOf(received), codes: [...trace.codes] };
+    expect(outcomes).toContainEqual(seen);
+    expect(trace.ran - ranBefore).toBe(seen.statuses.filter((status) => status === 200).length);
+    expect(received.split(refusal).length - 1).toBe(seen.statuses.filter((status) => status === 401).length);
+    // And the server goes on.
+    expect((await opened.send(signOrder())).status).toBe(200);
+  });
+
+  test("of ten connections with one order at once, one is let in", async () => {
+    const { trace } = scene;
+    trace.codes.length = 0;
+    const order = rawOrder();
+    const received = await Promise.all(
+      Array.from({ length: 10 }, () => answersTo(Number(opened.port), order, false)),
+    );
+    expect(
+      [200, 401].map((status) => received.flatMap(statusesOf).filter((one) => one === status).length),
+    ).toEqual([1, 9]);
+    expect(trace.codes).toEqual(Array(9).fill("nonce-replayed"));
+  });
+});

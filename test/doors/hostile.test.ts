@@ -1,0 +1,18 @@
+// Hostile requests to a policy with components of every kind: one status, one body, one set of fields at every door. Here those that
+// differ most, one for each package that is a door; the others: hostile.long.test.ts.
+import { expect, test } from "@jest/globals";
+import express5 from "express";
+import { describeRows } from "./describe-doors.ts";
+import { expressDoor } from "./express-door.ts";
+import { fastifyDoor } from "./fastify-door.ts";
+import { fetchDoor } from "./fetch-door.ts";
+import { hostileRows } from "./hostile-rows.ts";
+
+test("no two hostile rows have one title, and many let a request in", () => {
+  const titles = hostileRows.map(({ title }) => title);
+  expect(titles.filter((title, index) => titles.indexOf(title) !== index)).toEqual([]);
+  expect(hostileRows.filter(({ code }) => code === undefined).length).toBeGreaterThan(40);
+  expect(hostileRows.filter(({ code }) => code !== undefined).length).toBeGreaterThan(250);
+});
+
+describeRows(hostileRows, [expressDoor("express 5", express5), fastifyDoor, fetchDoor]);

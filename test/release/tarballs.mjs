@@ -1,0 +1,107 @@
+// npm run check:tarballs: what is in the tarballs, how large they are, and what a project installs with them. Sizes are bytes of files,
+// as npm counts them: kB are 1,000, MB 1,000,000.
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { install, manifest, npm, root } from "../consumers/support.mjs";
+import { ownDependencies } from "../consumers/own-dependencies.mjs";
+
+const { packages: budgets, installs } = JSON.parse(
+  readFileSync(new URL("size-budgets.json", import.meta.url), "utf8"),
+);
+// What an import, an editor and a debugger read: maps lead to src. And the pages and migrations that a manifest names.
+const expected = [
+  /^(package\.json|README\.md|LICENSE)$/,
+  /^dist\/.+\.(js|d\.ts)(\.map)?$/,
+  /^src\/.+\.ts$/,
+  /^[A-Z-]+\.md$/,
+  /^migrations\/.+\.sql$/,
+];
+
+const work = mkdtempSync(join(tmpdir(), "countersign-tarballs-"));
+const faults = [];
+try {
+  const packed = await packAll();
+  for (const entry of packed) checkTarball(entry);
+  const known = new Set(packed.map(({ name }) => name));
+  for (const name of Object.keys(budgets))
+    if (!known.has(name)) faults.push(`${name} has a budget and no tarball`);
+  for (const [name, budget] of Object.entries(installs)) await checkInstall(name, budget, packed);
+} finally {
+  rmSync(work, { recursive: true, force: true });
+}
+for (const fault of faults) console.error(`FAILED ${fault}`);
+if (faults.length > 0) process.exitCode = 1;
+
+/** Name, files, unpackedSize and tarball of every public package. */
+async function packAll() {
+  const target = join(work, "tarballs");
+  mkdirSync(target);
+  const folders = readdirSync(join(root, "packages")).filter(
+    (name) => manifest("packages", name).private !== true,
+  );
+  const chosen = folders.flatMap((name) => ["--workspace", `packages/${name}`]);
+  const told = await npm(
+    ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
+    root,
+  );
+  const all = Object.values(JSON.parse(told));
+  return all.map((entry) => ({ ...entry, tarball: join(target, entry.filename) }));
+}
+
+function checkTarball({ name, files, unpackedSize }) {
+  const paths = files.map(({ path }) => path);
+  const has = new Set(paths);
+  for (const path of paths)
+    if (!expected.some((pattern) => pattern.test(path))) faults.push(`${name} has ${path}`);
+  for (const path of ["README.md", "LICENSE"]) if (!has.has(path)) faults.push(`${name} has no ${path}`);
+  // A map without its source, or a module without its map, shows a debugger nothing.
+  for (const path of paths.filter((file) => file.endsWith(".js"))) {
+    const source = path.replace(/^dist\//, "src/").replace(/js$/, "ts");
+    for (const needed of [source, `${path}.map`])
+      if (!has.has(needed)) faults.push(`${name}: ${path} without ${needed}`);
+  }
+  for (const path of paths.filter((file) => file.startsWith("src/"))) {
+    const compiled = path.replace(/^src\//, "dist/").replace(/ts$/, "js");
+    if (!has.has(compiled)) faults.push(`${name}: ${path} is not compiled`);
+  }
+  within(name, { kB: unpackedSize / 1000 }, { kB: budgets[name] });
+}
+
+/** What comes with a package in a project that has Express: other packages, and the bytes of all of them. */
+async function checkInstall(name, budget, packed) {
+  const own = new Set(ownDependencies([name]));
+  const tarballs = packed.filter((entry) => own.has(entry.name)).map(({ tarball }) => tarball);
+  const express = `express@${manifest().devDependencies.express}`;
+  const id = name.replace("/", "-");
+  const bare = await install(work, { name: `${id}-bare`, type: "module", packages: [express] });
+  const folder = await install(work, { name: id, type: "module", packages: [express, ...tarballs] });
+  const before = new Set(installed(bare));
+  const beside = installed(folder).filter((path) => !before.has(path));
+  const bytes = beside.reduce((sum, path) => sum + sizeOf(join(folder, path)), 0);
+  within(`${name} installed beside Express`, { packages: beside.length, MB: bytes / 1_000_000 }, budget);
+}
+
+function installed(folder) {
+  const { packages } = JSON.parse(readFileSync(join(folder, "node_modules", ".package-lock.json"), "utf8"));
+  return Object.keys(packages);
+}
+
+// Of a package alone, without those that are installed in it: they stand in the lock file by themselves.
+function sizeOf(folder) {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.name !== "node_modules")
+    .map((entry) => join(folder, entry.name))
+    .reduce((sum, path) => sum + (statSync(path).isDirectory() ? sizeOf(path) : statSync(path).size), 0);
+}
+
+function within(title, measured, budget) {
+  const told = Object.entries(measured).map(([unit, value]) => `${round(value)} of ${budget[unit]} ${unit}`);
+  const isMet = Object.entries(measured).every(([unit, value]) => value <= budget[unit]);
+  if (!isMet) faults.push(`${title}: ${told.join(", ")}`);
+  else console.log(`ok ${title}: ${told.join(", ")}`);
+}
+
+function round(value) {
+  return Number.isInteger(value) ? value : value.toFixed(value < 100 ? 2 : 0);
+}
