@@ -1,6 +1,6 @@
 # #region install
 npm init -y && npm pkg set type=module
-npm install @countersign/payout @countersign/store-sqlite express libsql
+npm install countersign express libsql
 npm install --save-dev @countersign/cli @countersign/sandbox
 # #endregion install
 # #region keys

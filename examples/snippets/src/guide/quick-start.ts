@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import { createSqliteStores, payoutEndpoint, payoutOf, withImmediateTransaction } from "countersign";
 import express from "express";
 import Database from "libsql";
 
