@@ -93,7 +93,7 @@ export const refusalsOfKeys = {
     "Come again after Retry-After. Seen often: handlers take longer than the sender waits.",
     "A retry while the handler works for longer than `waitMs`:",
     answered(
-      route({ waitMs: 20, pollMs: 10 }, (_req, res) => void setTimeout(() => res.json({}), 200)),
+      route({ waitMs: 20, pollMs: 10 }, (_req, res) => void setTimeout(() => res.json({}), 1500)),
       [],
       { twice: keyed() },
     ),

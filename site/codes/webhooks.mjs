@@ -302,7 +302,7 @@ export const refusalsOfWebhooks = {
     "None: the retry finds it done.",
     "The same webhook twice at once:",
     answered(
-      endpoint({ handler: handlerOf({}, () => new Promise((resolve) => void setTimeout(resolve, 100))) }),
+      endpoint({ handler: handlerOf({}, () => new Promise((resolve) => void setTimeout(resolve, 1500))) }),
       [],
       { twice: webhook() },
     ),
