@@ -33,6 +33,7 @@ export const navigation = [
       guide("Go live", "go-live"),
       guide("Operate", "operate"),
       guide("Monitor", "monitor"),
+      guide("The doctor's findings", "doctor"),
       guide("Write a store", "writing-a-store"),
     ],
   },

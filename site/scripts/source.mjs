@@ -19,6 +19,7 @@ export const repository = "https://github.com/countersign/countersign";
 export const documents = {
   "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
+  "docs/doctor.md": "guide/doctor",
   "packages/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",

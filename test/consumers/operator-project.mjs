@@ -26,7 +26,7 @@ export async function checkOperator(work, tarballs) {
   await node(["platform.mjs"], folder);
   const command = join("node_modules", "@countersign", "cli", "dist", "cli.js");
   const held = await node([command, "keys", "held", "--store-url", "sqlite:platform.db"], folder);
-  if (!/^key +held /m.test(held)) throw new Error(`keys held printed ${held}`);
+  if (!/^key$/m.test(held) || !/^  why +/m.test(held)) throw new Error(`keys held printed ${held}`);
   await refuses(folder, [command, "sandbox"], "--save-dev @countersign/sandbox");
   const prune = [command, "prune", "--store-url", "redis://127.0.0.1:1"];
   await refuses(folder, prune, "@countersign/store-redis redis");

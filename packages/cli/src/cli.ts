@@ -12,6 +12,7 @@ async function main(): Promise<void> {
     writeError: (text) => process.stderr.write(text),
     ask: askAtTerminal(process.stdin, process.stderr),
     colours: wantsColours(process.stdout.isTTY, process.env),
+    columns: process.stdout.isTTY ? process.stdout.columns : undefined,
     clock: () => Math.floor(Date.now() / 1000),
   });
 }

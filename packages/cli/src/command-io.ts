@@ -5,6 +5,8 @@ export interface CommandIo {
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly colours: boolean;
+  /** Of the terminal that the output goes to; undefined where it goes to a pipe or a file, which take lines of any length. */
+  readonly columns?: number | undefined;
   /** Undefined when nobody sits at a terminal. */
   readonly ask?: Ask | undefined;
   /** Unix seconds. */
@@ -21,10 +23,15 @@ export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }
 
-/** Colours are for a terminal whose owner did not turn them off (https://no-color.org). */
+/**
+ * Colours are for a terminal whose owner did not turn them off (https://no-color.org), and for whoever asks for them
+ * (https://force-color.org), which comes first, as in Node.
+ */
 export function wantsColours(
   isTerminal: boolean,
   env: Readonly<Record<string, string | undefined>>,
 ): boolean {
+  const forced = env["FORCE_COLOR"] ?? "";
+  if (forced !== "") return forced !== "0" && forced !== "false";
   return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }

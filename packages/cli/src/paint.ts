@@ -1,16 +1,17 @@
-type Colour = "green" | "red" | "bold";
+import { styleText } from "node:util";
+
+type Colour = "green" | "red" | "yellow" | "bold" | "dim";
 
 /** Colours a text, or leaves it as it is. */
 export type Paint = (colour: Colour, text: string) => string;
-
-const colourCodes: Readonly<Record<Colour, number>> = { green: 32, red: 31, bold: 1 };
 
 export function createPaint(colours: boolean): Paint {
   return colours ? painted : plain;
 }
 
+// Whether there are colours is decided already, for the stream that is written to.
 function painted(colour: Colour, text: string): string {
-  return `\u001B[${colourCodes[colour]}m${text}\u001B[0m`;
+  return styleText(colour, text, { validateStream: false });
 }
 
 function plain(_colour: Colour, text: string): string {

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { deliveriesCommand } from "./commands/deliveries.ts";
+import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { keysCommand } from "./commands/keys.ts";
@@ -9,21 +11,43 @@ import { migrateCommand } from "./commands/migrate.ts";
 import { payoutCommand } from "./commands/payout.ts";
 import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
+import { resendCommand, triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
 import { StoreFailure } from "./operator/store-failure.ts";
+import { printable } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
-const commands = [
-  keygenCommand,
-  payoutCommand,
-  webhookCommand,
-  sandboxCommand,
-  endpointCommand,
-  deliveriesCommand,
-  migrateCommand,
-  keysCommand,
-  pruneCommand,
-];
+const groups = new Map([
+  ["Operate a platform:", [doctorCommand, keysCommand, pruneCommand, migrateCommand]],
+  [
+    "Play the lending service:",
+    [
+      keygenCommand,
+      payoutCommand,
+      webhookCommand,
+      sandboxCommand,
+      endpointCommand,
+      triggerCommand,
+      resendCommand,
+      deliveriesCommand,
+    ],
+  ],
+  ["Others:", [completionCommand]],
+]);
+
+const notes = `
+Examples:
+  countersign doctor --app ./app.js
+  STORE_URL=postgres://… countersign keys held
+  countersign keygen --keyid test && countersign payout --help
+
+Exit codes of every command:
+  0   as expected
+  1   otherwise: refused, not found, something to do
+  2   the command line, or a file that it names, cannot be used
+  3   no answer
+  70  a fault of the command itself
+`;
 
 /** Runs the `countersign` command line and returns its exit code. Never throws. */
 export async function runCli(args: readonly string[], io: CommandIo): Promise<ExitCode> {
@@ -39,25 +63,56 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
   }
 }
 
-function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
+/** All commands; tests ask it for what there is. */
+export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command("countersign")
     .description(
-      "plays the lending service towards a platform: signs and sends payout instructions and webhooks, serves its API; " +
-        "and operates the stores of a platform: keys, prune, migrate",
+      "operates the stores of a platform, looks for faults in its set-up, and plays the lending service towards it",
     )
     .version(packageVersion())
-    .addHelpText("after", "\nExample:\n  countersign keygen --keyid test && countersign payout --help\n");
-  for (const create of commands) program.addCommand(create(io, finish));
+    .addHelpText("after", notes);
+  for (const [heading, commands] of groups) {
+    for (const create of commands) program.addCommand(create(io, finish).helpGroup(heading));
+  }
+  program.addHelpCommand(
+    new Command("help").argument("[command]").description("show help for a command").helpGroup("Others:"),
+  );
   configure(program, io);
   return program;
 }
 
-function configure(command: Command, io: CommandIo): void {
+const helpColumns = 80;
+
+function configure(command: Command, io: CommandIo, path: string = command.name()): void {
+  const helpWidth = (): number => Math.min(io.columns ?? helpColumns, helpColumns);
   command
     .exitOverride()
-    .showSuggestionAfterError(false)
-    .configureOutput({ writeOut: io.writeOut, writeErr: io.writeError });
-  for (const subcommand of command.commands) configure(subcommand, io);
+    .showSuggestionAfterError(true)
+    .configureOutput({
+      writeOut: io.writeOut,
+      writeErr: io.writeError,
+      getOutHelpWidth: helpWidth,
+      getErrHelpWidth: helpWidth,
+      outputError(text, write) {
+        if (text.startsWith("error: required option")) refuseUnknownOption(command);
+        write(`${errorLine(text, path)}\n`);
+      },
+    });
+  for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);
+}
+
+/** A mistyped flag is the reason why a required one is missing, which commander looks for first. Throws its error, with a suggestion. */
+function refuseUnknownOption(command: Command): void {
+  const unknown = command.args.find((arg) => /^--?[a-z]/.test(arg));
+  const refuse: unknown = Reflect.get(command, "unknownOption");
+  if (unknown !== undefined && typeof refuse === "function") Reflect.apply(refuse, command, [unknown]);
+}
+
+/** Commander's message, which repeats what was typed, as one line that says what to do. */
+function errorLine(text: string, path: string): string {
+  const [message = "", ...suggestion] = text.trim().split("\n(Did you mean ");
+  const hint = suggestion.length === 0 ? `; see ${path} --help` : ` (did you mean ${suggestion.join("")}`;
+  return printable(message.replace(/\.$/, "") + hint).replaceAll("\n", " ");
 }
 
 function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
@@ -66,7 +121,7 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
     return error.exitCode === 0 ? exitCodes.asExpected : exitCodes.usage;
   }
   if (error instanceof UsageError) {
-    io.writeError(`error: ${error.message}\n`);
+    io.writeError(`error: ${printable(error.message).replaceAll("\n", " ")}\n`);
     return exitCodes.usage;
   }
   if (error instanceof StoreFailure) {

@@ -17,13 +17,14 @@ export interface Run {
 /** Runs the command line in this process. */
 export async function run(
   args: readonly string[],
-  { colours = false, ask }: { colours?: boolean; ask?: Ask } = {},
+  { colours = false, columns, ask }: { colours?: boolean; columns?: number | undefined; ask?: Ask } = {},
 ): Promise<Run> {
   let [out, err] = ["", ""];
   const code = await runCli(args, {
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,
+    columns,
     ask,
     clock: () => Math.floor(Date.now() / 1000),
   });

@@ -14,7 +14,7 @@ describe("bad usage", () => {
     ["an unknown command", () => ["pay"], /unknown command 'pay'/],
     ["no --url", () => ["payout", "--key", bench.key, "--keyid", "test"], /required option '--url <url>'/],
     ["a bad URL", () => bench.payout("--url", "localhost:3000"), /the URL must be http/],
-    ["a path that cannot be signed", () => bench.payout("--url", "http://h/a/../b"), /request target/],
+    ["a path that cannot be signed", () => bench.payout("--url", "https://h/a/../b"), /request target/],
     [
       "a missing key file",
       () => bench.payout("--key", missing),

@@ -166,7 +166,7 @@ describe("countersign payout", () => {
 
   test("colours the verdict where colours are wanted", async () => {
     const { out } = await run(bench.payout(), { colours: true });
-    expect(out).toContain("\u001B[32mas expected\u001B[0m");
+    expect(out).toContain("\u001B[32mas expected\u001B[39m");
   });
 
   test("reports a failure to reach in text and as JSON", async () => {

@@ -67,12 +67,13 @@ describe("countersign deliveries", () => {
   test("prints a table, oldest first", async () => {
     const { code, out, err } = await deliveries();
     const [first, second] = sandbox.deliveries.list();
-    const next = new Date(second?.nextAttemptAt ?? 0).toISOString();
+    const next = `${new Date(second?.nextAttemptAt ?? 0).toISOString().slice(11, 19)}Z`;
+    const [events] = first?.eventTypes ?? [];
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.split("\n").map((line) => line.split(/ {2,}/))).toEqual([
-      ["webhook", "endpoint", "state", "attempts", "last answer", "next attempt"],
-      [first?.webhookId, accepting, "delivered", "1", "200", "-"],
-      [second?.webhookId, refusing, "pending", "1", "503", next],
+      ["id", "state", "tries", "last answer", "next", "events", "url"],
+      [`#${first?.id}`, "delivered", "1", "200", "-", events, `${receiverUrl}/accepting`],
+      [`#${second?.id}`, "pending", "1", "503", next, events, `${receiverUrl}/refusing`],
       [""],
     ]);
   });
@@ -103,11 +104,11 @@ describe("countersign deliveries", () => {
   test("shows control characters of ids as text, and colours in a terminal alone", async () => {
     const delivery = {
       ...sandbox.deliveries.list()[0],
-      webhookId: "\u001B[2J",
+      eventTypes: ["\u001B[2J"],
       attempts: [],
     };
     const { out } = await deliveriesAt((_req, res) => res.end(JSON.stringify({ deliveries: [delivery] })));
-    expect(out).toMatch(/^\\u\{1b\}\[2J +\S+ +delivered +0 +- +-$/m);
+    expect(out).toMatch(/^#\d+ +delivered +0 +- +- +\\u\{1b\}\[2J +http/m);
     expect(out).not.toContain("\u001B");
     const args = ["deliveries", "--url", sandbox.url, "--api-key", apiKey];
     const lines = (await run(args, { colours: true })).out.split("\n");
@@ -135,7 +136,11 @@ describe("countersign deliveries", () => {
   });
 
   test.each<[string, readonly string[], RegExp]>([
-    ["http elsewhere", ["--url", "http://sandbox.example"], /--url must be https/],
+    [
+      "http elsewhere",
+      ["--url", "http://sandbox.example"],
+      /--url: plain http shows everything .*add --allow-http/,
+    ],
     ["a query in the URL", ["--url", "https://sandbox.example/?a"], /--url must have no query/],
     ["an empty API key", ["--api-key", ""], /--api-key: expected printable ASCII/],
     ["an API key with a line end", ["--api-key", "a\nb"], /--api-key: expected printable ASCII/],

@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 function create(...args: readonly string[]): Promise<Run> {
-  return run(["endpoint", "create", "--base-url", sandbox.url, "--api-key", apiKey, "--allow-http", ...args]);
+  return run(["endpoint", "create", "--base-url", sandbox.url, "--api-key", apiKey, ...args]);
 }
 
 const silence: RequestListener = () => {};
@@ -242,22 +242,16 @@ describe("countersign endpoint create", () => {
     expect(sandbox.deliveries.endpoints()).toHaveLength(before);
   });
 
-  test("http needs --allow-http", async () => {
-    const args = [
-      "endpoint",
-      "create",
-      "--base-url",
-      sandbox.url,
-      "--api-key",
-      apiKey,
-      "--url",
-      httpsUrl,
-      ...given,
-    ];
-    expect(await run(args)).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/^error: --base-url must be https.* with --allow-http\n$/),
-    });
+  test("http to another host is refused, whatever is allowed: it would carry the API key", async () => {
+    for (const flags of [[], ["--allow-http"]]) {
+      const args = ["--api-key", apiKey, "--url", httpsUrl, ...given, ...flags];
+      expect(
+        await run(["endpoint", "create", "--base-url", "http://service.example", ...args]),
+      ).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(/^error: --base-url must be https; http is for a loopback host .*\n$/),
+      });
+    }
   });
 
   test("reads the API key and the credentials from the environment", async () => {
@@ -267,7 +261,7 @@ describe("countersign endpoint create", () => {
       WEBHOOK_PASSWORD: "test-password",
       WEBHOOK_SECRET: "test-secret",
     };
-    const args = ["endpoint", "create", "--base-url", sandbox.url, "--allow-http"];
+    const args = ["endpoint", "create", "--base-url", sandbox.url];
     expect(await bench.spawned([...args, "--url", httpsUrl], env)).toMatchObject({ code: 0, err: "" });
     expect(
       await bench.spawned([...args, "--generate", "--platform-url", "https://platform.example"], env),

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { jsonLine, readKey, shownKey } from "../src/operator/key-text.ts";
+import { jsonLine } from "../src/json-output.ts";
+import { readKey, shownKey } from "../src/operator/key-text.ts";
 import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 const anyKey = fc.oneof(

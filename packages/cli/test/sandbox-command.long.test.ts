@@ -166,11 +166,12 @@ describe("countersign sandbox", () => {
     });
   });
 
-  test("refuses http endpoints without --allow-http", async () => {
+  test("refuses http endpoints of other hosts without --allow-http", async () => {
     const sandbox = await start(["--api-key", "test-api-key"]);
     const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
-    const body = { url: "http://127.0.0.1:1/hooks", ...registration };
-    expect(await call(endpoints, "test-api-key", body)).toMatchObject({ status: 400 });
+    const register = (url: string) => call(endpoints, "test-api-key", { url, ...registration });
+    expect(await register("http://platform.example/hooks")).toMatchObject({ status: 400 });
+    expect(await register("http://127.0.0.1:1/hooks")).toMatchObject({ status: 201 });
     await sandbox.end("SIGTERM");
   });
 

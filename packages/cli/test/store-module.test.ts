@@ -78,7 +78,7 @@ describe.each([
     });
     expect(await runOn(file, "keys", "held")).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^held-1 +held .*the bank timed out\nheld-2 /m),
+      out: expect.stringMatching(/^held-1\n.*\n {2}why +the bank timed out\n[\s\S]*^held-2$/m),
     });
     const resolved = await runOn(file, "keys", "resolve", "held-1", "--as", "done", "--yes");
     expect(resolved).toMatchObject({ code: 0, err: "" });
@@ -225,7 +225,7 @@ describe("the built command line", () => {
     const held = ["keys", "held", "--store-module", "./store.js"];
     expect(await spawned(cwd, held)).toEqual({
       code: 0,
-      out: expect.stringMatching(/^key +held .*why$/m),
+      out: expect.stringMatching(/^key\n[\s\S]* {2}why +why$/m),
       err: "",
     });
     expect(await spawned(cwd, held, { STORE_URL: "sqlite:platform.db" })).toMatchObject({

@@ -16,6 +16,7 @@ export {
   type HeaderLines,
   type ReceivedRequest,
 } from "./received-request.ts";
+export { builtChannelName, publishBuilt, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
 export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
 export {
   Deadlines,

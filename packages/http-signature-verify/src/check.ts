@@ -5,6 +5,8 @@ import {
   fieldLines,
   GuardError,
   inTime,
+  publishBuilt,
+  type BuiltFacts,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
@@ -13,6 +15,7 @@ import {
   assertTimely,
   endOf,
   isVerificationKey,
+  jwkThumbprint,
   MessageSignatureError,
   queryCovering,
   readSignature,
@@ -74,7 +77,31 @@ export function httpSignatureVerifier(
   owner: OptionOwner = factory,
 ): VerifyHttpSignature {
   const resolved = resolveOptions(options, owner);
+  publishBuilt(factory, owner, () => factsOf(resolved));
   return (request) => verifyRequest(request, resolved);
+}
+
+/** Of the keys what everybody may know; none where a function or a KeyStore finds them. */
+function factsOf(options: ResolvedOptions): BuiltFacts {
+  const { requiredComponents, requiredParameters, windowSeconds, algorithms } = options;
+  const { allowUnsignedBody, allowUnsignedQuery, knownKeys, nonces } = options;
+  return {
+    requiredComponents,
+    requiredParameters,
+    windowSeconds,
+    algorithms,
+    allowUnsignedBody,
+    allowUnsignedQuery,
+    nonces: nonces !== undefined,
+    keys: knownKeys.map((key) => ({
+      keyid: key.keyid,
+      alg: key.alg,
+      thumbprint: jwkThumbprint(key),
+      notBefore: key.notBefore ?? null,
+      notAfter: key.notAfter ?? null,
+      revokedAt: key.revokedAt ?? null,
+    })),
+  };
 }
 
 /** {@link httpSignatureVerifier} for a single request: options are checked, and keys imported, at each call. */

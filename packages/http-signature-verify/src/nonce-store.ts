@@ -1,5 +1,6 @@
 import {
   option,
+  publishBuilt,
   readOptions,
   refuseInProduction,
   type NonceStore,
@@ -36,6 +37,7 @@ const purgePauseMs = 1000;
 export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceStore {
   const { max, allowInProduction, now } = readOptions("memoryNonceStore", table, options);
   refuseInProduction("memoryNonceStore", allowInProduction);
+  publishBuilt("memoryNonceStore", "memoryNonceStore", () => ({ allowInProduction }));
   const claims = new Map<string, Claim>();
   let purgedAt = -Infinity;
 

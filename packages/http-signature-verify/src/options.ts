@@ -10,7 +10,11 @@ import {
   type OptionTable,
   type NonceStore,
 } from "@countersign/core";
-import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures";
+import {
+  loadEngine,
+  type VerificationEngine,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
 import { assertTaken, readKeys, type KeyLookup, type Keys, type ReadKeys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
 
@@ -57,6 +61,8 @@ export interface ResolvedOptions
       keyof ProfileOptions | "environment" | "keys" | "nonces" | "origin" | "limit"
     > {
   readonly keys: KeyLookup;
+  /** Those that are configured; none where they are looked up. */
+  readonly knownKeys: readonly VerificationKey[];
   readonly nonces: NonceStore | undefined;
   readonly origin: CallersOrigin | undefined;
   readonly environment: string | undefined;
@@ -65,7 +71,7 @@ export interface ResolvedOptions
 }
 
 /** {@link ResolvedOptions} as each is read by itself. */
-interface ReadVerifyOptions extends Omit<ResolvedOptions, "keys" | "threadPool"> {
+interface ReadVerifyOptions extends Omit<ResolvedOptions, "keys" | "knownKeys" | "threadPool"> {
   readonly keys: ReadKeys;
   readonly threadPool: boolean | undefined;
 }
@@ -105,7 +111,7 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  return { ...resolved, keys: keys.lookup, threadPool };
+  return { ...resolved, keys: keys.lookup, knownKeys: keys.known, threadPool };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

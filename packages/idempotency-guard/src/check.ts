@@ -7,6 +7,7 @@ import {
   identifierFault,
   inTime,
   markKeyClaimed,
+  publishBuilt,
   type OptionOwner,
   type RequestFact,
 } from "@countersign/core";
@@ -57,6 +58,13 @@ export function keyOwner<Native extends object>(
   owner: OptionOwner = factory,
 ): KeyOwner<Native> {
   const resolved = resolveOptions(options, owner);
+  publishBuilt(factory, owner, () => ({
+    scope: resolved.scope ?? null,
+    recovery: resolved.recovery,
+    leaseMs: resolved.leaseMs,
+    retentionMs: resolved.store.retentionMs ?? null,
+    lists: typeof resolved.store.list === "function",
+  }));
   const waiters = new Waiters(resolved);
   const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
   const state: GuardState = { options: resolved, keys, waiters };

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core";
+import { option, publishBuilt, readOptions, refuseInProduction, type OptionTable } from "@countersign/core";
 import {
   leaseExpired,
   type IdempotencyClaim,
@@ -46,6 +46,7 @@ export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
 export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = {}): MemoryIdempotencyStore {
   const read = readOptions(factory, table, options);
   refuseInProduction(factory, read.allowInProduction);
+  publishBuilt(factory, factory, () => ({ allowInProduction: read.allowInProduction }));
   return new MemoryIdempotencyStore(read);
 }
 

@@ -1,4 +1,11 @@
-import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core";
+import {
+  option,
+  publishBuilt,
+  readOptions,
+  type Given,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
 import type { AddressMatcher, AddressRange } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 
@@ -37,5 +44,6 @@ export interface ResolvedOptions {
 /** Throws an OptionError on anything that is not exactly as documented. */
 export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
+  publishBuilt(factory, owner, () => ({ rules: allow.length, ...rules }));
   return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
 }

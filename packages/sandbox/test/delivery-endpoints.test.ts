@@ -49,6 +49,8 @@ describe("endpoints", () => {
 
   test.each<[string, Parameters<typeof registration>, RegExp]>([
     ["plain http", ["http://h/", { allowHttp: false }], /must be https/],
+    ["plain http elsewhere", ["http://h/", { allowHttp: "loopback" }], /must be https/],
+    ["plain http to what looks like loopback", ["http://127.h/", { allowHttp: "loopback" }], /must be https/],
     ["plain http by default", ["http://h/", { allowHttp: undefined }], /must be https/],
     ["no URL", ["h/x"], /the URL must be/],
     ["an empty secret", ["https://h/", { secret: "" }], /secret must not be empty/],

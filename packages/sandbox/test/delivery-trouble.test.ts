@@ -7,6 +7,51 @@ afterEach(() => bench.close());
 
 const quick = { initialDelayMs: 5, maxDelayMs: 10, stopWaitMs: 1000 } as const satisfies DeliveryOptions;
 
+describe("resend", () => {
+  test("begins a new retry period for what was given up, with the same bytes", async () => {
+    let status = 503;
+    const receiver = await bench.receiver(() => status);
+    const time = new FakeTime();
+    const service = bench.service({ ...time.init, options: { retryForMs: 2000 } });
+    service.addEndpoint(registration(receiver.url));
+    service.start();
+    service.notify([event("e1")]);
+    await time.runUntilIdle(service);
+    expect(service.list()).toMatchObject([{ state: "failed" }]);
+    const before = receiver.received.length;
+    service.resend("1");
+    await time.runUntilIdle(service);
+    expect(receiver.received.length).toBeGreaterThan(before + 1);
+    expect(service.list()).toMatchObject([{ state: "failed" }]);
+    status = 200;
+    expect(service.resend("e1")).toMatchObject([{ id: 1, state: "pending" }]);
+    await time.runUntilIdle(service);
+    expect(service.list()).toMatchObject([{ state: "delivered" }]);
+    expect(new Set(receiver.received.map(({ body }) => body.toString())).size).toBe(1);
+    expect(service.resend("e2")).toEqual([]);
+  });
+});
+
+describe("onAttempt", () => {
+  test("hears of each attempt, and its throw does no harm", async () => {
+    const heard: string[] = [];
+    const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 503 : 200));
+    const time = new FakeTime();
+    const service = bench.service({
+      ...time.init,
+      onAttempt: ({ state, attempts }) => {
+        heard.push(`${state} ${attempts.length}`);
+        throw new Error("not yours");
+      },
+    });
+    service.addEndpoint(registration(receiver.url));
+    service.start();
+    service.notify([event("e1")]);
+    await time.runUntilIdle(service);
+    expect(heard).toEqual(["pending 1", "delivered 2"]);
+  });
+});
+
 describe("trouble on purpose", () => {
   const deliver = async (
     options: DeliveryOptions,

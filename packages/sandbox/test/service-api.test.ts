@@ -360,6 +360,26 @@ describe("deliveries", () => {
     expect(last.body["deliveries"]).toHaveLength(1);
   });
 
+  test("are sent again by a delivery, a webhook or an event, and no other way", async () => {
+    const { body } = await bench.post("/sandbox/buyers/d-2/status", { status: "ACTIVE" });
+    await bench.sandbox.deliveries.idle();
+    const eventId = String(body["event_id"]);
+    const [delivery] = bench.sandbox.deliveries.list({ eventId });
+    for (const id of [String(delivery?.id), delivery?.webhookId, eventId]) {
+      const again = await bench.post("/sandbox/deliveries/resend", { id });
+      expect(again).toMatchObject({ status: 202, body: { deliveries: [{ id: delivery?.id }] } });
+      await bench.sandbox.deliveries.idle();
+    }
+    expect(bench.sandbox.deliveries.list({ eventId })[0]?.attempts).toHaveLength(4);
+    expect(await bench.post("/sandbox/deliveries/resend", { id: "nobody" })).toMatchObject({
+      status: 404,
+      body: { code: "not-found" },
+    });
+    for (const wrong of [{}, { id: 1 }, { id: eventId, state: "failed" }]) {
+      expect(await bench.post("/sandbox/deliveries/resend", wrong)).toMatchObject({ status: 400 });
+    }
+  });
+
   test.each(["state=lost", "limit=0", "limit=many", "limit=1&limit=2", "states=failed"])(
     "refuse the query %s",
     async (query) => {

@@ -21,6 +21,12 @@ describe("startSandbox", () => {
     ["an empty database", { apiKey: "k", database: "" }, /option database must be a file name or :memory:/],
     ["allowHttp as text", { apiKey: "k", allowHttp: "no" }, /option allowHttp/],
     [
+      "another word for allowHttp",
+      { apiKey: "k", allowHttp: "any" },
+      /allowHttp must be true, false or "loopback"/,
+    ],
+    ["an onAttempt that is none", { apiKey: "k", onAttempt: true }, /option onAttempt must be a function/],
+    [
       "an empty ca, which would be Node's list",
       { apiKey: "k", ca: "" },
       /option ca must be issuer certificates/,

@@ -14,18 +14,23 @@ interface CreateFlags extends EndpointFlags {
 }
 
 const notes = `
-Give the API key, the password and the secret by environment variables: the list of processes shows the flags of a command.
+Give the API key, the password and the secret by environment variables: the
+list of processes shows the flags of a command.
 
 Examples:
-  COUNTERSIGN_API_KEY=… countersign endpoint create --base-url https://api.service.example \\
+  COUNTERSIGN_API_KEY=… countersign endpoint create \\
+    --base-url https://api.service.example \\
     --generate --platform-url https://platform.example
-  COUNTERSIGN_API_KEY=… WEBHOOK_USERNAME=… WEBHOOK_PASSWORD=… WEBHOOK_SECRET=… countersign endpoint create \\
-    --base-url http://127.0.0.1:4000 --url http://127.0.0.1:3000/hooks/… --allow-http
+  COUNTERSIGN_API_KEY=… WEBHOOK_USERNAME=… WEBHOOK_PASSWORD=… \\
+    WEBHOOK_SECRET=… countersign endpoint create \\
+    --base-url http://127.0.0.1:4000 --url http://127.0.0.1:3000/hooks/…
 
-A service with an issuer of its own: NODE_EXTRA_CA_CERTS names the issuer's file.
+A service with an issuer of its own: NODE_EXTRA_CA_CERTS names the issuer's
+file.
 
 Exit codes:
-  0  created   1  answered otherwise   2  usage   3  no answer: the endpoint may exist
+  0  created   1  answered otherwise   2  usage
+  3  no answer: the endpoint may exist
 `;
 
 /** `countersign endpoint`: the webhook endpoints that the service knows. */
@@ -43,19 +48,22 @@ function createCommand(io: CommandIo, finish: (code: ExitCode) => void): Command
       new Option("--api-key <key>", "the X-API-KEY").env("COUNTERSIGN_API_KEY").makeOptionMandatory(),
     );
   addEndpointOptions(command);
-  return command
-    .option("--allow-http", "accept http URLs of this machine")
-    .option("--timeout <ms>", "time for each request", "10000")
-    .option("--retries <n>", "further requests after a failure that may pass", "3")
-    .option("--json", "print one JSON document instead of text")
-    .addHelpText("after", notes)
-    .action(async (flags: CreateFlags) => {
-      const report = await register(flags);
-      io.writeOut(
-        flags.json === true ? endpointReportToJson(report) : formatEndpointReport(report, io.colours),
-      );
-      finish(exitCodeOf(report));
-    });
+  return (
+    command
+      // Of no effect any more, for scripts that have it: http to this machine needs no flag, and none lets it go anywhere else.
+      .addOption(new Option("--allow-http").hideHelp())
+      .option("--timeout <ms>", "time for each request", "10000")
+      .option("--retries <n>", "further requests after a failure that may pass", "3")
+      .option("--json", "print one JSON document instead of text")
+      .addHelpText("after", notes)
+      .action(async (flags: CreateFlags) => {
+        const report = await register(flags);
+        io.writeOut(
+          flags.json === true ? endpointReportToJson(report) : formatEndpointReport(report, io.colours),
+        );
+        finish(exitCodeOf(report));
+      })
+  );
 }
 
 function addEndpointOptions(command: Command): void {

@@ -13,15 +13,19 @@ interface CheckFlags {
 const maxKeys = 10_000;
 
 const notes = `
-A file holds one public key as PEM, base64, hex, DER or an ssh-ed25519 line, or as JSON a JWK, a JWK Set, or a record of keyid to key.
-Compare the thumbprint with the key's owner over another line. A private key is refused, and nothing of any key is printed.
+A file holds one public key as PEM, base64, hex, DER or an ssh-ed25519 line, or
+as JSON a JWK, a JWK Set, or a record of keyid to key. Compare the thumbprint
+with the key's owner over another line. A private key is refused, and nothing of
+any key is printed.
 
 Examples:
   countersign keys check service-1.public.pem
-  curl --fail --silent https://service.example/jwks.json | countersign keys check /dev/stdin --json
+  curl --fail --silent https://service.example/jwks.json \\
+    | countersign keys check /dev/stdin --json
 
 Exit codes:
-  0  every key can be used   1  one cannot, or there is none   2  usage, or the file cannot be read
+  0  every key can be used   1  one cannot, or there is none
+  2  usage, or the file cannot be read
 `;
 
 /** `countersign keys check`: whether the public keys of a file can be used, and which they are. */
@@ -49,7 +53,8 @@ function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): Ex
     return exitCodes.otherwise;
   }
   const keys = [...imported.keys.values()];
-  if (keys.length > 0) io.writeOut(json === true ? keyFileJson(keys) : keyFileTable(keys, io.clock()));
+  if (keys.length > 0)
+    io.writeOut(json === true ? keyFileJson(keys) : keyFileTable(keys, io.clock(), io.columns));
   io.writeError(keyFaults(imported));
   if (keys.length + imported.faults.length === 0) io.writeError("error: the file holds no key\n");
   return imported.faults.length === 0 && keys.length > 0 ? exitCodes.asExpected : exitCodes.otherwise;

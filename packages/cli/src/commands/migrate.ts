@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { jsonLine } from "../operator/key-text.ts";
+import { jsonLine } from "../json-output.ts";
 import { loadPostgres, loadSqlite } from "../operator/load-engine.ts";
 import { failingInOneLine } from "../operator/operator-store.ts";
 import type { Migration } from "../operator/postgres-store.ts";
@@ -17,17 +17,21 @@ interface MigrateFlags {
 }
 
 const notes = `
-Safe to repeat, and to start on several machines at once: one at a time works, in one transaction. A schema that is missing is
-created; the output says whether the schema and the tables were there, and which version they had. Processes of the release before
-may fail on tables that are up to date: start the new ones next. SQLite needs none, the store creates its tables when a
-platform opens the file; Redis has no tables.
+Safe to repeat, and to start on several machines at once: one at a time works,
+in one transaction. A schema that is missing is created; the output says whether
+the schema and the tables were there, and which version they had. Processes of
+the release before may fail on tables that are up to date: start the new ones
+next. SQLite needs none, the store creates its tables when a platform opens the
+file; Redis has no tables.
 
 Examples:
   STORE_URL=postgres://… countersign migrate
-  countersign migrate --print > stores.sql; psql --single-transaction --file stores.sql
+  countersign migrate --print > stores.sql
+  psql --single-transaction --file stores.sql
 
 Exit codes:
-  0  up to date, nothing to do   1  refused by the server   2  usage   3  server not reached
+  0  up to date, nothing to do   1  refused by the server   2  usage
+  3  server not reached
 `;
 
 /** `countersign migrate`: the tables of the stores on PostgreSQL. */
@@ -40,7 +44,9 @@ export function migrateCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .option("--json", "print one JSON document")
     .addHelpText("after", notes)
     .action(async (flags: MigrateFlags) => {
-      io.writeOut(flags.print === true ? await sqlOf(flags) : await migrateStore(flags));
+      if (flags.print !== true) io.writeOut(await migrateStore(flags));
+      else if (flags.json === true) io.writeOut(jsonLine({ sql: await sqlOf(flags) }));
+      else io.writeOut(await sqlOf(flags));
       finish(exitCodes.asExpected);
     });
 }

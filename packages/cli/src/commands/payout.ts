@@ -2,6 +2,7 @@ import type { TamperedPart } from "@countersign/sandbox";
 import { Command, Option } from "commander";
 import type { CommandIo, ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
+import { allowHttpOption } from "../plain-http.ts";
 import type { PayoutFlags } from "../playing/payout.ts";
 
 // The sandbox's own list would load it for every command line.
@@ -14,15 +15,18 @@ const tamperedParts = Object.keys({
 
 const examples = `
 Examples:
-  countersign payout --url http://127.0.0.1:3000/api/v1/transaction --key test.private.pem --keyid test
-  countersign payout --url … --key … --keyid test --file instruction.json --duplicate
+  countersign payout --url http://127.0.0.1:3000/api/v1/transaction \\
+    --key test.private.pem --keyid test
+  countersign payout --url … --key … --keyid test --file body.json --duplicate
   countersign payout --url … --key … --keyid test --tamper body --json
-  countersign payout --url … --key … --keyid test --iban DE02120300000000202051 --expect 400
+  countersign payout --url … --key … --keyid test \\
+    --iban DE02120300000000202051 --expect 400
 
 Exit codes:
   0  answered as expected   1  answered otherwise   2  usage   3  no answer
-  Expected is 2xx; with --tamper, --expired and --future 401; of the second request 401 with --replay and 409 with
-  --duplicate; with --concurrent one 2xx and for the rest 409 or 503.
+  Expected is 2xx; with --tamper, --expired and --future 401; of the second
+  request 401 with --replay and 409 with --duplicate; with --concurrent one 2xx
+  and for the rest 409 or 503.
 `;
 
 /** `countersign payout`: signs one instruction as the lending service would, sends it, and judges the answer. */
@@ -91,7 +95,8 @@ function addTransportOptions(command: Command): Command {
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "10000")
     .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
-    .option("--local-address <ip>", "local address to send from");
+    .option("--local-address <ip>", "local address to send from")
+    .addOption(allowHttpOption());
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { jsonLine } from "../operator/key-text.ts";
+import { jsonLine } from "../json-output.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-options.ts";
 
@@ -9,8 +9,9 @@ interface PruneFlags extends StoreFlags {
 }
 
 const notes = `
-The stores of a running platform prune by themselves; this is for platforms that leave it to a schedule (pruneIntervalMs: 0).
-Rows go in batches: platforms go on working, and what was removed before an interruption stays removed.
+The stores of a running platform prune by themselves; this is for platforms that
+leave it to a schedule (pruneIntervalMs: 0). Rows go in batches: platforms go on
+working, and what was removed before an interruption stays removed.
 
 Exit codes:
   0  pruned   1  refused by the store   2  usage   3  store not reached

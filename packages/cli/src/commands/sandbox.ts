@@ -4,14 +4,21 @@ import { loadPlaying } from "../load-package.ts";
 import type { SandboxFlags } from "../playing/sandbox.ts";
 
 const notes = `
-A chance is a number from 0 to 1; without one it is 1. The database holds the credentials of endpoints.
+It prints a line for each delivery as it is sent; times are UTC. A chance is a
+number from 0 to 1; without one it is 1. The database holds the credentials of
+endpoints. http endpoints of this machine need no flag.
 
 Examples:
-  countersign sandbox --allow-http --speed 1440
-  COUNTERSIGN_API_KEY=… countersign sandbox --port 4000 --db sandbox.db --ca authority.pem
-  countersign sandbox --batch 2000 --duplicate 0.2 --reorder 0.2 --drop-connection 0.1
+  countersign sandbox --port 4000 --speed 1440
+  COUNTERSIGN_API_KEY=… countersign sandbox --db sandbox.db --ca authority.pem
+  countersign sandbox --batch 2000 --duplicate 0.2 --drop-connection 0.1
+  countersign trigger buyer.status_changed --url http://127.0.0.1:4000
 
-SIGTERM and SIGINT end it; with --db, what was not delivered goes out after the next start.
+SIGTERM and SIGINT end it; with --db, what was not delivered goes out after the
+next start.
+
+Exit codes:
+  0  ended by a signal   2  usage, or the port or database cannot be had
 `;
 
 /** `countersign sandbox`: the lending service on a loopback address, until a signal ends it. */
@@ -26,10 +33,11 @@ export function sandboxCommand(io: CommandIo, finish: (code: ExitCode) => void):
       ),
     )
     .option("--db <file>", "keeps the state; created when missing", ":memory:")
-    .option("--allow-http", "accept endpoints at http URLs")
+    .option("--allow-http", "accept endpoints at http URLs of other hosts too")
     .option("--speed <factor>", "divides retry delays and the retry period; 1440 makes a day a minute", "1")
     .option("--ca <file>", "issuer certificates (PEM) of https endpoints");
   return addDeliveryOptions(command)
+    .option("--json", "print the address, and then each delivery, as a JSON document in a line")
     .addHelpText("after", notes)
     .action(async (flags: SandboxFlags) => {
       const { runSandbox } = await loadPlaying("sandbox", () => import("../playing/sandbox.ts"));

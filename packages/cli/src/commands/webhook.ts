@@ -2,6 +2,7 @@ import type { TamperedWebhookPart } from "@countersign/sandbox";
 import { Command, Option } from "commander";
 import type { CommandIo, ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
+import { allowHttpOption } from "../plain-http.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // The sandbox's own list would load it for every command line.
@@ -14,9 +15,14 @@ const tamperedParts = Object.keys({
 const defaultType = "buyer.status_changed";
 
 const examples = `
+Give the password and the secret by environment variables: the list of
+processes shows the flags of a command.
+
 Examples:
-  countersign webhook --url https://platform.example/hooks/… --username service --password … --secret …
-  countersign webhook --url … --type seller.status_changed --data '{"seller_id":"s1","old_status":"PENDING","new_status":"ACTIVE"}'
+  WEBHOOK_USERNAME=service WEBHOOK_PASSWORD=… WEBHOOK_SECRET=… \\
+    countersign webhook --url https://platform.example/hooks/…
+  countersign webhook --url … --type seller.status_changed --data \\
+    '{"seller_id":"s1","old_status":"PENDING","new_status":"ACTIVE"}'
   countersign webhook --url … --file envelope.json --tamper signature --json
 
 Exit codes:
@@ -35,7 +41,7 @@ export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
-    .option("--allow-http", "send to an http URL, which gives the password away to the network")
+    .addOption(allowHttpOption())
     .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", examples)

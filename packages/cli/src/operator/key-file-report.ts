@@ -1,21 +1,30 @@
 import { jwkThumbprint, type ImportedKeys, type VerificationKey } from "@countersign/http-message-signatures";
 import { printable } from "../printable.ts";
-import { jsonLine, shownKey } from "./key-text.ts";
+import { jsonLine } from "../json-output.ts";
+import { tableFor, type Column } from "../table.ts";
+import { shownKey } from "./key-text.ts";
+
+const columns: readonly Column[] = [
+  { title: "keyid", whole: true },
+  { title: "alg", whole: true },
+  { title: "thumbprint (RFC 7638)", whole: true },
+  { title: "validity" },
+];
 
 /** The keys of a file as a table for people; `now` in Unix seconds. */
-export function keyFileTable(keys: readonly VerificationKey[], now: number): string {
+export function keyFileTable(
+  keys: readonly VerificationKey[],
+  now: number,
+  terminalColumns: number | undefined,
+): string {
   const rows = keys.map((key) => [
     shownKey(key.keyid),
     key.alg,
     jwkThumbprint(key),
     describeValidity(key, now),
   ]);
-  const table = [["keyid", "alg", "thumbprint (RFC 7638)", "validity"], ...rows];
-  const widths = [0, 1, 2].map((column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  return table
-    .map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join("");
+  const { head, row } = tableFor(columns, rows, terminalColumns);
+  return head + rows.map(row).join("");
 }
 
 /** The keys of a file, one JSON document in each line. */

@@ -1,4 +1,5 @@
 import { UsageError } from "../command-io.ts";
+import { asciiJson } from "../json-output.ts";
 
 // ASCII that stays as it is on a terminal and between the single quotes of a shell, and is no flag. Everything else is escaped:
 // what looks alike, is invisible or is normalised by a clipboard must not lead to the key of another payment.
@@ -10,12 +11,12 @@ const maxKeyLength = 512;
  * begins with a double quote is JSON.
  */
 export function shownKey(key: string): string {
-  return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
+  return plain.test(key) ? key : keyAsJson(key);
 }
 
-/** One line of JSON in ASCII: no text in it steers a terminal or ends the line. */
-export function jsonLine(value: unknown): string {
-  return `${asciiJson(value)}\n`;
+/** Any key as a JSON string in ASCII, which the single quotes of a shell hold. */
+export function keyAsJson(key: string): string {
+  return asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
 /** The key that the command line gives, as it is or as JSON. Throws a UsageError. */
@@ -39,12 +40,4 @@ function parseKeyJson(text: string): string {
   }
   if (typeof key !== "string") throw new UsageError(message);
   return key;
-}
-
-// In JSON, these characters stand inside strings alone.
-function asciiJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[^ -~]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }

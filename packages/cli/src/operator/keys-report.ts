@@ -1,34 +1,62 @@
 import type { IdempotencyListing, IdempotencyRecord } from "@countersign/idempotency";
-import { createPaint, type Paint } from "../paint.ts";
+import type { CommandIo } from "../command-io.ts";
+import { jsonLine } from "../json-output.ts";
+import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
-import { jsonLine, shownKey } from "./key-text.ts";
+import { tableFor, type Column } from "../table.ts";
+import { begunAtMs, duration, timeAgo } from "./begun-at.ts";
+import { shownKey } from "./key-text.ts";
 
 /** A key and what the store knows of it. */
 export type KeyEntry = IdempotencyListing["entries"][number];
 
-/** Prints keys as they come: fixed widths, so that lines of later pages stand in their columns. */
-export interface KeysReport {
-  readonly head: string;
-  readonly line: (entry: KeyEntry) => string;
-}
-
-const widths = [36, 5, 16, 12];
 const shortFingerprint = 12;
 
-/** The keys as a table for people. */
-export function keysTable(colours: boolean): KeysReport {
-  const paint = createPaint(colours);
-  return {
-    head: paint("bold", row(["key", "state", "fence", "fingerprint", "what is known"])),
-    line: ({ key, record }) => paintState(paint, record, keyRow(key, record)),
-  };
+const columns: readonly Column[] = [
+  { title: "key", whole: true },
+  { title: "state", whole: true },
+  { title: "fence", whole: true },
+  { title: "fingerprint" },
+  { title: "what is known" },
+];
+
+/** Keys as a table for people. */
+export function keysTable(entries: readonly KeyEntry[], io: CommandIo): string {
+  const paint = createPaint(io.colours);
+  const rows = entries.map(({ key, record }) => [
+    shownKey(key),
+    record.state,
+    String(record.fence),
+    shortened(record.fingerprint),
+    explainRecord(record),
+  ]);
+  const { head, row } = tableFor(columns, rows, io.columns);
+  const lines = rows.map((cells, at) => {
+    const { record } = entries[at] ?? {};
+    const text = row(cells).trimEnd();
+    if (record === undefined || record.state === "run") return `${text}\n`;
+    return `${paint(record.state === "done" ? "green" : "red", text)}\n`;
+  });
+  return (head === "" ? "" : `${paint("bold", head.trimEnd())}\n`) + lines.join("");
 }
 
-/** The keys as JSON, one document in each line. */
-export const keysJson: KeysReport = {
-  head: "",
-  line: ({ key, record }) => jsonLine({ key, ...shownRecord(record) }),
-};
+/** A key as one JSON document in a line. */
+export function keyJson({ key, record }: KeyEntry, io: CommandIo, more: object = {}): string {
+  const begunAt = begunAtMs(record.fence, io.clock() * 1000);
+  return jsonLine({
+    key,
+    ...shownRecord(record),
+    begunAt: begunAt === undefined ? null : new Date(begunAt).toISOString(),
+    ...more,
+  });
+}
+
+/** When the attempt began, for people. */
+export function beginOf({ fence }: IdempotencyRecord, io: CommandIo): string {
+  const nowMs = io.clock() * 1000;
+  const ms = begunAtMs(fence, nowMs);
+  return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
+}
 
 /** What is shown of a record: not the token, with which a stranger could end the attempt. */
 export function shownRecord(record: IdempotencyRecord): object {
@@ -54,33 +82,4 @@ export function shortened(fingerprint: string): string {
 /** Whether an operator has to decide. */
 export function isUndecided(record: IdempotencyRecord): boolean {
   return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
-}
-
-function keyRow(key: string, record: IdempotencyRecord): string {
-  const { state, fence, fingerprint } = record;
-  return row([shownKey(key), state, String(fence), shortened(fingerprint), explainRecord(record)]);
-}
-
-function paintState(paint: Paint, record: IdempotencyRecord, text: string): string {
-  if (isUndecided(record)) return paint("red", text);
-  return record.state === "done" ? paint("green", text) : text;
-}
-
-function row(cells: readonly string[]): string {
-  return `${cells
-    .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-    .join("  ")
-    .trimEnd()}\n`;
-}
-
-const units: readonly (readonly [unit: string, ms: number])[] = [
-  ["d", 86_400_000],
-  ["h", 3_600_000],
-  ["min", 60_000],
-  ["s", 1000],
-];
-
-function duration(ms: number): string {
-  const [unit, unitMs] = units.find(([, size]) => ms >= 2 * size) ?? ["ms", 1];
-  return `${Math.floor(ms / unitMs)} ${unit}`;
 }

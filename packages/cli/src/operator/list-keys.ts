@@ -5,7 +5,7 @@ import { isUndecided, type KeyEntry } from "./keys-report.ts";
 import type { OperatorStore } from "./store.ts";
 
 type Store = Pick<OperatorStore["idempotency"], "list">;
-type Show = (entry: KeyEntry) => void;
+type Show = (entry: KeyEntry) => void | Promise<void>;
 
 const pageLimit = 1000;
 
@@ -23,7 +23,8 @@ export async function listKeys(
   do {
     // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
     const page = await readPage(store, { ...query, cursor, limit });
-    for (const entry of page.entries) show(entry);
+    // oxlint-disable-next-line no-await-in-loop -- one key after the other, in their order
+    for (const entry of page.entries) await show(entry);
     missing -= page.entries.length;
     cursor = page.cursor;
     limit = page.entries.length === 0 ? Math.min(2 * limit, pageLimit) : missing;
@@ -37,10 +38,10 @@ export async function listKeys(
  */
 export async function listUndecided(store: Store, show: Show): Promise<number> {
   const shown = new Set<string>();
-  const showOnce = ({ key, record }: KeyEntry): void => {
+  const showOnce: Show = async ({ key, record }) => {
     if (!isUndecided(record) || shown.has(key)) return;
     shown.add(key);
-    show({ key, record });
+    await show({ key, record });
   };
   for (const state of ["run", "held"] satisfies IdempotencyRecord["state"][]) {
     let cursor: string | undefined;

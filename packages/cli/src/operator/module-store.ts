@@ -2,12 +2,16 @@ import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
-import { codeOf } from "../thrown.ts";
+import { codeOf, messageOf } from "../thrown.ts";
 import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { describeBy, type DescribeKey } from "./describe-key.ts";
 import { oneLine } from "./store-failure.ts";
-import type { FileLocation } from "./store-location.ts";
+import { parseStoreModule, type FileLocation } from "./store-location.ts";
 import type { OperatorStore } from "./store.ts";
 
+const flag = "--store-module";
+
+/** What a module exports. */
 type Exports = Readonly<Record<string, unknown>>;
 
 // In this order, as a CommonJS module has a default export beside what it names.
@@ -18,30 +22,51 @@ const names = ["createStore", "store", "default"] as const;
  * is exported is no store; what the module's own code throws comes out as it is.
  */
 export async function openModuleStore(location: FileLocation<"module">): Promise<OperatorStore> {
-  const exports = await load(location);
-  const close = exports["close"];
-  const closeModule = async (): Promise<void> => {
-    if (typeof close === "function") await Reflect.apply(close, undefined, []);
-  };
+  const exports = await loadModule(location, flag);
   try {
     const store = await storeOf(exports, location);
     return {
       idempotency: operatorsPart(store, location),
       nonces: undefined,
+      canList: typeof store.list === "function",
+      describe: describeBy(exports["describe"]),
       async close() {
         await store.close();
         // `module.exports = { read, …, close }` of CommonJS names the store's own.
-        if (close !== store.close) await closeModule();
+        if (exports["close"] !== store.close) await closeModule(exports);
       },
     };
   } catch (error) {
-    await closeModule();
+    await closeModule(exports);
     throw error;
   }
 }
 
-async function load({ file, shown }: FileLocation<"module">): Promise<Exports> {
-  assertFile(file, shown);
+/** The `describe` that a module of the platform exports, and its `close`. Throws a UsageError where it exports no such function. */
+export async function openDescribe(
+  file: string,
+): Promise<{ readonly describe: DescribeKey; readonly close: () => Promise<void> }> {
+  const location = parseStoreModule(file);
+  const exports = await loadModule(location, "--describe").catch((error: unknown) => {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--describe: ${location.shown} cannot be loaded: ${oneLine(messageOf(error))}`, {
+      cause: error,
+    });
+  });
+  const describe = describeBy(exports["describe"]);
+  if (describe === undefined) {
+    throw new UsageError(`--describe: ${location.shown} exports no function describe(key, record)`);
+  }
+  return { describe, close: async () => await closeModule(exports) };
+}
+
+async function closeModule({ close }: Exports): Promise<void> {
+  if (typeof close === "function") await Reflect.apply(close, undefined, []);
+}
+
+/** Imports a file that a flag names, in time. Throws a UsageError where it cannot be loaded; what its own code throws comes out as it is. */
+async function loadModule({ file, shown }: FileLocation<"module">, option: string): Promise<Exports> {
+  assertFile(file, shown, option);
   try {
     const exports: Exports = await withinTime(shown, openTimeoutMs, import(pathToFileURL(file).href));
     return exports;
@@ -49,16 +74,16 @@ async function load({ file, shown }: FileLocation<"module">): Promise<Exports> {
     // Of the loader, not of the code that it ran.
     const isSyntax = error instanceof Error && error.name === "SyntaxError";
     if (!isSyntax && !codeOf(error).startsWith("ERR_")) throw error;
-    throw new UsageError(`--store-module: ${shown} cannot be loaded: ${oneLine(String(error))}`, {
+    throw new UsageError(`${option}: ${shown} cannot be loaded: ${oneLine(String(error))}`, {
       cause: error,
     });
   }
 }
 
-function assertFile(file: string, shown: string): void {
+function assertFile(file: string, shown: string, option: string): void {
   const stats = statSync(file, { throwIfNoEntry: false });
-  if (stats === undefined) throw new UsageError(`--store-module: ${shown} does not exist`);
-  if (!stats.isFile()) throw new UsageError(`--store-module: ${shown} is no file`);
+  if (stats === undefined) throw new UsageError(`${option}: ${shown} does not exist`);
+  if (!stats.isFile()) throw new UsageError(`${option}: ${shown} is no file`);
 }
 
 async function storeOf(exports: Exports, { shown }: FileLocation<"module">): Promise<IdempotencyStore> {

@@ -1,7 +1,7 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import { loadPostgres, loadRedis, loadSqlite } from "./load-engine.ts";
-import { openModuleStore } from "./module-store.ts";
+import { openDescribe, openModuleStore } from "./module-store.ts";
 import { storeFailure } from "./store-failure.ts";
 import type { StoreTarget } from "./store-options.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
@@ -34,7 +34,22 @@ export async function failingInOneLine<T>({ location }: StoreTarget, ask: () => 
   }
 }
 
+/** With what tells more about keys: a module of its own goes before that of the store. */
 async function open(target: StoreTarget, options: OpenOptions): Promise<OperatorStore> {
+  const described = options.describe === undefined ? undefined : await openDescribe(options.describe);
+  const store = await openEngine(target, options);
+  if (described === undefined) return store;
+  return {
+    ...store,
+    describe: described.describe,
+    async close() {
+      await store.close();
+      await described.close();
+    },
+  };
+}
+
+async function openEngine(target: StoreTarget, options: OpenOptions): Promise<OperatorStore> {
   const { location } = target;
   if (location.engine === "module") return openModuleStore(location);
   if (location.engine === "sqlite") return (await loadSqlite()).openSqliteStore(location, target, options);

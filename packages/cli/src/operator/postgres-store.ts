@@ -7,6 +7,7 @@ import {
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
 import { UsageError } from "../command-io.ts";
+import type { StoreCondition } from "../doctor/store-findings.ts";
 import { printable } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
 import { usageErrorOf } from "../usage-error.ts";
@@ -45,6 +46,88 @@ export async function openPostgresStore(
     await disconnect(client);
     throw error;
   }
+}
+
+/** Asks a server how it keeps what it is told, and whether the tables are there in the version of this release. */
+export async function inspectPostgres(
+  location: ServerLocation,
+  { schema = "public", table = "countersign" }: TableNames,
+): Promise<StoreCondition> {
+  postgresTables({ schema, table });
+  const client = await connect(location, { query_timeout: queryTimeoutMs });
+  try {
+    const sentMs = Date.now();
+    const { rows } = await client.query<ServerRow>(serverQuery, [`${table}\\_%`, schema]);
+    const receivedMs = Date.now();
+    const [row] = rows;
+    if (row === undefined) throw new Error("the server said nothing about itself");
+    const version = row.tables ? ((await readVersion(client, { schema, table })) ?? 0) : undefined;
+    return {
+      doubts: [...serverDoubts(row), ...tableDoubts(version, `${schema}.${table}_*`)],
+      clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
+      usable: version === postgresSchemaVersion && !row.standby,
+    };
+  } finally {
+    await disconnect(client);
+  }
+}
+
+/** What a server says of itself. */
+export interface ServerRow {
+  readonly version: string;
+  readonly encoding: string;
+  readonly fsync: string;
+  readonly full_page_writes: string;
+  readonly synchronous_commit: string;
+  readonly standby: boolean;
+  readonly unlogged: string;
+  readonly tables: boolean;
+  readonly now_ms: string;
+}
+
+const serverQuery = `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
+  current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
+  current_setting('synchronous_commit') AS synchronous_commit, pg_is_in_recovery() AS standby,
+  count(*) FILTER (WHERE relpersistence <> 'p')::text AS unlogged, bool_or(relname LIKE '%\\_schema') IS TRUE AS tables,
+  (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text AS now_ms
+  FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE relkind = 'r' AND relname LIKE $1 AND nspname = $2`;
+
+const oldestVersion = 130_000;
+
+/** What is wrong with a server. */
+export function serverDoubts(row: ServerRow): StoreCondition["doubts"] {
+  const doubts: [StoreCondition["doubts"][number][0], string][] = [];
+  if (row.fsync !== "on") {
+    doubts.push(["postgres-fsync", "fsync is off: after a crash of the machine, paid keys can be forgotten"]);
+  }
+  if (row.full_page_writes !== "on") {
+    doubts.push(["postgres-full-page-writes", "full_page_writes is off: a crash can leave half a page"]);
+  }
+  if (row.synchronous_commit === "off") {
+    const message =
+      "synchronous_commit is off: the stores turn it on for their own statements, and nobody for yours";
+    doubts.push(["postgres-synchronous-commit", message]);
+  }
+  if (row.standby) doubts.push(["postgres-standby", "the server is a standby, which takes no claim"]);
+  if (row.encoding !== "UTF8") {
+    doubts.push([
+      "postgres-encoding",
+      `the database has the encoding ${row.encoding}, in which two keys can be one`,
+    ]);
+  }
+  if (Number(row.version) < oldestVersion) {
+    doubts.push(["postgres-old", `PostgreSQL ${Math.floor(Number(row.version) / 10_000)} is too old`]);
+  }
+  if (row.unlogged !== "0") doubts.push(["tables-unlogged", "tables are unlogged: a crash empties them"]);
+  return doubts;
+}
+
+function tableDoubts(version: number | undefined, place: string): StoreCondition["doubts"] {
+  if (version === undefined) return [["tables-missing", `there are no tables ${place}`]];
+  if (version === postgresSchemaVersion) return [];
+  const message = `the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}`;
+  return [[version < postgresSchemaVersion ? "migration-pending" : "tables-newer", message]];
 }
 
 /** The SQL of the tables. Throws a UsageError. */

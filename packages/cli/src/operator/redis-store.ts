@@ -1,9 +1,11 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { usageErrorOf } from "../usage-error.ts";
-import { openTimeoutMs } from "./deadline.ts";
+import type { StoreCondition } from "../doctor/store-findings.ts";
+import { openTimeoutMs, withinTime } from "./deadline.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
+import { StoreFailure } from "./store-failure.ts";
 import type { ServerLocation } from "./store-location.ts";
 import type { StoreTarget } from "./store-options.ts";
 
@@ -34,6 +36,86 @@ export async function openRedisStore(
       close();
     },
   };
+}
+
+/** Asks each server that holds keys how it keeps them. */
+export async function inspectRedis(
+  location: ServerLocation,
+  { prefix }: StoreTarget,
+): Promise<StoreCondition> {
+  assertOptions({ prefix, commandTimeoutMs: openTimeoutMs });
+  const { masters, close } = await connectToRedis(location);
+  try {
+    const doubts = new Map<string, StoreCondition["doubts"][number]>();
+    let clock: StoreCondition["clock"];
+    for (const { sendCommand } of masters) {
+      const ask = async (...command: string[]): Promise<unknown> => {
+        const answer = sendCommand(command, { key: undefined, isReadonly: false });
+        return await withinTime(location.shown, openTimeoutMs, answer);
+      };
+      // oxlint-disable-next-line no-await-in-loop -- one server after the other
+      for (const doubt of await redisDoubts(ask)) doubts.set(doubt.join(), doubt);
+      const sentMs = Date.now();
+      // oxlint-disable-next-line no-await-in-loop -- see above
+      const theirsMs = redisTimeMs(await ask("TIME"));
+      clock ??= { theirsMs, sentMs, receivedMs: Date.now() };
+    }
+    return { doubts: [...doubts.values()], usable: true, ...(clock === undefined ? {} : { clock }) };
+  } finally {
+    close();
+  }
+}
+
+function redisTimeMs(answer: unknown): number {
+  const [seconds, micros]: unknown[] = Array.isArray(answer) ? answer : [];
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}
+
+/** What is wrong with a server that answers `ask`. */
+export async function redisDoubts(
+  ask: (...command: string[]) => Promise<unknown>,
+): Promise<StoreCondition["doubts"]> {
+  let info: string;
+  try {
+    info = String(await ask("INFO"));
+  } catch (error) {
+    if (error instanceof StoreFailure) throw error;
+    return [["redis-unreadable", "the server shows no INFO to this user"]];
+  }
+  const field = (name: string): string =>
+    new RegExp(`^${name}:([\\w.-]{1,40})`, "m").exec(info)?.[1] ?? "unknown";
+  const doubts: [StoreCondition["doubts"][number][0], string][] = [];
+  const policy = field("maxmemory_policy");
+  if (policy !== "noeviction") {
+    doubts.push([
+      "redis-evicts",
+      `maxmemory-policy is ${policy}: short of memory, the server forgets paid keys`,
+    ]);
+  }
+  const keepsFile = field("aof_enabled") === "1";
+  if (!keepsFile) doubts.push(["redis-forgets", "appendonly is no: a restart forgets paid keys and nonces"]);
+  if (field("role") === "slave") doubts.push(["redis-replica", "the server is a replica"]);
+  const [major = 0, minor = 0] = field("redis_version").split(".").map(Number);
+  if (major < 6 || (major === 6 && minor < 2)) {
+    doubts.push(["redis-old", `Redis ${field("redis_version")} is older than 6.2`]);
+  }
+  const appendfsync = keepsFile ? await appendfsyncOf(ask) : "always";
+  if (appendfsync !== "always") {
+    doubts.push(["redis-appendfsync", `appendfsync is ${appendfsync}: a crash can forget the last second`]);
+  }
+  return doubts;
+}
+
+/** Managed servers refuse CONFIG; what cannot be read is no finding. */
+async function appendfsyncOf(ask: (...command: string[]) => Promise<unknown>): Promise<string> {
+  try {
+    const answer = await ask("CONFIG", "GET", "appendfsync");
+    const value: unknown = Array.isArray(answer) ? answer[1] : Object(answer).appendfsync;
+    return typeof value === "string" && /^[a-z]{1,20}$/.test(value) ? value : "always";
+  } catch (error) {
+    if (error instanceof StoreFailure) throw error;
+    return "always";
+  }
 }
 
 // Before anything is connected, so that a wrong flag is a wrong flag on every day.

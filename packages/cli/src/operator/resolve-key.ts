@@ -1,8 +1,10 @@
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import type { Ask } from "../ask-terminal.ts";
-import { exitCodes } from "../command-io.ts";
+import { exitCodes, type CommandIo } from "../command-io.ts";
+import { wrap } from "../table.ts";
+import { descriptionLines, type DescribeKey, type Described } from "./describe-key.ts";
 import { shownKey } from "./key-text.ts";
-import { explainRecord, isUndecided, shortened } from "./keys-report.ts";
+import { beginOf, explainRecord, isUndecided, shortened } from "./keys-report.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";
 
@@ -19,6 +21,9 @@ export interface Resolution {
   readonly retentionDays: number | undefined;
   /** The store as it is named in messages. */
   readonly store: string;
+  readonly io: CommandIo;
+  /** Where the platform tells more about its keys. */
+  readonly describe: DescribeKey | undefined;
   /** Shows what is about to happen. */
   readonly show: (text: string) => void;
   /** Asks before anything is changed; undefined when that was given on the command line. */
@@ -38,7 +43,7 @@ export async function resolveKey(store: Store, resolution: Resolution): Promise<
   if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
   const { fence } = record;
   if (resolution.fence !== undefined && resolution.fence !== fence) throw changed(key, fence);
-  show(describe(resolution, record));
+  show(summaryOf(resolution, record, await resolution.describe?.({ key, record })));
   if (ask !== undefined) {
     const answer = await ask(`Type ${outcome} to confirm: `);
     if (answer?.trim() !== outcome)
@@ -68,16 +73,24 @@ function whyNot(key: string, store: string, record: IdempotencyRecord | undefine
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
 
-function describe(resolution: Resolution, record: IdempotencyRecord): string {
-  const { key, store } = resolution;
+function summaryOf(
+  resolution: Resolution,
+  record: IdempotencyRecord,
+  described: Described | undefined,
+): string {
+  const { key, store, io } = resolution;
   return [
     `store        ${store}`,
     `key          ${shownKey(key)}`,
+    ...descriptionLines(described).map(([name, text]) => `${name.padEnd(11)}  ${text}`),
+    `begun        ${beginOf(record, io)}`,
     `state        ${record.state}: ${explainRecord(record)}`,
     `fence        ${record.fence}`,
     `fingerprint  ${shortened(record.fingerprint)}`,
     "",
-    ...meaning(resolution, record),
+    ...meaning(resolution, record).flatMap((line) =>
+      io.columns === undefined ? line : wrap(line, io.columns),
+    ),
     "",
   ].join("\n");
 }

@@ -1,7 +1,8 @@
 import { statSync } from "node:fs";
-import { createSqliteStores, sqliteMigration } from "@countersign/store-sqlite";
+import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { UsageError } from "../command-io.ts";
+import type { StoreCondition } from "../doctor/store-findings.ts";
 import { codeOf } from "../thrown.ts";
 import { usageErrorOf } from "../usage-error.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
@@ -36,6 +37,49 @@ export function openSqliteStore(
   }
 }
 
+/** Reads how a file is kept, and whether it has the tables in the version of this release. Changes nothing. */
+export function inspectSqlite(
+  { file, shown }: FileLocation<"sqlite">,
+  { table = "countersign" }: StoreTarget,
+): StoreCondition {
+  assertFile(file, shown);
+  assertTable(table);
+  const database = new Database(file);
+  try {
+    const journal = settingOf(database, "journal_mode");
+    const synchronous = Number(settingOf(database, "synchronous"));
+    const version = countTables(database, table, shown) < 3 ? undefined : versionOf(database, table);
+    const doubts: [StoreCondition["doubts"][number][0], string][] = [];
+    if (journal !== "wal") doubts.push(["sqlite-journal", `journal_mode is ${journal}, and not wal`]);
+    if (synchronous < fullSynchronous) {
+      doubts.push([
+        "sqlite-synchronous",
+        `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`,
+      ]);
+    }
+    if (version === undefined) doubts.push(["tables-missing", `there are no tables ${table}_*`]);
+    else if (version !== sqliteSchemaVersion) {
+      const message = `the tables have schema version ${version}, this release needs ${sqliteSchemaVersion}`;
+      doubts.push([version < sqliteSchemaVersion ? "migration-pending" : "tables-newer", message]);
+    }
+    return { doubts, usable: version === sqliteSchemaVersion };
+  } finally {
+    database.close();
+  }
+}
+
+const fullSynchronous = 2;
+
+function settingOf(database: Database.Database, name: "journal_mode" | "synchronous"): string {
+  const row: unknown = database.prepare(`PRAGMA ${name}`).get();
+  return String(typeof row === "object" && row !== null ? Reflect.get(row, name) : undefined);
+}
+
+function versionOf(database: Database.Database, table: string): number {
+  const row: unknown = database.prepare(`SELECT version FROM "main"."${table}_schema" WHERE id = 1`).get();
+  return typeof row === "object" && row !== null && "version" in row ? Number(row.version) : 0;
+}
+
 /** The SQL of the tables. Throws a UsageError. */
 export function sqliteTables(table: string | undefined): string {
   try {
@@ -63,19 +107,21 @@ function assertFile(file: string, shown: string): void {
 }
 
 function assertTables(database: Database.Database, table: string, shown: string): void {
+  if (countTables(database, table, shown) === 3) return;
+  throw new UsageError(
+    `--store-url: ${shown} belongs to another program, or its tables do not begin with ${table}_ (--table)`,
+  );
+}
+
+/** How many of the three tables there are. */
+function countTables(database: Database.Database, table: string, shown: string): number {
   const names = ["schema", "idempotency", "nonces"].map((name) => `${table}_${name}`);
   const query =
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND lower(name) IN (lower(?), lower(?), lower(?))";
-  let found: number;
   try {
-    found = database.prepare(query).all(...names).length;
+    return database.prepare(query).all(...names).length;
   } catch (error) {
     if (codeOf(error) !== "SQLITE_NOTADB") throw error;
     throw new UsageError(`--store-url: ${shown} is no SQLite database`, { cause: error });
-  }
-  if (found < names.length) {
-    throw new UsageError(
-      `--store-url: ${shown} belongs to another program, or its tables do not begin with ${table}_ (--table)`,
-    );
   }
 }

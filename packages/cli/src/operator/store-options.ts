@@ -43,6 +43,20 @@ export function addStoreOptions(command: Command): Command {
   );
 }
 
+/** Adds the flag of what tells more about a key. */
+export function addDescribeOption(command: Command): Command {
+  return command.option(
+    "--describe <file>",
+    "module that exports describe(key, record): amount, beneficiary and more of a key",
+  );
+}
+
+/** The flags of a store that stood on the command line: the environment gives the others to the next command too. */
+export function givenFlags(command: Command, flags: StoreFlags): StoreFlags {
+  const given = Object.entries(flags).filter(([name]) => command.getOptionValueSource(name) === "cli");
+  return Object.fromEntries(given);
+}
+
 /** The flags of a database's tables. */
 export function addNameOptions(command: Command): Command {
   return command

@@ -1,62 +1,12 @@
-import {
-  deliveryStates,
-  isSendErrorCode,
-  sendRequest,
-  type Delivery,
-  type DeliveryFilter,
-} from "@countersign/sandbox";
-import { joinServiceUrl } from "@countersign/service-client";
+import { deliveryStates, isSendErrorCode, type Delivery, type DeliveryFilter } from "@countersign/sandbox";
 import { z } from "zod";
-import { UsageError } from "../command-io.ts";
-import { messageOf } from "../thrown.ts";
+import { SandboxAnswerError, type SandboxApi } from "./sandbox-api.ts";
 
-/** The sandbox answered, and not with deliveries. */
-export class DeliveriesAnswerError extends Error {
-  override readonly name: string = "DeliveriesAnswerError";
+/** Makes a function that reads the deliveries of a sandbox. */
+export function deliveriesReader(api: SandboxApi, filter: DeliveryFilter): () => Promise<Delivery[]> {
+  const path = `/sandbox/deliveries?${queryOf(filter)}`;
+  return async () => deliveriesOf(await api.get(path));
 }
-
-/** Where the deliveries are read. */
-export interface DeliveriesRequest {
-  /** Address of the sandbox: https, or http on this machine. */
-  readonly url: string;
-  readonly apiKey: string;
-  readonly timeoutMs: number;
-  /** Issuer certificates in PEM form. Default those of Node. */
-  readonly ca?: Buffer | undefined;
-  readonly filter: DeliveryFilter;
-}
-
-/** Makes a function that reads the deliveries of a sandbox. Throws a UsageError, which does not show the API key. */
-export function deliveriesReader({
-  url,
-  apiKey,
-  timeoutMs,
-  ca,
-  filter,
-}: DeliveriesRequest): () => Promise<Delivery[]> {
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-    throw new UsageError("--api-key: expected printable ASCII without spaces");
-  }
-  const pathAndQuery = `/sandbox/deliveries?${queryOf(filter)}`;
-  const target = targetUrl(url, pathAndQuery);
-  const request = {
-    method: "GET",
-    url: target,
-    target: target.slice(target.indexOf("/", "https://".length)),
-    headers: { Accept: "application/json", "X-API-KEY": apiKey },
-    bodyBytes: Buffer.alloc(0),
-  };
-  return async () => {
-    const { status, body, bodyTruncated } = await sendRequest(request, { timeoutMs, ca, bodyLimitBytes });
-    if (status === 401) throw new DeliveriesAnswerError("the sandbox refuses the API key (status 401)");
-    if (status !== 200)
-      throw new DeliveriesAnswerError(`no deliveries there (status ${status}); check --url`);
-    if (bodyTruncated) throw new DeliveriesAnswerError("more deliveries than can be shown; lower --limit");
-    return parseDeliveries(body);
-  };
-}
-
-const bodyLimitBytes = 64 * 1024 * 1024;
 
 function queryOf({ state, eventId, limit }: DeliveryFilter): string {
   const query = new URLSearchParams();
@@ -64,14 +14,6 @@ function queryOf({ state, eventId, limit }: DeliveryFilter): string {
   if (eventId !== undefined) query.set("event_id", eventId);
   if (limit !== undefined) query.set("limit", String(limit));
   return query.toString();
-}
-
-function targetUrl(url: string, pathAndQuery: string): string {
-  try {
-    return joinServiceUrl(url, pathAndQuery, { subject: "--url", allowLoopbackHttp: true });
-  } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error });
-  }
 }
 
 const attempt = z.object({
@@ -98,10 +40,9 @@ const answer = z.object({
   ),
 });
 
-function parseDeliveries(body: string): Delivery[] {
-  try {
-    return answer.parse(JSON.parse(body)).deliveries;
-  } catch (error) {
-    throw new DeliveriesAnswerError("what answers there is no sandbox; check --url", { cause: error });
-  }
+/** Reads `{ deliveries }`. Throws a SandboxAnswerError for anything else. */
+export function deliveriesOf(document: unknown): Delivery[] {
+  const { success, data, error } = answer.safeParse(document);
+  if (success) return data.deliveries;
+  throw new SandboxAnswerError("what answers there is no sandbox; check --url", { cause: error });
 }

@@ -1,22 +1,20 @@
-import { PayoutSendError, type Delivery, type DeliveryState } from "@countersign/sandbox";
+import type { Delivery, DeliveryState } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger, readCertificates } from "../input.ts";
+import { parseInteger } from "../input.ts";
+import { jsonDocument, jsonLine } from "../json-output.ts";
 import { untilSignalled } from "../until-signalled.ts";
-import { formatDeliveries, formatDeliveriesHead } from "./deliveries-report.ts";
-import { DeliveriesAnswerError, deliveriesReader } from "./deliveries-request.ts";
+import { deliveriesReport } from "./deliveries-report.ts";
+import { deliveriesReader } from "./deliveries-request.ts";
 import { followDeliveries } from "./follow-deliveries.ts";
+import { failingInOneLine, sandboxApi, type SandboxApiFlags } from "./sandbox-api.ts";
 
 /** The flags of `countersign deliveries`. */
-export interface DeliveriesFlags {
-  readonly url: string;
-  readonly apiKey: string;
+export interface DeliveriesFlags extends SandboxApiFlags {
   readonly state?: DeliveryState | undefined;
   readonly event?: string | undefined;
   readonly limit: string;
   readonly follow?: boolean | undefined;
   readonly interval: string;
-  readonly timeout: string;
-  readonly ca?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
@@ -24,32 +22,26 @@ export interface DeliveriesFlags {
 export async function listDeliveries(flags: DeliveriesFlags, io: CommandIo): Promise<ExitCode> {
   const read = readerOf(flags);
   const intervalMs = parseInteger("--interval", flags.interval, { min: 50, max: 3_600_000 });
-  try {
+  return await failingInOneLine(io, async () => {
     if (flags.follow === true) await follow(read, intervalMs, flags, io);
     else showAll(await read(), flags, io);
     return exitCodes.asExpected;
-  } catch (error) {
-    if (!(error instanceof PayoutSendError) && !(error instanceof DeliveriesAnswerError)) throw error;
-    io.writeError(`error: ${error.message}\n`);
-    return error instanceof PayoutSendError ? exitCodes.unreachable : exitCodes.otherwise;
-  }
-}
-
-function readerOf(flags: DeliveriesFlags): () => Promise<Delivery[]> {
-  const { url, apiKey, state, event, limit, timeout, ca } = flags;
-  if (event === "") throw new UsageError("--event: expected the id of an event");
-  return deliveriesReader({
-    url,
-    apiKey,
-    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
-    ca: ca === undefined ? undefined : readCertificates(ca),
-    filter: { state, eventId: event, limit: parseInteger("--limit", limit, { min: 1, max: 9999 }) },
   });
 }
 
+function readerOf(flags: DeliveriesFlags): () => Promise<Delivery[]> {
+  const { state, event, limit } = flags;
+  if (event === "") throw new UsageError("--event: expected the id of an event");
+  const filter = { state, eventId: event, limit: parseInteger("--limit", limit, { min: 1, max: 9999 }) };
+  return deliveriesReader(sandboxApi(flags), filter);
+}
+
 function showAll(deliveries: readonly Delivery[], { json }: DeliveriesFlags, io: CommandIo): void {
-  if (json === true) io.writeOut(`${JSON.stringify({ deliveries }, undefined, 2)}\n`);
-  else io.writeOut(formatDeliveriesHead(io.colours) + formatDeliveries(deliveries, io.colours));
+  if (json === true) return io.writeOut(jsonDocument({ deliveries }));
+  if (deliveries.length === 0)
+    return io.writeOut("no delivery: no event was sent, or no endpoint is registered\n");
+  const { head, lines } = deliveriesReport(deliveries, io);
+  io.writeOut(head + lines(deliveries));
 }
 
 async function follow(
@@ -60,10 +52,12 @@ async function follow(
 ): Promise<void> {
   const ending = new AbortController();
   void untilSignalled().then(() => ending.abort());
-  if (json !== true) io.writeOut(formatDeliveriesHead(io.colours));
+  const { head, lines } = deliveriesReport([], io);
+  if (json !== true) io.writeOut(head);
   const show = (deliveries: readonly Delivery[]): void => {
-    if (json !== true) io.writeOut(formatDeliveries(deliveries, io.colours));
-    else io.writeOut(deliveries.map((delivery) => `${JSON.stringify(delivery)}\n`).join(""));
+    io.writeOut(
+      json === true ? deliveries.map((delivery) => jsonLine(delivery)).join("") : lines(deliveries),
+    );
   };
   await followDeliveries({ read, show, intervalMs, signal: ending.signal });
 }

@@ -6,6 +6,8 @@ import {
   type KeyFiles,
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { jsonDocument } from "../json-output.ts";
+import { printable } from "../printable.ts";
 
 /** The flags of `countersign keygen`. */
 export interface KeygenFlags {
@@ -22,7 +24,7 @@ interface NamedKeyFiles extends KeyFiles {
 /** Makes a key pair and its files, and says where they are. Throws a UsageError. */
 export function runKeygen(flags: KeygenFlags, io: CommandIo): ExitCode {
   const files = makeKeyFiles(flags);
-  io.writeOut(flags.json === true ? `${JSON.stringify(files, undefined, 2)}\n` : formatFiles(files));
+  io.writeOut(flags.json === true ? jsonDocument(files) : formatFiles(files));
   return exitCodes.asExpected;
 }
 
@@ -40,9 +42,9 @@ function makeKeyFiles({ out, keyid, force }: KeygenFlags): NamedKeyFiles {
 function formatFiles(files: NamedKeyFiles): string {
   return [
     `keyid        ${files.keyid}`,
-    `private key  ${files.privateKeyFile}  (keep it with the sender)`,
-    `public key   ${files.publicKeyFile}`,
-    `platform     ${files.keysFile}  (keyid to public key)`,
+    `private key  ${printable(files.privateKeyFile)}  (keep it with the sender)`,
+    `public key   ${printable(files.publicKeyFile)}`,
+    `platform     ${printable(files.keysFile)}  (keyid to public key)`,
     "",
   ].join("\n");
 }

@@ -5,6 +5,7 @@ import {
   type PayoutReport,
   type StatusPattern,
 } from "@countersign/sandbox";
+import { jsonDocument } from "../json-output.ts";
 import { createPaint, type Paint } from "../paint.ts";
 import { printable } from "../printable.ts";
 
@@ -37,7 +38,7 @@ export function reportToJson(report: PayoutReport): string {
     expected,
     asExpected,
   }));
-  return `${JSON.stringify({ ...report, outcomes }, undefined, 2)}\n`;
+  return jsonDocument({ ...report, outcomes });
 }
 
 function outcomeLines(outcome: PayoutOutcome, paint: Paint): string[] {

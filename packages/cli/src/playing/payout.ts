@@ -9,6 +9,7 @@ import {
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readCertificates } from "../input.ts";
+import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";
 import {
   parseExpectedStatuses,
@@ -35,6 +36,7 @@ export interface PayoutFlags extends BodyFlags {
   readonly timeout: string;
   readonly ca?: string | undefined;
   readonly localAddress?: string | undefined;
+  readonly allowHttp?: boolean | undefined;
   readonly expect?: string | undefined;
   readonly json?: boolean | undefined;
 }
@@ -49,6 +51,7 @@ export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<Exit
 }
 
 function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
+  assertHttpAllowed("--url", flags.url, flags.allowHttp);
   const request = {
     url: flags.url,
     target: flags.target,

@@ -2,15 +2,19 @@ import { randomBytes } from "node:crypto";
 import {
   SandboxDatabaseError,
   startSandbox,
+  type Delivery,
   type DeliveryOptions,
   type Sandbox,
   type SandboxOptions,
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readCertificates } from "../input.ts";
+import { jsonLine } from "../json-output.ts";
+import { printable } from "../printable.ts";
 import { codeOf } from "../thrown.ts";
 import { untilSignalled } from "../until-signalled.ts";
 import { usageErrorOf } from "../usage-error.ts";
+import { happeningLine } from "./deliveries-report.ts";
 
 /** The flags of `countersign sandbox`. */
 export interface SandboxFlags {
@@ -27,20 +31,27 @@ export interface SandboxFlags {
   readonly reorder?: string | true | undefined;
   readonly twiceAtOnce?: boolean | undefined;
   readonly dropConnection?: string | true | undefined;
+  readonly json?: boolean | undefined;
 }
 
 /** Runs the service until a signal ends it. Throws a UsageError for what the command line named wrongly. */
 export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<ExitCode> {
   const apiKey = flags.apiKey ?? randomBytes(24).toString("base64url");
-  const sandbox = await start(flags, apiKey);
-  io.writeOut(formatStart(sandbox.url, flags, apiKey));
+  const line = happeningLine(io);
+  const onAttempt = (delivery: Delivery): void =>
+    io.writeOut(flags.json === true ? jsonLine({ delivery }) : line(delivery));
+  const sandbox = await start(flags, { ...sandboxOptions(flags, apiKey), onAttempt });
+  io.writeOut(
+    flags.json === true
+      ? jsonLine({ url: sandbox.url, apiKey: flags.apiKey === undefined ? apiKey : null, database: flags.db })
+      : formatStart(sandbox.url, flags, apiKey),
+  );
   await untilSignalled();
   await sandbox.close();
   return exitCodes.asExpected;
 }
 
-async function start(flags: SandboxFlags, apiKey: string): Promise<Sandbox> {
-  const options = sandboxOptions(flags, apiKey);
+async function start(flags: SandboxFlags, options: SandboxOptions): Promise<Sandbox> {
   try {
     return await startSandbox(options);
   } catch (error) {
@@ -65,7 +76,7 @@ function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
     host: flags.host,
     port: parseInteger("--port", flags.port, { min: 0, max: 65_535 }),
     database: flags.db,
-    allowHttp: flags.allowHttp,
+    allowHttp: flags.allowHttp === true ? true : "loopback",
     speed: parseNumber("--speed", flags.speed, { min: 0.001, max: 1_000_000 }),
     ca: flags.ca === undefined ? undefined : readCertificates(flags.ca),
     delivery: deliveryOptions(flags),
@@ -98,7 +109,7 @@ function formatStart(url: string, flags: SandboxFlags, apiKey: string): string {
   const lines = [
     `listening  ${url}`,
     flags.apiKey === undefined ? `X-API-KEY  ${apiKey}` : undefined,
-    `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : flags.db}`,
+    `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : printable(flags.db)}`,
   ];
   return `${lines.filter((line) => line !== undefined).join("\n")}\n`;
 }

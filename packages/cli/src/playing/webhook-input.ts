@@ -13,6 +13,11 @@ export interface EnvelopeFlags {
   readonly timestamp?: string | undefined;
 }
 
+/** Data that an event of this type may have; empty for one that is not known here. */
+export function sampleDataOf(type: string): unknown {
+  return sampleData.get(type) ?? {};
+}
+
 const sampleData: ReadonlyMap<string, unknown> = new Map<string, unknown>([
   ["buyer.status_changed", { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" }],
   ["seller.status_changed", { seller_id: "seller-1", old_status: "PENDING", new_status: "ACTIVE" }],
@@ -31,7 +36,7 @@ export function readEnvelope({ file, type, data, eventId, webhookId, timestamp }
     event_id: eventId ?? randomUUID(),
     timestamp: when,
     type,
-    data: data === undefined ? (sampleData.get(type) ?? {}) : parseData(data),
+    data: data === undefined ? sampleDataOf(type) : parseData(data),
   };
   const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events: [event] };
   return Buffer.from(JSON.stringify(envelope), "utf8");
@@ -42,7 +47,8 @@ function now(): bigint {
   return BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
 }
 
-function parseData(text: string): unknown {
+/** Reads the value of `--data`. Throws a UsageError. */
+export function parseData(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

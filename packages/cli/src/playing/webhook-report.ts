@@ -7,6 +7,7 @@ import {
   type StatusPattern,
   type TamperedWebhookPart,
 } from "@countersign/sandbox";
+import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 
 /** What became of one webhook: an answer, or the error that kept it away. */
@@ -59,7 +60,7 @@ export function webhookReportToJson(report: WebhookReport): string {
     error: error === undefined ? null : { code: error.code, message: error.message },
     expected,
   };
-  return `${JSON.stringify(document, undefined, 2)}\n`;
+  return jsonDocument(document);
 }
 
 function verdictOf({ asExpected, answer }: WebhookReport): string {

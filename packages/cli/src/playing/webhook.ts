@@ -10,6 +10,7 @@ import {
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readCertificates } from "../input.ts";
+import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";
 import { parseExpectedStatuses } from "./payout-input.ts";
 import { readEnvelope, type EnvelopeFlags } from "./webhook-input.ts";
@@ -56,9 +57,10 @@ async function sendOnce(flags: WebhookFlags): Promise<WebhookReport> {
 
 function requestOf(flags: WebhookFlags): OutgoingRequest {
   const { url, username, password, secret, tamper, allowHttp } = flags;
+  assertHttpAllowed("--url", url, allowHttp);
   const body = readEnvelope(flags);
   try {
-    return buildWebhookRequest({ url, username, password, secret, tamper, allowHttp, body });
+    return buildWebhookRequest({ url, username, password, secret, tamper, allowHttp: true, body });
   } catch (error) {
     // Before anything is sent, all that can be wrong is what the command line said.
     throw new UsageError(messageOf(error), { cause: error });

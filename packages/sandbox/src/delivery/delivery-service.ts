@@ -4,7 +4,7 @@ import { Batcher } from "./batcher.ts";
 import { assertCredentials } from "./credentials.ts";
 import { DeliverySender } from "./delivery-sender.ts";
 import { IdleWaiters } from "./idle-waiters.ts";
-import { createListing } from "./listing.ts";
+import { createListing, type DeliveryListing } from "./listing.ts";
 import { resolveDeliveryOptions, type ResolvedDeliveryOptions } from "./options.ts";
 import { QueueTables, type DueDelivery } from "./queue-tables.ts";
 import { deliverySchema } from "./schema.ts";
@@ -37,7 +37,8 @@ class QueuedDeliveryService implements DeliveryService {
   readonly #tables: QueueTables;
   readonly #batcher: Batcher;
   readonly #sender: DeliverySender;
-  readonly #listing: (filter?: DeliveryFilter) => readonly Delivery[];
+  readonly #listing: DeliveryListing;
+  readonly #onAttempt: DeliveryServiceInit["onAttempt"];
   readonly #waiters: IdleWaiters = new IdleWaiters();
   readonly #underWay = new Map<number, Promise<void>>();
   #running: AbortController | undefined;
@@ -45,6 +46,7 @@ class QueuedDeliveryService implements DeliveryService {
 
   constructor(init: DeliveryServiceInit) {
     const { database, clock = Date.now, speed = 1, ca, options = {}, startTimer = systemTimer } = init;
+    this.#onAttempt = init.onAttempt;
     this.#database = database;
     this.#options = resolveDeliveryOptions(options, speed);
     this.#clock = clock;
@@ -74,7 +76,18 @@ class QueuedDeliveryService implements DeliveryService {
   }
 
   list(filter?: DeliveryFilter): readonly Delivery[] {
-    return this.#listing(filter);
+    return this.#listing.list(filter);
+  }
+
+  resend(id: string): readonly Delivery[] {
+    const deliveries = atomically(this.#database, () => {
+      const nowMs = Math.floor(this.#clock());
+      const ids = this.#tables.deliveryIdsOf(id);
+      for (const one of ids) this.#tables.makeDue(one, nowMs, nowMs + Math.ceil(this.#options.retryForMs));
+      return ids.map((one) => this.#listing.one(one));
+    });
+    if (this.#running !== undefined) this.#wakeAfter(0);
+    return deliveries;
   }
 
   start(): void {
@@ -140,7 +153,18 @@ class QueuedDeliveryService implements DeliveryService {
       return;
     }
     this.#underWay.delete(due.id);
+    if (!signal.aborted) this.#tell(due.id);
     this.#wake();
+  }
+
+  // Whoever listens is not part of the delivery.
+  #tell(deliveryId: number): void {
+    if (this.#onAttempt === undefined) return;
+    try {
+      this.#onAttempt(this.#listing.one(deliveryId));
+    } catch (error) {
+      process.emitWarning(`onAttempt threw: ${messageOf(error)}`, "CountersignWarning");
+    }
   }
 
   // What is due already waits for a request to end, which wakes by itself.

@@ -4,11 +4,20 @@ import { isSendErrorCode } from "../send-error.ts";
 import { deliveryStateOf, deliveryStates } from "./delivery-state.ts";
 import type { Delivery, DeliveryAttempt, DeliveryFilter } from "./types.ts";
 
+/** Reads deliveries; see {@link createListing}. */
+export interface DeliveryListing {
+  readonly list: (filter?: DeliveryFilter) => readonly Delivery[];
+  /** The delivery with this number, which there is. */
+  readonly one: (id: number) => Delivery;
+}
+
 /** Reads deliveries with their events and attempts, oldest first. */
-export function createListing(database: Database.Database): (filter?: DeliveryFilter) => readonly Delivery[] {
+export function createListing(database: Database.Database): DeliveryListing {
+  const columns = `d.id, d.webhook_id, d.endpoint_id, e.url, d.state, d.created_ms, d.due_ms
+     FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
+  const single = database.prepare(`SELECT ${columns} WHERE d.id = ?`);
   const deliveries = database.prepare(
-    `SELECT * FROM (SELECT d.id, d.webhook_id, d.endpoint_id, e.url, d.state, d.created_ms, d.due_ms
-     FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    `SELECT * FROM (SELECT ${columns}
      WHERE (? IS NULL OR d.state = ?)
        AND (? IS NULL OR d.webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = ?))
      ORDER BY d.id DESC LIMIT ?) ORDER BY id`,
@@ -37,11 +46,14 @@ export function createListing(database: Database.Database): (filter?: DeliveryFi
     };
   };
 
-  return (filter = {}) => {
-    assertFilter(filter);
-    const { state = null, eventId = null, limit = 100 } = filter;
-    const rows = deliveries.all(state, state, eventId, eventId, limit);
-    return rows.map((row) => complete(rowOf(row)));
+  return {
+    list(filter = {}) {
+      assertFilter(filter);
+      const { state = null, eventId = null, limit = 100 } = filter;
+      const rows = deliveries.all(state, state, eventId, eventId, limit);
+      return rows.map((row) => complete(rowOf(row)));
+    },
+    one: (id) => complete(rowOf(single.get(id))),
   };
 }
 

@@ -55,7 +55,7 @@ export class QueueTables {
 
   addEndpoint({ url, username, password, secret, allowHttp = false }: EndpointRegistration): string {
     const id = randomUUID();
-    this.#sql.addEndpoint.run(id, url, username, password, secret, allowHttp ? 1 : 0);
+    this.#sql.addEndpoint.run(id, url, username, password, secret, allowHttp === false ? 0 : 1);
     return id;
   }
 
@@ -131,6 +131,15 @@ export class QueueTables {
     this.#sql.progress.run(state, dueMs ?? null, deliveryId);
   }
 
+  /** The deliveries that an id names: their own number, or a webhook_id or event_id. */
+  deliveryIdsOf(id: string): readonly number[] {
+    return this.#sql.deliveryIdsOf.all(id, id, id).map((row) => numberOf(rowOf(row), "id"));
+  }
+
+  makeDue(deliveryId: number, dueMs: number, expiresMs: number): void {
+    this.#sql.makeDue.run(dueMs, expiresMs, deliveryId);
+  }
+
   hasWork(): boolean {
     return numberOf(rowOf(this.#sql.hasWork.get()), "work") === 1;
   }
@@ -172,6 +181,14 @@ function prepare(database: Database.Database) {
     ),
     progress: database.prepare(
       "UPDATE webhook_deliveries SET state = ?, due_ms = ?, rounds = rounds + 1 WHERE id = ?",
+    ),
+    deliveryIdsOf: database.prepare(
+      `SELECT id FROM webhook_deliveries WHERE CAST(id AS TEXT) = ? OR webhook_id = ?
+         OR webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = ?) ORDER BY id`,
+    ),
+    makeDue: database.prepare(
+      `UPDATE webhook_deliveries SET state = CASE state WHEN 'delivered' THEN state ELSE 'pending' END, rounds = 0,
+         due_ms = ?, expires_ms = ? WHERE id = ?`,
     ),
     hasWork: database.prepare(
       `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_ms IS NOT NULL)

@@ -14,10 +14,10 @@ export interface ServiceEvent {
 
 /** Where webhooks go, and the credentials that this endpoint, and no other, gets. */
 export interface EndpointRegistration extends WebhookCredentials {
-  /** https, or http when `allowHttp` is set; its path and query are sent exactly as given. */
+  /** https, or http where `allowHttp` lets it; its path and query are sent exactly as given. */
   readonly url: string;
-  /** Accept an http URL, for work on one machine. Default false. */
-  readonly allowHttp?: boolean | undefined;
+  /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
+  readonly allowHttp?: boolean | "loopback" | undefined;
 }
 
 /** An endpoint without its credentials. */
@@ -106,6 +106,8 @@ export interface DeliveryServiceInit {
   /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly options?: DeliveryOptions | undefined;
+  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** What waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
 }
@@ -125,6 +127,11 @@ export interface DeliveryService {
   notify(events: readonly ServiceEvent[]): void;
   /** Oldest first. */
   list(filter?: DeliveryFilter): readonly Delivery[];
+  /**
+   * Sends the same bytes again, now: one delivery by its number, or those of a webhook_id or event_id. What was delivered is sent
+   * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
+   */
+  resend(id: string): readonly Delivery[];
   start(): void;
   /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
   stop(): Promise<void>;

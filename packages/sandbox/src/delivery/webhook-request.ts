@@ -1,3 +1,4 @@
+import { isIPv4 } from "node:net";
 import { signPayload } from "@countersign/webhook-hmac";
 import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
@@ -15,8 +16,8 @@ export interface WebhookRequestOptions extends WebhookCredentials {
   readonly body: Buffer;
   /** Name of the header field with the signature. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
-  /** Accept an http URL, for work on one machine. Default false. */
-  readonly allowHttp?: boolean | undefined;
+  /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
+  readonly allowHttp?: boolean | "loopback" | undefined;
   /** Default none. */
   readonly tamper?: TamperedWebhookPart | undefined;
 }
@@ -40,11 +41,15 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
 }
 
 /** The path and query of a webhook URL. Throws a TypeError when webhooks cannot go there. */
-export function targetOf(url: string, allowHttp = false): string {
-  const { scheme, target } = parsePayoutUrl(url);
-  if (scheme !== "https" && !allowHttp)
+export function targetOf(url: string, allowHttp: boolean | "loopback" = false): string {
+  const { scheme, hostname, target } = parsePayoutUrl(url);
+  if (scheme !== "https" && !(allowHttp === "loopback" ? isLoopback(hostname) : allowHttp))
     throw new TypeError("the URL must be https, unless allowHttp (--allow-http) is set");
   return target;
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "::1" || (isIPv4(hostname) && hostname.startsWith("127."));
 }
 
 // RFC 7617 section 2, as UTF-8.

@@ -58,6 +58,8 @@ const deliveryFilter = z.strictObject({
     .optional(),
 });
 
+const resend = z.strictObject({ id: identifier });
+
 const confirmation = z.record(z.string(), z.unknown());
 
 /** The id of a buyer, seller or payment request. Throws a SandboxError, like everything here. */
@@ -93,6 +95,11 @@ export function eventsOf(body: unknown): readonly IdentifiedEvent[] {
 export function deliveryFilterOf(query: unknown): DeliveryFilter {
   const { state, event_id: eventId, limit } = parse(deliveryFilter, query);
   return { state, eventId, limit: limit === undefined ? undefined : Number(limit) };
+}
+
+/** Reads `{ id }`: of a delivery, a webhook or an event. */
+export function resendOf(body: unknown): string {
+  return parse(resend, body).id;
 }
 
 /** Reads a payout confirmation; the spec does not show its fields. */

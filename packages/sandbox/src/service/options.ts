@@ -1,6 +1,6 @@
 import { isIPv4 } from "node:net";
 import { holdsCertificate } from "../certificates.ts";
-import type { DeliveryOptions } from "../delivery/types.ts";
+import type { Delivery, DeliveryOptions } from "../delivery/types.ts";
 
 /** Options of `startSandbox`. */
 export interface SandboxOptions {
@@ -12,13 +12,15 @@ export interface SandboxOptions {
   readonly port?: number | undefined;
   /** A file, created when missing, or `:memory:`. Default `:memory:`, where nothing survives the end. */
   readonly database?: string | undefined;
-  /** Accept endpoints at http URLs, for work on one machine. Default false. */
-  readonly allowHttp?: boolean | undefined;
+  /** Accept endpoints at http URLs: `loopback` those of this machine, true any. Default false. */
+  readonly allowHttp?: boolean | "loopback" | undefined;
   /** Divides the delays and the retry period of deliveries: at 1440 a day takes a minute. Default 1. */
   readonly speed?: number | undefined;
   /** Issuer certificates in PEM form that endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly delivery?: DeliveryOptions | undefined;
+  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Milliseconds since 1970. Default the system's clock. */
   readonly clock?: (() => number) | undefined;
 }
@@ -29,10 +31,11 @@ export interface ResolvedSandboxOptions {
   readonly host: string;
   readonly port: number;
   readonly database: string;
-  readonly allowHttp: boolean;
+  readonly allowHttp: boolean | "loopback";
   readonly speed: number;
   readonly ca: string | Buffer | undefined;
   readonly delivery: DeliveryOptions;
+  readonly onAttempt: ((delivery: Delivery) => void) | undefined;
   readonly clock: () => number;
 }
 
@@ -45,6 +48,7 @@ const known: readonly (keyof SandboxOptions)[] = [
   "speed",
   "ca",
   "delivery",
+  "onAttempt",
   "clock",
 ];
 
@@ -56,16 +60,21 @@ export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxO
     throw new TypeError(`startSandbox: unknown option ${unknown}; known options are ${known.join(", ")}`);
   }
   const { apiKey, host = "127.0.0.1", port = 0, database = ":memory:", allowHttp = false } = options;
-  const { speed = 1, ca, delivery = {}, clock = Date.now } = options;
+  const { speed = 1, ca, delivery = {}, onAttempt, clock = Date.now } = options;
   demand("apiKey", isApiKey(apiKey), "1 to 256 printable ASCII characters without spaces");
   demand("host", isLoopback(host), "a loopback address such as 127.0.0.1 or ::1");
   demand("port", Number.isInteger(port) && port >= 0 && port <= 65_535, "an integer from 0 to 65535");
   demand("database", typeof database === "string" && database !== "", "a file name or :memory:");
-  demand("allowHttp", typeof allowHttp === "boolean", "true or false");
+  demand(
+    "allowHttp",
+    typeof allowHttp === "boolean" || allowHttp === "loopback",
+    'true, false or "loopback"',
+  );
   demand("ca", ca === undefined || holdsCertificate(ca), "issuer certificates in PEM form");
   demand("delivery", isObject(delivery), "an object");
+  demand("onAttempt", onAttempt === undefined || typeof onAttempt === "function", "a function");
   demand("clock", typeof clock === "function", "a function that gives milliseconds since 1970");
-  return { apiKey, host, port, database, allowHttp, speed, ca, delivery, clock };
+  return { apiKey, host, port, database, allowHttp, speed, ca, delivery, onAttempt, clock };
 }
 
 // No value in the message: one of the options is a secret.

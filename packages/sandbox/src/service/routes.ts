@@ -4,7 +4,7 @@ import type { Confirmations } from "./confirmations.ts";
 import * as input from "./input.ts";
 import type { PartyKind } from "./parties.ts";
 import { addPath } from "./paths.ts";
-import { refuseTypeErrors } from "./sandbox-error.ts";
+import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
 import type { Simulation } from "./simulation.ts";
 
 /** What the paths lead to. */
@@ -12,8 +12,8 @@ export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
   readonly confirmations: Confirmations;
-  /** Accept endpoints at http URLs. */
-  readonly allowHttp: boolean;
+  /** Accept endpoints at http URLs: of this machine, or any. */
+  readonly allowHttp: boolean | "loopback";
 }
 
 /** Every path of the service. The first is the spec's; the others, and every answer, are not shown there and are ours. */
@@ -24,6 +24,7 @@ export function serviceRoutes(targets: RouteTargets): Router {
   addPartyPaths(router, "seller", targets.simulation);
   addPaymentRequestPaths(router, targets.simulation);
   addEventPaths(router, targets.deliveries);
+  addResendPath(router, targets.deliveries);
   addConfirmationPaths(router, targets.confirmations);
   return router;
 }
@@ -87,6 +88,16 @@ function addEventPaths(router: Router, deliveries: DeliveryService): void {
   addPath(router, "/sandbox/deliveries", {
     get(req, res) {
       res.json({ deliveries: deliveries.list(input.deliveryFilterOf(req.query)) });
+    },
+  });
+}
+
+function addResendPath(router: Router, deliveries: DeliveryService): void {
+  addPath(router, "/sandbox/deliveries/resend", {
+    post(req, res) {
+      const sent = deliveries.resend(input.resendOf(req.body));
+      if (sent.length === 0) throw new SandboxError("not-found", "no delivery, webhook or event of this id");
+      res.status(202).json({ deliveries: sent });
     },
   });
 }

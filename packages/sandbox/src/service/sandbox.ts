@@ -61,9 +61,9 @@ interface Parts {
 
 function createParts(
   database: Database.Database,
-  { clock, speed, ca, delivery }: ResolvedSandboxOptions,
+  { clock, speed, ca, delivery, onAttempt }: ResolvedSandboxOptions,
 ): Parts {
-  const deliveries = createDeliveryService({ database, clock, speed, ca, options: delivery });
+  const deliveries = createDeliveryService({ database, clock, speed, ca, onAttempt, options: delivery });
   return {
     deliveries,
     simulation: new Simulation({ database, deliveries, clock }),

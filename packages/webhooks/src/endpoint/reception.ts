@@ -1,6 +1,7 @@
 import {
   assertNoKeyClaimed,
   holderOf,
+  publishBuilt,
   Steps,
   type OptionOwner,
   type ReceivedRequest,
@@ -50,6 +51,10 @@ export function webhookReception<Native extends object>(
   }: WebhookDoor<Native> = {},
 ): ReceiveWebhook<Native> {
   const { addresses, ...read } = resolveOptions(options, owner);
+  publishBuilt(factory, owner, () => ({
+    addresses: addresses !== undefined,
+    allowsHttp: read.https.dangerouslyAllowHttp === true,
+  }));
   const admitScheme = https(read.https, holderOf(owner, "https"));
   const admitAddress = addresses && admission(addresses, holderOf(owner, "addresses"));
   const verifyBasicAuth = basicAuthVerifier<Native>(read.basicAuth, holderOf(owner, "basicAuth"));

@@ -1,0 +1,127 @@
+import { subscribe } from "node:diagnostics_channel";
+import { IncomingMessage } from "node:http";
+import { Server, Socket } from "node:net";
+import { pathToFileURL } from "node:url";
+import { builtChannelName, type Built } from "@countersign/core";
+import { createTrustInspector, type GuardRequest } from "@countersign/express";
+import { messageOf } from "../thrown.ts";
+import type { AppFacts, AppFault, ProxyTrust } from "./app-facts.ts";
+import { mountedGuards } from "./express-stack.ts";
+
+// A process of its own: an app opens connections and timers, writes to stdout, and may end its process.
+
+const built: Built[] = [];
+const servers: Server[] = [];
+
+async function main(file: string): Promise<void> {
+  subscribe(builtChannelName, (message) => {
+    if (isBuilt(message)) built.push(message);
+  });
+  Object.defineProperty(Server.prototype, "listen", { value: listen });
+  const facts = await inspect(file);
+  process.send?.(facts, () => process.exit(0));
+}
+
+async function inspect(file: string): Promise<AppFacts> {
+  let app: unknown;
+  let fault: AppFault | undefined;
+  try {
+    app = await appOf(file);
+    if (isFastify(app)) await app.ready();
+  } catch (error) {
+    fault = faultOf(error);
+  }
+  const express = isExpress(app) ? app : undefined;
+  return {
+    kind: express === undefined ? (isFastify(app) ? "Fastify" : "unknown") : "Express",
+    built,
+    guards: express === undefined ? [] : await mountedGuards(express),
+    trust: express === undefined ? undefined : trustOf(express),
+    listens: servers.length > 0,
+    fault,
+  };
+}
+
+/** In the place of `listen`: an app that listens says so to itself, and to nobody else. */
+function listen(this: Server, ...args: readonly unknown[]): Server {
+  servers.push(this);
+  for (const callback of args) {
+    if (typeof callback === "function") this.once("listening", () => void Reflect.apply(callback, this, []));
+  }
+  this.address = () => ({ address: "127.0.0.1", family: "IPv4", port: 0 });
+  process.nextTick(() => this.emit("listening"));
+  return this;
+}
+
+const names = ["app", "default", "createApp", "buildApp", "server"] as const;
+
+/** The app that a module exports, or makes, or has given to a server. */
+async function appOf(file: string): Promise<unknown> {
+  const loaded: Readonly<Record<string, unknown>> = await import(pathToFileURL(file).href);
+  const inner: unknown = loaded["default"];
+  const exports = typeof inner === "object" && inner !== null ? { ...loaded, ...inner } : loaded;
+  for (const name of names) {
+    const exported = exports[name];
+    if (isExpress(exported) || isFastify(exported)) return exported;
+  }
+  if (isFastify(inner)) return inner;
+  for (const name of names) {
+    const factory = exports[name];
+    if (typeof factory !== "function" || servers.length > 0) continue;
+    // oxlint-disable-next-line no-await-in-loop -- the first one that makes an app
+    const made: unknown = await Reflect.apply(factory, undefined, []);
+    const app = typeof made === "object" && made !== null && "app" in made ? made.app : made;
+    if (isExpress(app) || isFastify(app)) return app;
+  }
+  return servers.flatMap((server) => server.listeners("request")).find((listener) => isExpress(listener));
+}
+
+function trustOf(app: object): ProxyTrust {
+  const codes = new Set<string>();
+  const warnOnce = Object.assign(({ code }: { readonly code: string }) => void codes.add(code), {
+    has: (code: string) => codes.has(code),
+  });
+  const req: GuardRequest = Object.assign(new IncomingMessage(new Socket()), { app });
+  try {
+    const trusts = createTrustInspector(warnOnce)(req) !== undefined;
+    return codes.size > 0 ? "misread" : trusts ? "proxies" : "nobody";
+  } catch {
+    return "everybody";
+  }
+}
+
+function isExpress(value: unknown): value is object {
+  return typeof value === "function" && ["use", "set", "handle"].every((name) => hasMethod(value, name));
+}
+
+function isFastify(value: unknown): value is { ready(): Promise<unknown> } {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["ready", "inject", "register"].every((name) => hasMethod(value, name))
+  );
+}
+
+function hasMethod(value: object, name: string): boolean {
+  return typeof Reflect.get(value, name) === "function";
+}
+
+function isBuilt(message: unknown): message is Built {
+  if (typeof message !== "object" || message === null) return false;
+  if (!("built" in message && "factory" in message && "facts" in message)) return false;
+  const { built: name, factory, facts } = message;
+  return (
+    typeof name === "string" && typeof factory === "string" && typeof facts === "object" && facts !== null
+  );
+}
+
+function faultOf(error: unknown): AppFault {
+  return { message: messageOf(error), factory: textOf(error, "factory"), option: textOf(error, "option") };
+}
+
+function textOf(error: unknown, name: string): string | undefined {
+  const text: unknown = typeof error === "object" && error !== null ? Reflect.get(error, name) : undefined;
+  return typeof text === "string" ? text : undefined;
+}
+
+void main(process.argv[2] ?? "");
