@@ -51,7 +51,7 @@ const config = {
   transform: {
     "^.+\\.ts$": ["@swc/jest", { swcrc: false, jsc: { target: "es2022", parser: { syntax: "typescript" } } }],
   },
-  modulePathIgnorePatterns: ["<rootDir>/bench/"],
+  modulePathIgnorePatterns: ["<rootDir>/bench/", "<rootDir>/site/(node_modules|dist|.pages)/"],
   // Tests import the built packages; source maps lead back to src. Files of types alone have no line to run.
   collectCoverageFrom: [
     "packages/*/{src,dist}/**/*.{ts,js}",

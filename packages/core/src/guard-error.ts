@@ -1,3 +1,5 @@
+import { docsOf } from "./docs.ts";
+
 const brand: unique symbol = Symbol.for("countersign.GuardError");
 
 /** Header fields of an answer, by name; a list is several lines, undefined is none. */
@@ -54,6 +56,14 @@ export class GuardError<Code extends string = string> extends Error {
     this.headers = { ...init.headers };
     this.problem = { ...init.problem };
     Object.defineProperty(this, brand, { value: true });
+  }
+
+  /**
+   * The address of the page on which the code is explained; undefined for a code of one's own. For logs: no answer has it, and, being a
+   * getter of the class, no serialisation of the error.
+   */
+  get docs(): string | undefined {
+    return docsOf(this.code);
   }
 
   /** The same as `status`, under the name that http-errors also gives it. */

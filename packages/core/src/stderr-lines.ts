@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { docsOf } from "./docs.ts";
 import { isGuardError } from "./guard-error.ts";
 import { quoteForLog } from "./wire-text.ts";
 
@@ -20,7 +21,7 @@ interface Tally {
 
 const tallies = new Map<string, Tally>();
 
-/** What a line says: `<guard> <what> <code>: <message>: <error>`. */
+/** What a line says: `<guard> <what> <code>: <message>: <error>; see <page of the code>`. */
 export interface StderrLine {
   readonly guard: string;
   readonly what?: string | undefined;
@@ -42,7 +43,9 @@ export function writeStderrLine(line: StderrLine): void {
     .join(" ");
   const message = line.message === undefined ? undefined : quoteForLog(line.message, maxTextLength);
   const error = line.error === undefined ? undefined : describe(line.error);
-  print([head, message, error].filter((part) => part !== undefined).join(": "));
+  const docs = docsOf(code);
+  const see = docs === undefined ? "" : `; see ${docs}`;
+  print([head, message, error].filter((part) => part !== undefined).join(": ") + see);
 }
 
 // Read at each line, so that an app can set it too. Any other value leaves the lines on: a misspelt switch must not hide refusals.

@@ -24,6 +24,8 @@ import supertest from "supertest";
 import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
 import { withServer } from "../../../test/support/wire.ts";
 
+const page = "https://countersign.github.io/countersign/reference/codes.html";
+
 const run = promisify(execFile);
 const consoleError = jest.spyOn(console, "error");
 // A minute of the limiter is over before each test, which counts from nothing.
@@ -87,7 +89,7 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
   test("a refusal is one line on stderr", async () => {
     await ask(appOf(framework, refusal()));
     expect(lines()).toEqual([
-      'countersign: exampleGuard refused a GET with 401 signature-mismatch: "the signature does not verify"',
+      `countersign: exampleGuard refused a GET with 401 signature-mismatch: "the signature does not verify"; see ${page}#signature-mismatch`,
     ]);
   });
 
@@ -102,14 +104,14 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
     );
     expect(lines()).toEqual([
       'countersign: exampleGuard refused a GET with 503 nonce-store-unavailable: "no answer", caused by Error "no connection", ' +
-        'caused by Error ECONNREFUSED ""',
+        `caused by Error ECONNREFUSED ""; see ${page}#nonce-store-unavailable`,
     ]);
   });
 
   test("an error that is no GuardError is one too", async () => {
     await ask(appOf(framework, new TypeError("findBusiness returned an array")));
     expect(lines()).toEqual([
-      'countersign: exampleGuard refused a GET with 500 unexpected-error: TypeError "findBusiness returned an array"',
+      `countersign: exampleGuard refused a GET with 500 unexpected-error: TypeError "findBusiness returned an array"; see ${page}#unexpected-error`,
     ]);
   });
 
@@ -131,8 +133,7 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
       const req = { method, complete: true } as unknown as GuardRequest;
       refuse(req, {} as GuardResponse, nothing);
     }
-    const line =
-      'countersign: exampleGuard refused a request with 401 signature-mismatch: "the signature does not verify"';
+    const line = `countersign: exampleGuard refused a request with 401 signature-mismatch: "the signature does not verify"; see ${page}#signature-mismatch`;
     expect(lines()).toEqual([line, line, line]);
   });
 
@@ -225,7 +226,7 @@ describe("publishFailure", () => {
   test("is one line on stderr, with the error, where nobody listens", () => {
     publishFailure(notice);
     expect(lines()).toEqual([
-      String.raw`countersign: createWebhookHandler event-failed: "key \"evt_1\" has a failed attempt": Error "the ledger is closed"`,
+      String.raw`countersign: createWebhookHandler event-failed: "key \"evt_1\" has a failed attempt": Error "the ledger is closed"; see ${page}#event-failed`,
     ]);
   });
 
@@ -272,7 +273,7 @@ import { guard, guardErrors } from "@countersign/express";
     const { COUNTERSIGN_STDERR: _off, ...env } = process.env;
     const args = ["--input-type=module", "--eval", program];
     const { stderr } = await run(process.execPath, args, { cwd: import.meta.dirname, env, timeout: 15_000 });
-    const line = 'countersign: exampleGuard refused a GET with 401 signature-mismatch: "does not verify"';
+    const line = `countersign: exampleGuard refused a GET with 401 signature-mismatch: "does not verify"; see ${page}#signature-mismatch`;
     expect(stderr.trimEnd().split("\n")).toEqual(Array.from({ length: 10 }, () => line));
   },
 );

@@ -228,7 +228,7 @@ describe("onError", () => {
       expect(line.mock.calls).toEqual([
         [
           'countersign: createWebhookHandler event-failed: "key \\"webhook-event:a\\" has a failed attempt, its outcome: failed": ' +
-            `Error "${broken.message}"`,
+            `Error "${broken.message}"; see https://countersign.github.io/countersign/reference/codes.html#event-failed`,
         ],
       ]);
       const notices = collectNotices();

@@ -1,0 +1,46 @@
+/** Where the pages stand: the `homepage` of the workspace, with which test/docs compares it. */
+const homepage = "https://countersign.github.io/countersign/";
+
+/**
+ * The address of the page of a code: what it means, and what to do. Undefined for a code that is not on it, such as one of an app's own
+ * guards. For logs and for people who operate: never part of an answer.
+ */
+export function docsOf(code: string): string | undefined {
+  return documented.has(code) ? `${homepage}reference/codes.html#${code}` : undefined;
+}
+
+// All packages', since the line and the error are made here; test/docs compares them with the page.
+const documented: ReadonlySet<string> = new Set(
+  (
+    "alg-invalid alg-mismatch already-processed answer-too-large answer-unsendable " +
+    "answered-before-handler attempts-exhausted authority-conflict body-already-consumed " +
+    "body-length-mismatch body-not-covered body-too-large business-lookup-unavailable " +
+    "business-unknown checked-after-claim commit-not-confirmed completion-delayed completion-lost " +
+    "component-duplicate component-forbidden component-name-invalid component-parameter-unsupported " +
+    "component-required component-unsupported components-empty content-digest-invalid " +
+    "content-digest-mismatch content-digest-missing content-digest-unsupported " +
+    "content-encoding-unsupported covered-field-invalid covered-field-missing covered-field-repeated " +
+    "created-in-future created-invalid credentials-malformed credentials-missing " +
+    "credentials-unavailable credentials-wrong data-invalid dead-letter-failed draining " +
+    "envelope-invalid event-failed event-id-reused event-not-begun event-timed-out event-type-ignored " +
+    "events-busy events-failed events-too-many expires-invalid field-invalid field-limit " +
+    "fingerprint-invalid fingerprint-missing fingerprint-unavailable forwarded-for-ignored " +
+    "handler-answered-409 handler-timeout header-lines-dropped held hold-lost https-required " +
+    "idempotency-guard-twice idempotency-key-invalid idempotency-key-missing idempotency-key-reused " +
+    "idempotency-lost idempotency-store-unavailable in-flight ip-is-proxy ip-not-allowed ip-unknown " +
+    "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
+    "json-too-many-values key-left-out key-mismatch key-retired key-revoked key-scope " +
+    "key-store-unavailable key-unknown keyid-invalid keys-changed keys-not-refreshed lease-expired " +
+    "lease-lost media-type-unsupported method-invalid method-not-allowed method-override " +
+    "nonce-invalid nonce-replayed nonce-store-unavailable on-error-failed parameter-forbidden " +
+    "path-not-mounted payload-not-verified payload-signature-malformed payload-signature-missing " +
+    "payload-signature-wrong payout-invalid postgres-not-durable proxy-in-allowlist prune-failed " +
+    "query-not-covered raw-body-missing redis-forgets-on-restart redis-is-replica redis-may-evict " +
+    "redis-not-checked redis-too-old repr-digest-invalid repr-digest-mismatch repr-digest-missing " +
+    "repr-digest-unsupported request-aborted secrets-unavailable settlement-abandoned " +
+    "signature-ambiguous signature-expired signature-malformed signature-mismatch signature-missing " +
+    "signature-request-refused signing-failed tag-invalid tag-mismatch target-invalid " +
+    "timestamp-invalid transaction-not-begun transfer-coding-unsupported trust-proxy-misread " +
+    "trust-proxy-unsafe unexpected-error window-too-long"
+  ).split(" "),
+);

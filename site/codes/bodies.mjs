@@ -1,0 +1,390 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { verifyContentDigest, verifyReprDigest } from "@countersign/content-digest";
+import { assertNoKeyClaimed, markKeyClaimed, parseJsonBytes } from "@countersign/core";
+import { sign } from "@countersign/http-message-signatures";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { ipAllowlist } from "@countersign/ip-allowlist";
+import { payoutEndpoint } from "@countersign/payout";
+import { jsonBody, rawBody } from "@countersign/raw-body";
+import express from "express";
+import { answered, body, digestOf, keyid, post, privateKey, publicKey, refusalOf } from "./provoke.mjs";
+
+const end = (_req, res) => void res.end();
+const onJson = (app) => app.post("/", rawBody(), jsonBody(), end);
+const sends = (text) => post({ body: text });
+const row = (status, by, cause, remedy, example, provoke) => ({
+  status,
+  by: [by].flat(),
+  cause,
+  remedy,
+  example,
+  provoke,
+});
+const readers = ["rawBody", "httpSignatureVerify", "contentDigest", "webhookHmac"];
+const json = ["jsonBody", "payoutEndpoint", "webhookEndpoint"];
+
+const digests = (headers) => () =>
+  refusalOf("contentDigest", () =>
+    verifyContentDigest({ rawHeaders: headers }, Buffer.from(body), { algorithms: ["sha-256"] }),
+  );
+const reprDigests = (headers) => () =>
+  refusalOf("verifyReprDigest", () =>
+    verifyReprDigest({ rawHeaders: headers }, Buffer.from(body), { algorithms: ["sha-256"] }),
+  );
+
+/** The options of a payout endpoint that takes what `signed()` makes. */
+export const payouts = (more = {}) => ({
+  addresses: { allow: ["127.0.0.1"] },
+  signature: { keys: { [keyid]: publicKey }, nonces: memoryNonceStore() },
+  idempotency: { store: memoryIdempotencyStore() },
+  ...more,
+});
+
+/** A signed payout as an HTTP request to `answered()`. */
+export function payoutRequest({ text = body, path = "/api/v1/transaction", method = "POST" } = {}) {
+  const headers = { "Content-Type": "application/json", "Content-Digest": digestOf(text) };
+  const message = { method, target: path, rawHeaders: Object.entries(headers).flat() };
+  const { signatureInput, signature } = sign(message, { key: privateKey, keyid });
+  return {
+    method,
+    path,
+    headers: { ...headers, "Signature-Input": signatureInput, Signature: signature },
+    body: text,
+  };
+}
+
+const onPayouts = (more) => (app) =>
+  app.use("/api/v1/transaction", payoutEndpoint(payouts(more)), (_req, res) => void res.json({}));
+const changed = (change) => JSON.stringify({ ...JSON.parse(body), ...change });
+
+export const bodies = {
+  "ip-not-allowed": row(
+    401,
+    ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
+    "The client's address is in none of the listed ranges.",
+    "If it is the service's address, add it to `addresses.allow`. If it is your proxy's, set `trust proxy`: [behind a proxy](../guide/behind-a-proxy.md).",
+    "A list that does not have the caller's address:",
+    answered((app) => app.post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end), post()),
+  ),
+  "ip-unknown": row(
+    401,
+    ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
+    "The request has no address (a unix socket), or text that is none: `unknown`, a port, a zone id.",
+    "Let the proxy send plain addresses in X-Forwarded-For.",
+    "A trusted proxy that says `unknown`:",
+    answered(
+      (app) => app.set("trust proxy", "loopback").post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end),
+      post({ headers: { "X-Forwarded-For": "unknown" } }),
+    ),
+  ),
+  "ip-is-proxy": row(
+    401,
+    ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
+    "Every address of the request is one of a trusted proxy: the caller is not named.",
+    "Let the proxy send X-Forwarded-For, or lower the hop count of `trust proxy`.",
+    "A proxy that names nobody:",
+    answered(
+      (app) => app.set("trust proxy", "loopback").post("/", ipAllowlist({ allow: ["127.0.0.1"] }), end),
+      post(),
+    ),
+  ),
+  "trust-proxy-unsafe": row(
+    500,
+    ["ipAllowlist", "httpsOnly"],
+    "The app's `trust proxy` trusts everybody, so that a caller chooses its own address and scheme.",
+    'List the proxies: `app.set("trust proxy", ["10.0.0.5"])`.',
+    "`trust proxy` is `true`:",
+    answered(
+      (app) => app.set("trust proxy", true).post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end),
+      post(),
+    ),
+  ),
+  "header-lines-dropped": row(
+    431,
+    ["payoutEndpoint", "webhookEndpoint"],
+    "The request has as many header lines as Node keeps, 1,000 or `server.maxHeadersCount`; some versions drop further ones in silence, such as the X-Forwarded-For that a proxy puts last.",
+    "Send fewer.",
+    "A thousand lines:",
+    answered(
+      (app) => app.post("/", payoutEndpoint(payouts()), end),
+      post({
+        headers: {
+          Host: "platform.example",
+          ...Object.fromEntries(Array.from({ length: 1000 }, (_, n) => [`x${n}`, ""])),
+        },
+      }),
+    ),
+  ),
+  "body-too-large": row(
+    413,
+    readers,
+    "Content-Length, or what arrived, is more than `limit`.",
+    "Raise `limit`, or send less.",
+    "101 kB where 100 are the limit:",
+    answered(onJson, sends(`"${"x".repeat(101 * 1024)}"`)),
+  ),
+  "body-length-mismatch": row(
+    400,
+    readers,
+    "The body has not the length that Content-Length gives.",
+    "Repair the sender, or the proxy that changes bodies.",
+    "A platform has left half of the body in `req.rawBody`:",
+    answered(
+      (app) =>
+        app.post(
+          "/",
+          express.raw({ type: "*/*" }),
+          (req, _res, next) => {
+            req.rawBody = req.body.subarray(1);
+            next();
+          },
+          rawBody(),
+          end,
+        ),
+      post(),
+    ),
+  ),
+  "body-already-consumed": row(
+    500,
+    readers,
+    "A body parser has read the request before, and has kept no bytes to be checked.",
+    "Mount the endpoint before every body parser, or give the parser `verify: captureRawBody`: [receive payouts](../guide/payouts.md#body-parsers).",
+    "`express.json()` in front:",
+    answered((app) => {
+      app.use(express.json());
+      onJson(app);
+    }, post()),
+  ),
+  "content-encoding-unsupported": row(
+    415,
+    readers,
+    "Content-Encoding is not `identity`: a compressed body.",
+    "Send the body uncompressed.",
+    "A body that says gzip:",
+    answered(onJson, post({ headers: { "Content-Encoding": "gzip" } })),
+  ),
+  "transfer-coding-unsupported": row(
+    501,
+    readers,
+    "Transfer-Encoding is not `chunked` alone; Node decodes no other.",
+    "Send the body uncompressed.",
+    "`Transfer-Encoding: gzip, chunked`:",
+    answered(onJson, post({ headers: { "Transfer-Encoding": "gzip, chunked" } })),
+  ),
+  "request-aborted": row(
+    undefined,
+    [...readers, "idempotencyGuard"],
+    "The client left before its request was complete, or while it waited for the first attempt.",
+    "None needed: nobody is left to be answered, no error handler runs, and no line is written.",
+    "Its error, as a subscriber of `countersign:guard` gets it:",
+    abortedUpload,
+  ),
+  "media-type-unsupported": row(
+    415,
+    [...json],
+    "Not exactly one `Content-Type: application/json`; only `charset=utf-8` may follow.",
+    "Send that.",
+    "`text/plain`:",
+    answered(onJson, post({ headers: { "Content-Type": "text/plain" } })),
+  ),
+  "raw-body-missing": row(
+    500,
+    ["jsonBody"],
+    "`jsonBody()` found no captured bytes.",
+    "Mount `rawBody()`, or the guard that verifies the body, before it.",
+    "`jsonBody()` alone:",
+    answered((app) => app.post("/", jsonBody(), end), post()),
+  ),
+  "json-empty": row(400, json, "The body is empty.", "Send JSON.", "No body:", answered(onJson, sends(""))),
+  "json-invalid": row(
+    400,
+    json,
+    "No valid JSON, no valid UTF-8, or an escaped half of a surrogate pair.",
+    "Repair the sender.",
+    "A comma too many:",
+    answered(onJson, sends('{"a":1,}')),
+  ),
+  "json-duplicate-key": row(
+    400,
+    json,
+    "An object has one key twice: one reader would take the first value, another one the last.",
+    "Repair the sender.",
+    "Two amounts:",
+    answered(onJson, sends('{"amount":1,"amount":1000}')),
+  ),
+  "json-forbidden-key": row(
+    400,
+    json,
+    "`__proto__`, or `constructor` with a `prototype` in it.",
+    "Rename the key.",
+    "`__proto__`:",
+    answered(onJson, sends('{"__proto__":{}}')),
+  ),
+  "json-number-range": row(
+    400,
+    json,
+    "A number that is infinite as a double.",
+    "Send it as a string.",
+    "`1e400`:",
+    answered(onJson, sends('{"amount":1e400}')),
+  ),
+  "json-too-deep": row(
+    400,
+    json,
+    "Nested deeper than `maxDepth`, 64 by default.",
+    "Flatten it, or raise `maxDepth`.",
+    "65 arrays, each in another one:",
+    answered(onJson, sends("[".repeat(65) + "]".repeat(65))),
+  ),
+  "json-too-many-values": row(
+    413,
+    ["webhookEndpoint"],
+    "More members and elements than a guard takes, counted before they are built: for a webhook 20 times `maxEvents`, and 20,000 at least.",
+    "Send less at a time.",
+    "Eleven values where ten are the limit:",
+    () => refusalOf("webhookEndpoint", () => parseJsonBytes(Buffer.from("[1,1,1,1,1,1,1,1,1,1,1]"), 64, 10)),
+  ),
+  "content-digest-missing": row(
+    401,
+    ["contentDigest", "httpSignatureVerify"],
+    "There is no Content-Digest, or an empty one.",
+    "Send the field.",
+    "Without the field:",
+    digests([]),
+  ),
+  "content-digest-invalid": row(
+    401,
+    ["contentDigest", "httpSignatureVerify"],
+    "The field is no dictionary of digests: a member twice, parameters, base64 in another spelling, a wrong length, more than 4 members.",
+    "Write it with `createContentDigest`.",
+    "A digest as hex text:",
+    digests(["Content-Digest", "sha-256=abc"]),
+  ),
+  "content-digest-unsupported": row(
+    401,
+    ["contentDigest", "httpSignatureVerify"],
+    "No digest is of an accepted algorithm.",
+    "Send SHA-256.",
+    "SHA-512 alone, where SHA-256 is asked for:",
+    digests(["Content-Digest", digestOf(body, "sha512")]),
+  ),
+  "content-digest-mismatch": row(
+    401,
+    ["contentDigest", "httpSignatureVerify"],
+    "The digest is not that of the body as it arrived.",
+    "Compute it over the very bytes that are sent; look for a proxy that re-encodes bodies.",
+    "A digest of another body:",
+    digests(["Content-Digest", digestOf(`${body} `)]),
+  ),
+  "repr-digest-missing": row(
+    401,
+    ["verifyReprDigest"],
+    "There is no Repr-Digest, or an empty one.",
+    "Send the field.",
+    "Without the field:",
+    reprDigests([]),
+  ),
+  "repr-digest-invalid": row(
+    401,
+    ["verifyReprDigest"],
+    "As `content-digest-invalid`, of Repr-Digest.",
+    "Write it with `createReprDigest`.",
+    "A digest as hex text:",
+    reprDigests(["Repr-Digest", "sha-256=abc"]),
+  ),
+  "repr-digest-unsupported": row(
+    401,
+    ["verifyReprDigest"],
+    "No digest is of an accepted algorithm.",
+    "Send one that Want-Repr-Digest names.",
+    "SHA-512 alone:",
+    reprDigests(["Repr-Digest", digestOf(body, "sha512")]),
+  ),
+  "repr-digest-mismatch": row(
+    401,
+    ["verifyReprDigest"],
+    "The digest is not that of the whole representation.",
+    "Compute it over the representation, not over a part of it.",
+    "A digest of another one:",
+    reprDigests(["Repr-Digest", digestOf(`${body} `)]),
+  ),
+  "checked-after-claim": row(
+    500,
+    ["ipAllowlist", "httpSignatureVerify", "webhookBasicAuth", "webhookHmac"],
+    "A check of who is calling runs behind `idempotencyGuard()`, which has claimed the key of somebody who may be a stranger.",
+    "Mount the guard after every such check.",
+    "The check that finds a key claimed already:",
+    () =>
+      refusalOf("httpSignatureVerify", () => {
+        const req = {};
+        markKeyClaimed(req);
+        assertNoKeyClaimed("httpSignatureVerify", req);
+      }),
+  ),
+  "payout-invalid": row(
+    400,
+    "payoutEndpoint",
+    "Fields are missing or malformed. The answer lists each: JSON pointer, code and detail.",
+    "Repair the instruction.",
+    "A payout without an amount:",
+    answered(onPayouts(), () => payoutRequest({ text: changed({ amount: undefined }) })),
+  ),
+  "business-unknown": row(
+    400,
+    "payoutEndpoint",
+    "`findBusiness` knows no business with this id and this IBAN.",
+    "Register the business, or let the service correct the IBAN.",
+    "`findBusiness` gives `false`:",
+    answered(onPayouts({ findBusiness: () => false }), () => payoutRequest()),
+  ),
+  "business-lookup-unavailable": row(
+    503,
+    "payoutEndpoint",
+    "`findBusiness` threw, rejected, or took longer than `lookupTimeoutMs`.",
+    "Repair the look-up; the retry runs.",
+    "A look-up whose database is down:",
+    answered(
+      onPayouts({ findBusiness: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")) }),
+      () => payoutRequest(),
+    ),
+  ),
+  "method-not-allowed": row(
+    405,
+    ["payoutEndpoint", "webhookEndpoint"],
+    "A request with another method than POST; of payouts a signed one, anything else is 401.",
+    "Send POST.",
+    "A signed PUT:",
+    answered(onPayouts(), () => payoutRequest({ method: "PUT" })),
+  ),
+  "path-not-mounted": row(
+    404,
+    "payoutEndpoint",
+    "A signed request for a path below the one that the endpoint is mounted at, or for another spelling of it.",
+    "Call the very path; mount the endpoint together with its path.",
+    "One segment more:",
+    answered(onPayouts(), () => payoutRequest({ path: "/api/v1/transaction/1" })),
+  ),
+};
+
+async function abortedUpload() {
+  const app = express();
+  app.post("/", rawBody(), end);
+  const server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const heard = new Promise((resolve) => {
+    const listen = (event) => {
+      unsubscribe("countersign:guard", listen);
+      resolve(event);
+    };
+    subscribe("countersign:guard", listen);
+  });
+  const socket = connect(server.address().port, "127.0.0.1");
+  socket.write("POST / HTTP/1.1\r\nHost: platform.example\r\nContent-Length: 100\r\n\r\n{");
+  setTimeout(() => socket.destroy(), 50);
+  const { guard, code, outcome } = await heard;
+  server.close();
+  return { code, text: JSON.stringify({ guard, outcome, code }) };
+}

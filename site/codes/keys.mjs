@@ -1,0 +1,374 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as wait } from "node:timers/promises";
+import { idempotencyKeys, memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { rawBody } from "@countersign/raw-body";
+import { withPostgresTransaction } from "@countersign/store-postgres";
+import { answered, noticed, post, refusalOf } from "./provoke.mjs";
+
+const by = ["idempotencyGuard", "payoutEndpoint"];
+const keys = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
+const row = (status, who, cause, remedy, example, provoke) => ({
+  status,
+  by: who,
+  cause,
+  remedy,
+  example,
+  provoke,
+});
+const notice = (who, cause, remedy, example, provoke) => ({
+  notice: true,
+  by: who,
+  cause,
+  remedy,
+  example,
+  provoke,
+});
+
+const paid = (_req, res) => void res.json({});
+/** A route behind the guard. */
+const route =
+  (options = {}, handler = paid, before = rawBody()) =>
+  (app) => {
+    const store = memoryIdempotencyStore();
+    const guard = idempotencyGuard({
+      store,
+      key: (req) => req.headers["idempotency-key"],
+      retryAfterSeconds: 1,
+      waitMs: 50,
+      ...options,
+    });
+    app.post("/", before, guard, handler);
+  };
+const keyed = (more = {}) =>
+  post({ headers: { "Idempotency-Key": "payout-1.funding-1.business-1", ...more.headers }, ...more.rest });
+/** `store` with other methods in the place of some of its own. */
+const instead = (store, methods) =>
+  new Proxy(store, {
+    get: (target, name) =>
+      methods[name] ?? (typeof target[name] === "function" ? target[name].bind(target) : target[name]),
+  });
+const down = (store, method) =>
+  instead(store, { [method]: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")) });
+
+/** An owned key of a store whose methods `change` replaces, with short times. */
+async function owned({ change = (store) => store, options = {} } = {}) {
+  const plain = memoryIdempotencyStore();
+  const owner = idempotencyKeys({
+    factory: "idempotencyGuard",
+    store: change(plain),
+    leaseMs: 1000,
+    storeTimeoutMs: 300,
+    ...options,
+  });
+  const key = await owner.acquire({
+    key: "payout-1.funding-1.business-1",
+    fingerprint: "f",
+    token: randomUUID(),
+  });
+  return { key, store: plain, owner };
+}
+
+export const refusalsOfKeys = {
+  "already-processed": row(
+    409,
+    by,
+    "The key is done, with this very payload: the payout is paid.",
+    "None: the caller stops. This is how a retry of something that was paid ends.",
+    "The same payout twice:",
+    answered(route(), [keyed(), keyed()]),
+  ),
+  "idempotency-key-reused": row(
+    409,
+    by,
+    "The key is done, with another payload. With `reusedStatus: 422` that is the status. Also a notice, since somebody may be mistaken about a payment.",
+    "The caller takes a new key for a new payment.",
+    "Another amount under a key that was paid:",
+    answered(route(), [keyed(), keyed({ rest: { body: "{}" } })]),
+  ),
+  "in-flight": row(
+    503,
+    by,
+    "The first attempt at this key still runs, and did not end within `waitMs`; or more than `maxWaiters` wait already.",
+    "Come again after Retry-After. Seen often: handlers take longer than the sender waits.",
+    "A retry while the handler works for longer than `waitMs`:",
+    answered(
+      route({ waitMs: 20, pollMs: 10 }, (_req, res) => void setTimeout(() => res.json({}), 1500)),
+      [],
+      { twice: keyed() },
+    ),
+  ),
+  held: row(
+    503,
+    by,
+    "Nobody knows whether this payment was made, so an operator has to decide. Also a notice.",
+    "Look at the bank and at your own payouts, then `countersign keys resolve`: [operate](../guide/operate.md#held-payments).",
+    "A handler that had said `hold()` and then failed, and a retry:",
+    answered(
+      route({}, (req, _res, next) => {
+        req.idempotency.hold("the bank did not answer");
+        next(new Error("time-out"));
+      }),
+      [keyed(), keyed()],
+    ),
+  ),
+  "idempotency-store-unavailable": row(
+    503,
+    keys,
+    "The store threw, did not answer within `storeTimeoutMs`, or is full.",
+    "Repair it; the caller comes again, and nothing was lost.",
+    "A database that is down:",
+    answered(route({ store: down(memoryIdempotencyStore(), "claim") }), keyed()),
+  ),
+  "idempotency-lost": row(
+    503,
+    keys,
+    "The key is not this attempt's any more, or is done: another attempt took it over, or an operator has decided. `completeIn` throws it, and the handler's signal aborts with it.",
+    "Let it pass: the transaction rolls back, and the caller comes again.",
+    "`completeIn` of an attempt whose key somebody has resolved:",
+    () =>
+      refusalOf("idempotencyGuard", async () => {
+        const sqlite = await import("@countersign/store-sqlite");
+        const { default: Database } = await import("libsql");
+        const database = new Database(":memory:");
+        const stores = sqlite.createSqliteStores({ database });
+        const owner = idempotencyKeys({ factory: "idempotencyGuard", store: stores.idempotency });
+        const key = await owner.acquire({
+          key: "payout-1.funding-1.business-1",
+          fingerprint: "f",
+          token: randomUUID(),
+        });
+        await key.complete();
+        try {
+          sqlite.withImmediateTransaction(database, (tx) => key.completeIn(tx));
+        } finally {
+          stores.close();
+          database.close();
+        }
+      }),
+  ),
+  draining: row(
+    503,
+    keys,
+    "`drain()` was called: the process ends.",
+    "None: another process, or this one after its restart, takes the retry.",
+    "A payout that comes after `drain()`:",
+    answered((app) => {
+      const guard = idempotencyGuard({
+        store: memoryIdempotencyStore(),
+        key: (req) => req.headers["idempotency-key"],
+      });
+      void guard.drain();
+      app.post("/", rawBody(), guard, paid);
+    }, keyed()),
+  ),
+  "idempotency-key-missing": row(
+    400,
+    by,
+    "The option `key` found no key in the request.",
+    "The caller sends one; or look in the right place of the request.",
+    "No `Idempotency-Key`, where `key` reads that field:",
+    answered(route(), post()),
+  ),
+  "idempotency-key-invalid": row(
+    400,
+    by,
+    "The key is no string, longer than 512 characters with its scope, or holds what nobody sees: control or zero-width characters, other spaces than U+0020, text that is not in NFC.",
+    "The caller sends a proper key.",
+    "A key of 600 characters:",
+    answered(route(), keyed({ headers: { "Idempotency-Key": "k".repeat(600) } })),
+  ),
+  "fingerprint-missing": row(
+    500,
+    by,
+    "No body was captured, so that two payloads of one key could not be told apart.",
+    "Mount `rawBody()` or the signature guard before, or give the option `fingerprint`.",
+    "No `rawBody()` in front:",
+    answered(
+      route({}, paid, (_req, _res, next) => next()),
+      keyed(),
+    ),
+  ),
+  "fingerprint-invalid": row(
+    500,
+    by,
+    "The option `fingerprint` gave something else than 1 to 128 ASCII characters.",
+    "Return a digest as text.",
+    "It gives an object:",
+    answered(route({ fingerprint: () => ({}) }), keyed()),
+  ),
+  "fingerprint-unavailable": row(
+    503,
+    by,
+    "The promise of the option `fingerprint` took longer than `storeTimeoutMs`.",
+    "Repair it; the retry runs.",
+    "A promise that never settles:",
+    answered(route({ fingerprint: () => new Promise(() => {}), storeTimeoutMs: 100 }), keyed()),
+  ),
+  "idempotency-guard-twice": row(
+    500,
+    ["idempotencyGuard"],
+    "Two guards stand on one request; one would answer with what the other one does.",
+    "Mount one.",
+    "The same guard twice:",
+    answered((app) => {
+      const guard = idempotencyGuard({
+        store: memoryIdempotencyStore(),
+        key: (req) => req.headers["idempotency-key"],
+      });
+      app.post("/", rawBody(), guard, guard, paid);
+    }, keyed()),
+  ),
+  "transaction-not-begun": row(
+    503,
+    ["withPostgresTransaction"],
+    "The pool gave no connection in time, or BEGIN failed: the work has not begun, and nothing has happened.",
+    "A larger pool, shorter transactions, or a server that answers.",
+    "A pool that gives no connection:",
+    () =>
+      refusalOf("payoutEndpoint", () =>
+        withPostgresTransaction(
+          { connect: () => Promise.reject(new Error("timeout exceeded when trying to connect")) },
+          () => Promise.resolve(),
+        ),
+      ),
+  ),
+};
+
+export const noticesOfKeys = {
+  "answered-before-handler": notice(
+    ["idempotencyGuard"],
+    "Somebody, such as a time-out of the app, answered while the key was claimed. No handler begins, and the key is given back.",
+    "None, unless it is frequent: then the app's time-out is too short for the store.",
+    "An app that answers at once, and a claim that takes longer:",
+    noticed("answered-before-handler", () =>
+      answered((app) => {
+        const store = memoryIdempotencyStore();
+        const slow = instead(store, {
+          claim: async (...claim) => {
+            await wait(50);
+            return store.claim(...claim);
+          },
+        });
+        app.use((_req, res, next) => {
+          setTimeout(() => res.status(504).end(), 10);
+          next();
+        });
+        route({ store: slow })(app);
+      }, keyed())().catch(() => wait(200)),
+    ),
+  ),
+  "handler-answered-409": notice(
+    ["idempotencyGuard"],
+    "The handler answered 409, which the caller would take for “paid”. The answer became a 500, and the key is free.",
+    "Answer another 4xx for a conflict of your own.",
+    "A handler with a 409:",
+    noticed("handler-answered-409", () =>
+      answered(
+        route({}, (_req, res) => void res.status(409).end()),
+        keyed(),
+      )().catch(() => {}),
+    ),
+  ),
+  "answer-unsendable": notice(
+    ["idempotencyGuard"],
+    "The handler's answer was let out after the key had been settled, and could not be written.",
+    "Look at the error: often a header field with a line feed. The payment stands; the retry gets 409.",
+    "A header field with a line feed:",
+    noticed("answer-unsendable", () =>
+      answered(
+        route({}, (_req, res) => void res.writeHead(200, { "X-Note": "line\nfeed" }).end("paid")),
+        keyed(),
+      )().catch(() => {}),
+    ),
+  ),
+  "completion-delayed": notice(
+    keys,
+    "The handler has ended with success, and the store did not record it. The caller was answered 503; the record is repeated in the background, with heartbeats, for an hour.",
+    "Repair the store. Do not free the key by hand.",
+    "A store that goes down between payment and record:",
+    noticed("completion-delayed", async () => {
+      const { key } = await owned({ change: (store) => down(store, "complete") });
+      await key.complete();
+    }),
+  ),
+  "completion-lost": notice(
+    keys,
+    "The handler has ended with success, but its key belongs to another attempt by then: somebody else may pay, or has paid, too.",
+    "Look at both payments. With `completeIn` the loser has rolled back.",
+    "An operator had resolved the key meanwhile:",
+    noticed("completion-lost", async () => {
+      const { key } = await owned({ change: (store) => instead(store, { complete: () => "lost" }) });
+      await key.complete();
+    }),
+  ),
+  "commit-not-confirmed": notice(
+    keys,
+    "The handler has ended with success after `completeIn`, and the record says that this never committed: a savepoint around it was rolled back. The key is held.",
+    "Look whether the payment stands, then resolve the key. Call `completeIn` outside of savepoints.",
+    "A `completeIn` whose savepoint was undone:",
+    noticed("commit-not-confirmed", async () => {
+      const { createSqliteStores } = await import("@countersign/store-sqlite");
+      const { default: Database } = await import("libsql");
+      const database = new Database(":memory:");
+      const stores = createSqliteStores({ database });
+      const owner = idempotencyKeys({ factory: "idempotencyGuard", store: stores.idempotency });
+      const key = await owner.acquire({
+        key: "payout-1.funding-1.business-1",
+        fingerprint: "f",
+        token: randomUUID(),
+      });
+      database.exec("BEGIN IMMEDIATE; SAVEPOINT inner_part");
+      key.completeIn(database);
+      database.exec("ROLLBACK TO inner_part; COMMIT");
+      await key.complete();
+      stores.close();
+      database.close();
+    }),
+  ),
+  "hold-lost": notice(
+    keys,
+    "A key that should have been held belongs to another attempt by then: a payment that may have happened, beside one that may come.",
+    "Look at both payments at once.",
+    "Somebody had decided about the key before:",
+    noticed("hold-lost", async () => {
+      const { key } = await owned({ change: (store) => instead(store, { hold: () => "lost" }) });
+      await key.hold("the bank may have paid");
+    }),
+  ),
+  "settlement-abandoned": notice(
+    keys,
+    "The store has not taken the end of this key for an hour. Recovery decides about it: under `hold` an operator, under `rerun` the next attempt.",
+    "Repair the store; look at the payment.",
+    undefined,
+    undefined,
+  ),
+  "lease-lost": notice(
+    keys,
+    "The store says, while the handler runs, that its key belongs to another attempt, or was decided about. The handler's signal aborts.",
+    "Begin no effect once the signal has aborted. Seen often: leases end because the store answers slowly, or the process stands still.",
+    "A heartbeat that is told so:",
+    noticed("lease-lost", async () => {
+      const { key } = await owned({ change: (store) => instead(store, { heartbeat: () => "lost" }) });
+      void key.signal;
+    }),
+  ),
+  "lease-expired": notice(
+    keys,
+    "The lease could not be renewed in time while the handler runs: the store did not answer for a whole lease. The signal aborts.",
+    "Repair the store, or raise `leaseMs`.",
+    "Heartbeats that do not reach the store:",
+    noticed("lease-expired", async () => {
+      await owned({ change: (store) => down(store, "heartbeat") });
+    }),
+  ),
+  "handler-timeout": notice(
+    keys,
+    "A handler has not answered within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
+    "Find out where it hangs. On Express 4 an async handler that rejects hangs for ever: call `next(error)`.",
+    "A handler that never answers:",
+    noticed("handler-timeout", async () => {
+      await owned({ options: { handlerTimeoutMs: 1000 } });
+    }),
+  ),
+};

@@ -1,0 +1,600 @@
+import { guard } from "@countersign/express";
+import { createSqliteStores } from "@countersign/store-sqlite";
+import { createRedisStores } from "@countersign/store-redis";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { ipAllowlist } from "@countersign/ip-allowlist";
+import { jwksKeys } from "@countersign/http-signature-verify";
+import { createSigner, signResponse } from "@countersign/http-signature-sign";
+import { payoutEndpoint } from "@countersign/payout";
+import { verifyBasicAuth, webhookBasicAuth } from "@countersign/webhook-basic-auth";
+import { signPayload, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
+import {
+  createWebhookHandler,
+  parseWebhookEnvelope,
+  receiveWebhook,
+  webhookEndpoint,
+} from "@countersign/webhooks";
+import Database from "libsql";
+import { answered, keyid, noticed, post, privateKey, publicKey, refusalOf } from "./provoke.mjs";
+import { payoutRequest, payouts } from "./bodies.mjs";
+
+const by = ["webhookEndpoint"];
+const row = (status, who, cause, remedy, example, provoke) => ({
+  status,
+  by: who,
+  cause,
+  remedy,
+  example,
+  provoke,
+});
+const notice = (who, cause, remedy, example, provoke) => ({
+  notice: true,
+  by: who,
+  cause,
+  remedy,
+  example,
+  provoke,
+});
+
+const secret = "test-secret";
+const event = (more = {}) => ({
+  event_id: "ev_1",
+  timestamp: "2024-01-02T03:04:05.1Z",
+  type: "buyer.status_changed",
+  data: { buyer_id: "b_1", old_status: "PENDING", new_status: "ACTIVE" },
+  ...more,
+});
+const envelope = (events, more = {}) =>
+  JSON.stringify({ webhook_id: "wh_1", timestamp: "2024-01-02T03:04:05.123456789Z", events, ...more });
+
+/** A webhook as the service sends it. */
+function webhook(text = envelope([event()]), { headers = {}, ...rest } = {}) {
+  const authorization = `Basic ${Buffer.from("service:test-password").toString("base64")}`;
+  return post({
+    ...rest,
+    headers: {
+      Authorization: authorization,
+      "X-Payload-Signature": signPayload(Buffer.from(text), secret),
+      ...headers,
+    },
+    body: text,
+  });
+}
+
+const quiet = { onError: () => {} };
+const handlerOf = (options = {}, handle = () => {}) => {
+  const store = memoryIdempotencyStore({ retentionMs: 72 * 3_600_000 });
+  return createWebhookHandler({ store, fallback: handle, ...quiet, ...options });
+};
+const endpoint =
+  ({ handler = handlerOf(), ...options } = {}) =>
+  (app) =>
+    app.use(
+      "/",
+      webhookEndpoint({
+        basicAuth: { username: "service", password: "test-password" },
+        hmac: { secret },
+        https: { dangerouslyAllowHttp: true },
+        hide: false,
+        handler,
+        ...options,
+      }),
+    );
+
+/** What `onError` is told of the failure of one event; of the last one, where webhooks come one after the other. */
+function failed(options, handle, ...webhooks) {
+  return async () => {
+    let told;
+    const handler = handlerOf({ ...options, onError: (failure) => void (told = failure) }, handle);
+    for (const events of webhooks) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      await handler.handle(parseWebhookEnvelope(Buffer.from(envelope([events]))));
+    }
+    const { event_id, type, outcome, error } = told;
+    const { code, message } = error;
+    return {
+      code,
+      text: JSON.stringify({ event_id, type, outcome, error: { code, message } }, undefined, 2),
+    };
+  };
+}
+
+const info = (more) =>
+  ["redis_version:7.4.1", "maxmemory_policy:noeviction", "aof_enabled:1", "role:master", ...more].join(
+    "\r\n",
+  );
+const redis = (code, change) =>
+  noticed(code, async () => {
+    // A server without this key, and whose INFO says what `change` does.
+    const sendCommand = (command) =>
+      command[0] === "INFO" ? change() : Promise.resolve([command.at(-1), ["absent"]]);
+    const stores = createRedisStores({ sendCommand });
+    await stores.idempotency.read("payout-1");
+    stores.close();
+  });
+const withInfo =
+  (...lines) =>
+  () =>
+    Promise.resolve(
+      lines.reduceRight((text, line) => {
+        const [name] = line.split(":");
+        return text.replace(new RegExp(`^${name}:.*$`, "m"), line);
+      }, info([])),
+    );
+
+const jwk = { ...publicKey.export({ format: "jwk" }), kid: keyid };
+const jwks = (...documents) => {
+  const keys = jwksKeys("https://service.example/.well-known/jwks.json", {
+    fetch: () => {
+      const document = documents.shift();
+      return document === undefined
+        ? Promise.reject(new Error("connect ECONNREFUSED 192.0.2.1:443"))
+        : Promise.resolve(
+            new Response(JSON.stringify(document), { headers: { "Content-Type": "application/json" } }),
+          );
+    },
+  });
+  return keys;
+};
+const loaded = (code, ...documents) =>
+  noticed(code, async () => {
+    const keys = jwks(...documents);
+    await keys.ready().catch(() => {});
+    keys.close();
+  });
+
+const signedAnswers =
+  (signer, options = {}, text = "{}") =>
+  (app) => {
+    app.post(
+      "/api/v1/transaction",
+      signResponse({ signer, ...options }),
+      payoutEndpoint(payouts()),
+      (_req, res) => void res.type("json").send(text),
+    );
+  };
+
+export const refusalsOfWebhooks = {
+  "https-required": row(
+    403,
+    by,
+    "The webhook came over plain http, or no trusted proxy says that it came over https.",
+    "Serve https; behind a proxy set `trust proxy` to its addresses and let it send X-Forwarded-Proto.",
+    "Plain http:",
+    answered(endpoint({ https: {} }), webhook()),
+  ),
+  "credentials-missing": row(
+    401,
+    [...by, "webhookBasicAuth"],
+    "There is no Authorization.",
+    "Configure the sender's username and password; look for a proxy that takes the field off.",
+    "No credentials:",
+    () =>
+      refusalOf("webhookBasicAuth", () =>
+        verifyBasicAuth(undefined, [{ username: "service", password: "test-password" }]),
+      ),
+  ),
+  "credentials-malformed": row(
+    401,
+    [...by, "webhookBasicAuth"],
+    "Two Authorization lines, another scheme, no password, control characters, no UTF-8, or base64 in another spelling.",
+    "Repair the sender or the proxy.",
+    "A bearer token:",
+    () =>
+      refusalOf("webhookBasicAuth", () =>
+        verifyBasicAuth("Bearer abc", [{ username: "service", password: "test-password" }]),
+      ),
+  ),
+  "credentials-wrong": row(
+    401,
+    [...by, "webhookBasicAuth"],
+    "No configured credential has this username and password, or `verify` did not say `true`.",
+    "Compare both sides' configuration.",
+    "Another password:",
+    answered(
+      endpoint(),
+      webhook(undefined, {
+        headers: { Authorization: `Basic ${Buffer.from("service:other").toString("base64")}` },
+      }),
+    ),
+  ),
+  "credentials-unavailable": row(
+    503,
+    [...by, "webhookBasicAuth"],
+    "The option `verify` threw, rejected, or took longer than `timeoutMs`.",
+    "Repair what it asks; the sender comes again.",
+    "A `verify` whose database is down:",
+    answered(
+      (app) =>
+        app.post(
+          "/",
+          webhookBasicAuth({
+            verify: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")),
+          }),
+          (_req, res) => void res.end(),
+        ),
+      webhook(),
+    ),
+  ),
+  "payload-signature-missing": row(
+    401,
+    [...by, "webhookHmac"],
+    "There is no `X-Payload-Signature`, or what the option `header` names.",
+    "Send it; look for a proxy that drops it.",
+    "Without the field:",
+    () => refusalOf("webhookHmac", () => verifyPayload(Buffer.from("{}"), undefined, [secret])),
+  ),
+  "payload-signature-malformed": row(
+    401,
+    [...by, "webhookHmac"],
+    "The signature is not 32 bytes in base64 with padding, or, where that is allowed, 64 hex digits.",
+    'Write it with `signPayload`; allow hex by `signatureEncodings: ["base64", "hex"]`.',
+    "Hex where base64 is due:",
+    () => refusalOf("webhookHmac", () => verifyPayload(Buffer.from("{}"), "ab".repeat(32), [secret])),
+  ),
+  "payload-signature-wrong": row(
+    401,
+    [...by, "webhookHmac"],
+    "It is not the HMAC of the body, as it arrived, under any of the secrets.",
+    "Compare the secrets and their encoding; look for a proxy that changes the body.",
+    "Signed with another secret:",
+    answered(
+      endpoint(),
+      webhook(undefined, {
+        headers: { "X-Payload-Signature": signPayload(Buffer.from(envelope([event()])), "other") },
+      }),
+    ),
+  ),
+  "secrets-unavailable": row(
+    503,
+    [...by, "webhookHmac"],
+    "The function `secrets` threw, rejected, took longer than `timeoutMs`, or gave no usable secret.",
+    "Repair it; for an unknown caller give a random secret.",
+    "A function that finds none:",
+    answered(
+      (app) => app.post("/", webhookHmac({ secrets: () => [] }), (_req, res) => void res.end()),
+      webhook(),
+    ),
+  ),
+  "payload-not-verified": row(
+    500,
+    ["receiveWebhook"],
+    "`receiveWebhook` stands on a route without `webhookHmac`: anybody could send events.",
+    "Mount `webhookHmac` before it, or use `webhookEndpoint`.",
+    "`receiveWebhook` alone:",
+    answered((app) => app.post("/", receiveWebhook(handlerOf())), webhook()),
+  ),
+  "envelope-invalid": row(
+    400,
+    by,
+    "A field of the envelope, or an `event_id`, is missing, malformed, or holds what a reader cannot see.",
+    "Report it to the service, with the webhook's id.",
+    "No `webhook_id`:",
+    answered(endpoint(), webhook(envelope([event()], { webhook_id: undefined }))),
+  ),
+  "events-too-many": row(
+    413,
+    by,
+    "More events than `maxEvents`; none was handled.",
+    "Raise `maxEvents`, up to 2,500.",
+    "Two events where one is the limit:",
+    answered(endpoint({ maxEvents: 1 }), webhook(envelope([event(), event({ event_id: "ev_2" })]))),
+  ),
+  "events-failed": row(
+    503,
+    by,
+    "At least one event is not done: its handler threw, was too late, or the store did not answer. The events that are done stay done.",
+    "Look at what `onError` was told; the retry runs only what is open.",
+    "A handler that throws:",
+    answered(
+      endpoint({
+        handler: handlerOf({}, () => {
+          throw new Error("the ledger is closed");
+        }),
+      }),
+      webhook(),
+    ),
+  ),
+  "events-busy": row(
+    503,
+    by,
+    "All that is not done runs elsewhere at this moment, or waits for its turn.",
+    "None: the retry finds it done.",
+    "The same webhook twice at once:",
+    answered(
+      endpoint({ handler: handlerOf({}, () => new Promise((resolve) => void setTimeout(resolve, 1500))) }),
+      [],
+      { twice: webhook() },
+    ),
+  ),
+  "timestamp-invalid": row(
+    undefined,
+    ["createWebhookHandler"],
+    "The time of an event is not of the form `YYYY-MM-DDThh:mm:ss.fffffffffZ`. The event fails alone; the others of its webhook are handled.",
+    "Report it to the service, with the event's id.",
+    "A day without a time:",
+    failed({}, () => {}, event({ timestamp: "2024-01-02" })),
+  ),
+  "data-invalid": row(
+    undefined,
+    ["createWebhookHandler"],
+    "The data of a known type of event lack a field, or have it in another type. The event fails alone.",
+    "Report it to the service, with the event's id.",
+    "A buyer's change without the buyer:",
+    failed({}, () => {}, event({ data: { new_status: "ACTIVE" } })),
+  ),
+  "event-timed-out": row(
+    undefined,
+    ["createWebhookHandler"],
+    "The event's handler did not end within `timeoutMs`. It works on; the event stays claimed until it ends.",
+    "Do less in the handler, or raise `timeoutMs`.",
+    "A handler of 200 milliseconds where 50 are the limit:",
+    failed({ timeoutMs: 50 }, () => new Promise((resolve) => void setTimeout(resolve, 200)), event()),
+  ),
+  "event-id-reused": row(
+    undefined,
+    ["createWebhookHandler"],
+    "An event has the id of one that is done and had another type. To acknowledge it would lose it. Also a notice, where only the time differs.",
+    "Report it to the service. Two services on one store need two `keyPrefix`.",
+    "One id, two types:",
+    failed(
+      {},
+      () => {},
+      event(),
+      event({
+        type: "seller.status_changed",
+        data: { seller_id: "s_1", old_status: "PENDING", new_status: "ACTIVE" },
+      }),
+    ),
+  ),
+  "event-not-begun": row(
+    undefined,
+    ["createWebhookHandler", "context.waitFor"],
+    "What the event's handler needed before it could begin, such as a connection of a pool, was not to be had. The event has not failed and is not counted.",
+    "A larger pool, or fewer events at a time.",
+    "A pool that gives no connection:",
+    failed(
+      {},
+      (_event, context) =>
+        context.waitFor(Promise.reject(new Error("timeout exceeded when trying to connect"))),
+      event(),
+    ),
+  ),
+  "attempts-exhausted": row(
+    undefined,
+    ["createWebhookHandler"],
+    "The event has failed `maxAttempts` times, and `onDeadLetter` did not keep it.",
+    "Repair `onDeadLetter`; the next delivery gives it the event once more.",
+    "A dead letter that fails, and one more delivery:",
+    failed(
+      { maxAttempts: 1, onDeadLetter: () => Promise.reject(new Error("disk full")) },
+      () => {
+        throw new Error("the ledger is closed");
+      },
+      event(),
+      event(),
+    ),
+  ),
+  "unexpected-error": row(
+    500,
+    ["all"],
+    "An error that is no refusal: a fault of the app, of a driver, or of this project. The answer is that of the app's own error handler.",
+    "Read the error, which comes with the event or the line.",
+    "A guard of the app with a fault:",
+    answered(
+      (app) =>
+        app.post(
+          "/",
+          guard("tenantGuard", () => {
+            throw new TypeError("tenants is not iterable");
+          }),
+        ),
+      post(),
+    ),
+  ),
+};
+
+export const notices = {
+  "event-failed": notice(
+    ["createWebhookHandler"],
+    "An attempt at an event has failed, and there is no `onError`. The error is in the notice, or on the line.",
+    "Look at the error; the next delivery tries again.",
+    "A handler that throws:",
+    noticed("event-failed", async () => {
+      const handler = handlerOf({ onError: undefined }, () => {
+        throw new Error("the ledger is closed");
+      });
+      await handler.handle(parseWebhookEnvelope(Buffer.from(envelope([event()]))));
+    }),
+  ),
+  "event-type-ignored": notice(
+    ["createWebhookHandler"],
+    'An event of a type without a handler came, with `fallback: "ignore"`. Once for each type.',
+    "None, or a handler for the type.",
+    "A type of the future:",
+    noticed("event-type-ignored", async () => {
+      const handler = handlerOf({ fallback: "ignore" });
+      await handler.handle(
+        parseWebhookEnvelope(Buffer.from(envelope([event({ type: "loan.granted", data: {} })]))),
+      );
+    }),
+  ),
+  "on-error-failed": notice(
+    ["createWebhookHandler"],
+    "The hook `onError` itself threw.",
+    "Repair the hook.",
+    "An `onError` that throws:",
+    noticed("on-error-failed", async () => {
+      const handler = handlerOf(
+        {
+          onError: () => {
+            throw new Error("no such logger");
+          },
+        },
+        () => {
+          throw new Error("the ledger is closed");
+        },
+      );
+      await handler.handle(parseWebhookEnvelope(Buffer.from(envelope([event()]))));
+    }),
+  ),
+  "dead-letter-failed": notice(
+    ["createWebhookHandler"],
+    "The hook `onDeadLetter` itself failed; the event is given to it again at the next delivery.",
+    "Repair the hook.",
+    "A full disk:",
+    noticed("dead-letter-failed", async () => {
+      const handler = handlerOf(
+        { maxAttempts: 1, onDeadLetter: () => Promise.reject(new Error("disk full")) },
+        () => {
+          throw new Error("the ledger is closed");
+        },
+      );
+      await handler.handle(parseWebhookEnvelope(Buffer.from(envelope([event()]))));
+    }),
+  ),
+  "forwarded-for-ignored": notice(
+    ["ipAllowlist", "payoutEndpoint"],
+    "A request carries X-Forwarded-For, and the app trusts no proxy: the address of the direct peer is checked. Once for each endpoint.",
+    "Behind a proxy set `trust proxy` to its addresses. Without one it is a caller that tries to choose its address.",
+    "The field, without `trust proxy`:",
+    noticed("forwarded-for-ignored", () =>
+      answered(
+        (app) => app.post("/", ipAllowlist({ allow: ["192.0.2.10"] }), (_req, res) => void res.end()),
+        post({ headers: { "X-Forwarded-For": "192.0.2.10" } }),
+      )(),
+    ),
+  ),
+  "proxy-in-allowlist": notice(
+    ["ipAllowlist", "payoutEndpoint"],
+    "A trusted proxy is itself in the list of allowed addresses. Requests in which it names no client are refused. Once for each endpoint.",
+    "Take the proxy's address out of `allow`, or out of `trust proxy` when it is a client.",
+    "127.0.0.1 in both:",
+    noticed("proxy-in-allowlist", () =>
+      answered(
+        (app) =>
+          app
+            .set("trust proxy", "loopback")
+            .post("/", ipAllowlist({ allow: ["127.0.0.1"] }), (_req, res) => void res.end()),
+        post(),
+      )(),
+    ),
+  ),
+  "trust-proxy-misread": notice(
+    ["ipAllowlist", "httpsOnly"],
+    "`trust proxy` is a text that Express reads otherwise than it looks: a number as a string, an octal or hexadecimal address.",
+    "Write plain addresses, or a number as a number.",
+    "The string `2`:",
+    noticed("trust-proxy-misread", () =>
+      answered(
+        (app) =>
+          app
+            .set("trust proxy", "2")
+            .post("/", ipAllowlist({ allow: ["192.0.2.10"] }), (_req, res) => void res.end()),
+        post(),
+      )(),
+    ),
+  ),
+  "keys-changed": notice(
+    ["jwksKeys", "directoryKeys"],
+    "A set of keys came with other keyids than the one before.",
+    "None during a rotation. Otherwise ask who has changed it.",
+    "The first set:",
+    loaded("keys-changed", { keys: [jwk] }),
+  ),
+  "key-left-out": notice(
+    ["jwksKeys", "directoryKeys"],
+    "One key of a set cannot be used and is left out. Once for as long as it stays the same.",
+    "Tell the owner of the set.",
+    "A set with one good and one short key:",
+    loaded("key-left-out", { keys: [jwk, { ...jwk, kid: "short", x: "AAAA" }] }),
+  ),
+  "keys-not-refreshed": notice(
+    ["jwksKeys", "directoryKeys"],
+    "No good set of keys can be had: the last one stays in use for `staleIfErrorSeconds`, or there is none.",
+    "Repair the source: after that time every payout is 503.",
+    "A server that cannot be reached:",
+    loaded("keys-not-refreshed"),
+  ),
+  "signing-failed": notice(
+    ["signResponse"],
+    "An answer could not be signed, and was 503 in its place: the signer threw, was late or gave no bytes, or a further component was not there.",
+    "Repair the signer. What was paid stays paid; the retry gets a signed 409.",
+    "A KMS that is down:",
+    noticed("signing-failed", () =>
+      answered(
+        signedAnswers({ alg: "ed25519", keyid, sign: () => Promise.reject(new Error("KMS is down")) }),
+        () => payoutRequest(),
+      )().catch(() => {}),
+    ),
+  ),
+  "answer-too-large": notice(
+    ["signResponse"],
+    "An answer is larger than `limit` and cannot be kept whole for its signature; it was 500 in its place.",
+    "Raise `limit`, or answer with less.",
+    "20 bytes where 10 are the limit:",
+    noticed("answer-too-large", () =>
+      answered(signedAnswers(createSigner(privateKey, keyid), { limit: 10 }, '{"note":"twenty by"}'), () =>
+        payoutRequest(),
+      )().catch(() => {}),
+    ),
+  ),
+  "prune-failed": notice(
+    ["createSqliteStores", "createPostgresStores"],
+    "Expired rows could not be removed in the background. Nothing is lost but space, and it is tried again.",
+    "Look at the error; if it stays, the tables grow.",
+    "A table that somebody has dropped:",
+    noticed("prune-failed", async () => {
+      const database = new Database(":memory:");
+      const stores = createSqliteStores({ database, pruneIntervalMs: 1000 });
+      database.exec("DROP TABLE countersign_nonces");
+      await new Promise((resolve) => void setTimeout(resolve, 2000));
+      stores.close();
+      database.close();
+    }),
+  ),
+  "postgres-not-durable": notice(
+    ["createPostgresStores"],
+    "`fsync` or `full_page_writes` is off: after a crash of the server's machine, paid keys can be forgotten. With `NODE_ENV=production` and `fsync` off, the stores refuse to work instead.",
+    "Run the server with both on.",
+    undefined,
+    undefined,
+  ),
+  "redis-may-evict": notice(
+    ["createRedisStores"],
+    "`maxmemory-policy` is another than `noeviction`: a server that is short of memory forgets paid keys.",
+    "`maxmemory-policy noeviction`.",
+    "`allkeys-lru`:",
+    redis("redis-may-evict", withInfo("maxmemory_policy:allkeys-lru")),
+  ),
+  "redis-forgets-on-restart": notice(
+    ["createRedisStores"],
+    "There is no append-only file: a restart forgets paid keys and nonces.",
+    "`appendonly yes`.",
+    "`appendonly no`:",
+    redis("redis-forgets-on-restart", withInfo("aof_enabled:0")),
+  ),
+  "redis-too-old": notice(
+    ["createRedisStores"],
+    "Older than Redis 6.2, which is not tested.",
+    "Upgrade.",
+    "Redis 5:",
+    redis("redis-too-old", withInfo("redis_version:5.0.14")),
+  ),
+  "redis-is-replica": notice(
+    ["createRedisStores"],
+    "The client is connected to a replica.",
+    "Connect to the primary.",
+    "`role:slave`:",
+    redis("redis-is-replica", withInfo("role:slave")),
+  ),
+  "redis-not-checked": notice(
+    ["createRedisStores"],
+    "INFO failed, is forbidden, or is not that of Redis: the settings above are not known.",
+    "Check `maxmemory-policy` and `appendonly` by hand, or give the user the right to INFO.",
+    "INFO is forbidden:",
+    redis("redis-not-checked", () =>
+      Promise.reject(new Error("NOPERM this user has no permissions to run the 'info' command")),
+    ),
+  ),
+};

@@ -1,0 +1,85 @@
+// Every page, in the order in which it is offered. prepare.mjs fails where one of these is missing, or a page is not here.
+const guide = (text, name) => ({ text, page: `guide/${name}` });
+
+export const navigation = [
+  {
+    text: "Begin",
+    items: [
+      guide("Quick start", "quick-start"),
+      guide("Receive payouts", "payouts"),
+      guide("Receive webhooks", "webhooks"),
+      guide("I get a 401", "unauthorized"),
+    ],
+  },
+  {
+    text: "Your setting",
+    items: [
+      guide("Behind nginx or a load balancer", "behind-a-proxy"),
+      guide("Express 4 and CommonJS", "express-4-commonjs"),
+      guide("Fastify", "fastify"),
+      guide("Hono and Next.js", "hono-nextjs"),
+      guide("NestJS", "nestjs"),
+      guide("TypeScript and pnpm", "typescript"),
+      guide("jest and vitest", "jest-vitest"),
+      guide("From code written by hand", "by-hand"),
+    ],
+  },
+  {
+    text: "In production",
+    items: [
+      guide("Choose a store", "stores"),
+      guide("Several processes and machines", "several-machines"),
+      guide("Keys and rotation", "keys"),
+      guide("Go live", "go-live"),
+      guide("Operate", "operate"),
+      guide("Monitor", "monitor"),
+      guide("The doctor's findings", "doctor"),
+      guide("Write a store", "writing-a-store"),
+    ],
+  },
+  {
+    text: "How it behaves",
+    items: [
+      { text: "What happens when …", page: "concepts/failures" },
+      { text: "The key and its invariants", page: "concepts/architecture" },
+      { text: "What was tried to break", page: "concepts/fault-tests" },
+      { text: "Hostile requests", page: "concepts/hostile-requests" },
+      { text: "On the wire", page: "concepts/spec" },
+    ],
+  },
+  {
+    text: "Reference",
+    items: [
+      { text: "Codes", page: "reference/codes" },
+      { text: "The operator's commands", page: "reference/operating" },
+      { text: "Policies of others", page: "reference/policies" },
+      { text: "RFC 9421, MUST by MUST", page: "reference/rfc9421" },
+      { text: "Performance", page: "reference/performance" },
+    ],
+  },
+];
+
+/** At the end of the list: packages, API, and what changed. The first two are long, and have a page that lists them. */
+export function referencePages(packages, api) {
+  return [
+    {
+      text: "Packages",
+      folded: true,
+      page: "reference/packages",
+      items: packages.map((name) => ({ text: name, page: `reference/packages/${name}` })),
+    },
+    {
+      text: "API",
+      folded: true,
+      page: "reference/api",
+      items: api.map((name) => ({ text: name, page: `reference/api/${name}` })),
+    },
+    {
+      text: "The project",
+      items: [
+        { text: "Changelog", page: "changelog" },
+        { text: "Security", page: "security" },
+      ],
+    },
+  ];
+}

@@ -1,0 +1,203 @@
+// Looks at every page of a build in headless Chromium, as static files under a path that is not the root: links and anchors, errors on
+// the console, requests to elsewhere, axe in light and dark, the width on a telephone; the search; the markdown beside the HTML.
+import { spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { availableParallelism } from "node:os";
+import path from "node:path";
+import { chromium } from "playwright-core";
+import { homepage, outputFolder } from "./source.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const telephone = { width: 390, height: 844 };
+
+export async function checkPages({ base }) {
+  const { server, origin } = await serveFiles(base);
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
+  const names = readdirSync(outputFolder, { recursive: true, encoding: "utf8" }).map((name) =>
+    name.replaceAll(path.sep, "/"),
+  );
+  const pages = names.filter((name) => name.endsWith(".html")).toSorted();
+  const problems = [];
+  const found = { ids: new Map(), links: new Map() };
+  try {
+    const waiting = [...pages];
+    const look = async () => {
+      // One cache for all that a tab looks at.
+      const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce" });
+      for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+        for (const problem of await lookAt(context, { origin, base, name, found }))
+          problems.push(`${name}: ${problem}`);
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(4, availableParallelism() + 1) }, look));
+    problems.push(...brokenLinks(found, names));
+    problems.push(...(await searchProblems(browser, `${origin}${base}`)));
+  } finally {
+    await browser.close();
+    server.closeAllConnections();
+    server.close();
+  }
+  problems.push(...markdownProblems(pages, names));
+  for (const problem of problems) console.error(problem);
+  if (problems.length > 0) throw new Error(`${problems.length} problems on ${pages.length} pages`);
+  const links = [...found.links.values()].reduce((sum, { size }) => sum + size, 0);
+  console.log(
+    `${pages.length} pages: ${links} links, console, axe in light and dark, ${telephone.width} px, search`,
+  );
+}
+
+async function lookAt(context, { origin, base, name, found }) {
+  const problems = [];
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${origin}${base}`) && !request.url().startsWith("data:")) {
+      problems.push(`asks elsewhere: ${request.url()}`);
+    }
+  });
+  try {
+    // What nobody links to is never looked for: an unknown path has this page, with status 404.
+    await page.goto(`${origin}${base}${name}`);
+    await hydrated(page);
+    const { ids, links } = await page.evaluate(() => ({
+      ids: [...document.querySelectorAll("[id]")].map(({ id }) => id),
+      links: [...document.querySelectorAll("a[href]")].map(({ href }) => href),
+    }));
+    found.ids.set(name, new Set(ids));
+    const inner = links.filter((href) => href.startsWith(origin)).map((href) => href.slice(origin.length));
+    for (const href of inner) if (!href.startsWith(base)) problems.push(`leads out of its base: ${href}`);
+    found.links.set(
+      name,
+      new Set(inner.filter((href) => href.startsWith(base)).map((href) => href.slice(base.length))),
+    );
+    await page.evaluate(axe);
+    for (const scheme of ["light", "dark"]) {
+      problems.push(...(await violations(page, scheme, framed.has(name) ? "body" : ".VPContent")));
+    }
+    await page.setViewportSize(telephone);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    if (width > telephone.width) problems.push(`is ${width} px wide on a telephone of ${telephone.width}`);
+  } finally {
+    await page.close();
+  }
+  return problems;
+}
+
+// On these the frame is looked at too: bar, list of pages and search are the same on all others.
+const framed = new Set(["404.html", "index.html", "guide/quick-start.html", "reference/codes.html"]);
+
+/** The page's script has taken over what was rendered: from here on it is as its readers have it. */
+async function hydrated(page) {
+  await page.waitForFunction(() => document.querySelector("#app")?.__vue_app__ !== undefined);
+}
+
+async function violations(page, scheme, place) {
+  await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
+  // What is no colour is the same in the dark.
+  const found = await page.evaluate(
+    async ([dark, within]) => {
+      const options = dark
+        ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
+        : {};
+      const { violations: all } = await globalThis.axe.run(within, {
+        ...options,
+        resultTypes: ["violations"],
+        preload: false,
+      });
+      return all
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(
+          ({ id, nodes }) =>
+            `${id}: ${nodes
+              .slice(0, 3)
+              .map(({ html }) => html.slice(0, 160))
+              .join(" | ")}`,
+        );
+    },
+    [scheme === "dark", place],
+  );
+  return found.map((text) => `axe, ${scheme}: ${text}`);
+}
+
+/** Every internal link against the files, and every fragment against the ids of its page. */
+function brokenLinks({ ids, links }, names) {
+  const files = new Set(names);
+  return [...links].flatMap(([name, targets]) =>
+    [...targets].flatMap((target) => {
+      const [place, fragment] = decodeURIComponent(target).split("#");
+      const file = place === "" || place.endsWith("/") ? `${place}index.html` : place;
+      if (!files.has(file)) return [`${name}: leads to ${target}, which is not there`];
+      if (fragment === undefined || fragment === "" || ids.get(file)?.has(fragment)) return [];
+      return [`${name}: leads to ${target}, and that page has no such place`];
+    }),
+  );
+}
+
+async function searchProblems(browser, home) {
+  const page = await browser.newPage();
+  await page.goto(home);
+  await hydrated(page);
+  await page.keyboard.press("Control+k");
+  await page.fill("#localsearch-input", "idempotency-key-missing");
+  const first = page.locator(".VPLocalSearchBox .result").first();
+  await first.waitFor({ timeout: 15_000 });
+  const hrefs = await page
+    .locator(".VPLocalSearchBox .result")
+    .evaluateAll((all) => all.map(({ href }) => href));
+  const wanted = "reference/codes.html#idempotency-key-missing";
+  const isFound = hrefs.some((href) => href.endsWith(wanted));
+  await page.close();
+  return isFound ? [] : [`the search for idempotency-key-missing gives ${hrefs.join(", ")}`];
+}
+
+/** Each page is there as markdown, and llms.txt leads to all of them. */
+function markdownProblems(pages, names) {
+  const files = new Set(names);
+  const expected = pages.filter((name) => name !== "404.html").map((name) => name.replace(/\.html$/, ".md"));
+  const index = readFileSync(path.join(outputFolder, "llms.txt"), "utf8");
+  return expected.flatMap((name) => [
+    ...(files.has(name) ? [] : [`${name} is missing`]),
+    ...(name === "index.md" || index.includes(`(${homepage}${name})`)
+      ? []
+      : [`llms.txt does not lead to ${name}`]),
+  ]);
+}
+
+async function serveFiles(base) {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://127.0.0.1");
+    const inside = pathname.startsWith(base) ? decodeURIComponent(pathname.slice(base.length)) : "../";
+    const file = path.join(
+      outputFolder,
+      inside === "" || inside.endsWith("/") ? `${inside}index.html` : inside,
+    );
+    if (!file.startsWith(outputFolder) || !existsSync(file)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response
+      .writeHead(200, { "Content-Type": types[path.extname(file)] ?? "text/plain" })
+      .end(readFileSync(file));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, origin: `http://127.0.0.1:${server.address().port}` };
+}
+
+/** CHROMIUM, or the first browser of these names on the path. */
+function chromiumPath() {
+  if (process.env["CHROMIUM"]) return process.env["CHROMIUM"];
+  const finder = process.platform === "win32" ? "where" : "which";
+  for (const name of ["chromium", "chromium-browser", "google-chrome", "chrome"]) {
+    const { status, stdout } = spawnSync(finder, [name], { encoding: "utf8" });
+    if (status === 0) return stdout.trim().split("\n")[0];
+  }
+  throw new Error("no Chromium: install it, or set CHROMIUM to its path");
+}

@@ -1,0 +1,84 @@
+// What a page takes from elsewhere, put in its place: code from files, the output of commands, parts of other documents, pictures.
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { read, root } from "./source.mjs";
+
+// The formatter of the repository puts an empty line into an empty fence.
+const fence = /^( *)```(\w+) (file|run)=("[^"]+"|\S+)((?: \w+=(?:"[^"]*"|\S+))*)\n(?: *\n)?\1```$/gm;
+const directive = /^<!-- (include|picture): (.*?) -->$/gm;
+
+/** `page` with every file, output and part of a document in it; `pictureOf(name, alt)` gives the text for a picture. */
+export function expand(page, { pictureOf, rewrite }) {
+  const expanded = page
+    .replaceAll(fence, (_all, indent, language, kind, value, rest) => {
+      const text = kind === "file" ? fileText(unquoted(value), attributes(rest)) : outputOf(unquoted(value));
+      const lines = text.trimEnd().split("\n");
+      return [`\`\`\`${language}`, ...lines, "```"]
+        .map((line) => (line === "" ? "" : indent + line))
+        .join("\n");
+    })
+    .replaceAll(directive, (_all, kind, value) => {
+      const [name, rest] = splitOnce(value);
+      if (kind === "picture") return pictureOf(name, attributes(rest)["alt"]);
+      return rewrite(part(name, attributes(rest)), name).trim();
+    });
+  const [left] = /^ *```\w+ (?:file|run)=.*$|^<!-- (?:include|picture)\b.*$/m.exec(expanded) ?? [];
+  if (left !== undefined) throw new Error(`cannot be read: ${left}`);
+  return expanded;
+}
+
+/** The whole file, or what stands in it between `#region name` and its `#endregion`, without marks and with less indentation. */
+export function fileText(file, { region } = {}) {
+  const text = read(file);
+  if (region === undefined) return withoutMarks(text);
+  const lines = text.split("\n");
+  const first = lines.findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#region ${region}`);
+  const length = lines
+    .slice(first)
+    .findIndex((line) => line.trim().replace(/^(\/\/|#) /, "") === `#endregion ${region}`);
+  if (first < 0 || length < 0) throw new Error(`${file} has no region ${region}`);
+  const inside = lines.slice(first + 1, first + length);
+  const margin = Math.min(...inside.filter((line) => line !== "").map((line) => /^ */.exec(line)[0].length));
+  return withoutMarks(inside.map((line) => line.slice(margin)).join("\n"));
+}
+
+function withoutMarks(text) {
+  return text.replaceAll(/^ *(\/\/|#) #(end)?region .*\n/gm, "");
+}
+
+/** What a command of this repository prints, without colours. */
+function outputOf(command) {
+  const [name, ...args] = command.split(" ");
+  const file = { countersign: "packages/cli/dist/cli.js" }[name];
+  if (file === undefined) throw new Error(`no page may run ${name}`);
+  const env = { ...process.env, NO_COLOR: "1", COLUMNS: "80" };
+  return execFileSync(process.execPath, [path.join(root, file), ...args], {
+    cwd: root,
+    env,
+    encoding: "utf8",
+  });
+}
+
+/** A document, or its lines behind the first one with `from` and before the next one with `to`. */
+function part(file, { from, to }) {
+  const lines = read(file).split("\n");
+  const begin = from === undefined ? 0 : lines.findIndex((line) => line.includes(from)) + 1;
+  if (from !== undefined && begin === 0) throw new Error(`${file} has no line with ${from}`);
+  const length = to === undefined ? -1 : lines.slice(begin).findIndex((line) => line.includes(to));
+  if (to !== undefined && length < 0) throw new Error(`${file} has no line with ${to} behind ${from}`);
+  return lines.slice(begin, length < 0 ? undefined : begin + length).join("\n");
+}
+
+function splitOnce(text) {
+  const at = text.indexOf(" ");
+  return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at)];
+}
+
+function attributes(text) {
+  const found = text.matchAll(/ (\w+)=("[^"]*"|\S+)/g);
+  return Object.fromEntries([...found].map(([, name, value]) => [name, unquoted(value)]));
+}
+
+function unquoted(text) {
+  return text.startsWith('"') ? text.slice(1, -1) : text;
+}

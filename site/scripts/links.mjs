@@ -1,0 +1,38 @@
+// Links between documents of the repository become links between pages; what is no page is shown where the source is.
+import { existsSync, statSync } from "node:fs";
+import path from "node:path";
+import { documents, repository, root } from "./source.mjs";
+
+/** The page of a file of the repository, undefined when there is none. */
+export function pageOf(file) {
+  const name = /^packages\/([a-z-]+)(\/README\.md)?$/.exec(file)?.[1];
+  return name === undefined ? documents[file] : `reference/packages/${name}`;
+}
+
+/** `markdown` of `file`, as it reads in `page`: both without an extension for pages, from the root. */
+export function rewriteLinks(markdown, file, page) {
+  return outsideCode(markdown, (text) =>
+    text.replaceAll(/\]\(([^)\s]+)\)/g, (all, target) => {
+      if (/^(https?:|#|mailto:)/.test(target)) return all;
+      const [place, anchor] = target.split("#");
+      const meant = path.posix.normalize(path.posix.join(path.posix.dirname(file), place)).replace(/\/$/, "");
+      const other = pageOf(meant);
+      const hash = anchor === undefined ? "" : `#${anchor}`;
+      if (other !== undefined) return `](${relative(page, other)}.md${hash})`;
+      if (!existsSync(path.join(root, meant))) throw new Error(`${file}: ${target} leads nowhere`);
+      const kind = statSync(path.join(root, meant)).isDirectory() ? "tree" : "blob";
+      return `](${repository}/${kind}/main/${meant === "." ? "" : meant}${hash})`;
+    }),
+  );
+}
+
+export function relative(from, to) {
+  const way = path.posix.relative(path.posix.dirname(from), to);
+  return way.startsWith(".") ? way : `./${way}`;
+}
+
+/** `change` applied to what is in no fence and in no code span. */
+export function outsideCode(markdown, change) {
+  const pieces = markdown.split(/(^ *```[\s\S]*?^ *```$|^(?: {4}.*\n)+|`[^`\n]+`)/m);
+  return pieces.map((piece, index) => (index % 2 === 1 ? piece : change(piece))).join("");
+}

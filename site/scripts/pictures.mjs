@@ -1,0 +1,104 @@
+// The drawings: DOT of pictures/, or made of a table, laid out by Graphviz (WebAssembly, no browser).
+import { instance } from "@viz-js/viz";
+import { read } from "./source.mjs";
+
+// Colours are classes, so that a drawing follows the page: inside of a page by the theme's style sheet, alone by this one.
+const alone = `<style>
+  text { fill: #1b1b1f; font-family: system-ui, sans-serif }
+  path, polygon, ellipse, polyline { stroke: #3c3c43; fill: none }
+  .edge polygon { fill: #3c3c43 }
+  .graph > polygon { fill: none; stroke: none }
+  .good path, .good polygon, .good ellipse { stroke: #18794e; fill: #e3f4ea }
+  .doubt path, .doubt polygon, .doubt ellipse { stroke: #915930; fill: #fcf4dc }
+  .bad path, .bad polygon, .bad ellipse { stroke: #b8272c; fill: #fde4e8 }
+  .calm path, .calm polygon, .calm ellipse { stroke: #3c3c43; fill: #f6f6f7 }
+  .sign-good { fill: #18794e }
+  .sign-doubt { fill: #915930 }
+  @media (prefers-color-scheme: dark) {
+    .sign-good { fill: #3dd68c }
+    .sign-doubt { fill: #f9b44e }
+    text { fill: #dfdfd6 }
+    path, polygon, ellipse, polyline { stroke: #a8a8b3 }
+    .edge polygon { fill: #a8a8b3 }
+    .good path, .good polygon, .good ellipse { stroke: #3dd68c; fill: #173828 }
+    .doubt path, .doubt polygon, .doubt ellipse { stroke: #f9b44e; fill: #3b2f17 }
+    .bad path, .bad polygon, .bad ellipse { stroke: #f66f81; fill: #421c23 }
+    .calm path, .calm polygon, .calm ellipse { stroke: #a8a8b3; fill: #26262b }
+  }
+</style>`;
+
+// Graphviz lays out by the widths of Helvetica; the fonts of many systems are wider.
+const room = "&#160;".repeat(4);
+
+// Graphviz gives no class to a piece of text: a colour that is used for nothing else stands for it.
+const marks = {
+  good: { sign: "●", colour: "#00ff01" },
+  doubt: { sign: "◐", colour: "#00ff02" },
+  none: { sign: "–", colour: "#00ff03" },
+};
+
+/** The table of test/faults as a drawing: a row for each fault, a column for each engine, a mark for what was shown there. */
+export function faultTable() {
+  const { engines, rows } = faultRows();
+  const cell = (text, attributes = "") => `<td ${attributes}>${text}</td>`;
+  const head = ["Fault", ...engines].map((text) => cell(`<b>${escape(text)}</b>${room}`)).join("");
+  const body = rows.map(({ name, cells }) => {
+    const shown = cells.map((kind) => cell(`<font color="${marks[kind].colour}">${marks[kind].sign}</font>`));
+    return `<tr>${cell(`${escape(name)}${room}`, 'align="left"')}${shown.join("")}</tr>`;
+  });
+  const table = `<table border="0" cellborder="1" cellspacing="0" cellpadding="7"><tr>${head}</tr>${body.join("")}</table>`;
+  return `digraph { margin=0; pad=0.1; node [shape=plain fontname="Helvetica" fontsize=13]; t [label=<${table}>] }`;
+}
+
+/** The rows of the fault table: shown as it says, shown with another promise than the row's own, or not to be had on that engine. */
+export function faultRows() {
+  const lines = read("test/faults/README.md").split("\n");
+  const table = lines.filter((line) => line.startsWith("|"));
+  const from = table.findIndex((line) => line.startsWith("| row"));
+  const cells = (line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((text) => text.trim());
+  const rows = table.slice(from + 2).map((line) => {
+    const [name, ...texts] = cells(line);
+    return { name, texts, cells: texts.map((text) => kindOf(text)) };
+  });
+  return { engines: cells(table[from]).slice(1), rows };
+}
+
+function kindOf(text) {
+  if (/^no[:,]/.test(text)) return "none";
+  // What Redis and the memory store promise there hangs on the payout's own database, or on `hold`.
+  return /own database|`hold`|rail that knows/.test(text) ? "doubt" : "good";
+}
+
+const escape = (text) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("`", "");
+
+/** Each drawing by name: `inline` for a page, `file` to be looked at alone. */
+export async function drawPictures(names) {
+  const viz = await instance();
+  const drawn = names.map((name) => {
+    const source = name === "fault-table" ? faultTable() : read("site", "pictures", `${name}.dot`);
+    const { output, errors } = viz.render(source, { format: "svg" });
+    if (output === undefined || errors.some(({ level }) => level === "error"))
+      throw new Error(`${name}: ${JSON.stringify(errors)}`);
+    return [name, plain(output)];
+  });
+  return Object.fromEntries(drawn);
+}
+
+function plain(svg) {
+  const body = svg
+    .slice(svg.indexOf("<svg"))
+    .replaceAll(/<!--[\s\S]*?-->\n?/g, "")
+    .replaceAll(/<title>[\s\S]*?<\/title>\n?/g, "")
+    .replaceAll(/ fill="#00ff0([123])"/g, (_all, digit) => ` class="sign-${Object.keys(marks)[digit - 1]}"`)
+    .replaceAll(/ (fill|stroke)="[^"]*"/g, "")
+    .replaceAll(/ font-family="[^"]*"/g, "")
+    .replaceAll(/ id="[^"]*"/g, "")
+    .replaceAll("\n", "")
+    .trim();
+  return { inline: body, file: body.replace(/(<svg[^>]*>)/, `$1${alone}`) };
+}

@@ -1,0 +1,141 @@
+// Writes every page as plain markdown into .pages, from which VitePress builds: pages/, documents of the repository, the table of
+// codes, the API, drawings and the recording. Fails when one is left out, or a link of the repository leads nowhere.
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { navigation, referencePages } from "../navigation.mjs";
+import { writeApi } from "./api.mjs";
+import { codesPage } from "./codes-page.mjs";
+import { expand } from "./expand.mjs";
+import { relative, rewriteLinks } from "./links.mjs";
+import { drawPictures } from "./pictures.mjs";
+import { recordingSvg } from "./recording.mjs";
+import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
+
+const packages = readdirSync(path.join(root, "packages"));
+const apiPackages = packages.filter((name) => name !== "cli");
+
+export async function prepare({ api = true } = {}) {
+  // What is there stays until it is written anew: the server of `npm run docs` watches the folder.
+  if (api) rmSync(pagesFolder, { recursive: true, force: true });
+  const write = (page, text) => {
+    const file = path.join(pagesFolder, page);
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  };
+  const drawings = {
+    ...(await drawPictures(["way-of-a-payout", "states-of-a-key", "fault-table"])),
+    demo: recordingSvg(read("site", "recordings", "demo.cast")),
+  };
+  for (const [name, { file }] of Object.entries(drawings)) write(`public/pictures/${name}.svg`, file);
+
+  const pages = new Map();
+  const own = readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" });
+  for (const file of own.filter((name) => name.endsWith(".md"))) {
+    const page = file.replaceAll(path.sep, "/").replace(/\.md$/, "");
+    pages.set(page, finish(page, read("site", "pages", file), drawings));
+  }
+  for (const [file, page] of Object.entries(documents)) {
+    pages.set(page, rewriteLinks(read(file), file, page));
+  }
+  for (const name of packages) {
+    const file = `packages/${name}/README.md`;
+    const page = `reference/packages/${name}`;
+    pages.set(page, withApiLink(rewriteLinks(read(file), file, page), name));
+  }
+  pages.set("reference/codes", await codesPage());
+  pages.set("reference/packages", packagesPage());
+  pages.set("reference/api", apiPage());
+  for (const [page, text] of pages) write(`${page}.md`, forVitePress(text));
+  if (api) await writeApi(apiPackages);
+
+  const groups = [...navigation, ...referencePages(packages, apiPackages)];
+  const listed = groups.flatMap(({ page, items }) => [
+    ...(page === undefined ? [] : [page]),
+    ...items.map((item) => item.page),
+  ]);
+  const present = ["index", ...pages.keys(), ...apiPackages.map((name) => `reference/api/${name}`)];
+  const lost = [
+    ...present.filter((page) => page !== "index" && !listed.includes(page)),
+    ...listed.filter((page) => !present.includes(page)),
+  ];
+  if (lost.length > 0) throw new Error(`navigation.mjs and the pages differ in ${lost.join(", ")}`);
+
+  // Beside the HTML, for those who read markdown: the drawings as images in place of their SVG.
+  for (const page of present) {
+    const text = read("site", ".pages", `${page}.md`).replaceAll(drawn, (_all, name, alt) => {
+      return `![${alt}](${relative(page, `pictures/${name}`)}.svg)`;
+    });
+    const title = page === "index" ? "# countersign\n\n" : "";
+    write(`public/${page}.md`, title + withoutHeader(text));
+  }
+  write("public/llms.txt", llmsText(groups));
+  writeFileSync(path.join(pagesFolder, "groups.json"), JSON.stringify(groups));
+  cpSync(path.join(site, "recordings", "demo.cast"), path.join(pagesFolder, "public/pictures/demo.cast"));
+}
+
+const drawn = /<figure class="drawing" data-name="([\w-]+)" data-alt="([^"]*)"[\s\S]*?<\/figure>/g;
+
+function finish(page, text, drawings) {
+  const pictureOf = (name, alt) => {
+    if (drawings[name] === undefined || alt === undefined) throw new Error(`${page}: picture ${name}`);
+    const { inline } = drawings[name];
+    const labelled = inline.replace("<svg", `<svg role="img" aria-label="${alt}"`);
+    return `<figure class="drawing" data-name="${name}" data-alt="${alt}" tabindex="0" v-pre>${labelled}</figure>`;
+  };
+  return expand(text, { pictureOf, rewrite: (part, file) => rewriteLinks(part, file, page) });
+}
+
+function withApiLink(text, name) {
+  if (!apiPackages.includes(name)) return text;
+  return `${text}\n## API\n\nEvery export, from its doc comments: [API of ${name}](../api/${name}.md).\n`;
+}
+
+/** The table of the README of the whole. */
+function packagesPage() {
+  const file = "README.md";
+  const table = /^## Packages\n\n((?:\|.*\n)+)/m.exec(read(file))?.[1];
+  if (table === undefined) throw new Error("README.md has no table of packages");
+  const install =
+    "`npm install` what the example at the top of a page imports; [TypeScript and pnpm](../guide/typescript.md) says why.";
+  return `# Packages\n\n${install}\n\n${rewriteLinks(table, file, "reference/packages")}`;
+}
+
+function apiPage() {
+  const rows = apiPackages.map((name) => {
+    const { description } = JSON.parse(read("packages", name, "package.json"));
+    return `- [${name}](./api/${name}.md): ${description}`;
+  });
+  return `# API\n\nEvery export of each package, from its doc comments.\n\n${rows.join("\n")}\n`;
+}
+
+// Code that is marked by its indentation alone gets a frame that scrolls, and the keyboard can reach.
+function withFences(text) {
+  return text.replaceAll(/(?<=\n\n)((?: {4}[^\n]*\n)(?:(?: {4}[^\n]*)?\n)*)/g, (block) => {
+    const lines = block
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.slice(4));
+    return ["```text", ...lines, "```", "", ""].join("\n");
+  });
+}
+
+// A page is an H1 and what belongs to it: the documents that have several get them as sections.
+function forVitePress(text) {
+  const [first, ...rest] = withFences(text).split(/^(?=# )/m);
+  return [first, rest[0] ?? "", ...rest.slice(1).map((part) => part.replace(/^# /, "## "))].join("");
+}
+
+function withoutHeader(text) {
+  return text.replace(/^---\n[\s\S]*?\n---\n+/, "");
+}
+
+function llmsText(groups) {
+  const titleOf = (page) => /^# (.*)$/m.exec(read("site", ".pages", `${page}.md`))?.[1];
+  const list = groups.map(({ text, page, items }) => {
+    const all = page === undefined ? items : [{ text, page }, ...items];
+    const rows = all.map((item) => `- [${item.text}](${homepage}${item.page}.md): ${titleOf(item.page)}`);
+    return `## ${text}\n\n${rows.join("\n")}\n`;
+  });
+  const { description } = JSON.parse(read("package.json"));
+  return `# countersign\n\n> ${description}\n\nEvery page is markdown at the same address with .md in place of .html.\n\n${list.join("\n")}`;
+}

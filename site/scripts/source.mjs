@@ -1,0 +1,34 @@
+// Where things are, and what the pages call them.
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
+export const site = path.join(root, "site");
+/** What prepare.mjs writes and VitePress reads: every page as plain markdown. */
+export const pagesFolder = path.join(site, ".pages");
+export const outputFolder = path.join(site, "dist");
+
+export const read = (...parts) => readFileSync(path.join(root, ...parts), "utf8");
+
+/** The address at which the pages stand, with a slash at its end; GuardError's `docs` begins with it. */
+export const homepage = JSON.parse(read("package.json")).homepage;
+export const repository = "https://github.com/countersign/countersign";
+
+/** Files of the repository that are pages as they stand, and the page that each becomes. */
+export const documents = {
+  "docs/keys.md": "guide/keys",
+  "docs/using.md": "guide/typescript",
+  "docs/doctor.md": "guide/doctor",
+  "packages/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
+  "docs/architecture.md": "concepts/architecture",
+  "docs/spec.md": "concepts/spec",
+  "docs/hostile-requests.md": "concepts/hostile-requests",
+  "test/faults/README.md": "concepts/fault-tests",
+  "packages/cli/OPERATING.md": "reference/operating",
+  "docs/policies.md": "reference/policies",
+  "docs/rfc9421.md": "reference/rfc9421",
+  "docs/performance.md": "reference/performance",
+  "CHANGELOG.md": "changelog",
+  "SECURITY.md": "security",
+};

@@ -1,0 +1,122 @@
+// The code of the pages, run: what a page says of it is what it does.
+import { generateKeyPairSync } from "node:crypto";
+import { sign } from "@countersign/http-message-signatures";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import type { PayoutEndpointOptions } from "@countersign/payout";
+import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
+import { signPayload } from "@countersign/webhook-hmac";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "@jest/globals";
+import express, { type Express } from "express";
+import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
+import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
+import { measure } from "../../examples/snippets/dist/guide/monitor.js";
+import { createApp as createAppWithParser } from "../../examples/snippets/dist/guide/parser-before.js";
+import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
+import { baseOf } from "../../examples/snippets/dist/guide/why-401.js";
+
+const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+const privateKeyPem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const keyid = "service-1";
+const closing: (() => void)[] = [];
+
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+});
+
+const payouts = (): PayoutEndpointOptions => ({
+  addresses: { allow: ["127.0.0.1"] },
+  signature: { keys: { [keyid]: publicKey }, nonces: memoryNonceStore() },
+  idempotency: { store: memoryIdempotencyStore() },
+});
+
+/** Sends one payout again and again, each time signed anew. */
+async function payer(app: Express): Promise<() => Promise<number>> {
+  const server = app.listen(0, "127.0.0.1");
+  closing.push(() => server.close());
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/transaction`;
+  const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
+  return async () =>
+    (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
+}
+
+test("receive payouts: what the bank may have paid is held, and asked for once", async () => {
+  const app = express();
+  const asked: string[] = [];
+  payByBank(app, payouts(), {
+    transfer: ({ reference }) => {
+      asked.push(reference);
+      return Promise.reject(new Error("the bank does not answer"));
+    },
+  });
+  app.use(((_error, _req, res, _next) => void res.status(500).end()) as express.ErrorRequestHandler);
+  const pay = await payer(app);
+  expect([await pay(), await pay(), await pay()]).toEqual([500, 503, 503]);
+  expect(asked).toEqual(["payout-1.funding-1.business-1"]);
+});
+
+test("receive payouts: a 2xx ends a held key as done", async () => {
+  const app = express();
+  payByBank(app, payouts(), { transfer: () => Promise.resolve() });
+  const pay = await payer(app);
+  expect([await pay(), await pay()]).toEqual([200, 409]);
+});
+
+test("receive payouts: a parser in front hands over the bytes", async () => {
+  const pay = await payer(createAppWithParser(payouts(), (_req, res) => void res.json({})));
+  expect(await pay()).toBe(200);
+});
+
+test("receive webhooks: all four are made up", () => {
+  expect(endpoint.url).toBe(`https://platform.example${endpoint.path}`);
+  expect(new Set([endpoint.path, endpoint.username, endpoint.password, endpoint.secret]).size).toBe(4);
+});
+
+test("monitor: refusals and passes are counted, with the page of their code in the log", async () => {
+  const counted: string[] = [];
+  const logged: object[] = [];
+  measure(
+    {
+      count: (name, labels) => void counted.push([name, ...Object.values(labels)].join(" ")),
+      observe: (_name, seconds) => expect(seconds).toBeGreaterThanOrEqual(0),
+    },
+    (fields) => void logged.push(fields),
+  );
+  const pay = await payer(createAppWithParser(payouts(), (_req, res) => void res.json({})));
+  expect([await pay(), await pay()]).toEqual([200, 409]);
+  expect(counted).toContain("countersign_verdicts_total httpSignatureVerify pass none");
+  expect(counted).toContain("countersign_verdicts_total idempotencyGuard reject already-processed");
+  const docs = expect.stringMatching(/codes\.html#already-processed$/);
+  expect(logged).toContainEqual(expect.objectContaining({ code: "already-processed", docs }));
+});
+
+const message = (): { method: string; target: string; rawHeaders: string[] } => ({
+  method: "POST",
+  target: "/api/v1/transaction",
+  rawHeaders: ["Content-Type", "application/json"],
+});
+const components = ["@method", "@path", "content-type"];
+
+test("I get a 401: the base is what was signed", () => {
+  const { signatureInput, signatureBase } = sign(message(), { key: privateKey, keyid, components });
+  expect(baseOf(message(), signatureInput)).toBe(signatureBase);
+});
+
+test("by hand: the pure functions take what every framework has", async () => {
+  const request = message();
+  const { signatureInput, signature } = sign(request, { key: privateKey, keyid, components });
+  request.rawHeaders.push("Signature-Input", signatureInput, "Signature", signature);
+  const policy = { keys: { [keyid]: publicKey }, nonces: memoryNonceStore(), requiredComponents: components };
+  const bytes = Buffer.alloc(0);
+  expect(await signerOf({ ...request, bytes }, policy)).toBe(keyid);
+  await expect(signerOf({ ...request, bytes }, policy)).rejects.toMatchObject({ code: "nonce-replayed" });
+
+  const body = Buffer.from('{"webhook_id":"wh_1","timestamp":"2024-01-02T03:04:05Z","events":[]}');
+  expect(webhookOf(body, signPayload(body, "test-secret"), ["test-secret"]).webhook_id).toBe("wh_1");
+  expect(() => webhookOf(body, signPayload(body, "other"), ["test-secret"])).toThrow(
+    expect.objectContaining({ code: "payload-signature-wrong" }),
+  );
+});
