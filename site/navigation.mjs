@@ -25,6 +25,10 @@ export const navigation = [
     ],
   },
   {
+    text: "One piece alone",
+    items: [guide("Webhooks of others", "other-webhooks"), guide("Idempotency-Key", "idempotency-key")],
+  },
+  {
     text: "In production",
     items: [
       guide("Choose a store", "stores"),

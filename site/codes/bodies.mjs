@@ -80,6 +80,19 @@ export const bodies = {
       post({ headers: { "X-Forwarded-For": "unknown" } }),
     ),
   ),
+  "allowlist-unavailable": row(
+    503,
+    ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
+    "There is no good list of addresses: `liveAllowlist` has none yet or none that is young enough, or the function `allow` threw or gave no list.",
+    "Await `ready()` before the server listens; repair the source, of which a notice tells.",
+    "A function that throws:",
+    answered((app) => {
+      const allow = () => {
+        throw new Error("the database is down");
+      };
+      app.post("/", ipAllowlist({ allow }), end);
+    }, post()),
+  ),
   "ip-is-proxy": row(
     401,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],

@@ -5,7 +5,7 @@ import { signatures } from "./signatures.mjs";
 import { notices, refusalsOfWebhooks } from "./webhooks.mjs";
 
 const pick = (all, test) => Object.fromEntries(Object.entries(all).filter(([code]) => test(code)));
-const isAddress = (code) => /^ip-|^trust-proxy/.test(code);
+const isAddress = (code) => /^ip-|^allowlist-|^trust-proxy/.test(code);
 const isPayout = (code) => /^payout-|^business-|^path-|^method-not/.test(code);
 const isBody = (code) => !isAddress(code) && !isPayout(code);
 

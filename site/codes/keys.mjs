@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
-import { idempotencyKeys, memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
 import { withPostgresTransaction } from "@countersign/store-postgres";
@@ -50,6 +50,9 @@ const instead = (store, methods) =>
   });
 const down = (store, method) =>
   instead(store, { [method]: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")) });
+
+/** A store of answers of which one method fails. */
+const lost = (method) => down(memoryAnswerStore(), method);
 
 /** An owned key of a store whose methods `change` replaces, with short times. */
 async function owned({ change = (store) => store, options = {} } = {}) {
@@ -111,6 +114,14 @@ export const refusalsOfKeys = {
       }),
       [keyed(), keyed()],
     ),
+  ),
+  "answer-unavailable": row(
+    503,
+    ["idempotencyGuard"],
+    "With `replay`: the key is done, and a store does not tell which answer it had. The caller would take a status without it for the last word.",
+    "Repair the store; the caller comes again, and nothing runs twice.",
+    "A store of answers that is down when the same request comes again:",
+    answered(route({ replay: { answers: lost("find") } }), [keyed(), keyed()]),
   ),
   "idempotency-store-unavailable": row(
     503,
@@ -236,6 +247,25 @@ export const refusalsOfKeys = {
 };
 
 export const noticesOfKeys = {
+  "answer-not-kept": notice(
+    ["idempotencyGuard"],
+    "With `replay`: a key is done without an answer that could be given again. The store failed, or the answer is over `limit`, or its status is not one that is kept. Its retry gets `doneStatus`.",
+    "Repair the store, or raise `limit`.",
+    "A store of answers that is down:",
+    noticed("answer-not-kept", () =>
+      answered(route({ replay: { answers: lost("keep") } }), [keyed(), keyed()])(),
+    ),
+  ),
+  "answer-unreadable": notice(
+    ["idempotencyGuard"],
+    "With `replay`: the answer that is kept cannot be read: it was changed, or encrypted under a key that is not in `encryptionKeys` any more. The retry gets `doneStatus`.",
+    "Keep an old key in `encryptionKeys` for as long as the store keeps answers.",
+    "A record that is none:",
+    noticed("answer-unreadable", () => {
+      const answers = instead(memoryAnswerStore(), { find: () => Buffer.from("?") });
+      return answered(route({ replay: { answers } }), [keyed(), keyed()])();
+    }),
+  ),
   "answered-before-handler": notice(
     ["idempotencyGuard"],
     "Somebody, such as a time-out of the app, answered while the key was claimed. No handler begins, and the key is given back.",

@@ -2,12 +2,12 @@ import { guard } from "@countersign/express";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { ipAllowlist } from "@countersign/ip-allowlist";
+import { ipAllowlist, liveAllowlist } from "@countersign/ip-allowlist";
 import { jwksKeys } from "@countersign/http-signature-verify";
 import { createSigner, signResponse } from "@countersign/http-signature-sign";
 import { payoutEndpoint } from "@countersign/payout";
 import { verifyBasicAuth, webhookBasicAuth } from "@countersign/webhook-basic-auth";
-import { signPayload, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
+import { signPayload, signPayloadHeaders, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
 import {
   createWebhookHandler,
   parseWebhookEnvelope,
@@ -143,6 +143,28 @@ const loaded = (code, ...documents) =>
     keys.close();
   });
 
+/** The refusal of a message by a scheme that names its time or its identifier, but for what `change` makes of its fields. */
+const withScheme = (scheme, change, ageSeconds = 0) => {
+  const bytes = Buffer.from("{}");
+  const key = `whsec_${Buffer.from("a test secret of thirty-two bytes").toString("base64")}`;
+  const timestampSeconds = Math.floor(Date.now() / 1000) - ageSeconds;
+  const id = scheme === "svix" ? "msg_1" : undefined;
+  return refusalOf("webhookHmac", () => {
+    const headers = signPayloadHeaders(bytes, key, { scheme, id, timestampSeconds });
+    verifyPayload(bytes, { ...headers, ...change }, [key], { scheme });
+  });
+};
+
+const listed = (code, ...lists) =>
+  noticed(code, async () => {
+    const list = liveAllowlist({
+      load: () => lists.shift() ?? Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")),
+    });
+    await list.ready().catch(() => {});
+    if (lists.length > 0) await list.refresh();
+    list.close();
+  });
+
 const signedAnswers =
   (signer, options = {}, text = "{}") =>
   (app) => {
@@ -244,6 +266,54 @@ export const refusalsOfWebhooks = {
         headers: { "X-Payload-Signature": signPayload(Buffer.from(envelope([event()])), "other") },
       }),
     ),
+  ),
+  "payload-timestamp-missing": row(
+    401,
+    ["webhookHmac"],
+    "The scheme signs a time, and the request does not say which: its field, or its entry of the signature's field, is not there.",
+    "Choose the `scheme` of this sender; look for a proxy that drops the field.",
+    "Slack's scheme without X-Slack-Request-Timestamp:",
+    () => withScheme("slack", { "X-Slack-Request-Timestamp": undefined }),
+  ),
+  "payload-timestamp-malformed": row(
+    401,
+    ["webhookHmac"],
+    "The time is not exactly one number of whole seconds since 1970.",
+    "Seconds, not milliseconds, and once.",
+    "A time in milliseconds:",
+    () => withScheme("slack", { "X-Slack-Request-Timestamp": "1700000000000" }),
+  ),
+  "payload-timestamp-expired": row(
+    401,
+    ["webhookHmac"],
+    "The message was signed more than `toleranceSeconds` ago: a replay, a queue, or a clock that is wrong.",
+    "Set both clocks by NTP. Raise `toleranceSeconds` only for a sender that keeps the first time in its retries.",
+    "Signed ten minutes ago:",
+    () => withScheme("svix", {}, 600),
+  ),
+  "payload-timestamp-future": row(
+    401,
+    ["webhookHmac"],
+    "The message will have been signed more than `toleranceSeconds` from now: one of the clocks is wrong.",
+    "Set both clocks by NTP.",
+    "Signed ten minutes from now:",
+    () => withScheme("svix", {}, -600),
+  ),
+  "payload-id-missing": row(
+    401,
+    ["webhookHmac"],
+    "The scheme signs an identifier of the message, and its field is not there.",
+    "Choose the `scheme` of this sender; look for a proxy that drops the field.",
+    "Svix's scheme without svix-id:",
+    () => withScheme("svix", { "svix-id": undefined }),
+  ),
+  "payload-id-malformed": row(
+    401,
+    ["webhookHmac"],
+    "The identifier is empty, too long, there twice, not visible ASCII, or has in it what stands beside it in what is signed.",
+    "Look at what the sender sends; two lines of the field are joined by some frameworks.",
+    "An identifier with a full stop, which ends it in what is signed:",
+    () => withScheme("svix", { "svix-id": "msg.1" }),
   ),
   "secrets-unavailable": row(
     503,
@@ -479,6 +549,27 @@ export const notices = {
         post(),
       )(),
     ),
+  ),
+  "allowlist-changed": notice(
+    ["liveAllowlist"],
+    "The list of addresses is another one than before. Names those that came and went, five at most.",
+    "None, if somebody meant it.",
+    "A list that gains an address:",
+    listed("allowlist-changed", ["192.0.2.10"], ["192.0.2.10", "198.51.100.0/28"]),
+  ),
+  "allowlist-empty": notice(
+    ["liveAllowlist", "ipAllowlist"],
+    "The source of the list, or the function `allow`, gave an empty one: everybody is refused.",
+    "Repair the source. To let nobody in for a while, this is how.",
+    "A source that finds no address:",
+    listed("allowlist-empty", []),
+  ),
+  "allowlist-not-refreshed": notice(
+    ["liveAllowlist"],
+    "The list could not be read, or has an entry that is no rule. The last good one stays in use for `maxAgeSeconds`, or there is none. Told once until it succeeds again.",
+    "Repair the source: after that time every request is 503.",
+    "A database that cannot be reached:",
+    listed("allowlist-not-refreshed"),
   ),
   "trust-proxy-misread": notice(
     ["ipAllowlist", "httpsOnly"],

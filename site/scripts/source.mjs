@@ -20,6 +20,7 @@ export const documents = {
   "docs/keys.md": "guide/keys",
   "docs/using.md": "guide/typescript",
   "docs/doctor.md": "guide/doctor",
+  "docs/idempotency-key.md": "guide/idempotency-key",
   "packages/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
   "docs/architecture.md": "concepts/architecture",
   "docs/spec.md": "concepts/spec",

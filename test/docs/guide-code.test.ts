@@ -5,14 +5,16 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import type { PayoutEndpointOptions } from "@countersign/payout";
 import { buildPayoutRequest, createPayoutInstruction, sendPayout } from "@countersign/sandbox";
-import { signPayload } from "@countersign/webhook-hmac";
+import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { afterEach, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
+import Database from "libsql";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
+import { createApp as createAppOfOthers } from "../../examples/snippets/dist/guide/other-webhooks.js";
 import { createApp as createAppWithParser } from "../../examples/snippets/dist/guide/parser-before.js";
 import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
 import { baseOf } from "../../examples/snippets/dist/guide/why-401.js";
@@ -78,13 +80,14 @@ test("receive webhooks: all four are made up", () => {
 test("monitor: refusals and passes are counted, with the page of their code in the log", async () => {
   const counted: string[] = [];
   const logged: object[] = [];
-  measure(
+  const stop = measure(
     {
       count: (name, labels) => void counted.push([name, ...Object.values(labels)].join(" ")),
       observe: (_name, seconds) => expect(seconds).toBeGreaterThanOrEqual(0),
     },
     (fields) => void logged.push(fields),
   );
+  closing.push(stop);
   const pay = await payer(createAppWithParser(payouts(), (_req, res) => void res.json({})));
   expect([await pay(), await pay()]).toEqual([200, 409]);
   expect(counted).toContain("countersign_verdicts_total httpSignatureVerify pass none");
@@ -119,4 +122,40 @@ test("by hand: the pure functions take what every framework has", async () => {
   expect(() => webhookOf(body, signPayload(body, "other"), ["test-secret"])).toThrow(
     expect.objectContaining({ code: "payload-signature-wrong" }),
   );
+});
+
+describe("webhooks of others", () => {
+  // A test secret, in the form that every one of them takes.
+  const secret = `whsec_${Buffer.alloc(32, "test").toString("base64")}`;
+  const senders = ["github", "shopify", "stripe", "slack", "svix"] as const;
+  const ids: Readonly<Record<string, Record<string, string>>> = {
+    github: { "X-GitHub-Delivery": "72d3162e" },
+    shopify: { "X-Shopify-Webhook-Id": "b54557e4" },
+  };
+
+  test.each(senders)("%s: a message is handled once, a forged one never", async (scheme) => {
+    let handled = 0;
+    const secrets = Object.fromEntries(senders.map((name) => [name, [secret]])) as Record<
+      (typeof senders)[number],
+      string[]
+    >;
+    const app = createAppOfOthers(new Database(":memory:"), secrets, (_req, res) => {
+      handled += 1;
+      res.json({});
+    });
+    const server = app.listen(0, "127.0.0.1");
+    closing.push(() => server.close());
+    await once(server, "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/webhooks/${scheme}`;
+    const send = async (text: string): Promise<number> => {
+      const id = scheme === "svix" ? "msg_1" : undefined;
+      const timestampSeconds = Math.floor(Date.now() / 1000);
+      const signed = signPayloadHeaders(Buffer.from(body), secret, { scheme, id, timestampSeconds });
+      const headers = { "Content-Type": "application/json", ...signed, ...ids[scheme] };
+      return (await fetch(url, { method: "POST", headers, body: text })).status;
+    };
+    const body = '{"id":"evt_1","event_id":"Ev_1"}';
+    expect([await send(body.replace("1", "2")), handled]).toEqual([401, 0]);
+    expect([await send(body), await send(body), handled]).toEqual([200, 200, 1]);
+  });
 });

@@ -248,7 +248,7 @@ describe("countersign doctor --app", () => {
       "express.json() reads the body before payoutEndpoint on /pay can have",
     );
     expect(out.replaceAll(/\s+/g, " ")).toContain("To do: Mount the guard before the parser");
-    expect(out).toMatch(/^ {2}https:\/\/\S+\/doctor#parser-before-guard$/m);
+    expect(out).toMatch(/^ {2}https:\/\/\S+\/guide\/doctor\.html#parser-before-guard$/m);
     expect(out).toMatch(/^1 error, \d info$/m);
   });
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "@jest/globals";
-import { findingKinds, pageOf, type FindingId } from "../src/doctor/findings.ts";
+import { docsOfFinding, findingKinds, type FindingId } from "../src/doctor/findings.ts";
 
 const page = readFileSync(new URL("../../../docs/doctor.md", import.meta.url), "utf8");
 const sections = new Map(
@@ -28,9 +28,11 @@ describe("docs/doctor.md", () => {
   );
 
   test.each(Object.keys(findingKinds) as FindingId[])("is where the page of %s leads", (id) => {
-    const { homepage } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+    const { homepage } = JSON.parse(
+      readFileSync(new URL("../../../package.json", import.meta.url), "utf8"),
+    ) as {
       homepage: string;
     };
-    expect(pageOf(id)).toBe(`${homepage.replace(/#.*$/, "").replace(/\/$/, "")}/doctor#${id}`);
+    expect(docsOfFinding(id)).toBe(`${homepage}guide/doctor.html#${id}`);
   });
 });

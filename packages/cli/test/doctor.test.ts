@@ -98,7 +98,7 @@ describe("countersign doctor --app", () => {
     expect({ code, err }).toEqual({ code: 1, err: "" });
     for (const id of ["parser-before-guard", "trust-proxy-everybody", "memory-store"]) {
       expect(out).toMatch(
-        new RegExp(`^error ${id}\n {2}app \\S+: [^]*?^ {2}https://\\S+/doctor#${id}$`, "m"),
+        new RegExp(`^error ${id}\n {2}app \\S+: [^]*?^ {2}https://\\S+/guide/doctor\\.html#${id}$`, "m"),
       );
     }
     expect(out).toMatch(/^looked at app \S+ \(Express; .*payoutEndpoint.*\)\n5 errors$/m);

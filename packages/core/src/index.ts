@@ -27,7 +27,7 @@ export {
   type Clock,
   type Expiring,
 } from "./deadlines.ts";
-export { docsOf } from "./docs.ts";
+export { docsOf, pageOf } from "./docs.ts";
 export {
   guardChannel,
   guardChannelName,

@@ -78,8 +78,9 @@ function admit(code: string): boolean {
 
 function tallyOf(code: string, nowMs: number): Tally {
   for (const tally of tallies.values()) if (nowMs >= tally.endsAtMs) close(tally);
-  // Codes are constants of programs; somebody's guard may make them of what it was sent.
-  const counted = tallies.has(code) || tallies.size < maxCodes ? code : "other codes";
+  // Ours are so many and no more; somebody's guard may make its codes of what it was sent.
+  const hasOwn = tallies.has(code) || docsOf(code) !== undefined || tallies.size < maxCodes;
+  const counted = hasOwn ? code : "other codes";
   const known = tallies.get(counted);
   if (known !== undefined) return known;
   const tally = { code: counted, lines: 0, leftOut: 0, endsAtMs: nowMs + windowMs };

@@ -245,6 +245,9 @@ describe("publishFailure", () => {
   test("a hundred codes share what a flood of made-up ones may write", () => {
     for (let count = 0; count < 500; count += 1) publishFailure({ ...notice, code: `made-up-${count}` });
     expect(lines().length).toBeLessThanOrEqual(110);
+    // The page's own codes are not among those that share.
+    publishFailure({ ...notice, code: "event-timed-out" });
+    expect(lines().at(-1)).toContain(" event-timed-out: ");
   });
 });
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { pageOf } from "@countersign/core";
 
 /** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
 export type Severity = "error" | "warning" | "info";
@@ -183,17 +183,7 @@ export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id].severity) => ({ id, severity, subject, message });
 }
 
-/** The page about a finding, under the homepage of this package. */
-export function pageOf(id: FindingId): string {
-  return `${homepage()}/doctor#${id}`;
-}
-
-function homepage(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
-  const value =
-    typeof manifest === "object" && manifest !== null && "homepage" in manifest
-      ? manifest.homepage
-      : undefined;
-  if (typeof value !== "string") throw new Error("package.json has no homepage");
-  return value.replace(/#.*$/, "").replace(/\/$/, "");
+/** The page about a finding. */
+export function docsOfFinding(id: FindingId): string {
+  return pageOf(`guide/doctor.html#${id}`);
 }

@@ -2,7 +2,7 @@ import type { CommandIo } from "../command-io.ts";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { wrap } from "../table.ts";
-import { findingKinds, pageOf, type Finding, type Severity } from "./findings.ts";
+import { docsOfFinding, findingKinds, type Finding, type Severity } from "./findings.ts";
 
 /** What a doctor has looked at, and found. */
 export interface Diagnosis {
@@ -27,7 +27,7 @@ export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo
       `${paint(colours[severity], severity)} ${paint("bold", id)}`,
       ...prose(`${subject}: ${message}`),
       ...prose(`To do: ${findingKinds[id].remedy}`),
-      `  ${pageOf(id)}`,
+      `  ${docsOfFinding(id)}`,
     ].join("\n"),
   );
   const summary = paint(findings.length === 0 ? "green" : "bold", summaryOf(findings));
@@ -47,7 +47,7 @@ export function diagnosisToJson({ subjects, findings }: Diagnosis): string {
       subject,
       message,
       remedy: findingKinds[id].remedy,
-      page: pageOf(id),
+      page: docsOfFinding(id),
     })),
   });
 }

@@ -1,0 +1,70 @@
+import { guardErrors, type GuardRequest } from "@countersign/express";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { jsonBody } from "@countersign/raw-body";
+import { createSqliteStores, type SqliteDatabase } from "@countersign/store-sqlite";
+import { verifiedPayload, webhookHmac, type WebhookHmacOptions } from "@countersign/webhook-hmac";
+import express, { type Express, type RequestHandler } from "express";
+
+/** `secrets` come from the environment: while one is exchanged, the new one and the old one. */
+export interface Secrets {
+  readonly github: readonly string[];
+  readonly stripe: readonly string[];
+  readonly slack: readonly string[];
+  readonly svix: readonly string[];
+  readonly shopify: readonly string[];
+}
+
+/** Each sender has a route of its own; `handle` runs once for each message. */
+export function createApp(database: SqliteDatabase, secrets: Secrets, handle: RequestHandler): Express {
+  const { idempotency: store } = createSqliteStores({ database });
+  const once = (sender: string, idOf: (req: GuardRequest) => unknown): RequestHandler =>
+    idempotencyGuard({
+      store,
+      scope: sender,
+      key: idOf,
+      doneStatus: 200, // a message that was handled is acknowledged, not refused
+    });
+  const signedBy = (scheme: WebhookHmacOptions["scheme"], of: readonly string[]): RequestHandler =>
+    webhookHmac({ scheme, secrets: of });
+
+  const app = express();
+  app.post(
+    "/webhooks/github",
+    signedBy("github", secrets.github),
+    once("github", (req) => req.headers["x-github-delivery"]),
+    jsonBody(),
+    handle,
+  );
+  app.post(
+    "/webhooks/shopify",
+    signedBy("shopify", secrets.shopify),
+    once("shopify", (req) => req.headers["x-shopify-webhook-id"]),
+    jsonBody(),
+    handle,
+  );
+  // Signed are a time and the body, and the body holds the identifier.
+  app.post(
+    "/webhooks/stripe",
+    signedBy("stripe", secrets.stripe),
+    jsonBody(),
+    once("stripe", (req) => Object(req.body).id),
+    handle,
+  );
+  app.post(
+    "/webhooks/slack",
+    signedBy("slack", secrets.slack),
+    jsonBody(),
+    once("slack", (req) => Object(req.body).event_id),
+    handle,
+  );
+  // The identifier is one of what is signed.
+  app.post(
+    "/webhooks/svix",
+    signedBy("svix", secrets.svix),
+    once("svix", (req) => verifiedPayload(req)?.id),
+    jsonBody(),
+    handle,
+  );
+  app.use(guardErrors());
+  return app;
+}
