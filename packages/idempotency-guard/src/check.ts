@@ -1,6 +1,7 @@
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import { types } from "node:util";
 import {
+  capturedRawBody,
   createRequestFact,
   GuardError,
   identifierFault,
@@ -20,11 +21,10 @@ import {
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
 import type { KeptAnswer } from "./answer-record.ts";
-import { bodyFingerprint, checkFingerprint } from "./body-fingerprint.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
 import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
-import { alreadyProcessed, clientLeft, held, inFlight, reused } from "./refusals.ts";
+import { alreadyProcessed, clientLeft, fingerprintMissing, held, inFlight, reused } from "./refusals.ts";
 import { Replay } from "./replay.ts";
 
 /** Does `work` with a signal that aborts when the client leaves meanwhile, or has left. A door's way to know. */
@@ -221,4 +221,26 @@ function fingerprintInTime(
       headers: { "Retry-After": String(retryAfterSeconds) },
     });
   return inTime(answer, storeTimeoutMs, late);
+}
+
+/**
+ * SHA-256 of the body as received: of the captured bytes, not of `req.rawBody`, which every middleware can write. Without one every
+ * payload would look the same, so that is an error (500).
+ */
+export function bodyFingerprint(subject: object): string {
+  const bytes = capturedRawBody(subject);
+  if (bytes !== undefined && bytes.length > 0) return hash("sha256", bytes, "base64url");
+  throw fingerprintMissing();
+}
+
+const printable = /^[\x20-\x7e]{1,128}$/;
+
+/** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
+export function checkFingerprint(fingerprint: unknown): string {
+  if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
+  throw new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
+  });
 }

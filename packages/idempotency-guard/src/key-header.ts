@@ -12,8 +12,8 @@ import {
   type OptionTable,
 } from "@countersign/core";
 import type { GuardRequest } from "@countersign/express";
-import { fingerprintMissing } from "./body-fingerprint.ts";
 import type { IdempotencyGuardCode } from "./codes.ts";
+import { fingerprintMissing } from "./refusals.ts";
 
 /** Options of {@link idempotencyKeyHeader}. */
 export interface IdempotencyKeyHeaderOptions<Native = GuardRequest> {

@@ -69,3 +69,14 @@ function noticeReuse(keys: IdempotencyKeys, { key, req }: Attempt): void {
     req,
   });
 }
+
+/** Nothing tells one payload from another. */
+export function fingerprintMissing(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-missing",
+    message:
+      "idempotencyGuard found no captured body to tell one payload from another: mount rawBody() or the signature guard " +
+      "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
+  });
+}

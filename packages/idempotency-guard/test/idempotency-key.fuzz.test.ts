@@ -1,8 +1,7 @@
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { isGuardError } from "@countersign/core";
-import { checkFingerprint } from "../src/body-fingerprint.ts";
-import { checkIdempotencyKey } from "../src/check.ts";
+import { checkFingerprint, checkIdempotencyKey } from "../src/check.ts";
 import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
 
 test("any key is taken as it is, or refused with 400", () => {

@@ -5,8 +5,7 @@ import express from "express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard, type IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import { guardErrors, type GuardRequest } from "@countersign/express";
-import { bodyFingerprint } from "../src/body-fingerprint.ts";
-import { checkIdempotencyKey } from "../src/check.ts";
+import { bodyFingerprint, checkIdempotencyKey } from "../src/check.ts";
 import { closePlatforms, faultyStore, listen, platform } from "./kit.ts";
 
 afterEach(closePlatforms);

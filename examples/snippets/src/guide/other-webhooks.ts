@@ -14,6 +14,9 @@ export interface Secrets {
   readonly shopify: readonly string[];
 }
 
+const signedBy = (scheme: WebhookHmacOptions["scheme"], secrets: readonly string[]): RequestHandler =>
+  webhookHmac({ scheme, secrets });
+
 /** Each sender has a route of its own; `handle` runs once for each message. */
 export function createApp(database: SqliteDatabase, secrets: Secrets, handle: RequestHandler): Express {
   const { idempotency: store } = createSqliteStores({ database });
@@ -24,8 +27,6 @@ export function createApp(database: SqliteDatabase, secrets: Secrets, handle: Re
       key: idOf,
       doneStatus: 200, // a message that was handled is acknowledged, not refused
     });
-  const signedBy = (scheme: WebhookHmacOptions["scheme"], of: readonly string[]): RequestHandler =>
-    webhookHmac({ scheme, secrets: of });
 
   const app = express();
   app.post(
