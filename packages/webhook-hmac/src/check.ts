@@ -100,7 +100,7 @@ export function payloadVerifier<Native>(
 const shortSecretBytes = 16;
 
 function factsOf<Native>({ keys, scheme }: ResolvedOptions<Native>): BuiltFacts {
-  const header = scheme.header.written;
+  const header = scheme.header.lower;
   if (typeof keys === "function") return { header, secrets: null, short: false };
   const short = keys.some(({ symmetricKeySize = 0 }) => symmetricKeySize < shortSecretBytes);
   return { header, secrets: keys.length, short };
