@@ -12,7 +12,8 @@ import { recordingSvg } from "./recording.mjs";
 import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
 
 const packages = readdirSync(path.join(root, "packages"));
-const apiPackages = packages.filter((name) => name !== "cli");
+// Programs: their pages are those of their commands.
+const apiPackages = packages.filter((name) => name !== "cli" && name !== "create-countersign");
 
 export async function prepare({ api = true } = {}) {
   // What is there stays until it is written anew: the server of `npm run docs` watches the folder.

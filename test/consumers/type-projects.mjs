@@ -24,7 +24,7 @@ const driverTypes = "@types/better-sqlite3@9.6.0";
 
 // In each folder: what is compiled in one go, and what of it is run.
 const folders = {
-  esm: { type: "module", sources: ["snippets", "receive.ts", "drivers.ts", "require-caller.ts"] },
+  esm: { type: "module", sources: ["snippets", "guide", "receive.ts", "drivers.ts", "require-caller.ts"] },
   cjs: { type: "commonjs", sources: ["snippets", "receive.ts", "drivers.ts", "require-caller.ts"] },
   importing: { type: "commonjs", sources: ["import-caller.ts"] },
 };
@@ -81,9 +81,12 @@ function dependencies(tarballs) {
 }
 
 function copySource(source, target) {
-  if (source !== "snippets") return cpSync(join(project, "types", source), join(target, source));
   const snippets = join(root, "examples", "snippets", "src");
-  for (const file of readdirSync(snippets)) cpSync(join(snippets, file), join(target, file));
+  if (source === "guide") return cpSync(join(snippets, source), join(target, source), { recursive: true });
+  if (source !== "snippets") return cpSync(join(project, "types", source), join(target, source));
+  for (const entry of readdirSync(snippets, { withFileTypes: true })) {
+    if (entry.isFile()) cpSync(join(snippets, entry.name), join(target, entry.name));
+  }
 }
 
 async function checkRow(folder, { version, kind }) {
@@ -102,7 +105,7 @@ async function checkRow(folder, { version, kind }) {
     outDir: id,
   };
   const config = join(folder, part, `${id}.json`);
-  writeJson(config, { compilerOptions, include: ["*.ts"] });
+  writeJson(config, { compilerOptions, include: ["*.ts", "guide/*.ts"] });
   const tsc = join(folder, "node_modules", `typescript-${version}`, "bin", "tsc");
   const { status, stdout } = await run(process.execPath, [tsc, "-p", config, "--pretty", "false"], folder);
   const all = errorsOf(stdout);
