@@ -10,19 +10,11 @@ import { ipAllowlist } from "@countersign/ip-allowlist";
 import { payoutEndpoint } from "@countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import express from "express";
-import { answered, body, digestOf, keyid, post, privateKey, publicKey, refusalOf } from "./provoke.mjs";
+import { answered, body, digestOf, keyid, post, privateKey, publicKey, refusalOf, row } from "./provoke.mjs";
 
 const end = (_req, res) => void res.end();
 const onJson = (app) => app.post("/", rawBody(), jsonBody(), end);
 const sends = (text) => post({ body: text });
-const row = (status, by, cause, remedy, example, provoke) => ({
-  status,
-  by: [by].flat(),
-  cause,
-  remedy,
-  example,
-  provoke,
-});
 const readers = ["rawBody", "httpSignatureVerify", "contentDigest", "webhookHmac"];
 const json = ["jsonBody", "payoutEndpoint", "webhookEndpoint"];
 

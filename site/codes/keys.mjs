@@ -4,26 +4,10 @@ import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@cou
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
 import { withPostgresTransaction } from "@countersign/store-postgres";
-import { answered, noticed, post, refusalOf } from "./provoke.mjs";
+import { answered, noticed, post, refusalOf, row, notice } from "./provoke.mjs";
 
 const by = ["idempotencyGuard", "payoutEndpoint"];
 const keys = ["idempotencyGuard", "payoutEndpoint", "createWebhookHandler"];
-const row = (status, who, cause, remedy, example, provoke) => ({
-  status,
-  by: who,
-  cause,
-  remedy,
-  example,
-  provoke,
-});
-const notice = (who, cause, remedy, example, provoke) => ({
-  notice: true,
-  by: who,
-  cause,
-  remedy,
-  example,
-  provoke,
-});
 
 const paid = (_req, res) => void res.json({});
 /** A route behind the guard. */

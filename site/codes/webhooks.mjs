@@ -15,26 +15,10 @@ import {
   webhookEndpoint,
 } from "@countersign/webhooks";
 import Database from "libsql";
-import { answered, keyid, noticed, post, privateKey, publicKey, refusalOf } from "./provoke.mjs";
+import { answered, keyid, noticed, post, privateKey, publicKey, refusalOf, row, notice } from "./provoke.mjs";
 import { payoutRequest, payouts } from "./bodies.mjs";
 
 const by = ["webhookEndpoint"];
-const row = (status, who, cause, remedy, example, provoke) => ({
-  status,
-  by: who,
-  cause,
-  remedy,
-  example,
-  provoke,
-});
-const notice = (who, cause, remedy, example, provoke) => ({
-  notice: true,
-  by: who,
-  cause,
-  remedy,
-  example,
-  provoke,
-});
 
 const secret = "test-secret";
 const event = (more = {}) => ({
