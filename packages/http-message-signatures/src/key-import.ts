@@ -18,9 +18,10 @@ export interface VerificationKeyOptions extends KeyValidity {
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are: Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384,
- * uncompressed; RSA of 2,048 to 8,192 bits with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature
- * verifies under it but its owner's. Throws a TypeError that says what the key looks like and what to write instead; never shows it.
+ * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are:
+ * Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384, uncompressed; RSA of 2,048 to 8,192 bits
+ * with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature verifies under it but its owner's. Throws a
+ * TypeError that says what the key looks like and what to write instead; never shows it.
  */
 export function importVerificationKey(
   keyid: string,
