@@ -96,7 +96,8 @@ function factsOf(options: ResolvedOptions): BuiltFacts {
     keys: knownKeys.map((key) => ({
       keyid: key.keyid,
       alg: key.alg,
-      thumbprint: jwkThumbprint(key),
+      // Of a secret there is none to show: others could try guesses against it.
+      thumbprint: key.publicKey.type === "public" ? jwkThumbprint(key) : null,
       notBefore: key.notBefore ?? null,
       notAfter: key.notAfter ?? null,
       revokedAt: key.revokedAt ?? null,

@@ -10,7 +10,8 @@ interface Context {
 
 interface Key {
   readonly keyid: string;
-  readonly thumbprint: string;
+  /** Undefined of a secret. */
+  readonly thumbprint: string | undefined;
   /** Unix seconds, like the next two. */
   readonly notBefore: number | undefined;
   readonly notAfter: number | undefined;
@@ -65,6 +66,7 @@ function timeFindings(
 
 function duplicatesOf(keys: readonly Key[]): [one: string, other: string][] {
   return keys.flatMap((key, at): [string, string][] => {
+    if (key.thumbprint === undefined) return [];
     const first = keys.findIndex(({ thumbprint }) => thumbprint === key.thumbprint);
     const same = keys[first];
     return same === undefined || first === at ? [] : [[same.keyid, key.keyid]];
@@ -75,7 +77,7 @@ function keysOf(fact: BuiltFact | undefined): readonly Key[] {
   if (!Array.isArray(fact)) return [];
   return fact.filter(isFacts).map((facts) => ({
     keyid: textOf(facts["keyid"]),
-    thumbprint: textOf(facts["thumbprint"]),
+    thumbprint: typeof facts["thumbprint"] === "string" ? facts["thumbprint"] : undefined,
     notBefore: secondsOf(facts["notBefore"]),
     notAfter: secondsOf(facts["notAfter"]),
     revokedAt: secondsOf(facts["revokedAt"]),
