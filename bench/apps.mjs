@@ -13,6 +13,9 @@ export const apps = {
   payoutSodium,
   payoutNoble,
   payoutLoop,
+  payoutLogged,
+  payoutCounted,
+  payoutTraced,
   barePayout,
   bareRefusal,
   webhook,
@@ -50,6 +53,37 @@ function payoutNoble(secrets, openStores) {
 
 function payoutLoop(secrets, openStores) {
   return payout(secrets, openStores, { threadPool: false });
+}
+
+// Each sink as it is used: of a payout that is paid the log has no line, the exporters give nothing away.
+async function payoutLogged(secrets, openStores) {
+  const { pinoLog } = await import("@countersign/log");
+  const { pino } = await import("pino");
+  pinoLog(pino({}, { write() {} }));
+  return payout(secrets, openStores);
+}
+
+async function payoutCounted(secrets, openStores) {
+  const { prometheus } = await import("@countersign/prometheus");
+  prometheus();
+  return payout(secrets, openStores);
+}
+
+async function payoutTraced(secrets, openStores) {
+  const { opentelemetry } = await import("@countersign/opentelemetry");
+  const { context } = await import("@opentelemetry/api");
+  const { AsyncLocalStorageContextManager } = await import("@opentelemetry/context-async-hooks");
+  const { MeterProvider } = await import("@opentelemetry/sdk-metrics");
+  const { BasicTracerProvider, BatchSpanProcessor } = await import("@opentelemetry/sdk-trace-base");
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+  const nowhere = {
+    export: (_spans, done) => done({ code: 0 }),
+    shutdown: async () => {},
+    forceFlush: async () => {},
+  };
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new BatchSpanProcessor(nowhere)] });
+  opentelemetry({ tracerProvider, meterProvider: new MeterProvider() });
+  return payout(secrets, openStores);
 }
 
 /** Reads the body, one SHA-256, one Ed25519 verification over a signature base of the usual length. */

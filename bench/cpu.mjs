@@ -10,7 +10,8 @@ import { median } from "./statistics.mjs";
 
 // Each start is new processes: what the compiler makes of the same code, and where it lies, differs from one process to the next.
 const starts = 3;
-const warmUpRounds = 2;
+// The compiler is done with an endpoint after some ten thousand requests; until then a round tells what compiling costs.
+const warmUpRounds = 8;
 const rounds = 5;
 const perRound = 2000;
 

@@ -1,5 +1,5 @@
 // npm run bench [-- groups] [-- --large]: installs this folder's own dependencies once, then prints ratios and sizes. Nothing here
-// is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, stores, growth and pruning; default all. --large adds
+// is asserted by a test. Groups are chain, ratios, imports, peers, engines, cpu, sinks, stores, growth and pruning; default all. --large adds
 // ten million keys: two minutes. --against /path/to/another/checkout: the group cpu measures that one's packages too, in the same
 // rounds. --node /path/to/another/node: the group ratios runs servers on that one too. --json FILE: the results, also as JSON.
 import { spawnSync } from "node:child_process";
@@ -27,6 +27,7 @@ const { importTimes } = await import("./imports.mjs");
 const { middlewarePeers, signaturePeers, webhookPeers } = await import("./peers.mjs");
 const { enginesOnCores } = await import("./pool.mjs");
 const { payoutCpu, webhookCpu } = await import("./cpu.mjs");
+const { sinkCosts } = await import("./sinks.mjs");
 const { redisRoundTrips, redisGrowth } = await import("./redis.mjs");
 const { postgresRatios } = await import("./postgres.mjs");
 const { postgresGrowth, sqliteGrowth } = await import("./growth.mjs");
@@ -40,6 +41,7 @@ const groups = {
   imports: [importTimes],
   peers: [signaturePeers, webhookPeers, middlewarePeers],
   cpu: [payoutCpu, webhookCpu],
+  sinks: [sinkCosts],
   engines: [enginesOnCores],
   stores: [redisRoundTrips, postgresRatios],
   growth: [sqliteGrowth, redisGrowth, postgresGrowth],

@@ -12,7 +12,8 @@ process.once("message", async (secrets) => {
   const openStores = stores?.[storesName];
   if (openStores === undefined)
     throw new Error(`${file} knows no stores "${storesName}": take this checkout's`);
-  const server = apps[kind](secrets, openStores).listen(0, "127.0.0.1", () => {
+  const app = await apps[kind](secrets, openStores);
+  const server = app.listen(0, "127.0.0.1", () => {
     process.on("message", async (message) => process.send(await answers[message]()));
     process.send({ port: server.address().port });
   });

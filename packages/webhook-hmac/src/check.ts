@@ -66,7 +66,7 @@ export function verifyPayload(
   const keys = importSecrets(owner, secrets, field.scheme);
   assertBytes(owner, bytes);
   const claim = readFreshClaim(linesOf(header, field.scheme), field);
-  return matchPayload(asBuffer(bytes), claim, { ...field, keys });
+  return matchPayload({ bytes: asBuffer(bytes), claim, keys }, field);
 }
 
 /**
@@ -89,7 +89,7 @@ export function payloadVerifier<Native>(
         ? await askForKeys(resolved.keys, native, { ...resolved, owner })
         : resolved.keys;
     const bytes = await readBody(request, resolved.limitBytes);
-    const payload = matchPayload(bytes, claim, { ...resolved, keys: known });
+    const payload = matchPayload({ bytes, claim, keys: known }, resolved);
     // A body may take its time: what was fresh when it began to arrive is not kept so.
     assertFresh(claim, resolved);
     verified.set(request, payload);
@@ -112,24 +112,27 @@ function readFreshClaim(lines: Lines, field: ResolvedField): SignatureClaim {
   return claim;
 }
 
-function matchPayload(
-  bytes: Buffer,
-  { signatures, timestamp, id }: SignatureClaim,
-  { scheme, status, keys }: ResolvedField & { readonly keys: readonly KeyObject[] },
-): VerifiedPayload {
-  const { algorithm, signed, header } = scheme;
-  const content = contentOf(bytes, { timestamp, id }, signed);
-  const secretIndex = matchSignature(signatures, content, { keys, algorithm });
+interface ReceivedPayload {
+  readonly bytes: Buffer;
+  readonly claim: SignatureClaim;
+  readonly keys: readonly KeyObject[];
+}
+
+function matchPayload({ bytes, claim, keys }: ReceivedPayload, field: ResolvedField): VerifiedPayload {
+  const { signatures, timestamp, id } = claim;
+  const { algorithm, signed, header } = field.scheme;
+  const secretIndex = matchSignature(signatures, contentOf(bytes, claim, signed), { keys, algorithm });
   if (secretIndex === -1) {
     throw new GuardError<PayloadSignatureCode>({
-      status,
+      status: field.status,
       code: "payload-signature-wrong",
       message: `${header.written} is not the HMAC-${algorithm === "sha256" ? "SHA-256" : "SHA-512"} of what was received`,
     });
   }
+  const payload = { bytes, secretIndex };
+  if (timestamp === undefined && id === undefined) return payload;
   return {
-    bytes,
-    secretIndex,
+    ...payload,
     ...(timestamp !== undefined && { timestampSeconds: timestamp.seconds }),
     ...(id !== undefined && { id }),
   };

@@ -61,6 +61,8 @@ export function contentOf(
   }: { readonly timestamp: { readonly text: string } | undefined; readonly id: string | undefined },
   { before, after }: SignedParts,
 ): SignedContent {
+  // The usual scheme signs the body alone.
+  if (before.length === 0 && after.length === 0) return { before: "", body, after: "" };
   const textOf = (parts: readonly string[]): string =>
     parts
       .map((part) => (part === "{timestamp}" ? timestamp?.text : part === "{id}" ? id : part) ?? "")

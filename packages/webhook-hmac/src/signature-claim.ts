@@ -2,6 +2,7 @@ import { GuardError } from "@countersign/core";
 import type { PayloadSignatureCode } from "./codes.ts";
 import { parseSignature } from "./payload-signature.ts";
 import type { FieldName, ResolvedScheme } from "./scheme.ts";
+import { signatureSchemes } from "./signature-schemes.ts";
 
 /** What the header fields of a message say about its signature; nothing of it is verified. */
 export interface SignatureClaim {
@@ -20,6 +21,7 @@ const maxEntries = 16;
 const maxLength = 8192;
 // Twelve digits reach the year 33658; thirteen are milliseconds.
 const wholeSeconds = /^(?:0|[1-9]\d{0,11})$/;
+const fieldText = /^[\t -~]*$/;
 const entryText = /^[!-~]+$/;
 const visible = /^[!-~]{1,256}$/;
 
@@ -29,7 +31,8 @@ export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number):
   const { header, separator, timestamp } = scheme;
   const field = only(lines, header);
   if (field === undefined) {
-    throw refuse("payload-signature-missing", `the request has no ${header.written} field`);
+    const message = `the request has no ${header.written} field${otherScheme(lines)}`;
+    throw refuse("payload-signature-missing", message);
   }
   const entries = entriesOf(field, separator);
   const signatures = entries && signaturesOf(entries, scheme);
@@ -44,17 +47,28 @@ export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number):
   };
 }
 
+/** For who forgot the option `scheme`: the field of a sender that is known. */
+function otherScheme(lines: Lines): string {
+  const found = Object.entries(signatureSchemes).find(
+    ([, { header }]) => lines(header.toLowerCase()).length > 0,
+  );
+  if (found === undefined) return "";
+  const [name, { header }] = found;
+  return `, and has ${header}: did you mean scheme: ${JSON.stringify(name)}?`;
+}
+
 type Refuse = (code: PayloadSignatureCode, message: string) => GuardError<PayloadSignatureCode>;
 
 /** The value of a field; `""`, which nothing takes, where there is more than one line. */
 function only(lines: Lines, { lower }: FieldName): string | undefined {
-  const [line, ...others] = lines(lower);
-  return line === undefined || others.length === 0 ? line : "";
+  const values = lines(lower);
+  return values.length > 1 ? "" : values[0];
 }
 
 function entriesOf(field: string, separator: ResolvedScheme["separator"]): readonly string[] | undefined {
-  if (field.length > maxLength) return undefined;
-  const value = field.replaceAll(/^[ \t]+|[ \t]+$/g, "");
+  if (field.length > maxLength || !fieldText.test(field)) return undefined;
+  // Of these characters trim() takes spaces and tabs alone. An expression that ends in spaces takes quadratic time inside the value.
+  const value = field.trim();
   const entries = separator === undefined ? [value] : value.split(separator, maxEntries + 1);
   // White space in an entry shows that a framework has joined two lines of the field.
   return entries.length <= maxEntries && entries.every((entry) => entryText.test(entry))

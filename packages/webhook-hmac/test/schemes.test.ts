@@ -280,6 +280,16 @@ describe("verifyPayload", () => {
     expect(verdictOf(given, options)).toBe(code);
   });
 
+  test.each([
+    ["X-Hub-Signature-256", "github"],
+    ["Stripe-Signature", "stripe"],
+    ["webhook-signature", "standard-webhooks"],
+  ])("asks of who forgot the scheme, and got %s, whether it is %s", (name, scheme) => {
+    expect(() => verifyPayload(body, { [name]: "x" }, [secret])).toThrow(
+      `the request has no X-Payload-Signature field, and has ${name}: did you mean scheme: "${scheme}"?`,
+    );
+  });
+
   test("asks for all fields where one is not enough", () => {
     expect(() => verifyPayload(body, "v1,a", [secret], options)).toThrow(/several header fields/);
     expect(() => verifyPayload(body, undefined, [secret], options)).toThrow(TypeError);
