@@ -8,7 +8,6 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type Http2Server,
-  type OutgoingHttpHeaders,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
@@ -19,9 +18,10 @@ import { samplePath } from "../support/independent-signer.ts";
 import { mount } from "./fastify-door.ts";
 import { listenerOf as fetchListener } from "./fetch-behind-node.ts";
 import { fetchApp } from "./fetch-door.ts";
+import { body, fieldsOf, letInRows, refusedRows, type Lines } from "./hostile-http2-rows.ts";
 import { listenerOf as nodeListener } from "./node-door.ts";
 import { letIn, type PolicyScene } from "./scene.ts";
-import { policyScene, signOrder, type OrderPlan } from "./policy-scene.ts";
+import { policyScene, type OrderPlan } from "./policy-scene.ts";
 
 interface Site {
   readonly port: number;
@@ -51,21 +51,6 @@ const doors: readonly (readonly [string, (scene: PolicyScene) => Promise<Site>])
   ],
 ];
 
-type Lines = Readonly<Record<string, string | readonly string[] | undefined>>;
-
-/** The fields of an order; `lines` replaces some, and undefined takes one out. */
-function fieldsOf(plan: OrderPlan, lines: Lines): OutgoingHttpHeaders {
-  const { method, path, headers } = signOrder(plan);
-  const fields: Record<string, string> = {};
-  for (let index = 0; index < headers.length; index += 2) {
-    fields[(headers[index] ?? "").toLowerCase()] = headers[index + 1] ?? "";
-  }
-  const all = { ":method": method, ":path": path, ":authority": "pay.example", ...fields, ...lines };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-}
-
-const body = signOrder().body;
-
 interface Answer {
   readonly status: number | undefined;
   readonly text: string;
@@ -82,59 +67,6 @@ async function answerOf(stream: ClientHttp2Stream): Promise<Answer> {
     stream.once("close", () => resolve({ status, text }));
   });
 }
-
-// Each with its lines: jest would take an argument that is not there for its own.
-const letInRows = (
-  [
-    ["an order", {}],
-    ["an order with its length", {}, { "content-length": String(body.length) }],
-    ["an order that says Host too", {}, { host: "PAY.example" }],
-    ["two lines, wrapped", { instead: { '"x-raw";bs': ":YSwgYg==:, :Yw==:" } }, { "x-raw": ["a, b", "c"] }],
-    ["a dictionary over two lines", {}, { "x-items": ["a=1", "b=(2 3);x"] }],
-    ["@authority by :authority", { further: [['"@authority"', "pay.example"]] }],
-    ["@target-uri", { further: [['"@target-uri"', `http://pay.example${samplePath}?id=7`]] }],
-  ] satisfies readonly (readonly [string, OrderPlan, Lines?])[]
-).map(([title, plan, lines = {}]: readonly [string, OrderPlan, Lines?]) => [title, plan, lines] as const);
-
-const refusedRows = (
-  [
-    ["no signature", "signature-missing", {}, { signature: undefined }],
-    ["a signature in two parts", "field-invalid", {}, { signature: ["sig1=:AAAA:", "sig1=:AAAA:"] }],
-    ["a changed query parameter", "signature-mismatch", {}, { ":path": `${samplePath}?id=8` }],
-    ["a query parameter twice", "covered-field-repeated", {}, { ":path": `${samplePath}?id=7&%69d=7` }],
-    ["no query", "covered-field-missing", {}, { ":path": samplePath }],
-    ["dot segments", "target-invalid", {}, { ":path": `/x/..${samplePath}?id=7` }],
-    ["two slashes at the start", "target-invalid", {}, { ":path": `//a.example${samplePath}?id=7` }],
-
-    ["the asterisk form", "target-invalid", { method: "OPTIONS" }, { ":path": "*" }],
-    ["another method", "signature-mismatch", {}, { ":method": "PUT" }],
-    ["another server in Host", "authority-conflict", {}, { host: "other.example" }],
-    [
-      "a signature for another server",
-      "signature-mismatch",
-      { further: [['"@authority"', "other.example"]] },
-    ],
-
-    ["a covered :authority", "component-name-invalid", { further: [['":authority"', "pay.example"]] }],
-    ["a changed member", "signature-mismatch", {}, { "x-items": "a=2, b=(2 3);x" }],
-    [
-      "one line in the place of two, wrapped",
-      "signature-mismatch",
-      { instead: { '"x-raw";bs': ":YQ==:, :Yg==:" } },
-      { "x-raw": "a, b" },
-    ],
-
-    [
-      "a component of the request that a request answers",
-      "component-parameter-unsupported",
-      { further: [['"content-digest";req', "a"]] },
-    ],
-    ["another body", "content-digest-mismatch", { body: '{"order":8}' }],
-  ] satisfies readonly (readonly [string, string, OrderPlan, Lines?])[]
-).map(
-  ([title, code, plan, lines = {}]: readonly [string, string, OrderPlan, Lines?]) =>
-    [title, code, plan, lines] as const,
-);
 
 describe.each(doors)("over HTTP/2 to %s", (_name, open) => {
   let scene: PolicyScene;

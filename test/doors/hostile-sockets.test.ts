@@ -8,9 +8,10 @@ import express4 from "express4";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
 import { fetchBehindNode } from "./fetch-behind-node.ts";
-import { rawOrder, socketRows, type Outcome } from "./hostile-socket-rows.ts";
+import { socketRows } from "./hostile-socket-rows.ts";
 import { nodeDoor } from "./node-door.ts";
 import { policyScene, signOrder } from "./policy-scene.ts";
+import { rawOrder, type Outcome } from "./raw-order.ts";
 import type { OpenDoor, PolicyScene } from "./scene.ts";
 
 const doors = [

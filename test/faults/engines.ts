@@ -20,6 +20,8 @@ export interface Ground {
   readonly engine: EngineConfig;
   /** How often the key was paid. */
   payments(key: string): Promise<number>;
+  /** The tokens of the attempts that paid the key. */
+  payers(key: string): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -79,11 +81,11 @@ function isMissing(kind: EngineKind): boolean {
 }
 
 function openFiles(kind: "memory" | "sqlite"): Ground {
-  const { file, payments, remove } = temporaryLedger();
+  const { file, payers, remove } = temporaryLedger();
   return {
     kind,
     engine: kind === "memory" ? { kind, payouts: file } : { kind, file },
-    payments,
+    ...counted(payers),
     async close() {
       remove();
     },
@@ -92,12 +94,12 @@ function openFiles(kind: "memory" | "sqlite"): Ground {
 
 async function openRedis(url: string): Promise<Ground> {
   const { createClient } = await import("redis");
-  const { file, payments, remove } = temporaryLedger();
+  const { file, payers, remove } = temporaryLedger();
   const prefix = isolatedName("faults");
   return {
     kind: "redis",
     engine: { kind: "redis", url, prefix, payouts: file },
-    payments,
+    ...counted(payers),
     async close() {
       remove();
       const client = createClient({ url }).on("error", () => {});
@@ -112,23 +114,35 @@ async function openRedis(url: string): Promise<Ground> {
 
 async function openPostgres(url: string): Promise<Ground> {
   const { Pool } = (await import("pg")).default;
-  const { migratePostgres } = await import("@countersign/store-postgres");
+  const { migratePostgres, migratePostgresAnswers } = await import("@countersign/store-postgres");
   const pool = new Pool({ connectionString: url, max: 2 }).on("error", () => {});
   const schema = isolatedName("faults");
   await pool.query(`CREATE SCHEMA ${schema}`);
   await migratePostgres(pool, { schema });
+  await migratePostgresAnswers(pool, { schema });
   await pool.query(payoutsTable(`${schema}.payouts`));
   return {
     kind: "postgres",
     engine: { kind: "postgres", url, schema },
-    async payments(key) {
-      const { rowCount } = await pool.query(`SELECT 1 FROM ${schema}.payouts WHERE key = $1`, [key]);
-      return rowCount ?? 0;
-    },
+    ...counted(async (key) => {
+      const { rows } = await pool.query<Payer>(`SELECT token FROM ${schema}.payouts WHERE key = $1`, [key]);
+      return rows;
+    }),
     async close() {
       await pool.query(`DROP SCHEMA ${schema} CASCADE`);
       await pool.end();
     },
+  };
+}
+
+interface Payer {
+  readonly token: string;
+}
+
+function counted(payers: (key: string) => Promise<readonly Payer[]>): Pick<Ground, "payers" | "payments"> {
+  return {
+    payers: async (key) => (await payers(key)).map(({ token }) => token),
+    payments: async (key) => (await payers(key)).length,
   };
 }
 
@@ -142,11 +156,11 @@ function temporaryLedger() {
   ledger.close();
   return {
     file,
-    async payments(key: string): Promise<number> {
+    async payers(key: string): Promise<readonly Payer[]> {
       const database = new Database(file);
       try {
         database.exec("PRAGMA busy_timeout = 5000");
-        return database.prepare("SELECT 1 FROM payouts WHERE key = ?").all(key).length;
+        return database.prepare("SELECT token FROM payouts WHERE key = ?").all(key) as Payer[];
       } finally {
         database.close();
       }

@@ -2,21 +2,8 @@
 import { expect } from "@jest/globals";
 import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
-import type { PayerConfig, Point } from "./payer-app.mjs";
-import { pay, spawnPayer, startPayer } from "./payers.ts";
+import { killedAt, pay, startPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, payUntilDecided } from "./timing.ts";
-
-/** Begins a payout in a process that is killed at the point, and returns another process. */
-async function killedAt(point: Point, config: PayerConfig, key: string) {
-  const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
-  const answer = pay(first, key);
-  answer.catch(() => {});
-  await first.reached(point);
-  const since = performance.now();
-  await first.kill();
-  await expect(answer).rejects.toMatchObject({ code: "ECONNRESET" });
-  return { second, since };
-}
 
 describeEngines(["sqlite", "redis", "postgres"], (ground, kind) => {
   test("row 1, SIGKILL between claim and handler: 0 pay, 503 until the lease ends, then one 2xx", async () => {

@@ -1,4 +1,4 @@
-import type { IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 import type { NonceStore } from "@countersign/http-signature-verify";
 import type { Express } from "express";
 
@@ -23,10 +23,17 @@ export type EngineKind = EngineConfig["kind"];
 
 /**
  * `handler`: the key is claimed, nothing is begun. `in the transaction`: the payout is inserted (PostgreSQL). `before commit`:
- * the key is recorded there too. `after commit`: the payout is made. `recorded`: the key is done in the store, the answer is
- * not sent yet.
+ * the key is recorded there too. `after commit`: the payout is made. `before keep`, `kept`: around the keeping of an answer that is
+ * to be given again. `recorded`: the key is done in the store, the answer is not sent yet.
  */
-export type Point = "handler" | "in the transaction" | "before commit" | "after commit" | "recorded";
+export type Point =
+  | "handler"
+  | "in the transaction"
+  | "before commit"
+  | "after commit"
+  | "before keep"
+  | "kept"
+  | "recorded";
 
 /** Where a payer can be stopped. */
 export interface Points {
@@ -46,6 +53,8 @@ export interface PayerConfig {
   readonly answerAfterMs?: number | undefined;
   /** Default: in the transaction where the engine has some; otherwise by the guard, afterwards. */
   readonly record?: "in the transaction" | "afterwards" | undefined;
+  /** Whether the first answer is given again for a done key. Default false. */
+  readonly givesAgain?: boolean | undefined;
 }
 
 export interface Payer {
@@ -53,6 +62,8 @@ export interface Payer {
   readonly engine: {
     readonly stores: { readonly idempotency: IdempotencyStore; readonly nonces: NonceStore };
   };
+  /** Undefined where no answer is given again. */
+  readonly answers: AnswerStore | undefined;
   close(): void | Promise<void>;
 }
 

@@ -17,6 +17,7 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   const hearAlarms = () => {};
   subscribe("countersign:notice", hearAlarms);
   const store = wrapStore(engine.stores.idempotency);
+  const answers = config.givesAgain === true ? engine.openAnswers() : undefined;
   const { recovery = "rerun", record = engine.hasTransactions ? "in the transaction" : "afterwards" } =
     config;
   const guard = idempotencyGuard({
@@ -26,6 +27,7 @@ export async function createPayer(config, { points, wrapStore = (store) => store
     recovery,
     retryAfterSeconds: 1,
     key: ({ body }) => Object(body).idempotency_key,
+    replay: answers && { answers: keptAtPoints(answers, points) },
   });
   const payment = { engine, record, points };
   const app = express();
@@ -36,10 +38,22 @@ export async function createPayer(config, { points, wrapStore = (store) => store
   app.use(guardErrors());
   const close = () => {
     unsubscribe("countersign:notice", hearAlarms);
+    answers?.close();
     return engine.close();
   };
-  return { app, engine, close };
+  return { app, engine, answers, close };
 }
+
+const keptAtPoints = (answers, points) => ({
+  find: (token) => answers.find(token),
+  prune: () => answers.prune(),
+  close: () => answers.close(),
+  async keep(token, answer) {
+    await points.reach("before keep");
+    await answers.keep(token, answer);
+    await points.reach("kept");
+  },
+});
 
 /** What apps put before their routes against handlers that hang: it answers, and the handler goes on. */
 function answerAfter(ms) {
@@ -62,7 +76,7 @@ async function handlePayout({ engine, record, points }, req, res) {
   // The answer to COMMIT was lost, and the handler does it all again, as everybody does.
   if (fault === "repeat") await engine.pay(payment);
   await points.reach("after commit");
-  return res.json({ paid: attempt.key });
+  return res.json({ paid: attempt.key, token: attempt.token });
 }
 
 async function useNonce(nonces, req, res) {

@@ -15,20 +15,21 @@ export function payoutsTable(name) {
 }
 
 async function openMemory({ payouts, max }, now) {
-  const { memoryIdempotencyStore } = await import("@countersign/idempotency");
+  const { memoryAnswerStore, memoryIdempotencyStore } = await import("@countersign/idempotency");
   const { memoryNonceStore } = await import("@countersign/http-signature-verify");
   const idempotency = memoryIdempotencyStore({ max, now });
   const ledger = openLedger(payouts);
   return {
     hasTransactions: false,
     stores: { idempotency, nonces: memoryNonceStore() },
+    openAnswers: () => memoryAnswerStore({ now }),
     pay: (payment) => ledger.pay(payment),
     close: () => ledger.close(),
   };
 }
 
 async function openSqlite({ file, maxPages, retentionMs }, now) {
-  const { createSqliteStores } = await import("@countersign/store-sqlite");
+  const { createSqliteAnswers, createSqliteStores } = await import("@countersign/store-sqlite");
   const database = new Database(file);
   const stores = createSqliteStores({ database, pruneIntervalMs: 0, retentionMs, now });
   if (maxPages !== undefined) database.exec(`PRAGMA max_page_count = ${maxPages}`);
@@ -36,6 +37,7 @@ async function openSqlite({ file, maxPages, retentionMs }, now) {
   return {
     hasTransactions: true,
     stores,
+    openAnswers: () => createSqliteAnswers({ database, pruneIntervalMs: 0, now }),
     pay({ attempt, amount, completeIn, points }) {
       withImmediateTransaction(database, (tx) => {
         insert(attempt, amount);
@@ -59,15 +61,17 @@ async function openSqlite({ file, maxPages, retentionMs }, now) {
 }
 
 async function openRedis({ url, prefix, payouts }, now) {
-  const { createRedisStores } = await import("@countersign/store-redis");
+  const { createRedisAnswers, createRedisStores } = await import("@countersign/store-redis");
   const { createClient } = await import("redis");
   const client = createClient({ url }).on("error", () => {});
-  const stores = createRedisStores({ sendCommand: (args) => client.sendCommand([...args]), prefix, now });
+  const options = { sendCommand: (args) => client.sendCommand([...args]), prefix, now };
+  const stores = createRedisStores(options);
   await client.connect();
   const ledger = openLedger(payouts);
   return {
     hasTransactions: false,
     stores,
+    openAnswers: () => createRedisAnswers(options),
     pay: (payment) => ledger.pay(payment),
     close() {
       stores.close();
@@ -78,7 +82,8 @@ async function openRedis({ url, prefix, payouts }, now) {
 }
 
 async function openPostgres({ url, schema, retentionMs }, now) {
-  const { createPostgresStores, withPostgresTransaction } = await import("@countersign/store-postgres");
+  const { createPostgresAnswers, createPostgresStores, withPostgresTransaction } =
+    await import("@countersign/store-postgres");
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({ connectionString: url, max: 10, connectionTimeoutMillis: 2_000 });
   pool.on("error", () => {});
@@ -86,6 +91,7 @@ async function openPostgres({ url, schema, retentionMs }, now) {
   return {
     hasTransactions: true,
     stores,
+    openAnswers: () => createPostgresAnswers({ pool, schema, pruneIntervalMs: 0, now }),
     pay: ({ attempt, amount, completeIn, points }) =>
       withPostgresTransaction(pool, async (client) => {
         const values = [attempt.key, attempt.token, attempt.fence, amount];

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 import { afterEach } from "@jest/globals";
 import { close, listen, send, type WireAnswer } from "../support/http-client.ts";
 import { endProcess, spawnPrivate } from "../support/private-process.mjs";
@@ -15,6 +15,9 @@ export interface PayoutAnswer {
   readonly status: number;
   readonly code: string | undefined;
   readonly retryAfter: string | undefined;
+  /** Of the attempt whose answer it is, where there is one. */
+  readonly token: string | undefined;
+  readonly isReplayed: boolean;
 }
 
 /** What a test does with any payer. */
@@ -52,7 +55,7 @@ export async function startPayer(
     readonly now?: (() => number) | undefined;
     readonly armed?: readonly Point[];
   } = {},
-): Promise<RunningPayer & { readonly store: IdempotencyStore }> {
+): Promise<RunningPayer & { readonly store: IdempotencyStore; readonly answers: AnswerStore | undefined }> {
   const { armed = [], ...rest } = parts;
   const gates = new Gates(armed);
   const payer = await createPayer(config, { points: gates, ...rest });
@@ -60,6 +63,7 @@ export async function startPayer(
   const started = {
     port,
     store: payer.engine.stores.idempotency,
+    answers: payer.answers,
     arm: (point: Point) => gates.arm(point),
     reached: (point: Point) => gates.reached(point),
     go: (point: Point) => gates.go(point),
@@ -123,6 +127,25 @@ export async function pay(
   return payoutAnswer(await send(port, payoutRequest(key, amount, fault)));
 }
 
+/** Begins a payout in a process that is killed at the point, and returns another process. */
+export async function killedAt(
+  point: Point,
+  config: PayerConfig,
+  key: string,
+): Promise<{ readonly second: PayerProcess; readonly since: number }> {
+  const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
+  const answer = pay(first, key).then(
+    ({ status }) => status,
+    ({ code }: NodeJS.ErrnoException) => code,
+  );
+  await first.reached(point);
+  const since = performance.now();
+  await first.kill();
+  const ended = await answer;
+  if (ended !== "ECONNRESET") throw new Error(`the payout ended with ${String(ended)}`);
+  return { second, since };
+}
+
 export function payoutRequest(key: string, amount = 100, fault = "none") {
   return {
     method: "POST",
@@ -135,7 +158,9 @@ export function payoutRequest(key: string, amount = 100, fault = "none") {
 function payoutAnswer({ status, headers, body }: WireAnswer): PayoutAnswer {
   const isProblem = headers["content-type"]?.startsWith("application/problem+json") === true;
   const { code } = (isProblem ? JSON.parse(body) : {}) as { code?: string };
-  return { status, code, retryAfter: headers["retry-after"] };
+  const { token } = (status === 200 ? JSON.parse(body) : {}) as { token?: string };
+  const isReplayed = headers["idempotency-replayed"] !== undefined;
+  return { status, code, retryAfter: headers["retry-after"], token, isReplayed };
 }
 
 function script(name: string): URL {

@@ -1,171 +1,104 @@
 // I15 under SIGKILL: what is answered for a key that is done, and how often it was paid, whatever had been kept by then.
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createSqliteStores } from "@countersign/store-sqlite";
-import { afterEach, describe, expect, test } from "@jest/globals";
-import Database from "libsql";
-import { sleep } from "../support/faulty-store.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "@jest/globals";
+import { steadyTest as test } from "../support/steadily.ts";
+import { describeEngines, newKey, type Ground } from "./engines.ts";
+import type { PayerConfig, Point } from "./payer-app.mjs";
+import { killedAt, pay, startPayer, type PayerProcess, type PayoutAnswer } from "./payers.ts";
 
-interface Config {
-  readonly point?: string;
-  readonly recovery: "hold" | "rerun";
-  readonly completesIn: boolean;
-}
+type Rules = Pick<PayerConfig, "record" | "recovery">;
 
-interface Answer {
-  readonly status: number;
-  readonly replayed: boolean;
-  readonly token: unknown;
-  readonly code: unknown;
-}
-
-const children: ChildProcess[] = [];
-const folders: string[] = [];
-
-afterEach(async () => {
-  for (const child of children.splice(0)) {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    }
+/** A payout in a process that dies at the point; the process behind it, an operator's, and the attempts whose answers are kept. */
+async function paidUntil(point: Point, ground: Ground, rules: Rules) {
+  const key = newKey();
+  const config = { engine: ground.engine, givesAgain: true, ...rules };
+  const { second } = await killedAt(point, config, key);
+  const operator = await startPayer(config);
+  const kept: string[] = [];
+  for (const token of await ground.payers(key)) {
+    if ((await operator.answers?.find(token)) !== undefined) kept.push(token);
   }
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
-});
-
-const script = new URL("replaying-process.mjs", import.meta.url).pathname;
-
-async function start(
-  path: string,
-  config: Config,
-): Promise<{ child: ChildProcess; refund(): Promise<Answer> }> {
-  const child = spawn(process.execPath, [script, JSON.stringify({ path, ...config })], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, COUNTERSIGN_STDERR: "off" },
-  });
-  children.push(child);
-  const [line] = (await once(child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
-  const url = `http://127.0.0.1:${Number(String(line))}/refunds`;
-  return {
-    child,
-    async refund() {
-      const answer = await fetch(url, { method: "POST", body: "{}", headers: { "Idempotency-Key": "k" } });
-      const { token, code } = (await answer.json()) as { token?: unknown; code?: unknown };
-      return { status: answer.status, replayed: answer.headers.has("idempotency-replayed"), token, code };
-    },
-  };
-}
-
-/** A refund in a process that dies at the point, and another process behind it. */
-async function killedAt(point: string, config: Config) {
-  const folder = mkdtempSync(join(tmpdir(), "replayed-"));
-  folders.push(folder);
-  const path = join(folder, "platform.db");
-  // In turn: both would create the tables.
-  const first = await start(path, { ...config, point });
-  const standby = start(path, config);
-  const ended = once(first.child, "exit");
-  await expect(first.refund()).rejects.toThrow("fetch failed");
-  expect(await ended).toEqual([null, "SIGKILL"]);
-  const second = await standby;
-  const query = (sql: string): readonly unknown[] => {
-    const database = new Database(path);
-    try {
-      return database.prepare(sql).all();
-    } finally {
-      database.close();
-    }
-  };
-  return {
-    path,
-    refund: second.refund,
-    payments: () => query("SELECT key FROM payments").length,
-    kept: () =>
-      query("SELECT token FROM countersign_answers").map((row) => (row as { readonly token: string }).token),
-  };
+  return { key, second, kept, store: operator.store };
 }
 
 /** Retries until the answer is no "come again". */
-async function decided(refund: () => Promise<Answer>): Promise<Answer> {
+async function payDecided(payer: PayerProcess, key: string): Promise<PayoutAnswer> {
   for (;;) {
-    const answer = await refund();
+    const answer = await pay(payer, key);
     if (answer.code !== "in-flight") return answer;
-    await sleep(100);
+    await sleep(25);
   }
 }
 
-describe("a process that dies", () => {
-  const recovery = "rerun";
+async function expectReplays(payer: PayerProcess, key: string, token: string | undefined): Promise<void> {
+  expect(token).toBeDefined();
+  for (let count = 0; count < 3; count += 1) {
+    expect(await pay(payer, key)).toMatchObject({ status: 200, isReplayed: true, token });
+  }
+}
 
-  test.each(["paid", "before keep"])(
-    "with its transaction committed, at %s: done without an answer, 1 payment",
+const done = { status: 409, code: "already-processed", isReplayed: false };
+
+describeEngines(["sqlite", "postgres"], (ground) => {
+  const record = "in the transaction";
+
+  test.each(["after commit", "before keep"] as const)(
+    "SIGKILL with its transaction committed, %s: done without an answer, 1 payment",
     async (point) => {
-      const { refund, payments, kept } = await killedAt(point, { recovery, completesIn: true });
-      expect(kept()).toEqual([]);
-      for (let count = 0; count < 3; count += 1) {
-        expect(await refund()).toMatchObject({ status: 409, code: "already-processed", replayed: false });
-      }
-      expect(payments()).toBe(1);
+      const { key, second, kept } = await paidUntil(point, ground(), { record });
+      expect(kept).toEqual([]);
+      for (let count = 0; count < 3; count += 1) expect(await pay(second, key)).toMatchObject(done);
+      expect(await ground().payments(key)).toBe(1);
     },
   );
 
-  test("with its transaction committed and its answer kept: that answer, 1 payment", async () => {
-    const { refund, payments, kept } = await killedAt("after keep", { recovery, completesIn: true });
-    const [token] = kept();
-    for (let count = 0; count < 3; count += 1) {
-      expect(await refund()).toMatchObject({ status: 201, replayed: true, token });
-    }
-    expect(payments()).toBe(1);
-  });
-
-  test("behind the record, before the answer left: that answer, 1 payment", async () => {
-    const { refund, payments, kept } = await killedAt("after done", { recovery, completesIn: false });
-    const [token] = kept();
-    expect(await refund()).toMatchObject({ status: 201, replayed: true, token });
-    expect(payments()).toBe(1);
+  test("SIGKILL with its transaction committed and its answer kept: that answer, 1 payment", async () => {
+    const { key, second, kept } = await paidUntil("kept", ground(), { record });
+    await expectReplays(second, key, kept[0]);
+    expect(await ground().payments(key)).toBe(1);
   });
 });
 
-describe("a process that dies with an answer kept and no record", () => {
-  test("under rerun: the answer of the attempt that ends the key", async () => {
-    const config = { recovery: "rerun", completesIn: false } as const;
-    const { refund, payments, kept } = await killedAt("after keep", config);
-    const [orphan] = kept();
+describeEngines(["sqlite", "redis", "postgres"], (ground) => {
+  const record = "afterwards";
+
+  test("SIGKILL behind the record, before the answer left: that answer, 1 payment", async () => {
+    const { key, second, kept } = await paidUntil("recorded", ground(), { record });
+    await expectReplays(second, key, kept[0]);
+    expect(await ground().payments(key)).toBe(1);
+  });
+
+  test("SIGKILL with an answer kept and no record, under rerun: the answer of the attempt that ends the key", async () => {
+    const { key, second, kept } = await paidUntil("kept", ground(), { record, recovery: "rerun" });
+    const [orphan] = kept;
     expect(orphan).toBeDefined();
-    const second = await decided(refund);
-    expect(second).toMatchObject({ status: 201, replayed: false });
-    expect(second.token).not.toBe(orphan);
-    expect(await refund()).toMatchObject({ status: 201, replayed: true, token: second.token });
+    const { status, isReplayed, token } = await payDecided(second, key);
+    expect({ status, isReplayed }).toEqual({ status: 200, isReplayed: false });
+    expect(token).not.toBe(orphan);
+    await expectReplays(second, key, token);
     // The effect was in no transaction with the record: what `rerun` asks of a handler.
-    expect(payments()).toBe(2);
+    expect(await ground().payers(key)).toEqual([orphan, token]);
   });
 
   test.each(["done", "released"] as const)(
-    "under hold: nobody's answer until an operator has said %s",
+    "SIGKILL with an answer kept and no record, under hold: nobody's answer until an operator has said %s",
     async (outcome) => {
-      const { path, refund, payments, kept } = await killedAt("after keep", {
-        recovery: "hold",
-        completesIn: false,
-      });
-      const [orphan] = kept();
-      expect(await decided(refund)).toMatchObject({ status: 503, code: "held", replayed: false });
-      expect(payments()).toBe(1);
-      const database = new Database(path);
-      const { idempotency } = createSqliteStores({ database, pruneIntervalMs: 0 });
-      const { fence = 0 } = idempotency.read("k") ?? {};
-      expect(idempotency.resolve("k", outcome, { fence })).toBe("ok");
-      idempotency.close();
-      database.close();
-      const answer = await refund();
+      const rules = { record, recovery: "hold" } as const;
+      const { key, second, kept, store } = await paidUntil("kept", ground(), rules);
+      const [orphan] = kept;
+      expect(orphan).toBeDefined();
+      expect(await payDecided(second, key)).toMatchObject({ status: 503, code: "held", isReplayed: false });
+      expect(await ground().payments(key)).toBe(1);
+      const { fence = 0 } = (await store.read(key)) ?? {};
+      expect(await store.resolve(key, outcome, { fence })).toBe("ok");
+      const answer = await pay(second, key);
       if (outcome === "done") {
-        expect(answer).toMatchObject({ status: 409, code: "already-processed" });
-        expect(payments()).toBe(1);
+        expect(answer).toMatchObject(done);
+        expect(await ground().payments(key)).toBe(1);
       } else {
-        expect(answer).toMatchObject({ status: 201, replayed: false });
+        expect(answer).toMatchObject({ status: 200, isReplayed: false });
         expect(answer.token).not.toBe(orphan);
-        expect(await refund()).toMatchObject({ status: 201, replayed: true, token: answer.token });
+        await expectReplays(second, key, answer.token);
       }
     },
   );

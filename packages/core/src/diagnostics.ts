@@ -1,20 +1,13 @@
 import { channel, type Channel } from "node:diagnostics_channel";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 import { writeStderrLine } from "./stderr-lines.ts";
+import type { Verdict } from "./verdict-record.ts";
 
 /** The `diagnostics_channel` on which every guard publishes one {@link GuardEvent} for each request that it decided. */
 export const guardChannelName = "countersign:guard";
 
 /** What a subscriber of `countersign:guard` receives; `Native` is the request of its framework. */
-export interface GuardEvent<Native extends object = object> {
-  /** The factory's name, for example `httpSignatureVerify`. */
-  readonly guard: string;
-  /** `reject`: the caller's fault (4xx). `error`: the guard could not decide, or failed (5xx). */
-  readonly outcome: "pass" | "reject" | "error";
-  /** The code of the GuardError; `unexpected-error` for anything else; undefined on a pass. */
-  readonly code: string | undefined;
-  /** The HTTP status of the GuardError; 500 for anything else; undefined on a pass. */
-  readonly status: number | undefined;
+export interface GuardEvent<Native extends object = object> extends Verdict {
   /** Time in the guard alone, in milliseconds. */
   readonly durationMs: number;
   /** The request as its framework knows it. */

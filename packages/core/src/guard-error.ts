@@ -1,4 +1,5 @@
 import { docsOf } from "./docs.ts";
+import type { Verdict } from "./verdict-record.ts";
 
 const brand: unique symbol = Symbol.for("countersign.GuardError");
 
@@ -12,7 +13,7 @@ export const requestAborted = "request-aborted";
 export interface GuardErrorInit<Code extends string = string> {
   /** HTTP status of the answer, 400 to 599. */
   readonly status: number;
-  /** Stable machine code in kebab-case; each package's README lists its codes. */
+  /** Stable machine code in kebab-case; each package's page lists its codes. */
   readonly code: Code;
   /** For the log. It never reaches the caller; it must hold no secret, signature or key. */
   readonly message: string;
@@ -34,6 +35,11 @@ export class GuardError<Code extends string = string> extends Error {
   readonly code: Code;
   readonly headers: HeaderFields;
   readonly problem: Readonly<Record<string, unknown>>;
+  /**
+   * What was decided about the request, once a guard has refused it: the record of `countersign:guard`, for logs. Not enumerable, so
+   * that no error handler that serialises the error shows it.
+   */
+  declare readonly verdict: Verdict | undefined;
   /** Always false: no error handler that follows the http-errors convention may show the message to the caller. */
   readonly expose: boolean = false;
 

@@ -45,7 +45,7 @@ export {
   type GuardErrorInit,
   type HeaderFields,
 } from "./guard-error.ts";
-export { identifierFault, parseJsonBytes, quoteForLog, type ParsedJson } from "./wire-text.ts";
+export { escapeForLog, identifierFault, parseJsonBytes, quoteForLog, type ParsedJson } from "./wire-text.ts";
 export {
   assertNoKeyClaimed,
   createRequestFact,
@@ -54,6 +54,7 @@ export {
   type RequestFact,
 } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
+export { boundedLabel, listen, type Listener } from "./listener.ts";
 export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
 export {
@@ -72,14 +73,47 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export { problemAnswer, statusAnswer, titleOf, type ProblemAnswer, type Replacement } from "./problem.ts";
+export {
+  problemAnswer,
+  statusAnswer,
+  titleOf,
+  type ProblemAnswer,
+  type ProblemOptions,
+  type Replacement,
+} from "./problem.ts";
 export { reportReject, warnOfError } from "./reject-report.ts";
 export {
+  noteStoreTime,
+  noteVerdict,
   publishVerdict,
   refusedWith,
   startVerdict,
   Steps,
+  tellLeftover,
   writeUnheardRefusal,
   type Judge,
 } from "./verdict.ts";
+export {
+  claimTrace,
+  eventTrace,
+  keyUseChannelName,
+  leaseLostChannel,
+  onTraceEnd,
+  settledChannel,
+  storeTrace,
+  traced,
+  tracedStep,
+  waitTrace,
+  type ClaimTrace,
+  type EventTrace,
+  type KeyUseEvent,
+  type LeaseLostEvent,
+  type SettledEvent,
+  type StoreStep,
+  type StoreTrace,
+  type Trace,
+  type TraceContext,
+  type WaitTrace,
+} from "./traces.ts";
+export type { Verdict, VerdictFacts } from "./verdict-record.ts";
 export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";

@@ -15,5 +15,7 @@ export interface NonceClaim {
  * tokens exactly one is `fresh`. It throws when it cannot remember (engine down, store full); it never evicts a live nonce.
  */
 export interface NonceStore {
+  /** What it stands on, in a word such as `redis`, for metrics and spans. */
+  readonly engine?: string | undefined;
   claim(claim: NonceClaim): "fresh" | "seen" | Promise<"fresh" | "seen">;
 }

@@ -59,7 +59,7 @@ export interface OptionRule<Read> {
    * Gives what the code works with for what was given; `undefined` is an option that was not. Throws an OptionError.
    */
   readonly read: (value: unknown, owner: OptionOwner, option: string) => Read;
-  /** The default as the READMEs write it, `5000`, `"hold"` or `none`; `required` where there is none. */
+  /** The default as the pages write it, `5000`, `"hold"` or `none`; `required` where there is none. */
   readonly byDefault: string;
 }
 
@@ -112,8 +112,13 @@ export function splitOptions<Table extends AnyTable, Options extends object>(
   const own = Object.fromEntries(Object.keys(table).map((name) => [name, Reflect.get(options, name)]));
   const rest = Object.entries(options).filter(([name]) => !Object.hasOwn(table, name));
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- fromEntries knows no names
-  return [readOptions(owner, table, own), Object.fromEntries(rest) as Omit<Options, keyof Table>];
+  const left = Object.fromEntries(rest) as Omit<Options, keyof Table>;
+  doorsOwn.set(left, Object.keys(table));
+  return [readOptions(owner, table, own), left];
 }
+
+// Of options that a door has split: the names of its own, for whoever tells what options there are.
+const doorsOwn = new WeakMap<object, readonly string[]>();
 
 /** Throws an OptionError when `options` is no object or has a key outside `known`. */
 export function assertKnownOptions(
@@ -127,7 +132,7 @@ export function assertKnownOptions(
   throw new OptionError(owner, {
     option: unknown,
     isUnknown: true,
-    what: `; known options are ${known.join(", ")}`,
+    what: `; known options are ${[...(doorsOwn.get(options) ?? []), ...known].join(", ")}`,
   });
 }
 

@@ -1,4 +1,5 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
+import { tellVerdictId } from "./verdict.ts";
 
 /** An answer that a door has yet to write. */
 export interface ProblemAnswer {
@@ -8,15 +9,32 @@ export interface ProblemAnswer {
   readonly body: string;
 }
 
+/** How a refusal is answered. */
+export interface ProblemOptions {
+  /** Header fields of every 401. Default none. */
+  readonly unauthorizedHeaders?: HeaderFields | undefined;
+  /** Whether the body has the id of the verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  readonly verdictId?: boolean | undefined;
+}
+
 /**
- * What a refusal is answered with: problem details, one body for every 401. Of a 401's own header fields only WWW-Authenticate is
- * there, beside `unauthorizedHeaders`; all others would tell the caller which check failed.
+ * What a refusal is answered with: problem details, one body for every 401, but for its id where that is told. Of a 401's own header
+ * fields only WWW-Authenticate is there, beside `unauthorizedHeaders`; all others would tell the caller which check failed.
  */
-export function problemAnswer(error: GuardError, unauthorizedHeaders: HeaderFields = {}): ProblemAnswer {
+export function problemAnswer(
+  error: GuardError,
+  { unauthorizedHeaders = {}, verdictId = false }: ProblemOptions = {},
+): ProblemAnswer {
   const { status } = error;
   const unauthorized = status === 401;
   const own = unauthorized ? { ...wwwAuthenticateOf(error), ...unauthorizedHeaders } : error.headers;
-  const body = unauthorized ? unauthorizedBody : problemBody(status, error.code, error.problem);
+  const id = verdictId ? tellVerdictId(error) : undefined;
+  const problem = unauthorized ? {} : error.problem;
+  const told = id === undefined ? problem : { ...problem, instance: `urn:uuid:${id}` };
+  const body =
+    unauthorized && id === undefined
+      ? unauthorizedBody
+      : problemBody(status, unauthorized ? undefined : error.code, told);
   return { status, headers: { ...own, ...problemHeaders }, body };
 }
 

@@ -96,6 +96,6 @@ export function assertNoKeyClaimed(factory: string, req: object): void {
     code: "checked-after-claim",
     message:
       `${factory}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
-      "mount idempotencyGuard() after every check of who is calling",
+      "mount idempotencyGuard() after every check of who is calling, and an endpoint once on a route",
   });
 }

@@ -21,7 +21,7 @@ interface Tally {
 
 const tallies = new Map<string, Tally>();
 
-/** What a line says: `<guard> <what> <code>: <message>: <error>; see <page of the code>`. */
+/** What a line says: `<guard> <what> <code>: <message>: <error>; <known>; see <page of the code>`. */
 export interface StderrLine {
   readonly guard: string;
   readonly what?: string | undefined;
@@ -29,6 +29,8 @@ export interface StderrLine {
   readonly code: string;
   readonly message?: string | undefined;
   readonly error: unknown;
+  /** What is known of the request beside the error, escaped. */
+  readonly known?: string | undefined;
 }
 
 /**
@@ -45,7 +47,8 @@ export function writeStderrLine(line: StderrLine): void {
   const error = line.error === undefined ? undefined : describe(line.error);
   const docs = docsOf(code);
   const see = docs === undefined ? "" : `; see ${docs}`;
-  print([head, message, error].filter((part) => part !== undefined).join(": ") + see);
+  const known = line.known === undefined ? "" : `; ${line.known}`;
+  print([head, message, error].filter((part) => part !== undefined).join(": ") + known + see);
 }
 
 // Read at each line, so that an app can set it too. Any other value leaves the lines on: a misspelt switch must not hide refusals.

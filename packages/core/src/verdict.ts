@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { guardChannel, wasHeard } from "./diagnostics.ts";
-import { isGuardError } from "./guard-error.ts";
+import { isGuardError, type GuardError } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 import { nameOr, writeStderrLine } from "./stderr-lines.ts";
+import type { Verdict, VerdictFacts } from "./verdict-record.ts";
+import { escapeForLog } from "./wire-text.ts";
 
 /** A check that decides about a request; `req` is the request as its framework knows it. */
 export interface Judge {
@@ -65,13 +68,70 @@ export function publishVerdict({ name, req }: Judge, startedAt: number, error: E
   if (error !== undefined) {
     if (told.get(req)?.error === error) return;
     told.set(req, { name, error });
-  }
-  if (startedAt === 0) return;
-  const durationMs = performance.now() - startedAt;
-  const { status, code } = error === undefined ? passed : verdictOf(error);
-  const outcome = status === undefined ? "pass" : status < 500 ? "reject" : "error";
-  guardChannel.publish({ guard: name, outcome, code, status, durationMs, req, error });
+  } else if (startedAt === 0) return;
+  const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
+  const verdict = recordOf({ name, req }, durationMs, error);
+  // Not by an assignment: it must not be enumerable, and the error may be frozen.
+  if (isGuardError(error)) Reflect.defineProperty(error, "verdict", { value: verdict, configurable: true });
+  if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
 }
+
+const facts: RequestFact<VerdictFacts> = createRequestFact();
+const storeTimes: RequestFact<number> = createRequestFact();
+
+/**
+ * Notes of a request what belongs to its verdicts, this one and later ones; a member that was noted before is replaced. On a pass ask
+ * `guardChannel.hasSubscribers` first, unless the object is there already.
+ */
+export function noteVerdict(req: object, noted: VerdictFacts): void {
+  const known = facts.get(req);
+  facts.set(req, known === undefined ? noted : { ...known, ...noted });
+}
+
+/** Adds to the time in which the present check has waited for a store, in milliseconds. Ask `guardChannel.hasSubscribers` first. */
+export function noteStoreTime(req: object, durationMs: number): void {
+  storeTimes.set(req, (storeTimes.get(req) ?? 0) + durationMs);
+}
+
+const longestText = 256;
+const maxComponents = 32;
+
+function recordOf({ name, req }: Judge, durationMs: number | undefined, error: Error | undefined): Verdict {
+  const { status, code } = error === undefined ? passed : verdictOf(error);
+  const { label, keyid, subject, created, ageSeconds, components, idempotencyKey } = facts.get(req) ?? {};
+  const storeMs = storeTimes.get(req);
+  if (storeMs !== undefined) storeTimes.delete(req);
+  return {
+    id: randomUUID(),
+    guard: name,
+    outcome: status === undefined ? "pass" : status < 500 ? "reject" : "error",
+    code,
+    status,
+    durationMs,
+    storeMs,
+    label: escaped(label),
+    keyid: escaped(keyid),
+    subject: escaped(subject),
+    created,
+    ageSeconds,
+    components: components?.slice(0, maxComponents).map((component) => escapeForLog(component)),
+    idempotencyKey: escaped(idempotencyKey),
+  };
+}
+
+function escaped(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : escapeForLog(text, longestText);
+}
+
+/** The id of the verdict behind a refusal, for its answer: whoever quotes it leads to the log. */
+export function tellVerdictId(error: GuardError): string | undefined {
+  const id = error.verdict?.id;
+  if (error.verdict !== undefined) quoted.add(error.verdict);
+  return id;
+}
+
+// What a caller may quote has to be found in the log.
+const quoted = new WeakSet<Verdict>();
 
 /**
  * Writes a refusal on stderr when nobody else hears of it: neither a subscriber of `countersign:guard` nor an `onReject`. For
@@ -82,7 +142,38 @@ export function writeUnheardRefusal({ name, req }: Judge, method: unknown, error
   const { status, code } = verdictOf(error);
   const what = `refused a ${nameOr(method, "request")} with ${status}`;
   const teller = told.get(req);
-  writeStderrLine({ guard: teller?.error === error ? teller.name : name, code, what, error });
+  const known = isGuardError(error) && error.verdict !== undefined ? knownOf(error.verdict) : undefined;
+  writeStderrLine({ guard: teller?.error === error ? teller.name : name, code, what, error, known });
+}
+
+/** What a line says of a verdict beside its error; undefined for nothing. Its texts are escaped already. */
+function knownOf(verdict: Verdict): string | undefined {
+  const { id, keyid, label, subject, ageSeconds, idempotencyKey } = verdict;
+  const parts = [
+    keyid === undefined ? "" : `keyid "${keyid}"`,
+    label === undefined ? "" : `label "${label}"`,
+    subject === undefined ? "" : `subject "${subject}"`,
+    ageSeconds === undefined ? "" : `created ${agoOf(ageSeconds)}`,
+    idempotencyKey === undefined ? "" : `key "${idempotencyKey}"`,
+    quoted.has(verdict) ? `verdict ${id}` : "",
+  ].filter((part) => part !== "");
+  return parts.length === 0 ? undefined : parts.join(", ");
+}
+
+/** In words, for a line of the log. */
+function agoOf(ageSeconds: number): string {
+  const seconds = Math.round(Math.abs(ageSeconds) * 10) / 10;
+  return ageSeconds < 0 ? `${seconds} s ahead of this clock` : `${seconds} s ago`;
+}
+
+/**
+ * Tells of what no check has told of: a refusal that came from behind them, such as that of a completeIn() in a handler. For doors,
+ * behind the answer.
+ */
+export function tellLeftover(judge: Judge, method: unknown, error: Error): void {
+  if (told.get(judge.req)?.error === error) return;
+  publishVerdict(judge, startVerdict(), error);
+  writeUnheardRefusal(judge, method, error);
 }
 
 function verdictOf(error: unknown): { readonly status: number; readonly code: string } {

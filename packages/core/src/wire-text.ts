@@ -182,10 +182,17 @@ const unprintable = /[^\x20-\x7e]|["\\]/g;
  */
 export function quoteForLog(text: string, maxLength = 64): string {
   const cut = text.length > maxLength ? text.slice(0, maxLength) : text;
-  const escaped = cut.replace(unprintable, (character) =>
-    character === '"' || character === "\\"
-      ? `\\${character}`
-      : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  const escaped = cut.replace(unprintable, escapeOne);
   return text.length > maxLength ? `"${escaped}"... (${text.length} characters)` : `"${escaped}"`;
+}
+
+/** As {@link quoteForLog}, without the quotes: usual text stays as it is, so that it can be compared and searched for. */
+export function escapeForLog(text: string, maxLength = 64): string {
+  const cut = text.length > maxLength ? `${text.slice(0, maxLength)}...` : text;
+  return cut.replace(unprintable, escapeOne);
+}
+
+function escapeOne(character: string): string {
+  if (character === '"' || character === "\\") return `\\${character}`;
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -16,7 +16,8 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { generateEndpoint } from "countersign";
 import Database from "libsql";
-import { createApp } from "../../../examples/snippets/dist/countersign.js";
+import { createApp as createShort } from "../../../examples/snippets/dist/countersign.js";
+import { createApp } from "../../../examples/snippets/dist/reference/countersign.js";
 
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
 const endpoint = generateEndpoint({ baseUrl: "https://platform.example" });
@@ -27,18 +28,21 @@ let file: string;
 let server: Server;
 let origin: string;
 
-beforeEach(async () => {
+beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), "countersign-example-"));
   file = path.join(folder, "platform.db");
-  server = createApp({ [keyid]: publicKeyPem }, endpoint, file).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 afterEach(async () => {
   server.close();
   await once(server, "close");
   rmSync(folder, { recursive: true, force: true });
 });
+
+async function start(create: typeof createApp): Promise<void> {
+  server = create({ [keyid]: publicKeyPem }, endpoint, file).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
 
 /** As the proxy hands it on, which names the client. */
 async function pay(privateKey = privateKeyPem, from = "192.0.2.10"): Promise<number> {
@@ -71,22 +75,36 @@ function rows(sql: string): unknown[] {
   }
 }
 
-describe("the README's example", () => {
-  test("pays a signed payout once: 200, then 409", async () => {
+const doneKeys = "SELECT key FROM countersign_idempotency WHERE state = 'done'";
+
+describe.each([
+  ["README", createShort],
+  ["page", createApp],
+])("the example of the %s", (_place, create) => {
+  beforeEach(() => start(create));
+
+  test("takes a signed payout once: 200, then 409", async () => {
     expect([await pay(), await pay()]).toEqual([200, 409]);
-    expect(rows("SELECT * FROM payouts")).toEqual([
-      { idempotency_key: body.idempotency_key, iban: body.beneficiary.iban },
-    ]);
+    expect(rows(doneKeys)).toEqual([{ key: `payout:${body.idempotency_key}` }]);
   });
 
-  test("pays nothing of another key or address", async () => {
+  test("takes nothing of another key or address", async () => {
     expect(await pay(generateKeyPair().privateKeyPem)).toBe(401);
     expect(await pay(privateKeyPem, "192.0.2.11")).toBe(401);
-    expect(rows("SELECT * FROM payouts")).toEqual([]);
+    expect(rows(doneKeys)).toEqual([]);
   });
 
   test("handles an event once, however often it comes, and shows strangers nothing", async () => {
     expect([await notify("wrong"), await notify(), await notify()]).toEqual([404, 200, 200]);
-    expect(rows("SELECT * FROM events")).toEqual([{ event_id: "ev-1", type: "buyer.approved" }]);
+    expect(rows(doneKeys)).toEqual([{ key: "webhook-event:ev-1" }]);
   });
+});
+
+test("the example of the page writes payment and event with their keys", async () => {
+  await start(createApp);
+  await Promise.all([pay(), notify()]);
+  expect(rows("SELECT * FROM payouts")).toEqual([
+    { idempotency_key: body.idempotency_key, iban: body.beneficiary.iban },
+  ]);
+  expect(rows("SELECT * FROM events")).toEqual([{ event_id: "ev-1", type: "buyer.approved" }]);
 });

@@ -16,7 +16,7 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import getRawBody from "raw-body";
-import type { GuardRequest, OverHttp2 } from "./types.ts";
+import type { GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
 
 declare global {
   namespace Express {
@@ -133,6 +133,26 @@ function bodyAlreadyConsumed(): GuardError<BodyCode> {
     message:
       "a body parser has read the request before its bytes were captured: mount rawBody() or the guard that needs the bytes " +
       "before express.json() and other parsers, or write express.json({ verify: captureRawBody })",
+  });
+}
+
+/**
+ * Lets a handler read `req.body` only where somebody has parsed it: `undefined` would be taken for a payload without members, and
+ * `express.json()` behind a check parses nothing, in silence. Otherwise reading it throws `refusal()`, and is undefined again once the
+ * answer is out, for the app's loggers.
+ */
+export function refuseUnparsedBody(req: GuardRequest, res: GuardResponse, refusal: () => Error): void {
+  const bytes = capturedRawBody(req);
+  if (req.body !== undefined || bytes === undefined || bytes.length === 0) return;
+  Object.defineProperty(req, "body", {
+    configurable: true,
+    get() {
+      if (res.headersSent || res.writableEnded) return undefined;
+      throw refusal();
+    },
+    set(value: unknown) {
+      Object.defineProperty(req, "body", { value, writable: true, enumerable: true, configurable: true });
+    },
   });
 }
 

@@ -6,12 +6,13 @@ import {
   problemAnswer,
   readOptions,
   reportReject,
+  tellLeftover,
   warnOfError,
   type Given,
-  type GuardError,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
+  type ProblemAnswer,
 } from "@countersign/core";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
@@ -27,7 +28,7 @@ export interface GuardErrorsOptions {
   readonly hide?: boolean | undefined;
   /**
    * Called once for each error answered here, before the answer. Its own throw or rejection becomes a process warning. Without it,
-   * and without subscribers of `countersign:guard`, each refusal of a guard is a line on stderr.
+   * and without subscribers of `countersign:guard`, each refusal is a line on stderr: of a guard, or thrown by a handler.
    */
   readonly onReject?: ((error: unknown, req: GuardRequest) => void) | undefined;
   /**
@@ -35,6 +36,11 @@ export interface GuardErrorsOptions {
    * WWW-Authenticate is sent; all others would tell the caller which check failed. Default none.
    */
   readonly unauthorizedHeaders?: HeaderFields | undefined;
+  /**
+   * Whether an answer has the id of its verdict, as `"instance": "urn:uuid:…"` (RFC 9457 section 3.1.5), for the caller to quote. It is
+   * random and says nothing; the log has it. Default false.
+   */
+  readonly verdictId?: boolean | undefined;
 }
 
 interface ResolvedOptions extends Given<Omit<GuardErrorsOptions, "onReject">> {
@@ -45,6 +51,7 @@ export const table: OptionTable<GuardErrorsOptions, ResolvedOptions> = {
   hide: option.boolean(false),
   onReject: option.optional(option.call()),
   unauthorizedHeaders: option.own(readHeaders, "none"),
+  verdictId: option.boolean(false),
 };
 
 /**
@@ -52,7 +59,7 @@ export const table: OptionTable<GuardErrorsOptions, ResolvedOptions> = {
  * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
  */
 export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
-  const { hide, onReject, unauthorizedHeaders } = readOptions(factory, table, options);
+  const { hide, onReject, ...answer } = readOptions(factory, table, options);
 
   // Express tells an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
@@ -62,16 +69,22 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       if (onReject !== undefined) reportReject(factory, onReject, error, req);
       else if (!isGuardError(error)) warnOfError(factory, "hid an error", error);
       releaseUnreadBody(req);
+      tell(error, req);
       // A status that a failing handler left behind would show in a custom 404 handler.
       res.statusCode = 200;
       next();
     } else if (isGuardError(error)) {
       if (onReject !== undefined) reportReject(factory, onReject, error, req);
-      render(res, error, unauthorizedHeaders);
+      render(res, problemAnswer(error, answer));
+      tell(error, req);
     } else {
       next(error);
     }
   };
+}
+
+function tell(error: unknown, req: GuardRequest): void {
+  if (isGuardError(error)) tellLeftover({ name: factory, req }, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {
@@ -91,8 +104,7 @@ function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): H
   return resolved;
 }
 
-function render(res: GuardResponse, error: GuardError, unauthorizedHeaders: HeaderFields): void {
-  const { status, headers, body } = problemAnswer(error, unauthorizedHeaders);
+function render(res: GuardResponse, { status, headers, body }: ProblemAnswer): void {
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) res.setHeader(name, value);

@@ -1,5 +1,5 @@
 export type { ExpressCode } from "./codes.ts";
-export { captureRawBody } from "./body.ts";
+export { captureRawBody, refuseUnparsedBody } from "./body.ts";
 export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { copyResponse, type Copying } from "./copied-response.ts";

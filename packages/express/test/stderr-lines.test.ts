@@ -115,6 +115,29 @@ describe.each(expressVersionsWith(express4))("without a subscriber, on %s", (_ve
     ]);
   });
 
+  test("a refusal that a handler throws is one, behind the guards that have passed", async () => {
+    const app = framework();
+    const lost = refusal({
+      status: 503,
+      code: "idempotency-lost",
+      message: "the key is another attempt's",
+      cause: new Error("completeIn needs a connection on which a transaction is open"),
+    });
+    app.get(
+      "/secret-path",
+      guard("exampleGuard", () => undefined),
+      () => {
+        throw lost;
+      },
+    );
+    app.use(guardErrors());
+    await ask(app);
+    expect(lines()).toEqual([
+      'countersign: guardErrors refused a GET with 503 idempotency-lost: "the key is another attempt\'s", caused by Error "completeIn needs a connection ' +
+        `on which a transaction is open"; see ${page}#idempotency-lost`,
+    ]);
+  });
+
   test("nothing of the caller's can forge a line, or flood one", async () => {
     const message = `keyid \u001b[31m\ncountersign: all is well "${"x".repeat(5_000)}`;
     const cause = new Error(`at postgres://payer:p@ss-word@db/pay: ${"y".repeat(5_000)}`);

@@ -6,15 +6,19 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: FastifyRequest) => void) | undefined;
+  /** Whether the answer has the id of its verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  readonly verdictId?: boolean | undefined;
 }
 
 /** What the rules of {@link RefusalOptions} read. */
 export interface ReadRefusal {
   readonly onReject: RefusalOptions["onReject"];
+  readonly verdictId: boolean;
 }
 
 export const refusalTable: OptionTable<RefusalOptions, ReadRefusal> = {
   onReject: option.optional(option.call()),
+  verdictId: option.boolean(false),
 };
 
 /** Fastify's `done` of a hook. */

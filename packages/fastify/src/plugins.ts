@@ -3,6 +3,7 @@ import {
   capturedRawBody,
   option,
   optionError,
+  publishBuilt,
   splitOptions,
   type OptionOwner,
   type OptionTable,
@@ -63,7 +64,7 @@ interface ReadRoute extends ReadConnection, ReadRefusal {
 }
 
 const routeTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | "onReject" | "clientAddress" | "scheme">,
+  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme">,
   ReadRoute
 > = {
   ...refusalTable,
@@ -72,7 +73,7 @@ const routeTable: OptionTable<
 };
 
 export const payoutTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | "onReject" | "clientAddress" | "scheme" | "handler">,
+  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "handler">,
   ReadRoute & Pick<PayoutPluginOptions, "handler">
 > = { ...routeTable, handler: option.call() };
 
@@ -80,18 +81,20 @@ export const payoutTable: OptionTable<
 export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
   const name = "payoutEndpoint";
   const factory = "payoutPlugin";
+  assertNotRegistered(factory, options);
   const [own, steps] = splitOptions(factory, payoutTable, options);
-  const { url, onReject, handler, ...connection } = own;
+  const { url, onReject, verdictId, handler, ...connection } = own;
   const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<FastifyRequest>(steps, {
     factory,
     assertRoute: assertPost,
   });
+  publishConnection(factory, connection);
   const claim = hook(name, async (request, reply) => {
     const received = receivedRequest(request, connection);
     await receive(received, request, (work) => whileConnected(reply.raw, work));
   });
   const business = hook(name, async (request) => void (await lookUp?.(request)));
-  const refuse = refusal({ onReject, unauthorizedHeaders });
+  const refuse = refusal({ onReject, verdictId, unauthorizedHeaders });
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
     leaveBodiesAlone(fastify);
     fastify.all(url, {
@@ -123,17 +126,23 @@ export interface WebhookPluginOptions
 }
 
 export const webhookTable: OptionTable<
-  Pick<WebhookPluginOptions, "url" | "onReject" | "clientAddress" | "scheme" | "hide">,
+  Pick<WebhookPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "hide">,
   ReadRoute & { readonly hide: boolean }
 > = { ...routeTable, hide: option.boolean(true) };
 
 /** `webhookEndpoint`, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallback {
   const factory = "webhookPlugin";
-  const [{ url, onReject, hide, ...connection }, steps] = splitOptions(factory, webhookTable, options);
+  assertNotRegistered(factory, options);
+  const [{ url, onReject, verdictId, hide, ...connection }, steps] = splitOptions(
+    factory,
+    webhookTable,
+    options,
+  );
   const receive = webhookReception<FastifyRequest>(steps, { factory });
+  publishConnection(factory, connection);
   const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
-  const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject });
+  const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
   return (fastify, _options, done) => {
     // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
@@ -162,7 +171,7 @@ export function idempotencyHook(
 ): preHandlerHookHandler & Pick<KeyOwner<FastifyRequest>, "drain"> {
   const name = "idempotencyGuard";
   const factory = "idempotencyHook";
-  const [{ onReject }, steps] = splitOptions(factory, refusalTable, options);
+  const [answers, steps] = splitOptions(factory, refusalTable, options);
   const { admit, drain } = keyOwner<FastifyRequest>(steps, factory);
   const claim = hook(name, async (request, reply) => {
     receivedRequest(request);
@@ -170,13 +179,14 @@ export function idempotencyHook(
     // Written on Node's response, as everywhere else.
     if ("answer" in admission) reply.hijack();
   });
-  const refuse = refusal({ onReject });
-  const preHandler: preHandlerHookHandler = (request, reply, next) =>
+  const refuse = refusal(answers);
+  // Known by this name to those who look at an app as a whole.
+  const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
     claim(request, reply, (error) => {
       if (error === undefined) beginHandler(request.raw, reply.raw, (fault) => next(errorOf(fault)));
       else refuse(error, request, reply, next);
     });
-  return Object.assign(preHandler, { drain });
+  return Object.assign(idempotencyHookHandler, { drain });
 }
 
 /** What the handler of a guarded request may do with its key. Throws an Error where no key was claimed. */
@@ -184,6 +194,14 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   const run = runOf(request);
   if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
   return run.handle;
+}
+
+/** Which of the connection's facts the app tells; for whoever looks at it as a whole. */
+function publishConnection(factory: string, { clientAddress, scheme }: ReadConnection): void {
+  publishBuilt(factory, factory, () => ({
+    clientAddress: clientAddress !== undefined,
+    scheme: scheme !== undefined,
+  }));
 }
 
 /** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */
@@ -196,7 +214,16 @@ function leaveAlone(_request: FastifyRequest, _payload: unknown, done: (error: E
   done(null);
 }
 
+/** Registered itself, in place of what it makes, it would get the instance for its options. */
+function assertNotRegistered(factory: string, options: object): void {
+  if (typeof options === "object" && options !== null && "addContentTypeParser" in options) {
+    throw new TypeError(
+      `${factory}: write app.register(${factory}(options)), not app.register(${factory}, options)`,
+    );
+  }
+}
+
 function readUrl(url: unknown, owner: OptionOwner, name: string): string {
-  if (typeof url === "string" && url !== "") return url;
-  throw optionError(owner, name, "the path of the route", url);
+  if (typeof url === "string" && url.startsWith("/")) return url;
+  throw optionError(owner, name, 'the path of the route, such as "/payouts"', url);
 }

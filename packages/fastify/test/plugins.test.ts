@@ -70,6 +70,23 @@ test.each([
   expect(make).toThrow(TypeError);
 });
 
+test.each([
+  ["payoutPlugin", payoutPlugin],
+  ["webhookPlugin", webhookPlugin],
+] as const)("%s registered itself says how to write it", (name, make) => {
+  expect(() => make(fastify() as never)).toThrow(`${name}: write app.register(${name}(options))`);
+});
+
+test("a misspelt option of a plugin is answered with all that there are", () => {
+  const options = { url: hookPath, hide: false as const, clientAdress: () => undefined };
+  expect(() => webhookPlugin(options as never)).toThrow(
+    /unknown option clientAdress; known options are .*clientAddress, .*url, hide, basicAuth/,
+  );
+  expect(() => webhookPlugin({ url: "hook" } as never)).toThrow(
+    /option url must be the path of the route, such as/,
+  );
+});
+
 describe("what is known of the connection", () => {
   const forwarded = withLines(deliver(), "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1");
 

@@ -7,10 +7,13 @@ import {
   reportReject,
   requestAborted,
   statusAnswer,
+  publishVerdict,
+  startVerdict,
   writeUnheardRefusal,
   type HeaderFields,
   type OptionTable,
   type ProblemAnswer,
+  type ProblemOptions,
 } from "@countersign/core";
 import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
 
@@ -18,15 +21,19 @@ import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency
 export interface RefusalOptions {
   /** Called once for each refusal, before the answer; for the log. Its own throw becomes a process warning. */
   readonly onReject?: ((error: unknown, request: Request) => void) | undefined;
+  /** Whether the answer has the id of its verdict, as `instance` (RFC 9457 section 3.1.5). Default false. */
+  readonly verdictId?: boolean | undefined;
 }
 
 /** What the rules of {@link RefusalOptions} read. */
 export interface ReadRefusal {
   readonly onReject: RefusalOptions["onReject"];
+  readonly verdictId: boolean;
 }
 
 export const refusalTable: OptionTable<RefusalOptions, ReadRefusal> = {
   onReject: option.optional(option.call()),
+  verdictId: option.boolean(false),
 };
 
 /** What a route is called in events, and how it refuses. */
@@ -39,21 +46,23 @@ export interface Refusing extends RefusalOptions {
 }
 
 /** The answer to what a check threw: problem details (RFC 9457), one body for every 401. Throws what is no refusal. */
-export function refusalResponse(error: unknown, unauthorizedHeaders?: HeaderFields): Response {
+export function refusalResponse(error: unknown, options?: ProblemOptions): Response {
   if (!isGuardError(error)) throw error;
   // Nobody is left to read it.
   if (error.code === requestAborted) return new Response(null, { status: 400 });
-  return toResponse(problemAnswer(error, unauthorizedHeaders));
+  return toResponse(problemAnswer(error, options));
 }
 
 /** {@link refusalResponse} of a route: told, and hidden where the route hides. */
 export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
-  const { name, onReject, unauthorizedHeaders, hide } = refusing;
+  const { name, onReject, hide } = refusing;
   const error = refusedWith(name, thrown);
   if (isGuardError(error) && error.code === requestAborted) return refusalResponse(error);
   if (onReject !== undefined) reportReject(name, onReject, error, request);
+  // Of what a handler has thrown no check has told.
+  publishVerdict({ name, req: request }, startVerdict(), error);
   try {
-    return hide === undefined ? refusalResponse(error, unauthorizedHeaders) : await hide();
+    return hide === undefined ? refusalResponse(error, refusing) : await hide();
   } finally {
     writeUnheardRefusal({ name, req: request }, request.method, error);
   }

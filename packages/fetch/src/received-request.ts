@@ -37,6 +37,7 @@ const received: RequestFact<ReceivedRequest> = createRequestFact();
  * Content-Type or X-Payload-Signature makes a value that no check takes.
  */
 export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
+  assertRequest(request);
   const known = received.get(request);
   if (known !== undefined) return known;
   const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
@@ -53,6 +54,13 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
   shareFacts(request, made);
   received.set(request, made);
   return made;
+}
+
+// A framework's own context has much of what a Request has: its body would be taken for one that was cut.
+function assertRequest(request: unknown): asserts request is Request {
+  if (typeof request === "object" && request !== null && "bodyUsed" in request && "headers" in request)
+    return;
+  throw new TypeError("the first argument has to be the Request itself, of Hono c.req.raw");
 }
 
 // Not by the parts of a URL: they have no place for a query or fragment that is there and empty.

@@ -55,12 +55,12 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
   const name = "payoutEndpoint";
   const factory = "payoutRoute";
   assertFunction(factory, "handler", handler);
-  const [{ onReject }, steps] = splitOptions(factory, refusalTable, options);
+  const [refusal, steps] = splitOptions(factory, refusalTable, options);
   const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<Request>(steps, {
     factory,
     assertRoute: assertPost,
   });
-  const refusing = { name, onReject, unauthorizedHeaders };
+  const refusing = { name, ...refusal, unauthorizedHeaders };
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, refusing);
     let run: OwnedRun;
@@ -93,7 +93,7 @@ type Hide = NonNullable<WebhookRouteOptions["hide"]>;
 const hideRule = option.call<Exclude<Hide, false>>(notFound, "404 without a body");
 
 export const webhookTable: OptionTable<
-  Pick<WebhookRouteOptions, "onReject" | "hide">,
+  Pick<WebhookRouteOptions, keyof RefusalOptions | "hide">,
   ReadRefusal & { readonly hide: Hide }
 > = {
   ...refusalTable,
@@ -107,7 +107,7 @@ export const webhookTable: OptionTable<
 export function webhookRoute(options: WebhookRouteOptions): FetchRoute {
   const name = "webhookEndpoint";
   const factory = "webhookRoute";
-  const [{ onReject, hide }, steps] = splitOptions(factory, webhookTable, options);
+  const [{ hide, ...refusal }, steps] = splitOptions(factory, webhookTable, options);
   const receive = webhookReception<Request>(steps, { factory });
   return async (request, info) => {
     try {
@@ -115,7 +115,7 @@ export function webhookRoute(options: WebhookRouteOptions): FetchRoute {
       return new Response(null, { status: 200 });
     } catch (error) {
       const hidden = hide === false ? undefined : () => hide(request);
-      return await refuse(request, error, { name, onReject, hide: hidden });
+      return await refuse(request, error, { name, ...refusal, hide: hidden });
     }
   };
 }
@@ -131,7 +131,7 @@ export interface IdempotentRouteOptions extends IdempotencyGuardOptions<Request>
 }
 
 export const idempotentTable: OptionTable<
-  Pick<IdempotentRouteOptions, "onReject" | "limit">,
+  Pick<IdempotentRouteOptions, keyof RefusalOptions | "limit">,
   ReadRefusal & { readonly limit: number }
 > = {
   ...refusalTable,
@@ -163,14 +163,14 @@ export function idempotentRoute(
   const name = "idempotencyGuard";
   const factory = "idempotentRoute";
   assertFunction(factory, "handler", handler);
-  const [{ onReject, limit: limitBytes }, keys] = splitOptions(factory, idempotentTable, options);
+  const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factory, idempotentTable, options);
   const { admit, drain } = keyOwner<Request>(keys, factory);
   const handle = (
     request: Request,
     idempotency: RequestIdempotency | undefined,
   ): Response | Promise<Response> => Reflect.apply(handler, undefined, [request, idempotency]);
   const route: FetchRoute = async (request, info) => {
-    const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, onReject });
+    const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
     let admission: Admission;
     const steps = new Steps(request);
     try {

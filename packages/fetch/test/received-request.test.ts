@@ -26,6 +26,19 @@ describe("receivedRequest", () => {
     expect(receivedRequest(new Request("http://platform.example/")).scheme).toBe("http");
   });
 
+  test.each([
+    ["a context", { req: { raw: new Request("https://platform.example/") }, env: {} }],
+    [
+      "a framework's own request",
+      { url: "https://platform.example/", method: "POST", raw: {}, header: () => "" },
+    ],
+    ["nothing", undefined],
+  ])("refuses %s in place of the Request", (_name, value) => {
+    expect(() => receivedRequest(value as never)).toThrow(
+      new TypeError("the first argument has to be the Request itself, of Hono c.req.raw"),
+    );
+  });
+
   test("is the same one each time, with one body", async () => {
     const request = new Request("https://platform.example/", { method: "POST", body: "{}" });
     const received = receivedRequest(request);

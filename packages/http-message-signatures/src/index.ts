@@ -18,7 +18,7 @@ export {
 export { derivedComponents, queryCovering, type MessageValues } from "./components.ts";
 export type { FieldTypes } from "./field-types.ts";
 export type { Message, RequestMessage, ResponseMessage } from "./message.ts";
-export type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
+export type { Jwk, SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
 export { signatureAlgorithms } from "./algorithms/registry.ts";
 export type { SigningKeyInput } from "./algorithms/signing-key.ts";
 export { jwkThumbprint } from "./jwk-thumbprint.ts";
@@ -57,6 +57,7 @@ export {
 } from "./accept-signature.ts";
 export { verifySignatures } from "./verify-signatures.ts";
 export {
+  isSignatureOf,
   readSignature,
   verify,
   verifySignature,

@@ -1,4 +1,4 @@
-/** Why the engine refused a message. The codes are stable and listed in the package's README. */
+/** Why the engine refused a message. The codes are stable and listed on the package's page. */
 export type MessageSignatureErrorCode =
   | "alg-invalid"
   | "alg-mismatch"

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { KeyObject, type JsonWebKey } from "node:crypto";
+import { KeyObject } from "node:crypto";
 import { types } from "node:util";
-import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
+import type { Jwk, SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { keyError, privateKeyError, readKeyObject, readRawOrSpki, type ReadKey } from "./public-key-bytes.ts";
 import { readJwk, type UnknownMembers } from "./public-key-jwk.ts";
 import { readText } from "./public-key-text.ts";
@@ -13,12 +13,7 @@ import { readSecret } from "./secret-key-input.ts";
  * such a text. Objects: a KeyObject, a JWK (RFC 7518, RFC 8037), or a JWK Set with exactly one key that fits the keyid and `alg`.
  * With alg `hmac-sha256` the secret: bytes, a secret KeyObject, or a JWK of kty oct.
  */
-export type PublicKeyInput =
-  | string
-  | Uint8Array
-  | JsonWebKey
-  | { readonly keys: readonly JsonWebKey[] }
-  | KeyObject;
+export type PublicKeyInput = string | Uint8Array | Jwk | { readonly keys: readonly Jwk[] } | KeyObject;
 
 const controlOutsideLines = /(?![\t\n\r])\p{Cc}/u;
 

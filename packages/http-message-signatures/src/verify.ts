@@ -185,6 +185,14 @@ function prepare(
   return { fault, usable: fault === undefined ? (key ?? decoy) : decoy, base };
 }
 
+/**
+ * Whether `signature` is one of `data` under the key, by the key's algorithm and nothing else: for tools that look for what was signed.
+ * No form, window or validity is looked at, and no request may be admitted by it.
+ */
+export function isSignatureOf(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
+  return isVerificationKey(key) && algorithms[key.alg].verify(key.publicKey, data, signature, "native");
+}
+
 const decoys = new Map<SignatureAlgorithm, KeyObject>();
 
 /** A key of nobody, made at the first call, and kept. */

@@ -67,3 +67,9 @@ export const withNote = (value: string, ...lines: string[]): RequestMessage =>
     headers: [...sampleHeaders, ...lines.flatMap((line) => ["X-Note", line])],
     covered: [...sampleCovered, ['"x-note"', value]],
   });
+
+/** Rightly signed, with its query. */
+export function signedWithQuery(): RequestMessage {
+  const target = "/api/v1/transaction?to=b";
+  return signedRequest({ target, covered: [...sampleCovered, ['"@query"', "?to=b"]] });
+}

@@ -4,12 +4,20 @@ import {
   createRequestFact,
   fieldLines,
   GuardError,
+  guardChannel,
   inTime,
+  noteStoreTime,
+  noteVerdict,
   publishBuilt,
+  storeTrace,
+  tracedStep,
   type BuiltFacts,
+  type NonceClaim,
+  type NonceStore,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
+  type VerdictFacts,
 } from "@countersign/core";
 import {
   assertTimely,
@@ -105,6 +113,11 @@ function factsOf(options: ResolvedOptions): BuiltFacts {
   };
 }
 
+/** Checks options without making anything of them. Throws an OptionError; `owner` is who it says has the option. */
+export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): void {
+  resolveOptions(options, owner);
+}
+
 /** {@link httpSignatureVerifier} for a single request: options are checked, and keys imported, at each call. */
 export async function verifyHttpSignature(
   request: ReceivedRequest,
@@ -120,12 +133,14 @@ export function methodOverride(): GuardError<HttpSignatureCode> {
 
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
 async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions): Promise<VerifiedSignature> {
+  let received: ReceivedSignature | undefined;
+  let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    const received = readSignature(message, options);
+    received = readSignature(message, options);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
-    const key = await lookupKey(received, options);
+    key = await lookupKey(received, options);
     assertInTime(received, options);
     await verifyBytes(received, key, options);
     assertInTime(received, options);
@@ -139,8 +154,11 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
+    // The latter for what a later check refuses: it is there already.
+    noteVerdict(request, guardChannel.hasSubscribers ? verdictFacts(received, key, options) : signature);
     return signature;
   } catch (error) {
+    if (received !== undefined) noteVerdict(request, verdictFacts(received, key, options));
     if (!(error instanceof MessageSignatureError)) throw error;
     throw new GuardError<HttpSignatureCode>({
       status: 401,
@@ -149,6 +167,15 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
       cause: error,
     });
   }
+}
+
+function verdictFacts(
+  { label, keyid, created, coveredComponents: components }: ReceivedSignature,
+  key: VerificationKey | undefined,
+  { clock }: ResolvedOptions,
+): VerdictFacts {
+  const ageSeconds = created === undefined ? undefined : clock() / 1000 - created;
+  return { label, keyid, subject: key?.subject, created, ageSeconds, components };
 }
 
 function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOptions): RequestMessage {
@@ -246,12 +273,26 @@ async function claimNonce(
     retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
   };
   let answer: "fresh" | "seen";
+  const askedAtMs = guardChannel.hasSubscribers ? performance.now() : 0;
   try {
-    answer = await inTime(nonces.claim(claim), storeTimeoutMs, () => late(storeTimeoutMs));
+    const given = storeTrace.hasSubscribers
+      ? tracedClaim(nonces, claim, storeTimeoutMs)
+      : nonces.claim(claim);
+    answer = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
   } catch (error) {
     throw unavailable(nonceStore, error);
+  } finally {
+    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
   }
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
+}
+
+function tracedClaim(
+  nonces: NonceStore,
+  claim: NonceClaim,
+  timeoutMs: number,
+): "fresh" | "seen" | PromiseLike<"fresh" | "seen"> {
+  return tracedStep({ engine: nonces.engine, step: "claim-nonce", timeoutMs }, () => nonces.claim(claim));
 }
 
 // One token for each request: a second verifier on the same route does not take the first one's claim for a replay.

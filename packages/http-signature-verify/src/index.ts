@@ -4,13 +4,11 @@ export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
 export {
   keyUse,
-  keyUseChannelName,
   type ConfiguredKey,
   type KeyLookup,
   type Keys,
   type KeyStore,
   type KeyUse,
-  type KeyUseEvent,
   type KeyUseOptions,
   type KeyUseTable,
 } from "./key-store.ts";
@@ -19,6 +17,7 @@ export type { LiveKeyStore } from "./live-keys.ts";
 export type { NonceClaim, NonceStore } from "@countersign/core";
 export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";
 export {
+  assertVerifyOptions,
   httpSignatureVerifier,
   verifiedMessage,
   verifiedSignature,
@@ -36,3 +35,4 @@ export {
   type PublicKeyInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+export { keyUseChannelName, type KeyUseEvent } from "@countersign/core";

@@ -1,10 +1,12 @@
 import { channel, type Channel } from "node:diagnostics_channel";
 import {
+  keyUseChannelName,
   option,
   OptionError,
   optionError,
   readOptions,
   systemClock,
+  type KeyUseEvent,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
@@ -104,24 +106,12 @@ export function isKeyStore(keys: object): keys is KeyStore {
   return "get" in keys && typeof keys.get === "function";
 }
 
-/** The `diagnostics_channel` on which each signature that was verified publishes one {@link KeyUseEvent}. */
-export const keyUseChannelName = "countersign:key-use";
-
-/** What a subscriber of `countersign:key-use` receives. */
-export interface KeyUseEvent {
-  readonly keyid: string;
-  /** Whose key it is; undefined when the key says nothing of it. */
-  readonly subject: string | undefined;
-  /** When the signature was made, in Unix seconds; undefined when it does not say so. */
-  readonly created: number | undefined;
-}
-
 const keyUseChannel: Channel = channel(keyUseChannelName);
 
 /** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
 export function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
   if (!keyUseChannel.hasSubscribers) return;
-  const event: KeyUseEvent = { keyid, subject: key?.subject, created };
+  const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
   keyUseChannel.publish(event);
 }
 

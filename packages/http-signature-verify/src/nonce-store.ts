@@ -52,6 +52,7 @@ export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceSt
   };
 
   return {
+    engine: "memory",
     claim({ scope, nonce, token, retainMs }) {
       const key = `${scope.length}:${scope}${nonce}`;
       const nowMs = now();

@@ -4,9 +4,11 @@ import {
   capturedRawBody,
   createRequestFact,
   GuardError,
+  guardChannel,
   identifierFault,
   inTime,
   markKeyClaimed,
+  noteVerdict,
   publishBuilt,
   type OptionOwner,
   type RequestFact,
@@ -95,7 +97,14 @@ export function keyOwner<Native extends object>(
     const key = checkIdempotencyKey(given, resolved.scope);
     const fingerprint = checkFingerprint(await fingerprintInTime(fingerprintOf(native), resolved));
     const attempt: Attempt = { key, fingerprint, token: randomUUID(), req: native };
-    const claimed = await claim(state, attempt, whileConnected);
+    if (guardChannel.hasSubscribers) noteVerdict(native, { idempotencyKey: key });
+    let claimed: OwnedKey | KeptAnswer;
+    try {
+      claimed = await claim(state, attempt, whileConnected);
+    } catch (error) {
+      noteVerdict(native, { idempotencyKey: key });
+      throw error;
+    }
     if ("body" in claimed) return { answer: claimed };
     markKeyClaimed(native);
     return { run: new OwnedRun(state, attempt, claimed) };

@@ -5,6 +5,7 @@ export type IdempotencyGuardCode =
   | IdempotencyCode
   | "already-processed"
   | "answer-unavailable"
+  | "body-not-parsed"
   | "checked-after-claim"
   | "fingerprint-invalid"
   | "fingerprint-missing"

@@ -101,7 +101,13 @@ function readKey(
   throw new GuardError<IdempotencyGuardCode>({
     status: 400,
     code: "idempotency-key-invalid",
-    message: `${header} is not exactly one string in quotation marks${bareKeys ? ", nor a key without them" : ""}`,
+    message:
+      `${header} is not exactly one string in quotation marks` +
+      (bareKeys
+        ? ", nor a key without them"
+        : bareKey.test(line)
+          ? "; option bareKeys takes one without them"
+          : ""),
   });
 }
 

@@ -2,6 +2,7 @@ import {
   copyResponse,
   guard,
   holdResponse,
+  refuseUnparsedBody,
   whileConnected,
   type GuardRequest,
   type GuardResponse,
@@ -9,8 +10,9 @@ import {
   type NextFunction,
 } from "@countersign/express";
 import type { KeptAnswer } from "./answer-record.ts";
-import { admissionOf, keyOwner, type KeyOwner } from "./check.ts";
+import { admissionOf, keyOwner, runOf, type KeyOwner } from "./check.ts";
 import { factory, type IdempotencyGuardOptions } from "./options.ts";
+import { bodyNotParsed } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
 declare global {
@@ -35,8 +37,9 @@ export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMid
   const claimKey = guard(factory, (req, res) => admit(req, (work) => whileConnected(res, work)));
   const middleware: Middleware = (req, res, next) =>
     claimKey(req, res, (error) => {
-      if (error === undefined) beginHandler(req, res, next);
-      else next(error);
+      if (error !== undefined) return next(error);
+      if (runOf(req) !== undefined) refuseUnparsedBody(req, res, bodyNotParsed);
+      beginHandler(req, res, next);
     });
   Object.defineProperty(middleware, "name", { value: claimKey.name });
   return Object.assign(middleware, { drain });

@@ -80,3 +80,14 @@ export function fingerprintMissing(): GuardError<IdempotencyGuardCode> {
       "before it, give your body parser verify: captureRawBody, or give the option fingerprint",
   });
 }
+
+/** A handler takes `undefined` for a payload. */
+export function bodyNotParsed(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "body-not-parsed",
+    message:
+      "the handler reads req.body, and nobody has parsed it: mount jsonBody() in front of it, or read req.rawBody; behind rawBody() " +
+      "and the checks express.json() finds nothing to read",
+  });
+}

@@ -132,7 +132,7 @@ export class Replay {
       await inTime(answers.keep(token, writeRecord(kept, owner, encryptionKeys)), storeTimeoutMs, late);
     } catch (error) {
       const message = "is done without an answer that could be given again";
-      this.#keys.notice({ code: "answer-not-kept", key, message, req, error });
+      this.#keys.failure({ code: "answer-not-kept", key, message, req, error });
     }
   }
 

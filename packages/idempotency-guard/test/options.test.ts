@@ -19,6 +19,11 @@ describe("idempotencyGuard", () => {
     { name: "an unknown option", options: { store, key, lease: 5 }, message: "unknown option lease" },
     { name: "no store", options: { key }, message: "option store must be an IdempotencyStore" },
     {
+      name: "all stores in place of one",
+      options: { store: { idempotency: store, nonces: {} }, key },
+      message: "option store is given all stores: give it their .idempotency",
+    },
+    {
       name: "a store without read",
       options: { store: { ...faultyStore(), read: undefined }, key },
       message: "store.read",

@@ -1,5 +1,5 @@
 import { isPromiseLike } from "@countersign/core";
-import { inStoreTime } from "./key-steps.ts";
+import { inStoreTime, storeOf } from "./key-steps.ts";
 import type { KeyAttempt } from "./key-attempt.ts";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { idempotencyLost, storeUnavailable } from "./refusals.ts";
@@ -15,10 +15,10 @@ export function completeInTransaction(
   { key, token }: KeyAttempt,
   onLost: () => void,
 ): Awaitable<void> {
-  const { store, storeTimeoutMs } = options;
+  const { storeTimeoutMs } = options;
   let ownership: Awaitable<IdempotencyOwnership>;
   try {
-    ownership = store.completeIn?.(tx, key, token) ?? "lost";
+    ownership = storeOf(options).completeIn?.(tx, key, token) ?? "lost";
   } catch (error) {
     throw failure(error, options);
   }

@@ -1,10 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { option, readOptions, type OptionTable } from "@countersign/core";
+import {
+  claimTrace,
+  escapeForLog,
+  guardChannel,
+  noteStoreTime,
+  option,
+  readOptions,
+  traced,
+  type ClaimTrace,
+  type OptionTable,
+} from "@countersign/core";
 import type { KeyAttempt, KeyState } from "./key-attempt.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
-import { inStoreTime, KeySteps, readRecord, Retries } from "./key-steps.ts";
+import { inStoreTime, KeySteps, readRecord, Retries, storeOf } from "./key-steps.ts";
 import { Heartbeats } from "./lease.ts";
-import { alarm, notice, type KeyNotice } from "./notices.ts";
+import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
 import { OwnedKey } from "./owned-key.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
 import type { Awaitable, IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
@@ -43,7 +53,7 @@ export class IdempotencyKeys {
    * not answer in time, and sees to it that no claim is left behind.
    */
   acquire(attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
-    return acquire(this.#state, attempt);
+    return claimTrace.hasSubscribers ? acquireTraced(this.#state, attempt) : acquire(this.#state, attempt);
   }
 
   /**
@@ -65,6 +75,11 @@ export class IdempotencyKeys {
   /** Publishes on `countersign:notice` what an operator may want to know about a key. */
   notice(event: KeyNotice): void {
     notice(this.#state.options.factory, event);
+  }
+
+  /** As {@link notice}, for what a caller will ask about: one line on stderr when nobody subscribes. */
+  failure(event: KeyNotice): void {
+    failure(this.#state.options.factory, event);
   }
 
   /** Publishes on `countersign:notice` what an operator should know about a key; a process warning when nobody subscribes. */
@@ -105,12 +120,19 @@ async function drain(state: KeyState, timeoutMs: number): Promise<DrainReport> {
 /** Why a key was not acquired. */
 export type KeyRefusal = Exclude<IdempotencyClaimResult, { readonly status: "acquired" }>;
 
+async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
+  const { key, req } = attempt;
+  const context: ClaimTrace = { guard: state.options.factory, key: escapeForLog(key, 256), req };
+  const work = (): Promise<OwnedKey | KeyRefusal> => acquire(state, attempt);
+  return traced(claimTrace, context, { work, outcomeOf: ({ status }) => status });
+}
+
 /**
  * Asks the store for the key; throws a GuardError (503) when it does not answer, and sees to it that no claim is left behind: one
  * for whose return there is no room is not sent.
  */
 async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
-  const { store, leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = state.options;
+  const { leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = state.options;
   const { key, token, fingerprint } = attempt;
   // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
   if (state.draining) throw keysDraining(retryAfterSeconds);
@@ -122,11 +144,15 @@ async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey |
   let answer: Awaitable<IdempotencyClaimResult> | undefined;
   let result: IdempotencyClaimResult;
   try {
-    answer = store.claim(key, { token, fingerprint, leaseMs, recovery });
+    answer = storeOf(state.options).claim(key, { token, fingerprint, leaseMs, recovery });
     result = await inStoreTime(answer, storeTimeoutMs);
   } catch (error) {
     abandonClaim(state, attempt, answer);
     throw storeUnavailable(error, retryAfterSeconds);
+  } finally {
+    if (guardChannel.hasSubscribers && attempt.req !== undefined) {
+      noteStoreTime(attempt.req, performance.now() - claimedAtMs);
+    }
   }
   return admit(state, attempt, result, claimedAtMs);
 }

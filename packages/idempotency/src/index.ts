@@ -4,6 +4,7 @@ export {
   type MemoryAnswerStore,
   type MemoryAnswerStoreOptions,
 } from "./answers.ts";
+export { begunAtMs } from "./begun-at.ts";
 export type { IdempotencyCode } from "./codes.ts";
 export {
   IdempotencyKeys,

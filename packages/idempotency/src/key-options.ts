@@ -1,6 +1,7 @@
 import {
   assertFunction,
   option,
+  OptionError,
   optionError,
   readOptions,
   type Given,
@@ -104,6 +105,9 @@ function assertStore(
 ): asserts store is IdempotencyStore<unknown> {
   if (typeof store !== "object" || store === null) {
     throw optionError(owner, name, "an IdempotencyStore, for example memoryIdempotencyStore()", store);
+  }
+  if (!("claim" in store) && "idempotency" in store) {
+    throw new OptionError(owner, { option: name, what: "is given all stores: give it their .idempotency" });
   }
   for (const method of storeMethods) assertFunction(owner, `${name}.${method}`, Reflect.get(store, method));
   const completeIn: unknown = Reflect.get(store, "completeIn");

@@ -1,7 +1,19 @@
-import { inTime } from "@countersign/core";
+import { inTime, storeTrace } from "@countersign/core";
 import type { KeyAttempt } from "./key-attempt.ts";
 import type { ResolvedKeyOptions } from "./key-options.ts";
+import { ObservedStore, type StoreSteps } from "./observed-store.ts";
 import type { Awaitable, IdempotencyOwnership, IdempotencyRecord, IdempotencyStore } from "./store.ts";
+
+/** A store, and how long one call of it may take, in milliseconds. */
+interface TimedStore {
+  readonly store: IdempotencyStore<unknown>;
+  readonly storeTimeoutMs: number;
+}
+
+/** The store for one step: as it is, or observed while somebody subscribes to `countersign:store`. */
+export function storeOf({ store, storeTimeoutMs }: TimedStore): StoreSteps<unknown> {
+  return storeTrace.hasSubscribers ? new ObservedStore(store, storeTimeoutMs) : store;
+}
 
 /**
  * The store's answer, or an error when it is not there after `timeoutMs`. To be awaited where the store is called, so that its throw
@@ -16,11 +28,8 @@ export function inStoreTime<T>(answer: Awaitable<T>, timeoutMs: number): Awaitab
 }
 
 /** What the store knows of a key. Undefined when it is absent, also where a store of somebody's own says null for that. */
-export async function readRecord<Tx>(
-  { store, storeTimeoutMs }: { readonly store: IdempotencyStore<Tx>; readonly storeTimeoutMs: number },
-  key: string,
-): Promise<IdempotencyRecord | undefined> {
-  return (await inStoreTime(store.read(key), storeTimeoutMs)) ?? undefined;
+export async function readRecord(options: TimedStore, key: string): Promise<IdempotencyRecord | undefined> {
+  return (await inStoreTime(storeOf(options).read(key), options.storeTimeoutMs)) ?? undefined;
 }
 
 /** What one attempt asks of the store, to be awaited where it is called. Each fails when the store throws, rejects or is too slow. */
@@ -38,20 +47,20 @@ export class KeySteps {
   }
 
   complete(): Awaitable<IdempotencyOwnership> {
-    const { store, storeTimeoutMs } = this.#options;
-    return inStoreTime(store.complete(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
+    const answer = storeOf(this.#options).complete(this.#attempt.key, this.#attempt.token);
+    return inStoreTime(answer, this.#options.storeTimeoutMs);
   }
 
   release(): Awaitable<IdempotencyOwnership> {
-    const { store, storeTimeoutMs } = this.#options;
-    return inStoreTime(store.release(this.#attempt.key, this.#attempt.token), storeTimeoutMs);
+    const answer = storeOf(this.#options).release(this.#attempt.key, this.#attempt.token);
+    return inStoreTime(answer, this.#options.storeTimeoutMs);
   }
 
   /** `ok` also when it was held by an earlier call, whose answer was lost or late. */
   async hold(reason: string): Promise<IdempotencyOwnership> {
-    const { store, storeTimeoutMs } = this.#options;
     const { key, token } = this.#attempt;
-    if ((await inStoreTime(store.hold(key, token, reason), storeTimeoutMs)) === "ok") return "ok";
+    const answer = storeOf(this.#options).hold(key, token, reason);
+    if ((await inStoreTime(answer, this.#options.storeTimeoutMs)) === "ok") return "ok";
     return this.isOwn(await this.read(), "held") ? "ok" : "lost";
   }
 
@@ -62,12 +71,12 @@ export class KeySteps {
 
   /** Frees a key of which nothing has run (I13), also where its lease has ended meanwhile and a claim has held it. */
   async giveBack(): Promise<IdempotencyOwnership> {
-    const { store, storeTimeoutMs } = this.#options;
     const { key } = this.#attempt;
     if ((await this.release()) === "ok") return "ok";
     const record = await this.read();
     if (record === undefined || !this.isOwn(record, "held")) return "lost";
-    const resolved = await inStoreTime(store.resolve(key, "released", record), storeTimeoutMs);
+    const answer = storeOf(this.#options).resolve(key, "released", record);
+    const resolved = await inStoreTime(answer, this.#options.storeTimeoutMs);
     return resolved === "ok" ? "ok" : "lost";
   }
 

@@ -1,4 +1,5 @@
-import { inStoreTime } from "./key-steps.ts";
+import { escapeForLog, leaseLostChannel, type LeaseLostEvent } from "@countersign/core";
+import { inStoreTime, storeOf } from "./key-steps.ts";
 import type { KeyAttempt } from "./key-attempt.ts";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { alarm } from "./notices.ts";
@@ -36,6 +37,11 @@ export class Lease {
       if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;
+  }
+
+  /** By the monotonic clock of this process. */
+  get claimedAtMs(): number {
+    return this.#claimedAtMs;
   }
 
   get lost(): boolean {
@@ -87,12 +93,12 @@ export class Lease {
 
   /** Never rejects. */
   async #renew(sentAtMs: number): Promise<void> {
-    const { store, leaseMs, storeTimeoutMs } = this.#options;
+    const { leaseMs, storeTimeoutMs } = this.#options;
     const { key, token } = this.#attempt;
     const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
     this.#beating = true;
     try {
-      const ownership = await inStoreTime(store.heartbeat(key, token, leaseMs), timeoutMs);
+      const ownership = await inStoreTime(storeOf(this.#options).heartbeat(key, token, leaseMs), timeoutMs);
       if (ownership === "ok") this.#renewedAtMs = sentAtMs;
       else await this.#lostUnlessCommitted();
       this.#beating = false;
@@ -126,7 +132,12 @@ export class Lease {
     if (this.#lost) return;
     this.#lost = true;
     const { key, req } = this.#attempt;
-    alarm(this.#options.factory, { code, key, message, req, error });
+    const { factory } = this.#options;
+    if (leaseLostChannel.hasSubscribers) {
+      const event: LeaseLostEvent = { guard: factory, key: escapeForLog(key, 256), code, req };
+      leaseLostChannel.publish(event);
+    }
+    alarm(factory, { code, key, message, req, error });
     this.abort(idempotencyLost(this.#options.retryAfterSeconds));
   }
 }

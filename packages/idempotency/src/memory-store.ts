@@ -62,6 +62,7 @@ interface Entry {
 
 /** The store that {@link memoryIdempotencyStore} makes: every answer is there at once, each step costs the same at any `max`. */
 export class MemoryIdempotencyStore implements IdempotencyStore {
+  readonly engine = "memory";
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;

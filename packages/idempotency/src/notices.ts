@@ -1,4 +1,4 @@
-import { publishNotice, quoteForLog, type GuardNotice } from "@countersign/core";
+import { publishFailure, publishNotice, quoteForLog, type GuardNotice } from "@countersign/core";
 
 /** What an operator should know about one key. */
 export interface KeyNotice {
@@ -14,6 +14,11 @@ export interface KeyNotice {
 /** Publishes on `countersign:notice`. */
 export function notice(factory: string, { code, key, message, req, error }: KeyNotice): boolean {
   return publishNotice({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
+}
+
+/** For what a caller will ask about: one line on stderr when nobody subscribes. */
+export function failure(factory: string, { code, key, message, req, error }: KeyNotice): void {
+  publishFailure({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
 /** For what may concern money: becomes a process warning when nobody subscribes. */

@@ -1,4 +1,5 @@
 // Over 200 lines: all steps share the private state of one ownership.
+import { escapeForLog, settledChannel, type SettledEvent } from "@countersign/core";
 import { completeInTransaction } from "./complete-in.ts";
 import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
 import { KeySteps } from "./key-steps.ts";
@@ -153,7 +154,7 @@ export class OwnedKey {
     if ((await this.#steps.hold(contradiction)) === "lost") {
       return this.#completed((await this.#steps.isDone()) ? "ok" : "lost");
     }
-    this.#finished();
+    this.#finished("held");
     this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
     return this.#state.inDoubt;
   }
@@ -167,7 +168,7 @@ export class OwnedKey {
   }
 
   #completed(ownership: IdempotencyOwnership): KeyInDoubt | undefined {
-    this.#finished();
+    this.#finished(ownership === "ok" ? "done" : "not-owned");
     if (ownership === "ok") return undefined;
     this.#alarm("completion-lost", "ended with success, but belongs to another attempt");
     return this.#state.inDoubt;
@@ -206,7 +207,8 @@ export class OwnedKey {
   }
 
   #left(ownership: IdempotencyOwnership, holdReason: string | undefined): true {
-    this.#finished();
+    const left = holdReason === undefined ? "released" : "held";
+    this.#finished(ownership === "ok" ? left : "not-owned");
     // After completeIn the key may be lost to this attempt's own commit.
     if (ownership !== "ok" && holdReason !== undefined && !this.#inTransaction) {
       this.#alarm("hold-lost", `could not be held (${holdReason}): it belongs to another attempt`);
@@ -214,16 +216,25 @@ export class OwnedKey {
     return true;
   }
 
-  #finished(): void {
+  #finished(outcome: SettledEvent["outcome"]): void {
     if (this.#ended) return;
     this.#ended = true;
+    if (settledChannel.hasSubscribers) this.#publishSettled(outcome);
     this.#state.ownedKeys -= 1;
     this.#state.heartbeats.remove(this.#lease);
     this.#state.options.onSettled(this.#attempt.key);
   }
 
+  #publishSettled(outcome: SettledEvent["outcome"]): void {
+    const { key, req } = this.#attempt;
+    const ownedMs = performance.now() - this.#lease.claimedAtMs;
+    const guard = this.#state.options.factory;
+    const event: SettledEvent = { guard, key: escapeForLog(key, 256), outcome, ownedMs, req };
+    settledChannel.publish(event);
+  }
+
   #abandoned(): void {
-    this.#finished();
+    this.#finished("abandoned");
     this.#alarm("settlement-abandoned", "could not be settled for an hour; recovery decides about it");
   }
 

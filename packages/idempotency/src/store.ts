@@ -87,6 +87,8 @@ export const leaseExpired = "lease-expired";
  * cannot reach the engine throws; it never guesses.
  */
 export interface IdempotencyStore<Tx = never> {
+  /** What it stands on, in a word such as `redis`, for metrics and spans. */
+  readonly engine?: string | undefined;
   /**
    * For how long a done key is remembered, in milliseconds: a key that comes again later runs again. Undefined when the store
    * does not know; who needs a minimum can then not check it.

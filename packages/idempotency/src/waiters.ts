@@ -1,8 +1,11 @@
+import { escapeForLog, traced, waitTrace, type WaitTrace } from "@countersign/core";
 import { readRecord } from "./key-steps.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 
 /** Options of {@link Waiters}. */
 export interface WaitersOptions {
+  /** The name of the receiver, for traces. Default `waiters`. */
+  readonly factory?: string | undefined;
   readonly store: IdempotencyStore<unknown>;
   /** How long one look may take, in milliseconds. */
   readonly storeTimeoutMs: number;
@@ -48,7 +51,16 @@ export class Waiters {
   async wait(key: string, left: AbortSignal, timeoutMs: number): Promise<WaitOutcome> {
     if (left.aborted) return "client-left";
     if (timeoutMs <= 0 || this.#count >= this.#options.maxWaiters) return "timeout";
+    if (waitTrace.hasSubscribers) return await this.#waitTraced(key, left, timeoutMs);
     return await new Promise((resolve) => this.#enter(key, left, timeoutMs, resolve));
+  }
+
+  async #waitTraced(key: string, left: AbortSignal, timeoutMs: number): Promise<WaitOutcome> {
+    const context: WaitTrace = { guard: this.#options.factory ?? "waiters", key: escapeForLog(key, 256) };
+    const work = (): Promise<WaitOutcome> =>
+      new Promise((resolve) => this.#enter(key, left, timeoutMs, resolve));
+    const outcomeOf = (ended: WaitOutcome): string => (typeof ended === "string" ? ended : ended.state);
+    return traced(waitTrace, context, { work, outcomeOf });
   }
 
   /** Something happened to the key in this process. */

@@ -86,6 +86,8 @@ export interface PayoutEndpointOptions extends PayoutOptions {
   readonly errors?: "respond" | "forward" | undefined;
   /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
   readonly onReject?: GuardErrorsOptions["onReject"];
+  /** Whether an answer of the chain has the id of its verdict, as `instance`. Default false. */
+  readonly verdictId?: boolean | undefined;
 }
 
 /** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
@@ -127,11 +129,13 @@ export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> 
 export const answersTable: OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, AnswerOptions> = {
   errors: option.oneOf(["respond", "forward"], "respond"),
   onReject: option.optional(option.call()),
+  verdictId: option.boolean(false),
 };
 
 interface AnswerOptions {
   readonly errors: "respond" | "forward";
   readonly onReject: GuardErrorsOptions["onReject"];
+  readonly verdictId: boolean;
 }
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
@@ -156,19 +160,20 @@ export function resolveOptions<Native extends object>(
 export interface ResolvedEndpointOptions {
   readonly steps: PayoutOptions;
   /** Undefined where the app answers refusals. */
-  readonly answers: Pick<GuardErrorsOptions, "onReject"> | undefined;
+  readonly answers: Pick<GuardErrorsOptions, "onReject" | "verdictId"> | undefined;
 }
 
 /** Tells the options of the Express door from those of the steps. Throws an OptionError. */
 export function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
   assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
-  const { errors: givenErrors, onReject: givenOnReject, ...steps } = options;
-  const given = { errors: givenErrors, onReject: givenOnReject };
-  const { errors, onReject } = readOptions(factory, answersTable, given);
-  if (errors === "respond") return { steps, answers: { onReject } };
-  if (onReject === undefined) return { steps, answers: undefined };
+  const { errors: givenErrors, onReject: givenOnReject, verdictId: givenId, ...steps } = options;
+  const given = { errors: givenErrors, onReject: givenOnReject, verdictId: givenId };
+  const { errors, onReject, verdictId } = readOptions(factory, answersTable, given);
+  if (errors === "respond") return { steps, answers: { onReject, verdictId } };
+  const useless = onReject !== undefined ? "onReject" : verdictId ? "verdictId" : undefined;
+  if (useless === undefined) return { steps, answers: undefined };
   throw new OptionError(factory, {
-    option: "onReject",
+    option: useless,
     what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',
   });
 }

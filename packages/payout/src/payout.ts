@@ -6,7 +6,7 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import type { GuardRequest } from "@countersign/express";
-import { numberTextAt } from "@countersign/raw-body";
+import { textAt } from "@countersign/raw-body";
 import type { PayoutCode } from "./codes.ts";
 import { businessLookupUnavailable, businessUnknown, payoutInvalid } from "./faults.ts";
 import { createPayoutParser, type PayoutBeneficiary, type PayoutSchemaOptions } from "./schema.ts";
@@ -31,11 +31,11 @@ export interface Payout {
   readonly idempotencyKeyParts: readonly string[];
   readonly businessId: string;
   readonly beneficiary: PayoutBeneficiary;
-  /** As parsed: digits beyond a double are lost here, so take numbers by {@link Payout.amountText}. */
+  /** As parsed: digits beyond a double are lost here, so take them by {@link Payout.amountText}. */
   readonly amount: Readonly<Record<string, unknown>>;
   /**
-   * The digits of a number in `amount` exactly as signed, by JSON pointer: `amountText("/value")` is `"10.10"` where
-   * `amount.value` is 10.1. Undefined where there is no number.
+   * A number in `amount` exactly as signed, or the characters of a string there, by JSON pointer: `amountText("/value")` is `"10.10"`
+   * for `{"value":10.10}`, of which `amount.value` is 10.1, and for `{"value":"10.10"}`. Undefined where neither is.
    */
   readonly amountText: (pointer: string) => string | undefined;
   /** The text under `referenceField`; undefined when that option is not set. */
@@ -95,7 +95,7 @@ function amountText(subject: object, pointer: string): string | undefined {
   if (typeof pointer !== "string" || !pointer.startsWith("/")) {
     throw new TypeError('amountText: pointer must be a JSON pointer inside amount, such as "/value"');
   }
-  return numberTextAt(subject, `/amount${pointer}`);
+  return textAt(subject, `/amount${pointer}`);
 }
 
 /** What `findBusiness` is asked: is this account the one of this business of yours? */

@@ -4,5 +4,5 @@ export { captureRawBody } from "@countersign/express";
 export type { RawBodyCode } from "./codes.ts";
 export { defaultMaxDepth, parseJsonBody, readBody } from "./check.ts";
 export { jsonBody, rawBody } from "./middleware.ts";
-export { numberTextAt } from "./number-text.ts";
+export { numberTextAt, textAt } from "./number-text.ts";
 export type { JsonBodyOptions, RawBodyOptions } from "./options.ts";

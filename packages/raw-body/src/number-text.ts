@@ -5,16 +5,35 @@ import { parsedJson } from "./check.ts";
  * parsed value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined where no number is. Throws when jsonBody() did not run.
  */
 export function numberTextAt(subject: object, pointer: string): string | undefined {
-  const tokens = parsePointer(pointer);
+  const value = valueTextAt(subject, pointer, "numberTextAt");
+  return value === undefined ? undefined : matchAt(numberForm, value, 0)?.[0];
+}
+
+/**
+ * {@link numberTextAt} for a value that a sender may write as a number or as a string: the digits of the number, or the characters of
+ * the string. Undefined where neither is.
+ */
+export function textAt(subject: object, pointer: string): string | undefined {
+  const value = valueTextAt(subject, pointer, "textAt");
+  if (value === undefined) return undefined;
+  if (value[0] !== '"') return matchAt(numberForm, value, 0)?.[0];
+  const text: unknown = JSON.parse(value);
+  return typeof text === "string" ? text : undefined;
+}
+
+/** The value as it stands in the text; undefined where there is none. */
+function valueTextAt(subject: object, pointer: string, asked: string): string | undefined {
+  const tokens = parsePointer(pointer, asked);
   const parsed = parsedJson(subject);
-  if (parsed === undefined) throw new Error("numberTextAt: mount jsonBody() before the handler that asks");
+  if (parsed === undefined) throw new Error(`${asked}: mount jsonBody() before the handler that asks`);
   const { text } = parsed;
   let at: number | undefined = 0;
   for (const token of tokens) {
     at = childAt(text, at, token);
     if (at === undefined) return undefined;
   }
-  return matchAt(numberForm, text, valueAt(text, at))?.[0];
+  const start = valueAt(text, at);
+  return text.slice(start, endOf(text, start));
 }
 
 // The text was parsed before: it is JSON, and no object in it has a name twice.
@@ -84,9 +103,9 @@ function matchAt(form: RegExp, text: string, at: number): RegExpExecArray | null
   return form.exec(text);
 }
 
-function parsePointer(pointer: string): readonly string[] {
+function parsePointer(pointer: string, asked: string): readonly string[] {
   if (typeof pointer !== "string" || !/^(?:\/(?:[^/~]|~[01])*)*$/.test(pointer)) {
-    throw new TypeError('numberTextAt: pointer must be a JSON Pointer such as "/amount/value" (RFC 6901)');
+    throw new TypeError(`${asked}: pointer must be a JSON Pointer such as "/amount/value" (RFC 6901)`);
   }
   return pointer
     .split("/")

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { captureRawBody, jsonBody, numberTextAt } from "@countersign/raw-body";
+import { captureRawBody, jsonBody, numberTextAt, textAt } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse } from "@countersign/express";
 import * as fc from "fast-check";
 import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
@@ -110,3 +110,24 @@ function parsedRequest(text: string): GuardRequest {
   expect(outcome).toBeUndefined();
   return req;
 }
+
+describe("textAt", () => {
+  test.each([
+    ['{"value":10.10}', "/value", "10.10"],
+    ['{"value":"10.10"}', "/value", "10.10"],
+    ['{"value":"\\u0031\\"0"}', "/value", '1"0'],
+    ['{"value":[1,"2"]}', "/value/1", "2"],
+    ['{"value":true}', "/value", undefined],
+    ['{"value":{"a":"1"}}', "/value", undefined],
+    ['{"value":null}', "/value", undefined],
+    ['{"value":""}', "/value", ""],
+    ['{"value":1}', "/other", undefined],
+  ])("of %s at %s is %s", (json, pointer, text) => {
+    expect(textAt(parsedRequest(json), pointer)).toBe(text);
+  });
+
+  test("names itself where nothing was parsed", () => {
+    expect(() => textAt({}, "/a")).toThrow(/^textAt: mount jsonBody\(\)/);
+    expect(() => textAt({}, "a")).toThrow(/^textAt: pointer must be/);
+  });
+});

@@ -1,3 +1,4 @@
+import { assertKnownOptions } from "@countersign/core";
 import type { Awaitable } from "@countersign/idempotency";
 import type { ContractCase, ContractFacility, ContractOptions, StoreHarness } from "./harness.ts";
 import { within } from "./waiting.ts";
@@ -53,9 +54,11 @@ const known: readonly string[] = [
 export function bindContract<Harness extends Closable>(
   contract: Contract<Harness>,
   makeStore: () => Awaitable<Harness>,
-  { without = [] }: ContractOptions,
+  options: ContractOptions,
 ): readonly ContractCase[] {
   const { factory, definitions } = contract;
+  assertKnownOptions(factory, options, ["without"]);
+  const { without = [] } = options;
   if (typeof makeStore !== "function") {
     throw new TypeError(`${factory}: makeStore must be a function that returns a harness`);
   }
@@ -73,12 +76,22 @@ export function bindContract<Harness extends Closable>(
   });
 }
 
+// Behind types that a test in JavaScript has not.
+function assertHarness(harness: unknown, factory: string): void {
+  const { store, close }: { store?: unknown; close?: unknown } = Object(harness);
+  if (typeof store === "object" && store !== null && typeof close === "function") return;
+  const what = "must resolve to a harness, { store, close() } and what else it has";
+  const got = typeof store === "object" ? "one without close()" : "no member store: is it the store itself?";
+  throw new TypeError(`${factory}: makeStore ${what}; got ${got}`);
+}
+
 async function runCase<Harness extends Closable>(
-  { facilitiesOf }: Contract<Harness>,
+  { factory, facilitiesOf }: Contract<Harness>,
   { name, needs = [], check }: CaseDefinition<Harness>,
   makeStore: () => Awaitable<Harness>,
 ): Promise<void> {
   const harness = await makeStore();
+  assertHarness(harness, factory);
   try {
     const facilities = facilitiesOf(harness);
     const missing = needs.filter((facility) => !facilities[facility]);

@@ -35,6 +35,21 @@ describe.each([
     expect(() => untyped(makeStore)).toThrow(new RegExp(`^${factory}: makeStore`));
   });
 
+  test("refuses an option that it does not know", () => {
+    expect(() => contract({ witout: [] } as never)).toThrow(
+      /unknown option witout; known options are without/,
+    );
+  });
+
+  test.each([
+    ["the store itself", { claim: () => undefined }, /no member store: is it the store itself\?/],
+    ["no close()", { store: {} }, /got one without close\(\)/],
+    ["nothing", undefined, /no member store/],
+  ])("says of a harness that is %s what it has to be", async (_name, harness, message) => {
+    const untyped = bind as (makeStore: unknown) => ReturnType<typeof contract>;
+    await expect(untyped(() => harness)[0]?.run()).rejects.toThrow(message);
+  });
+
   test("refuses a facility that it does not know", () => {
     const without = ["clocks"] as unknown as ContractOptions["without"];
     expect(() => contract({ without })).toThrow(/option without knows clock, .* got clocks/);

@@ -16,7 +16,7 @@ export interface NoncePlatform {
   readonly engine: { isRunning: boolean };
   readonly kept: Map<string, Kept>;
   readonly nameOf: (claim: NonceClaim) => string;
-  readonly store: Required<ContractNonceStore>;
+  readonly store: Required<Omit<ContractNonceStore, "engine">>;
 }
 
 export interface NoncePlatformOptions {
@@ -37,7 +37,7 @@ export function createNoncePlatform({
     if (isClosed) throw new Error("the store is closed");
     if (!engine.isRunning) throw new Error("the engine is stopped");
   };
-  const store: Required<ContractNonceStore> = {
+  const store: Required<Omit<ContractNonceStore, "engine">> = {
     claim(claim) {
       assertUsable();
       const name = nameOf(claim);

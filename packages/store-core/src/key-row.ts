@@ -7,7 +7,10 @@ export const fenceMemoryMs = 86_400_000;
 /** A row by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The record of a row whose texts were encoded; its numbers as the engine's driver has them. Throws at an unknown state. */
+/**
+ * The record of a row, from its columns `state`, `token`, `fingerprint` and `reason`: strings that `encodeText` made, never Buffers.
+ * Its numbers come as the caller read them. Throws at an unknown state.
+ */
 export function storedRecord(
   row: Row,
   { fence, remainingMs }: Pick<StoredRecord, "fence" | "remainingMs">,

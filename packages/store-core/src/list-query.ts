@@ -44,7 +44,10 @@ export interface PageReading {
   readonly recordOf: (row: Row) => IdempotencyRecord | undefined;
 }
 
-/** The page of these rows, in the order of their column `key`; one more than `limit` tells that another page follows. */
+/**
+ * The page of these rows, in the order of their column `key`, a string that `encodeText` made, never a Buffer; one more than `limit`
+ * tells that another page follows.
+ */
 export function pageOf(
   rows: readonly Row[],
   limit: number,

@@ -49,6 +49,7 @@ const maxClaimAttempts = 20;
 const needsTransaction = `${name}: completeIn needs a client on which a transaction is open`;
 
 export class IdempotencyTable implements PostgresIdempotencyStore {
+  readonly engine = "postgresql";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;

@@ -20,6 +20,7 @@ const name = "postgres nonce store";
 const maxAttempts = 5;
 
 export class NonceTable implements PostgresNonceStore {
+  readonly engine = "postgresql";
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
   readonly #options: ResolvedOptions;

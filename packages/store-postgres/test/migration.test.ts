@@ -328,13 +328,16 @@ describeOnPostgres("a role", () => {
     return { owner, schema, role, pool };
   }
 
-  const grants = (schema: string, role: string): string[] => [
-    `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
-    `GRANT SELECT ON ${schema}.countersign_schema TO ${role}`,
-    `GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.countersign_idempotency, ${schema}.countersign_nonces TO ${role}`,
-  ];
+  // As its page shows them, for the names of this test.
+  const grants = (schema: string, role: string): string[] =>
+    readFileSync(new URL("../../../site/snippets/grants.sql", import.meta.url), "utf8")
+      .replaceAll("SCHEMA public", `SCHEMA ${schema}`)
+      .replaceAll("countersign_", `${schema}.countersign_`)
+      .replaceAll("TO platform", `TO ${role}`)
+      .trim()
+      .split("\n");
 
-  test("with the grants of the README can do all that the stores do, and make no table", async () => {
+  test("with the grants of the page can do all that the stores do, and make no table", async () => {
     const { owner, schema, role, pool } = await roles();
     for (const grant of grants(schema, role)) await owner.query(grant);
     const { idempotency, nonces, ready } = createStores(pool, { schema });

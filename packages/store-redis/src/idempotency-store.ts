@@ -39,6 +39,7 @@ export interface RedisIdempotencyStore extends RemoteIdempotencyStore {
 const name = "redis idempotency store";
 
 export class IdempotencyKeys implements RedisIdempotencyStore {
+  readonly engine = "redis";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #options: ResolvedOptions;

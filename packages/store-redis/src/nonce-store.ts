@@ -16,6 +16,7 @@ export interface RedisNonceStore extends NonceStore {
 }
 
 export class Nonces implements RedisNonceStore {
+  readonly engine = "redis";
   readonly #gate = new StoreGate("redis nonce store");
   readonly #options: ResolvedOptions;
   readonly #server: ServerCheck;

@@ -4,7 +4,7 @@ import { Redis as Ioredis5 } from "ioredis-5";
 import { createClient as createRedis6 } from "redis";
 import { createClient as createRedis5 } from "redis-5";
 
-/** A client that the app has, wired as in the README. */
+/** A client that the app has, wired as on the page. */
 export interface Connection {
   readonly sendCommand: SendCommand;
   readonly close: () => unknown;

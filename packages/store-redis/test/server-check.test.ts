@@ -174,7 +174,7 @@ onOwnServer("a real server", () => {
     expect(received.map(({ code }) => code)).toEqual(["redis-may-evict", "redis-forgets-on-restart"]);
   });
 
-  test("gives a user with the rights of the README all steps, and INFO is not one of them", async () => {
+  test("gives a user with the rights of the page all steps, and INFO is not one of them", async () => {
     const received = notices();
     const { send } = await storesOn(server?.url);
     const rights = "+evalsha +eval +time +hmget +hset +pexpire +persist +get +set +scan +ping +hello +client";

@@ -62,6 +62,7 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
 const name = "sqlite idempotency store";
 
 export class IdempotencyTable implements SqliteIdempotencyStore {
+  readonly engine = "sqlite";
   readonly retentionMs: number;
   readonly #options: ResolvedOptions;
   readonly #gate: StoreGate;

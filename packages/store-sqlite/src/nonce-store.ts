@@ -15,6 +15,7 @@ export interface SqliteNonceStore extends NonceStore {
 }
 
 export class NonceTable implements SqliteNonceStore {
+  readonly engine = "sqlite";
   readonly #options: ResolvedOptions;
   readonly #gate: StoreGate;
   readonly #claim: SqliteStatement;

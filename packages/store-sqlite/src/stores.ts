@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { OptionError, readOptions } from "@countersign/core";
 import { ensureDurability } from "./durability.ts";
 import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
@@ -19,6 +19,7 @@ export interface SqliteStores {
  * when an option is wrong.
  */
 export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
+  assertNoDatabase(options);
   const resolved = readOptions(factory, table, options);
   ensureDurability(factory, resolved.database, resolved.allowInProduction);
   ensureSchema(factory, resolved.database, resolved.table);
@@ -32,4 +33,13 @@ export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
       nonces.close();
     },
   };
+}
+
+// Its own members would be called unknown options.
+function assertNoDatabase(options: object): void {
+  if (typeof options !== "object" || options === null || !("prepare" in options)) return;
+  throw new OptionError(factory, {
+    option: "database",
+    what: "is what was given: write { database }, in braces",
+  });
 }

@@ -31,6 +31,11 @@ describe("createSqliteStores() options", () => {
     ["a path as database", { database: "platform.db" }, /option database/],
     ["null as database", { database: null }, /option database/],
     ["a misspelt option", { retention: 1 }, /unknown option retention/],
+    [
+      "the database itself",
+      { prepare: () => undefined, exec: () => undefined },
+      /write \{ database \}, in braces/,
+    ],
     ["a table that is no identifier", { table: 'x"; DROP TABLE payouts; --' }, /option table/],
     ["an empty table", { table: "" }, /option table/],
     ["a table that begins with a digit", { table: "1st" }, /option table/],

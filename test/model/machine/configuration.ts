@@ -11,6 +11,8 @@ export interface Configuration {
    */
   readonly handler: "transaction" | "savepoint" | "bank";
   readonly hasOperator: boolean;
+  /** Whether the first answer is kept, and given again for a done key. Default false. */
+  readonly givesAgain?: boolean | undefined;
   /** Faults that are left out. */
   readonly without?: readonly Fault[] | undefined;
 }
@@ -58,6 +60,8 @@ export const configurations = {
     recovery: "rerun",
     without: ["crash", "stall", "answered"],
   },
+  "answers given again, a transaction, under rerun": { ...transactionUnderRerun, givesAgain: true },
+  "answers given again, a call of the bank, under hold": { ...bankUnderHold, givesAgain: true },
   "three requests, a transaction, under rerun": {
     ...transactionUnderRerun,
     attempts: 3,

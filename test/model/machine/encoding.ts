@@ -18,6 +18,8 @@ const guardCodes = codesOf(guards);
 const handlerCodes = codesOf(handlers);
 const transactionCodes = codesOf(transactions);
 const recordCodes = codesOf(["free", "run", "held", "done"]);
+const answerCodes = codesOf(["none", "kept", "failed"]);
+const foundCodes = codesOf(["none", "own", "other"]);
 const outcomeCodes = codesOf(["released", "done", "paysOnOk"]);
 
 function codesOf(words: readonly string[]): Readonly<Record<string, number>> {
@@ -31,7 +33,8 @@ function codesOf(words: readonly string[]): Readonly<Record<string, number>> {
  */
 export function encodeState({ record, attempts, decision, payments }: State): string {
   const codes = [
-    (recordCodes[record.state]! * 2 + bit(record.isExpired)) * 4 + payments,
+    ((recordCodes[record.state]! * 2 + bit(record.isExpired)) * 4 + payments) * 4 +
+      foundCodes[record.orphanAnswer]!,
     decision === undefined ? 0 : 1 + decisionCode(decision, record),
   ];
   const sorted = attempts.map((attempt, by) =>
@@ -57,6 +60,7 @@ function attemptCode(attempt: Attempt, isOwner: boolean, hasEnded: boolean): num
   code = code * 2 + bit(attempt.isAborted);
   code = code * 2 + bit(attempt.isOverruled);
   code = code * 2 + bit(attempt.isDecided);
+  code = code * 4 + answerCodes[attempt.answer]!;
   code = code * 2 + bit(isOwner);
   return code * 2 + bit(hasEnded);
 }

@@ -109,11 +109,19 @@ function succeed(state: State, by: number, rules: Rules, take: Take): void {
   const { record } = state;
   const { bugs } = rules;
   const end2xx = (guard: Attempt["guard"]): State => changeOrEnd(state, by, { handler: "ended", guard });
-  if (state.attempts[by]!.guard !== "running") {
+  const { guard: waiting, answer } = state.attempts[by]!;
+  if (waiting !== "running") {
     take(
       { name: "its handler ends with a 2xx that nobody waits for", by, fair: true },
       changeOrEnd(state, by, { handler: "ended" }),
     );
+    return;
+  }
+  if (rules.givesAgain === true && bugs.answerKeptLast !== true && answer === "none") {
+    // More may happen behind it than in the guard, whose response has ended by then.
+    const keeps = (kept: Attempt["answer"]): State => change(state, by, { answer: kept });
+    take({ name: "its answer is kept", by, fair: true }, keeps("kept"));
+    take({ name: "its answer is not kept", by, fair: false }, keeps("failed"));
     return;
   }
   if (bugs.answerBeforeDone === true) {

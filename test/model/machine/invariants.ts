@@ -16,7 +16,8 @@ export type InvariantName =
   | "I11"
   | "I12"
   | "I13"
-  | "I14";
+  | "I14"
+  | "I15";
 
 interface KeyInvariant extends Invariant<State, KeyStep> {
   readonly name: InvariantName;
@@ -46,6 +47,7 @@ export function invariantsOf(rules: Rules): readonly KeyInvariant[] {
     { name: "I12", holds: beginsUnderALease },
     { name: "I13", holds: holdsNothingThatNeverRan },
     { name: "I14", holds: decidesWhatWasSeen },
+    { name: "I15", holds: (after, step, before) => givesItsAnswerAgain(after, step, before, rules) },
   ];
 }
 
@@ -59,7 +61,7 @@ function hasNewOwner({ generation }: State["record"], before: State): boolean {
 
 /** I2: also of a record that nobody has read yet. */
 function saysDoneOfPaymentsAlone({ record, payments }: State, { told }: KeyStep): boolean {
-  return payments > 0 || (record.state !== "done" && told !== "409");
+  return payments > 0 || (record.state !== "done" && told !== "409" && told !== "again");
 }
 
 /** I6: what is told `ok`, or ends the run, was of the token that the record bore. */
@@ -118,4 +120,21 @@ function decidesWhatWasSeen(_: State, step: KeyStep, { record, decision }: State
   if (decision === undefined || isStepOfAttempt(step) || step.told !== "ok") return true;
   const isOpen = record.state === "held" || (record.state === "run" && record.isExpired);
   return isOpen && decision.generation === record.generation;
+}
+
+/**
+ * I15: what is given again is of a done key, and the answer of the attempt that ended it. By the time that the guard records a key, or
+ * lets a 2xx out, it has kept the answer or failed to; a done key without one stays done.
+ */
+function givesItsAnswerAgain(after: State, step: KeyStep, before: State, { givesAgain }: Rules): boolean {
+  if (givesAgain !== true) return true;
+  const wasDone = before.record.state === "done";
+  if (step.told === "again" && !(wasDone && step.answer === "own")) return false;
+  if (wasDone) return after.record.state === "done" && (step.told !== "2xx" || isAnswerTried(step, before));
+  const isRecorded = isStepOfAttempt(step) && before.attempts[step.by]!.guard === "completing";
+  return !(isRecorded && after.record.state === "done") || isAnswerTried(step, before);
+}
+
+function isAnswerTried(step: KeyStep, { attempts }: State): boolean {
+  return !isStepOfAttempt(step) || attempts[step.by]!.answer !== "none";
 }

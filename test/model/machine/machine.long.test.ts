@@ -4,7 +4,7 @@ import { type Configuration, type ConfigurationName, configurations, type Rules 
 import { type Exploration, explore } from "./explorer.ts";
 import { type InvariantName, invariantsOf, noWedge } from "./invariants.ts";
 import { keyMachine } from "./machine.ts";
-import { isAlive, isWorking, type KeyStep, type State } from "./state.ts";
+import { foundAnswer, isAlive, isWorking, type KeyStep, type State } from "./state.ts";
 import { type Switch, switches } from "./switches.ts";
 
 type Explored = Exploration<State, KeyStep>;
@@ -76,6 +76,10 @@ describe("the sound machine", () => {
     "resolve(done): ok",
     "resolve(done) to pay by hand: ok",
     "an operator pays by hand and decides: done",
+    "its answer is not kept",
+    "a request finds the key done: the first answer",
+    "a request finds the key done: 409",
+    "the store refuses its claim: again",
   ])(
     "takes the step: %s",
     (step) => expect(names.filter((name) => sound(name).steps.has(step))).not.toEqual([]),
@@ -89,6 +93,8 @@ describe("what has to be possible", () => {
     ["a takeover of a run whose handler works on", "a transaction, under rerun", hasTwoHandlers],
     ["a key that is held and whose owner lives", "a call of the bank, under hold", isHeldFromTheLiving],
     ["a free key after three owners", "a call of the bank, under hold", isFreeAgain],
+    ["a done key without its answer", "answers given again, a transaction, under rerun", isUnanswered],
+    ["an answer whose key is held", "answers given again, a call of the bank, under hold", isHeldAnswered],
     ["three handlers at once", "three requests, a transaction, under rerun", hasThreeHandlers],
   ];
 
@@ -104,6 +110,14 @@ describe("what has to be possible", () => {
 
   function hasThreeHandlers({ attempts }: State): boolean {
     return attempts.filter(isWorking).length === 3;
+  }
+
+  function isUnanswered(state: State): boolean {
+    return state.record.state === "done" && foundAnswer(state) === "none";
+  }
+
+  function isHeldAnswered(state: State): boolean {
+    return state.record.state === "held" && foundAnswer(state) === "other";
   }
 
   function isHeldFromTheLiving({ record, attempts }: State): boolean {

@@ -4,6 +4,8 @@ import {
   type Attempt,
   change,
   changeOrEnd,
+  foundAnswer,
+  type FoundAnswer,
   hasLock,
   idle,
   isAlive,
@@ -11,10 +13,10 @@ import {
   type State,
   type Take,
 } from "./state.ts";
-import { claim, end, free, isLocked, mayCompleteIn, take as takeKey } from "./store.ts";
+import { claim, end, free, isLocked, mayCompleteIn, type Reply, take as takeKey } from "./store.ts";
 
 export function networkSteps(state: State, rules: Rules, take: Take): void {
-  requestArrives(state, take);
+  requestArrives(state, rules, take);
   leaseEnds(state, rules, take);
   if (rules.bugs.doneEvicted === true && state.record.state === "done") {
     take({ name: "the record is evicted", fair: false }, { ...state, record: free(state.record) });
@@ -32,23 +34,48 @@ export function networkSteps(state: State, rules: Rules, take: Take): void {
     if (hasLock(attempt)) transactionEnds(state, by, rules, take);
     if (attempt.isStray) strayArrives(state, by, rules, take);
     if (isAlive(attempt) && may("crash", rules)) {
-      const { transaction, isClaimSent, isStray, isDecided } = attempt;
-      const dead: Attempt = { ...idle, transaction, isClaimSent, isStray, isDecided, guard: "dead" };
+      const { transaction, isClaimSent, isStray, isDecided, answer } = attempt;
+      const dead: Attempt = { ...idle, transaction, isClaimSent, isStray, isDecided, answer, guard: "dead" };
       take({ name: "its process is killed", by, fair: false }, changeOrEnd(state, by, dead));
     }
   });
 }
 
-/** The sender tries again until it hears 2xx or 409. A request that finds `done` is answered 409 at once, and leaves no trace. */
-function requestArrives(state: State, take: Take): void {
+/**
+ * The sender tries again until it hears 2xx or 409. A request that finds `done` is answered 409 at once, or with the first answer, and
+ * leaves no trace.
+ */
+function requestArrives(state: State, rules: Rules, take: Take): void {
   const by = state.attempts.indexOf(idle);
-  if (by === -1 || state.record.state === "done") return;
+  if (state.record.state === "done") {
+    const answer = givenAgain(state, rules);
+    const name = `a request finds the key done: ${answer === undefined ? "409" : "the first answer"}`;
+    take({ name, fair: false, told: answer === undefined ? "409" : "again", answer }, state);
+    return;
+  }
+  if (by === -1) return;
   const after = change(state, by, { guard: "claiming", isClaimSent: true });
   take({ name: "a request arrives and its claim is sent", by, fair: true }, after);
 }
 
+/** Undefined where no answer is given again. */
+function givenAgain(state: State, { givesAgain, bugs }: Rules): FoundAnswer | undefined {
+  if (givesAgain !== true || (state.record.state !== "done" && bugs.answerOfAnyState !== true))
+    return undefined;
+  const found = bugs.answerByKey === true ? lastAnswer(state) : foundAnswer(state);
+  return found === "none" ? undefined : found;
+}
+
+/** Under the name of the key: whatever attempt has kept one. */
+function lastAnswer(state: State): FoundAnswer {
+  const { record, attempts } = state;
+  const by = attempts.findIndex(({ answer }) => answer === "kept");
+  return by === -1 ? record.orphanAnswer : by === record.endedBy ? "own" : "other";
+}
+
 function claimArrives(state: State, by: number, rules: Rules, take: Take): void {
-  const reply = claim(state.record, by, rules);
+  const found = givenAgain(state, rules);
+  const reply = claimOf(state, by, rules);
   const isWaiting = state.attempts[by]!.guard === "claiming";
   take(
     { name: "its claim is lost on the way", by, fair: false },
@@ -81,12 +108,19 @@ function claimArrives(state: State, by: number, rules: Rules, take: Take): void 
     return;
   }
   const isDone = reply.record.state === "done" || rules.bugs.inFlightIs409 === true;
-  const told = isDone ? "409" : "503";
+  const told = found !== undefined ? "again" : isDone ? "409" : "503";
   const refused = isWaiting ? ({ guard: "over", isGranted: false } as const) : {};
   take(
-    { name: `the store refuses its claim: ${told}`, by, fair: true, told },
+    { name: `the store refuses its claim: ${told}`, by, fair: true, told, answer: found },
     changeOrEnd(executed, by, { ...refused, isClaimSent: false }),
   );
+}
+
+function claimOf(state: State, by: number, rules: Rules): Reply {
+  const { record } = state;
+  const isUnanswered = record.state === "done" && foundAnswer(state) === "none";
+  if (rules.bugs.unansweredRunsAgain !== true || !isUnanswered) return claim(record, by, rules);
+  return { told: "acquired", record: takeKey(record, by, rules) };
 }
 
 /** A transaction that nobody waits for any more: its COMMIT arrives late, or the server ends its connection. */

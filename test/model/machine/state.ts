@@ -14,7 +14,12 @@ export interface KeyRecord {
   /** Known to the invariants alone: how many owners the key has had, and the attempt that ended it. */
   readonly generation: number;
   readonly endedBy: number;
+  /** What the store of answers has under the record's token when its owner is forgotten. */
+  readonly orphanAnswer: FoundAnswer;
 }
+
+/** For who looks under the token of the record: no answer, that of the attempt that ended the key, or another one. */
+export type FoundAnswer = "none" | "own" | "other";
 
 /** One request with the guard that serves it and the handler that it began, and what is still on its way of them. */
 export interface Attempt {
@@ -53,6 +58,8 @@ export interface Attempt {
   readonly isOverruled: boolean;
   /** Whether a claim was decided and is not written yet: in a store that takes two steps for it. */
   readonly isDecided: boolean;
+  /** Of its 2xx, in the store of answers; `failed` is none, too. */
+  readonly answer: "none" | "kept" | "failed";
 }
 
 /** What an operator has decided about the owner that they saw, and sent or is about to send. */
@@ -73,7 +80,9 @@ export interface State {
 
 /** A step, and what it told whoever waited for it. */
 export interface KeyStep extends Step {
-  readonly told?: "acquired" | "begins" | "ok" | "lost" | "2xx" | "409" | "503" | undefined;
+  readonly told?: "acquired" | "begins" | "ok" | "lost" | "2xx" | "409" | "503" | "again" | undefined;
+  /** Whose answer is given again. */
+  readonly answer?: FoundAnswer | undefined;
 }
 
 export type Take = (step: KeyStep, after: State) => void;
@@ -89,6 +98,7 @@ export const idle: Attempt = {
   isAborted: false,
   isOverruled: false,
   isDecided: false,
+  answer: "none",
 };
 
 export function initialState(attempts: number): State {
@@ -99,6 +109,7 @@ export function initialState(attempts: number): State {
     isExpired: false,
     generation: 0,
     endedBy: nobody,
+    orphanAnswer: "none",
   };
   return { record, attempts: Array.from({ length: attempts }, () => idle), decision: undefined, payments: 0 };
 }
@@ -136,6 +147,7 @@ function merge(attempt: Attempt, changes: Partial<Attempt>): Attempt {
     isTooLate: changes.isTooLate ?? attempt.isTooLate,
     isStray: changes.isStray ?? attempt.isStray,
     isDecided: changes.isDecided ?? attempt.isDecided,
+    answer: changes.answer ?? attempt.answer,
     // Nobody asks any more.
     isAborted: !hasEnded && (changes.isAborted ?? attempt.isAborted),
     isOverruled: !hasEnded && (changes.isOverruled ?? attempt.isOverruled),
@@ -160,6 +172,18 @@ export function changeOrEnd(state: State, by: number, changes: Partial<Attempt>)
     ...record,
     owner: owner === by ? nobody : owner,
     endedBy: endedBy === by ? nobody : endedBy,
+    orphanAnswer: owner === by ? answerOf(changed, by) : record.orphanAnswer,
   };
   return { record: orphan, attempts, decision, payments };
+}
+
+/** Of the record's owner. */
+export function foundAnswer(state: State): FoundAnswer {
+  const { owner, orphanAnswer } = state.record;
+  return owner === nobody ? orphanAnswer : answerOf(state, owner);
+}
+
+function answerOf({ record, attempts }: State, by: number): FoundAnswer {
+  if (attempts[by]!.answer !== "kept") return "none";
+  return record.endedBy === by ? "own" : "other";
 }

@@ -39,6 +39,7 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rul
     isExpired: false,
     generation: generation + 1,
     endedBy: nobody,
+    orphanAnswer: "none",
   };
 }
 
@@ -78,7 +79,14 @@ export function giveBack(record: KeyRecord, by: number, rules: Rules): Reply {
 
 /** Absent to whoever reads it. The fence stays, for the next owner's to be above it. */
 export function free(record: KeyRecord): KeyRecord {
-  return { ...record, state: "free", owner: nobody, isExpired: false, endedBy: nobody };
+  return {
+    ...record,
+    state: "free",
+    owner: nobody,
+    isExpired: false,
+    endedBy: nobody,
+    orphanAnswer: "none",
+  };
 }
 
 export function hold(record: KeyRecord, by: number, { bugs }: Rules): Reply {
@@ -93,8 +101,9 @@ export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs 
     (record.state === "run" && (record.isExpired || bugs.resolveOfLiveRun === true));
   if (!isOpen || (fence !== record.fence && bugs.resolveWithoutFence !== true)) return lost(record);
   if (outcome === "released") return { told: "ok", record: free(record) };
-  const owner = bugs.resolveKeepsToken === true ? record.owner : nobody;
-  return { told: "ok", record: { ...record, state: "done", owner, isExpired: false, endedBy: nobody } };
+  const done: KeyRecord = { ...record, state: "done", isExpired: false, endedBy: nobody };
+  if (bugs.resolveKeepsToken === true) return { told: "ok", record: done };
+  return { told: "ok", record: { ...done, owner: nobody, orphanAnswer: "none" } };
 }
 
 function lost(record: KeyRecord): Reply {

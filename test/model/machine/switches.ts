@@ -69,6 +69,27 @@ export const switches = {
     in: "a savepoint undone, under rerun",
     breaks: ["I1"],
   },
+  // Giving the first answer again.
+  unansweredRunsAgain: {
+    is: "a done key whose answer cannot be found is claimed as if it were free",
+    in: "answers given again, a transaction, under rerun",
+    breaks: ["I7", "I10", "I15", "I1"],
+  },
+  answerByKey: {
+    is: "answers are kept under the key: that of an attempt whose record never came is given for what another one ended",
+    in: "answers given again, a call of the bank, under hold",
+    breaks: ["I15"],
+  },
+  answerKeptLast: {
+    is: "the answer is kept behind the record: whoever reads done in between finds none, and a crash leaves none",
+    in: "answers given again, a call of the bank, under hold",
+    breaks: ["I15"],
+  },
+  answerOfAnyState: {
+    is: "an answer is given again without a look at the state: its record may never come",
+    in: "answers given again, a call of the bank, under hold",
+    breaks: ["I15"],
+  },
   // Giving a key back.
   releaseOfAnyToken: {
     is: "release() does not compare the token: a late one frees the run of the next owner",

@@ -43,3 +43,16 @@ export interface Algorithm {
   /** The verdict of `verify` with the native engine, on libuv's thread pool but for hmac-sha256. */
   readonly verifyAsync: (key: KeyObject, data: Uint8Array, signature: Uint8Array) => Promise<boolean>;
 }
+
+/** A JSON Web Key (RFC 7517), as an object. Of its own, since Node's types have it in different places. */
+export type Jwk =
+  | {
+      readonly kty?: string | undefined;
+      readonly crv?: string | undefined;
+      readonly x?: string | undefined;
+      readonly alg?: string | undefined;
+      readonly kid?: string | undefined;
+      readonly use?: string | undefined;
+      readonly key_ops?: readonly string[] | undefined;
+    }
+  | Readonly<Record<string, unknown>>;

@@ -1,15 +1,15 @@
-import { createPrivateKey, createSecretKey, KeyObject, type JsonWebKey } from "node:crypto";
+import { createPrivateKey, createSecretKey, KeyObject } from "node:crypto";
 import { types } from "node:util";
 import { narrowByAlg } from "../public-key-jwk.ts";
 import { readSecret } from "../secret-key-input.ts";
-import type { SignatureAlgorithm } from "./algorithm.ts";
+import type { Jwk, SignatureAlgorithm } from "./algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./registry.ts";
 
 /**
  * A key to sign with: a private KeyObject, a PKCS#8 PEM or a private JWK; for hmac-sha256, with that `alg`, the bytes of the secret,
  * a secret KeyObject or a JWK of kty oct.
  */
-export type SigningKeyInput = KeyObject | string | JsonWebKey | Uint8Array;
+export type SigningKeyInput = KeyObject | string | Jwk | Uint8Array;
 
 /** A vetted key to sign with, and the one algorithm that it signs by. */
 export interface SigningKey {
@@ -64,7 +64,8 @@ function privateKey(key: SigningKeyInput): KeyObject {
   try {
     if (key instanceof KeyObject) return key;
     if (typeof key === "string") return createPrivateKey(key);
-    if (isJwk(key)) return createPrivateKey({ key, format: "jwk" });
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Node checks what it is
+    if (isJwk(key)) return createPrivateKey({ key: key as Record<string, string>, format: "jwk" });
   } catch {
     // The reason may quote the key.
   }
@@ -73,11 +74,11 @@ function privateKey(key: SigningKeyInput): KeyObject {
   );
 }
 
-function isJwk(key: SigningKeyInput): key is JsonWebKey {
+function isJwk(key: SigningKeyInput): key is Jwk {
   return typeof key === "object" && key !== null && !(key instanceof KeyObject) && !types.isUint8Array(key);
 }
 
-function narrow(jwk: JsonWebKey, fitting: readonly SignatureAlgorithm[]): readonly SignatureAlgorithm[] {
+function narrow(jwk: Jwk, fitting: readonly SignatureAlgorithm[]): readonly SignatureAlgorithm[] {
   const { use, key_ops: keyOps } = jwk;
   if (use !== undefined && use !== "sig") throw keyError("is a JWK with another use than sig");
   if (keyOps !== undefined && !(Array.isArray(keyOps) && keyOps.includes("sign"))) {

@@ -106,8 +106,9 @@ function hasRouter({ originalUrl, baseUrl }: MountedRequest): boolean {
  */
 function mayBeMountPath(req: MountedRequest): boolean {
   const path = pathOf(req.url ?? "/");
+  if (path === "/") return true;
   const routed = [req.route?.path].flat();
-  if (path === "/" || routed.includes(path)) return true;
+  if (routed.includes(path)) return true;
   // A pattern that may be of an earlier route: to check what is not for the endpoint beats to let pass what is.
   return path.startsWith("/") && !routed.every(isPlainPath);
 }

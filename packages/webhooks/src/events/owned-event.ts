@@ -1,7 +1,18 @@
 import { hash, randomUUID } from "node:crypto";
-import { GuardError, publishNotice, quoteForLog, type Deadlines, type Expiring } from "@countersign/core";
+import {
+  escapeForLog,
+  eventTrace,
+  GuardError,
+  publishNotice,
+  quoteForLog,
+  traced,
+  type Deadlines,
+  type EventTrace,
+  type Expiring,
+} from "@countersign/core";
 import type { KeyAttempt, KeyRefusal, OwnedKey } from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
+import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import {
   attemptsExhausted,
   eventNotBegun,
@@ -26,8 +37,29 @@ export interface EventState extends OwnedEventState {
 
 const none: readonly RoutedHandler[] = [];
 
-/** Handles one event unless it is done: claims its key, and hands it to its handlers. Does not reject. */
-export async function claimEvent(state: EventState, delivery: EventDelivery): Promise<EventOutcome> {
+/** {@link claimEvent} as one trace on `countersign:event`, for as long as the webhook waits for its outcome. */
+export async function claimTraced(state: EventState, delivery: EventDelivery): Promise<EventOutcome> {
+  const { type, event_id: eventId, webhookId } = delivery;
+  const context: EventTrace = {
+    type: escapeForLog(type),
+    isKnownType: knownEventTypes.includes(type),
+    eventId: escapeForLog(eventId, 256),
+    webhookId: escapeForLog(webhookId, 256),
+    attempt: undefined,
+  };
+  const work = (): Promise<EventOutcome> => claimEvent(state, delivery, context);
+  return traced(eventTrace, context, { work, outcomeOf: (outcome) => outcome });
+}
+
+/**
+ * Handles one event unless it is done: claims its key, and hands it to its handlers. Does not reject. `heard` is told of the
+ * number of the attempt.
+ */
+export async function claimEvent(
+  state: EventState,
+  delivery: EventDelivery,
+  heard?: Pick<EventTrace, "attempt">,
+): Promise<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
   if (handlers.length === 0 && delivery.invalid === undefined) {
     state.ignored.notice(delivery.type);
@@ -46,7 +78,10 @@ export async function claimEvent(state: EventState, delivery: EventDelivery): Pr
     return reportFailure(state, first, { outcome: "unavailable", error });
   }
   if (key.status !== "acquired") return notAcquired(state, first, key);
-  if (state.deadLetters === undefined) return await new OwnedEvent(state, first, { key, handlers }).outcome();
+  if (state.deadLetters === undefined) {
+    if (heard !== undefined) heard.attempt = first.number;
+    return await new OwnedEvent(state, first, { key, handlers }).outcome();
+  }
   let failures: number;
   try {
     failures = await state.deadLetters.failures.count(claim.key);
@@ -54,7 +89,9 @@ export async function claimEvent(state: EventState, delivery: EventDelivery): Pr
     await key.release();
     return reportFailure(state, first, { outcome: "unavailable", error });
   }
-  return await new OwnedEvent(state, { delivery, claim, number: failures + 1 }, { key, handlers }).outcome();
+  const attempt = { delivery, claim, number: failures + 1 };
+  if (heard !== undefined) heard.attempt = attempt.number;
+  return await new OwnedEvent(state, attempt, { key, handlers }).outcome();
 }
 
 function notAcquired(state: EventState, attempt: EventAttempt, refusal: KeyRefusal): EventOutcome {

@@ -1,4 +1,4 @@
-import { assertFunction, Deadlines } from "@countersign/core";
+import { assertFunction, Deadlines, eventTrace } from "@countersign/core";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import type {
@@ -7,7 +7,7 @@ import type {
   WebhookEnvelope,
   WebhookEventMap,
 } from "../envelope/events.ts";
-import { claimEvent, IgnoredTypes, type EventState, type RoutedHandler } from "./owned-event.ts";
+import { claimEvent, claimTraced, IgnoredTypes, type EventState, type RoutedHandler } from "./owned-event.ts";
 import { dispatchEvents } from "./event-dispatch.ts";
 import { FailureCounts } from "./failed-event.ts";
 import { nearest } from "./near-text.ts";
@@ -77,7 +77,9 @@ class RoutingHandler implements WebhookHandler {
 
   handle(envelope: WebhookEnvelope): Promise<WebhookOutcome> {
     this.#routes.seal();
-    return dispatchEvents(envelope, this.#concurrency, (delivery) => claimEvent(this.#state, delivery));
+    return dispatchEvents(envelope, this.#concurrency, (delivery) =>
+      eventTrace.hasSubscribers ? claimTraced(this.#state, delivery) : claimEvent(this.#state, delivery),
+    );
   }
 
   readonly drain = (options?: DrainOptions): Promise<DrainReport> => this.#state.keys.drain(options);

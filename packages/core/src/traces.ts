@@ -1,0 +1,224 @@
+import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
+import { inTime, isPromiseLike } from "./deadlines.ts";
+
+/** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
+export interface TraceContext {
+  /** One of few words, fit for a label; `error` when it threw or rejected. */
+  outcome?: string | undefined;
+  durationMs?: number | undefined;
+  result?: unknown;
+  error?: unknown;
+}
+
+/** The claim of a key. Outcomes: `acquired`, `done`, `held`, `in-flight`, and `error` when the store gave no answer. */
+export interface ClaimTrace extends TraceContext {
+  /** The factory of the receiver. */
+  readonly guard: string;
+  /** As the store keeps it, escaped and cut. */
+  readonly key: string;
+  readonly req: object | undefined;
+}
+
+/** A duplicate that waits for the owner of its key. Outcomes: `done`, `held`, `claim`, `timeout`, `client-left`. */
+export interface WaitTrace extends TraceContext {
+  readonly guard: string;
+  readonly key: string;
+}
+
+/** One call of a store. Outcomes: `ok`, `timeout` when there was no answer in time, `error`. */
+export interface StoreTrace extends TraceContext {
+  /** `engine` of the store; `other` where it says none. */
+  readonly engine: string;
+  /** The method, such as `claim`; `claim-nonce` of a nonce store. */
+  readonly step: string;
+}
+
+/** One event of a webhook, while it is handled. Outcomes: those of `EventOutcome`. */
+export interface EventTrace extends TraceContext {
+  /** Escaped and cut. */
+  readonly type: string;
+  /** Whether the interface names the type: only these are few. */
+  readonly isKnownType: boolean;
+  readonly eventId: string;
+  readonly webhookId: string;
+  /** 1 + the failures that are known of the event; undefined until they are. */
+  attempt: number | undefined;
+}
+
+/** An owned key that was settled, for `countersign:settled`. */
+export interface SettledEvent {
+  readonly guard: string;
+  readonly key: string;
+  /**
+   * `done`, `released`, `held`; `not-owned` when the record was another attempt's by then, or already done by the attempt's own
+   * transaction; `abandoned` when the store did not take the step for an hour.
+   */
+  readonly outcome: "done" | "released" | "held" | "not-owned" | "abandoned";
+  /** From the claim on, in milliseconds. */
+  readonly ownedMs: number;
+  readonly req: object | undefined;
+}
+
+/** An owner that was told that another attempt may own its key, for `countersign:lease-lost`. */
+export interface LeaseLostEvent {
+  readonly guard: string;
+  readonly key: string;
+  /** `lease-lost`, `lease-expired` or `handler-timeout`. */
+  readonly code: string;
+  readonly req: object | undefined;
+}
+
+/** The `diagnostics_channel` on which each signature that was verified publishes one {@link KeyUseEvent}. */
+export const keyUseChannelName = "countersign:key-use";
+
+/** What a subscriber of `countersign:key-use` receives. */
+export interface KeyUseEvent {
+  readonly keyid: string;
+  /** Whose key it is; undefined when the key says nothing of it. */
+  readonly subject: string | undefined;
+  /** When the signature was made, in Unix seconds; undefined when it does not say so. */
+  readonly created: number | undefined;
+  /** Until when the key may sign, in Unix seconds; undefined when it does not end. */
+  readonly notAfter: number | undefined;
+}
+
+/**
+ * A `TracingChannel` of node:diagnostics_channel, whose parameters are others in each version of Node's types.
+ */
+export interface Trace<Context extends TraceContext> {
+  readonly start: Channel;
+  readonly end: Channel;
+  readonly asyncStart: Channel;
+  readonly asyncEnd: Channel;
+  readonly error: Channel;
+  readonly hasSubscribers: boolean;
+  /** For the compiler alone, no such member is there: what its channels tell. */
+  readonly told?: Context | undefined;
+}
+
+/** Subscribed to by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before a context is made. */
+export const claimTrace: Trace<ClaimTrace> = tracingChannel("countersign:claim");
+export const waitTrace: Trace<WaitTrace> = tracingChannel("countersign:wait");
+export const storeTrace: Trace<StoreTrace> = tracingChannel("countersign:store");
+export const eventTrace: Trace<EventTrace> = tracingChannel("countersign:event");
+export const settledChannel: Channel = channel("countersign:settled");
+export const leaseLostChannel: Channel = channel("countersign:lease-lost");
+
+/** What is traced, and the word for what it gave. */
+export interface Traced<T> {
+  readonly work: () => T | Promise<T>;
+  readonly outcomeOf: (result: T) => string;
+  /** The word for what it threw or rejected with. Default `error`. */
+  readonly faultOf?: (() => string) | undefined;
+}
+
+/**
+ * Does `work` inside of a trace, as `tracePromise()` and `traceSync()` do: what subscribers have bound to `start` is there meanwhile,
+ * so that spans nest. An answer that is there at once ends it at `end`; a promise, at `asyncEnd`, and it is given on as it is.
+ */
+export function traced<T>(
+  trace: Trace<TraceContext>,
+  context: TraceContext,
+  { work, outcomeOf, faultOf = fault }: Traced<T>,
+): T | Promise<T> {
+  const { start, end, asyncStart, asyncEnd, error: failed } = trace;
+  const startedAtMs = performance.now();
+  const succeed = (result: T): void => {
+    context.durationMs = performance.now() - startedAtMs;
+    context.result = result;
+    context.outcome = outcomeOf(result);
+  };
+  const fail = (error: unknown): void => {
+    context.durationMs = performance.now() - startedAtMs;
+    context.error = error;
+    context.outcome = faultOf();
+    failed.publish(context);
+  };
+  const endLater = (): void => {
+    asyncStart.publish(context);
+    asyncEnd.publish(context);
+  };
+  const later = async (answer: PromiseLike<T>): Promise<void> => {
+    try {
+      succeed(await answer);
+    } catch (error) {
+      fail(error);
+    }
+    endLater();
+  };
+  return start.runStores(context, () => {
+    try {
+      const answer = work();
+      // Beside the caller, who gets the answer itself: nothing goes another way because somebody looks.
+      if (isPromiseLike(answer)) void later(answer);
+      else succeed(answer);
+      return answer;
+    } catch (error) {
+      fail(error);
+      throw error;
+    } finally {
+      end.publish(context);
+    }
+  });
+}
+
+function fault(): string {
+  return "error";
+}
+
+/** A step of a store that keeps keys or nonces. */
+export interface StoreStep {
+  readonly engine: string | undefined;
+  readonly step: string;
+  /** How long its answer is waited for. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * One call of a store as a trace, which is over when the answer is there or its time has passed. The caller gets the store's own
+ * answer, which may come later: what follows from it must not depend on who looks.
+ */
+export function tracedStep<T>(
+  { engine = "other", step, timeoutMs }: StoreStep,
+  call: () => T | Promise<T>,
+): T | Promise<T> {
+  let given: Promise<T> | undefined;
+  let isLate = false;
+  const late = (): Error => {
+    isLate = true;
+    return new Error(`the store did not answer within ${timeoutMs} ms`);
+  };
+  const work = (): T | Promise<T> => {
+    const answer = call();
+    if (!isPromiseLike(answer)) return answer;
+    // One promise for both who wait: some drivers send a query at each then().
+    given = Promise.resolve(answer);
+    return inTime(given, timeoutMs, late);
+  };
+  const context: StoreTrace = { engine, step };
+  const answer = traced(storeTrace, context, {
+    work,
+    outcomeOf: () => "ok",
+    faultOf: () => (isLate ? "timeout" : "error"),
+  });
+  return given ?? answer;
+}
+
+/** Hears of each trace when it is over. Returns what ends that. */
+export function onTraceEnd<Context extends TraceContext>(
+  trace: Trace<Context>,
+  hear: (context: Context) => void,
+): () => void {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
+  const atAsyncEnd = (context: unknown): void => hear(context as Context);
+  // What goes on behind a promise has no outcome yet.
+  const atEnd = (context: unknown): void => {
+    if (Object(context).outcome !== undefined) atAsyncEnd(context);
+  };
+  trace.end.subscribe(atEnd);
+  trace.asyncEnd.subscribe(atAsyncEnd);
+  return () => {
+    trace.end.unsubscribe(atEnd);
+    trace.asyncEnd.unsubscribe(atAsyncEnd);
+  };
+}

@@ -1,0 +1,164 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { tracingChannel } from "node:diagnostics_channel";
+import {
+  claimTrace,
+  onTraceEnd,
+  storeTrace,
+  traced,
+  tracedStep,
+  type ClaimTrace,
+  type StoreTrace,
+  type TraceContext,
+} from "@countersign/core";
+import { afterEach, describe, expect, test } from "@jest/globals";
+
+type Phase = "start" | "end" | "asyncStart" | "asyncEnd" | "error";
+const phases: readonly Phase[] = ["start", "end", "asyncStart", "asyncEnd", "error"];
+const channels = tracingChannel<string, object>("countersign:store");
+const step = { engine: "sqlite", step: "probe", timeoutMs: 1_000 };
+const ends: (() => unknown)[] = [];
+
+// A file before this one may have left a subscriber in the process.
+const subscribed = (): boolean[] => [storeTrace].map(({ hasSubscribers }) => hasSubscribers);
+const subscribedBefore = subscribed();
+
+afterEach(() => {
+  while (ends.length > 0) ends.pop()?.();
+  expect(subscribed()).toEqual(subscribedBefore);
+});
+
+/** What every channel of the trace is told, with the outcome at that time. */
+function record(): { readonly log: string[]; readonly contexts: Set<unknown> } {
+  const log: string[] = [];
+  const contexts = new Set<unknown>();
+  for (const phase of phases) {
+    const hear = (context: unknown): void => {
+      // What other test files have left under way in this process is told here too.
+      if (Object(context).step !== step.step) return;
+      contexts.add(context);
+      log.push(`${phase} ${Object(context).outcome ?? "-"}`);
+    };
+    channels[phase].subscribe(hear);
+    ends.push(() => channels[phase].unsubscribe(hear));
+  }
+  return { log, contexts };
+}
+
+describe("a traced step", () => {
+  test("that answers at once is over at end", () => {
+    const { log, contexts } = record();
+    expect(tracedStep(step, () => "acquired")).toBe("acquired");
+    expect(log).toEqual(["start -", "end ok"]);
+    const [context] = contexts;
+    expect(contexts.size).toBe(1);
+    expect(context).toMatchObject({ engine: "sqlite", step: "probe", result: "acquired", outcome: "ok" });
+    expect((context as StoreTrace).durationMs).toBeGreaterThanOrEqual(0);
+  });
+
+  test("that answers later gives the caller the very promise, and is over at asyncEnd", async () => {
+    const { log } = record();
+    const answer = Promise.resolve("acquired");
+    expect(tracedStep(step, () => answer)).toBe(answer);
+    expect(log).toEqual(["start -", "end -"]);
+    await answer;
+    await new Promise(setImmediate);
+    expect(log).toEqual(["start -", "end -", "asyncStart ok", "asyncEnd ok"]);
+  });
+
+  test("that throws or rejects says so, and the caller gets the error", async () => {
+    const { log } = record();
+    const broken = new Error("no connection");
+    expect(() =>
+      tracedStep(step, () => {
+        throw broken;
+      }),
+    ).toThrow(broken);
+    expect(log.splice(0)).toEqual(["start -", "error error", "end error"]);
+    await expect(tracedStep(step, () => Promise.reject(broken))).rejects.toBe(broken);
+    await new Promise(setImmediate);
+    expect(log).toEqual(["start -", "end -", "error error", "asyncStart error", "asyncEnd error"]);
+  });
+
+  test("that hangs is over with its time, and the caller still waits for the store", async () => {
+    const { log } = record();
+    let answer: (given: string) => void = () => undefined;
+    const given = tracedStep(
+      { ...step, timeoutMs: 1 },
+      () => new Promise<string>((resolve) => (answer = resolve)),
+    );
+    await new Promise<void>((resolve) => {
+      const over = (context: unknown): void => {
+        if (Object(context).step === step.step) resolve();
+      };
+      channels.asyncEnd.subscribe(over);
+      ends.push(() => channels.asyncEnd.unsubscribe(over));
+    });
+    expect(log.at(-1)).toBe("asyncEnd timeout");
+    answer("acquired");
+    expect(await given).toBe("acquired");
+  });
+
+  test("asks a thenable for its answer once", async () => {
+    record();
+    let asked = 0;
+    const lazy = {
+      // oxlint-disable-next-line unicorn/no-thenable -- as query builders are
+      then(resolve: (value: string) => void) {
+        asked += 1;
+        resolve("acquired");
+      },
+    };
+    expect(await tracedStep(step, () => lazy as unknown as Promise<string>)).toBe("acquired");
+    await new Promise(setImmediate);
+    expect(asked).toBe(1);
+  });
+
+  test("names no engine where the store does not", () => {
+    const { contexts } = record();
+    void tracedStep({ ...step, engine: undefined }, () => "ok");
+    expect([...contexts]).toMatchObject([{ engine: "other" }]);
+  });
+});
+
+test("what is bound to start is there inside, also behind an await, and traces nest", async () => {
+  const spans = new AsyncLocalStorage<string[]>();
+  const bind = (channel: typeof storeTrace | typeof claimTrace, name: string): void => {
+    channel.start.bindStore(spans, () => [...(spans.getStore() ?? []), name]);
+    ends.push(() => channel.start.unbindStore(spans));
+  };
+  bind(storeTrace, "store");
+  bind(claimTrace, "claim");
+  const seen: unknown[] = [];
+  const context: ClaimTrace = { guard: "exampleGuard", key: "k", req: undefined };
+  const outcomeOf = (): string => "done";
+  await traced(claimTrace, context, {
+    work: async () => {
+      await tracedStep(step, async () => {
+        await new Promise(setImmediate);
+        seen.push(spans.getStore());
+      });
+      seen.push(spans.getStore());
+    },
+    outcomeOf,
+  });
+  expect(seen).toEqual([["claim", "store"], ["claim"]]);
+  expect(spans.getStore()).toBeUndefined();
+});
+
+test("onTraceEnd hears once of each trace, until it is ended", async () => {
+  const heard: TraceContext[] = [];
+  const end = onTraceEnd(storeTrace, (context) => {
+    if (context.step === step.step) heard.push(context);
+  });
+  void tracedStep(step, () => 1);
+  await tracedStep(step, async () => 2);
+  await expect(tracedStep(step, () => Promise.reject(new Error("3")))).rejects.toThrow("3");
+  await new Promise(setImmediate);
+  end();
+  expect(heard.map(({ outcome, result }) => [outcome, result])).toEqual([
+    ["ok", 1],
+    ["ok", 2],
+    ["error", undefined],
+  ]);
+  expect(subscribed()).toEqual(subscribedBefore);
+});
