@@ -1,0 +1,144 @@
+import { createHash, hash } from "node:crypto";
+
+/** A body as a sender may have had it when it computed a digest or an HMAC. */
+export interface BodyVariant {
+  readonly what: string;
+  /** What the sender has taken instead of the bytes that it sent, as an object of a sentence. */
+  readonly says: string;
+  readonly bytes: Buffer;
+}
+
+const maxParsedBytes = 262_144;
+
+/** The usual ones, those of JSON only where the body is some of at most 256 kB. */
+export function bodyVariants(body: Uint8Array): readonly BodyVariant[] {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (bytes.length > maxParsedBytes) return [empty];
+  const variants = [...textVariants(bytes), ...jsonVariants(bytes), ...encodedVariants(bytes), empty];
+  return variants.filter((variant) => !variant.bytes.equals(bytes));
+}
+
+const empty: BodyVariant = { what: "empty-body", says: "an empty body", bytes: Buffer.alloc(0) };
+
+function textVariant(what: string, says: string, text: string): BodyVariant {
+  return { what, says, bytes: Buffer.from(text, "utf8") };
+}
+
+function textVariants(bytes: Buffer): readonly BodyVariant[] {
+  const text = bytes.toString("utf8");
+  return [
+    textVariant("body-with-line-feed", "the body with a line feed behind it", `${text}\n`),
+    textVariant("body-with-crlf", "the body with CR and LF behind it", `${text}\r\n`),
+    textVariant(
+      "body-without-line-end",
+      "the body without the line end behind it",
+      text.replace(/\r?\n$/, ""),
+    ),
+    textVariant("body-trimmed", "the body without the white space around it", text.trim()),
+    textVariant("body-line-ends", "the body with LF in place of CR LF", text.replaceAll("\r\n", "\n")),
+    textVariant(
+      "body-line-ends",
+      "the body with CR LF in place of LF",
+      text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n"),
+    ),
+    textVariant("body-byte-order-mark", "the body behind a byte order mark", `\ufeff${text}`),
+    textVariant("body-byte-order-mark", "the body without its byte order mark", text.replace(/^\ufeff/, "")),
+    textVariant("body-normalised", "the body in Unicode normalization form C", text.normalize("NFC")),
+    textVariant("body-normalised", "the body in Unicode normalization form D", text.normalize("NFD")),
+  ];
+}
+
+function encodedVariants(bytes: Buffer): readonly BodyVariant[] {
+  const text = bytes.toString("utf8");
+  return [
+    { what: "body-latin1", says: "the body in ISO 8859-1", bytes: Buffer.from(text, "latin1") },
+    { what: "body-utf16", says: "the body in UTF-16", bytes: Buffer.from(text, "utf16le") },
+    {
+      what: "body-double-encoded",
+      says: "the body encoded as UTF-8 twice",
+      bytes: Buffer.from(bytes.toString("latin1"), "utf8"),
+    },
+    { what: "body-base64", says: "the body in base64", bytes: Buffer.from(bytes.toString("base64")) },
+    { what: "body-hex", says: "the body in hex", bytes: Buffer.from(bytes.toString("hex")) },
+    { what: "body-url-encoded", says: "the body in URL encoding", bytes: urlEncoded(text) },
+    {
+      what: "body-hashed",
+      says: "the SHA-256 digest of the body",
+      bytes: createHash("sha256").update(bytes).digest(),
+    },
+    {
+      what: "body-hashed",
+      says: "the SHA-256 digest of the body in hex",
+      bytes: Buffer.from(hash("sha256", bytes, "hex")),
+    },
+    { what: "body-object-text", says: "the text [object Object]", bytes: Buffer.from("[object Object]") },
+    { what: "body-empty-object", says: "an empty JSON object", bytes: Buffer.from("{}") },
+  ];
+}
+
+function urlEncoded(text: string): Buffer {
+  try {
+    return Buffer.from(encodeURIComponent(text));
+  } catch {
+    return Buffer.alloc(0);
+  }
+}
+
+function jsonVariants(bytes: Buffer): readonly BodyVariant[] {
+  try {
+    return variantsOfJson(bytes, JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, "")));
+  } catch {
+    // No JSON, or some that is too deep to be serialised.
+    return [];
+  }
+}
+
+function variantsOfJson(bytes: Buffer, value: unknown): readonly BodyVariant[] {
+  const again = "the JSON serialised again";
+  const compact = JSON.stringify(value);
+  const spaced = spacedJson(compact);
+  const sorted = JSON.stringify(withSortedKeys(value));
+  const texts: readonly (readonly [says: string, text: string])[] = [
+    [`${again}, without spaces`, compact],
+    [`${again}, indented by two spaces`, JSON.stringify(value, null, 2)],
+    [`${again}, indented by four spaces`, JSON.stringify(value, null, 4)],
+    [`${again}, indented by tabs`, JSON.stringify(value, null, "\t")],
+    [`${again}, with spaces behind colons and commas`, spaced],
+    [`${again}, its keys sorted`, sorted],
+    [`${again}, its keys sorted, with spaces behind colons and commas`, spacedJson(sorted)],
+    [`${again}, everything beyond ASCII escaped`, asciiJson(compact)],
+    [`${again}, with spaces, everything beyond ASCII escaped`, asciiJson(spaced)],
+    [`${again}, with escaped slashes`, compact.replaceAll("/", "\\/")],
+    [`${again}, with < > and & escaped`, compact.replaceAll(/[<>&]/g, unicodeEscape)],
+    ["the JSON serialised twice, as a string", JSON.stringify(compact)],
+    ["the JSON text as a string of JSON", JSON.stringify(bytes.toString("utf8"))],
+  ];
+  return texts.map(([says, text]) => ({ what: "body-re-serialised", says, bytes: Buffer.from(text) }));
+}
+
+// Between the tokens of compact JSON, not inside of its strings.
+function spacedJson(compact: string): string {
+  return compact.replaceAll(/"(?:[^"\\]|\\.)*"|[:,]/g, (token) =>
+    token === ":" || token === "," ? `${token} ` : token,
+  );
+}
+
+function asciiJson(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, unicodeEscape);
+}
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+// JSON.parse has bounded the depth by its own stack.
+function withSortedKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name,
+    withSortedKeys(member),
+  ]);
+  entries.sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,15 @@
+export type { Explanation } from "./explanation.ts";
+export type { BaseDifference } from "./base-difference.ts";
+export { explainAddress, type ExplainedAddress } from "./explain-address.ts";
+export { explainBasicAuth } from "./explain-basic-auth.ts";
+export { explainClaim, type ExplainedClaim } from "./explain-claim.ts";
+export { explainDigest } from "./explain-digest.ts";
+export { explainHmac, type ExplainHmacOptions } from "./explain-hmac.ts";
+export { explainPayload, type SchemaFault } from "./explain-payload.ts";
+export { explainSignature, type ExplainedRequest, type SignatureExplanation } from "./explain-signature.ts";
+export type { ExplainSignatureOptions } from "./options.ts";
+export {
+  signatureExplainer,
+  type SignatureExplainer,
+  type SignatureExplainerOptions,
+} from "./signature-explainer.ts";

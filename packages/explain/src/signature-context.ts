@@ -1,0 +1,82 @@
+import { fieldLines, type ReceivedRequest } from "@countersign/core";
+import {
+  createSignatureBase,
+  parseByteSequenceDictionary,
+  parseSignatureInput,
+  type RequestMessage,
+  type SignatureInput,
+} from "@countersign/http-message-signatures";
+import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import type { OwnOptions } from "./options.ts";
+
+/** What the explanation of one refusal goes by. */
+export interface SignatureContext {
+  readonly request: ReceivedRequest;
+  readonly body: Uint8Array;
+  readonly own: OwnOptions;
+  readonly check: HttpSignatureVerifyOptions;
+  readonly code: string | undefined;
+}
+
+/** One label of both fields. */
+export interface LabelledSignature {
+  readonly label: string;
+  readonly input: SignatureInput;
+  readonly signature: Uint8Array;
+  /** The bytes of the other labels. */
+  readonly others: ReadonlyMap<string, Uint8Array>;
+}
+
+/** The signature that the check has looked at: that of the option `label`, else the first whose key is known, else the first. */
+export function signatureOf({ request, own, check }: SignatureContext): LabelledSignature | undefined {
+  try {
+    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+    const signatures = parseByteSequenceDictionary(fieldLines(request, "signature").join(", "), "Signature");
+    const labels = [...inputs.keys()].filter(
+      (label) => signatures.has(label) && (check.label === undefined || check.label === label),
+    );
+    const known = labels.find((label) => own.keys.has(textOf(inputs.get(label), "keyid") ?? ""));
+    const label = known ?? labels[0] ?? "";
+    const input = inputs.get(label);
+    const signature = signatures.get(label);
+    if (input === undefined || signature === undefined) return undefined;
+    return { label, input, signature, others: new Map([...signatures].filter(([other]) => other !== label)) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A parameter that is a text. */
+export function textOf(input: SignatureInput | undefined, name: string): string | undefined {
+  const item = input?.parameters.get(name);
+  return item?.type === "string" ? item.value : undefined;
+}
+
+/** A parameter that is a whole number. */
+export function numberOf(input: SignatureInput | undefined, name: string): number | undefined {
+  const item = input?.parameters.get(name);
+  return item?.type === "integer" ? item.value : undefined;
+}
+
+/** The request as its signer knows it. */
+export function messageOf({ request, check }: SignatureContext): RequestMessage {
+  const { method, target, rawHeaders, scheme } = request;
+  const { pathPrefix = "", origin } = check;
+  const url = origin === undefined ? undefined : new URL(origin);
+  return {
+    method,
+    target: pathPrefix + target,
+    rawHeaders,
+    scheme: url === undefined ? scheme : url.protocol === "http:" ? "http" : "https",
+    authority: url?.host,
+  };
+}
+
+/** The base that the verifier expects; undefined where a component cannot be computed. */
+export function baseOfMessage(context: SignatureContext, input: SignatureInput): string | undefined {
+  try {
+    return createSignatureBase(messageOf(context), input, context.check.fieldTypes);
+  } catch {
+    return undefined;
+  }
+}

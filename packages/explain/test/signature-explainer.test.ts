@@ -1,0 +1,134 @@
+import type { Server } from "node:http";
+import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
+import { guardErrors } from "@countersign/express";
+import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
+import express from "express";
+import { close, listen, send } from "../../../test/support/http-client.ts";
+import { samplePath, signRequest, type SigningPlan } from "../../../test/support/independent-signer.ts";
+import { servicePublicPem } from "../../../test/support/test-keys.ts";
+import { signatureExplainer, type SignatureExplainer, type SignatureExplanation } from "../dist/index.js";
+
+const keys = { "test-key": servicePublicPem };
+let server: Server;
+let port = 0;
+let explainer: SignatureExplainer | undefined;
+
+beforeAll(async () => {
+  const app = express();
+  app.use(samplePath, httpSignatureVerify({ keys, nonces: memoryNonceStore() }), (_req, res) => {
+    res.json({});
+  });
+  app.use(guardErrors());
+  ({ server, port } = await listen(app));
+});
+afterEach(() => explainer?.close());
+afterAll(() => close(server));
+
+/** Sends a request that says PUT and is signed as POST. */
+async function sendPut(plan: SigningPlan = {}): Promise<number> {
+  const { status } = await send(port, { ...signRequest(plan), method: "PUT" });
+  return status;
+}
+
+/** What is written until there are so many of them. */
+function written(options: object = {}): {
+  all: SignatureExplanation[];
+  until: (count: number) => Promise<void>;
+} {
+  const all: SignatureExplanation[] = [];
+  let told: () => void = () => undefined;
+  explainer = signatureExplainer({
+    keys,
+    ...options,
+    write: (explained) => {
+      all.push(explained);
+      told();
+    },
+  });
+  const until = async (count: number): Promise<void> => {
+    while (all.length < count) {
+      await new Promise<void>((resolve) => {
+        told = resolve;
+      });
+    }
+  };
+  return { all, until };
+}
+
+describe("signatureExplainer", () => {
+  test("explains a signature that was refused, and nothing that was admitted", async () => {
+    const { all, until } = written();
+    expect((await send(port, signRequest())).status).toBe(200);
+    expect(await sendPut()).toBe(401);
+    await until(1);
+    expect(all.map(({ sentence }) => sentence)).toEqual([
+      'Sign "@method" as "PUT": the signature fits with "POST", another method.',
+    ]);
+  });
+
+  test("explains at most so many in a minute", async () => {
+    let nowMs = Date.now();
+    const { all, until } = written({ perMinute: 2, clock: () => nowMs });
+    for (let count = 0; count < 5; count += 1) await sendPut();
+    await until(2);
+    nowMs += 60_000;
+    await sendPut();
+    await until(3);
+    expect(all).toHaveLength(3);
+  });
+
+  test("leaves replays alone", async () => {
+    const { all, until } = written();
+    const request = signRequest();
+    expect([(await send(port, request)).status, (await send(port, request)).status]).toEqual([200, 401]);
+    await sendPut();
+    await until(1);
+    expect(all.map(({ what }) => what)).toEqual(["method-other"]);
+  });
+
+  test("has the body where it was read", async () => {
+    const { all, until } = written();
+    const other = signRequest({ contentDigest: `sha-256=:${Buffer.alloc(32).toString("base64")}:` });
+    await send(port, other);
+    await until(1);
+    expect(all[0]).toMatchObject({ what: "digest-unexplained", code: "content-digest-mismatch" });
+  });
+
+  test("goes on when write throws", async () => {
+    let calls = 0;
+    explainer = signatureExplainer({
+      keys,
+      write: () => {
+        calls += 1;
+        throw new Error("the log is full");
+      },
+    });
+    await sendPut();
+    const { until } = written();
+    await sendPut();
+    await until(1);
+    expect(calls).toBeGreaterThan(0);
+  });
+
+  test("does nothing in production, unless asked to", () => {
+    const environment = process.env["NODE_ENV"];
+    process.env["NODE_ENV"] = "production";
+    try {
+      const write = (): void => undefined;
+      expect(signatureExplainer({ keys, write }).isActive).toBe(false);
+      explainer = signatureExplainer({ keys, write, allowInProduction: true });
+      expect(explainer.isActive).toBe(true);
+    } finally {
+      process.env["NODE_ENV"] = environment;
+    }
+  });
+
+  test.each([[{ perMinute: 0 }], [{ write: 1 }], [{ keys: {} }], [{ unknown: 1 }]])(
+    "refuses %o",
+    (options) => {
+      expect(() => signatureExplainer({ keys, write: () => undefined, ...(options as object) })).toThrow(
+        TypeError,
+      );
+    },
+  );
+});
