@@ -1,0 +1,61 @@
+import {
+  escapeForLog,
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import { isLogger, table, writeEntries, type LogOptions, type ReadLogOptions } from "./entries.ts";
+
+/** What of a console is written to. */
+export type LineConsole = Pick<Console, "info" | "warn" | "error">;
+
+/** Options of {@link consoleLog}. */
+export interface ConsoleLogOptions extends LogOptions {
+  /** Default the console of the process. */
+  readonly console?: LineConsole | undefined;
+}
+
+const factory = "consoleLog";
+const longestText = 300;
+
+export const consoleTable: OptionTable<
+  ConsoleLogOptions,
+  ReadLogOptions & { readonly console: LineConsole | undefined }
+> = {
+  ...table,
+  console: option.optional(option.own(readConsole)),
+};
+
+function readConsole(given: unknown, owner: OptionOwner, name: string): LineConsole {
+  if (isLogger(given)) return given;
+  throw optionError(owner, name, "a console", given);
+}
+
+/**
+ * One line for each refusal, notice and held key of this process, for a terminal: `<time> <level> <message>: name=value …`. Texts are
+ * escaped and cut. Returns what ends it. Throws an OptionError.
+ */
+export function consoleLog(options: ConsoleLogOptions = {}): () => void {
+  const { console: target = globalThis.console, ...read } = readOptions(factory, consoleTable, options);
+  return writeEntries(factory, read, ({ level, message, fields, error }) => {
+    const parts = Object.entries({ ...fields, error: textOf(error) }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`${name}=${show(value)}`],
+    );
+    const line = [new Date().toISOString(), level, `${escapeForLog(message, longestText)}:`, ...parts];
+    target[level](line.join(" "));
+  });
+}
+
+function textOf(error: unknown): string | undefined {
+  if (error === undefined) return undefined;
+  return error instanceof Error ? error.message : "a value that is no Error";
+}
+
+function show(value: unknown): string {
+  if (typeof value === "number") return String(Math.round(value * 1000) / 1000);
+  if (Array.isArray(value)) return show(value.join(" "));
+  const text = escapeForLog(String(value), longestText);
+  return /^[\w.:/#-]+$/.test(text) ? text : `"${text}"`;
+}

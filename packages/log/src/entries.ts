@@ -1,0 +1,126 @@
+import {
+  isGuardError,
+  listen,
+  option,
+  warnOfError,
+  type GuardEvent,
+  type OptionTable,
+  type Verdict,
+} from "@countersign/core";
+
+/** Options of both sinks. */
+export interface LogOptions {
+  /** Whether passes are told too, each of them. Default false. */
+  readonly passes?: boolean | undefined;
+  /**
+   * Says in a sentence or two what the caller has to change, for a refusal (4xx). Asked behind the request, at most
+   * `explainPerMinute` times a minute: it may cost more than the check itself. Default none.
+   */
+  readonly explain?: ((event: GuardEvent) => Explanation | Promise<Explanation>) | undefined;
+  /** Default 10. */
+  readonly explainPerMinute?: number | undefined;
+}
+
+type Explanation = string | undefined;
+
+/** What the rules of {@link LogOptions} read. */
+export interface ReadLogOptions {
+  readonly passes: boolean;
+  readonly explain: LogOptions["explain"];
+  readonly explainPerMinute: number;
+}
+
+export const table: OptionTable<LogOptions, ReadLogOptions> = {
+  passes: option.boolean(false),
+  explain: option.optional(option.call()),
+  explainPerMinute: option.integer({ min: 1, max: 10_000, fallback: 10 }),
+};
+
+/** One entry of a log. */
+export interface Entry {
+  readonly level: "info" | "warn" | "error";
+  readonly message: string;
+  /** Without text of the wire that is not escaped and cut, without any header, body or signature. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly error?: unknown;
+}
+
+/** Writes what is worth a line: refusals, notices, keys that are held. Returns what ends it. */
+export function writeEntries(
+  factory: string,
+  { passes, explain, explainPerMinute }: ReadLogOptions,
+  write: (entry: Entry) => void,
+): () => void {
+  const mayExplain = perMinute(explainPerMinute);
+  return listen(factory, {
+    verdict(event) {
+      if (event.outcome === "pass" && !passes) return;
+      write(entryOf(event));
+      if (explain === undefined || event.outcome !== "reject" || !mayExplain()) return;
+      // Behind the answer: nobody waits for it.
+      setImmediate(() => void tell(event));
+    },
+    notice: ({ guard, code, message, error }) =>
+      write({ level: "warn", message, fields: { guard, code }, error }),
+    settled({ guard, key, outcome }) {
+      // Every other one that matters is a notice.
+      if (outcome !== "held") return;
+      write({ level: "warn", message: "a key is held for an operator", fields: { guard, key } });
+    },
+  });
+
+  async function tell(event: GuardEvent): Promise<void> {
+    try {
+      const message = await explain?.(event);
+      if (message === undefined) return;
+      write({ level: "warn", message, fields: { guard: event.guard, code: event.code, id: event.id } });
+    } catch (error) {
+      warnOfError(factory, "caught what explain threw", error);
+    }
+  }
+}
+
+const levels = { pass: "info", reject: "warn", error: "error" } as const;
+const messages = {
+  pass: "request passed",
+  reject: "request refused",
+  error: "request not decided",
+} as const;
+
+function entryOf(event: GuardEvent): Entry {
+  const { outcome, error } = event;
+  const fields = fieldsOf(event);
+  const level = levels[outcome];
+  const message = messages[outcome];
+  if (outcome !== "reject") return { level, message, fields, error };
+  // Whose fault it is says the code: of the caller's no stack is wanted.
+  const reason = error instanceof Error ? error.message : undefined;
+  const docs = isGuardError(error) ? error.docs : undefined;
+  return { level, message, fields: { ...fields, reason, docs } };
+}
+
+/** The record without the request and the error, and without what is not known. */
+function fieldsOf({ req: _req, error: _error, ...verdict }: GuardEvent): Partial<Verdict> {
+  return Object.fromEntries(Object.entries(verdict).filter(([, value]) => value !== undefined));
+}
+
+/** Whether it has the three levels that entries have. */
+export function isLogger(given: unknown): given is Record<Entry["level"], (...args: unknown[]) => void> {
+  return Object.values(levels).every((level) => typeof Object(given)[level] === "function");
+}
+
+const windowMs = 60_000;
+
+function perMinute(max: number): () => boolean {
+  let endsAtMs = 0;
+  let count = 0;
+  return () => {
+    const nowMs = performance.now();
+    if (nowMs >= endsAtMs) {
+      endsAtMs = nowMs + windowMs;
+      count = 0;
+    }
+    count += 1;
+    return count <= max;
+  };
+}

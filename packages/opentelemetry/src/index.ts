@@ -1,0 +1,1 @@
+export { opentelemetry, type OpenTelemetryOptions } from "./opentelemetry.ts";

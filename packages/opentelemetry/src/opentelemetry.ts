@@ -1,0 +1,53 @@
+import { metrics, trace, type MeterProvider, type TracerProvider } from "@opentelemetry/api";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { recordMetrics } from "./metrics.ts";
+import { recordSpans } from "./spans.ts";
+
+/** Options of {@link opentelemetry}. */
+export interface OpenTelemetryOptions {
+  /** Default the global one. */
+  readonly tracerProvider?: TracerProvider | undefined;
+  /** Default the global one. */
+  readonly meterProvider?: MeterProvider | undefined;
+  /** How many different values an attribute of a metric may have; what comes later is `other`. Default 100. */
+  readonly maxLabels?: number | undefined;
+}
+
+export const table: OptionTable<
+  OpenTelemetryOptions,
+  { tracerProvider: TracerProvider | undefined; meterProvider: MeterProvider | undefined; maxLabels: number }
+> = {
+  tracerProvider: option.optional(option.own(readTracers)),
+  meterProvider: option.optional(option.own(readMeters)),
+  maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
+};
+
+function readTracers(given: unknown, owner: OptionOwner, name: string): TracerProvider {
+  if (has<TracerProvider>(given, "getTracer")) return given;
+  throw optionError(owner, name, "a TracerProvider", given);
+}
+
+function readMeters(given: unknown, owner: OptionOwner, name: string): MeterProvider {
+  if (has<MeterProvider>(given, "getMeter")) return given;
+  throw optionError(owner, name, "a MeterProvider", given);
+}
+
+function has<Provider>(given: unknown, method: keyof Provider): given is Provider {
+  return typeof Object(given)[method] === "function";
+}
+
+/**
+ * Spans and metrics of what the guards of this process decide, claim, ask of stores and handle. What runs inside of a claim, a store
+ * call or an event has its span as parent, where a context manager is registered. Returns what ends it. Throws an OptionError.
+ */
+export function opentelemetry(options: OpenTelemetryOptions = {}): () => void {
+  const factory = "opentelemetry";
+  const { tracerProvider = trace, meterProvider = metrics, maxLabels } = readOptions(factory, table, options);
+  const scope = "@countersign/opentelemetry";
+  const endSpans = recordSpans(factory, tracerProvider.getTracer(scope));
+  const endMetrics = recordMetrics(factory, meterProvider.getMeter(scope), maxLabels);
+  return () => {
+    endSpans();
+    endMetrics();
+  };
+}

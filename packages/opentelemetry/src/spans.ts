@@ -1,0 +1,117 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import * as api from "@opentelemetry/api";
+import {
+  claimTrace,
+  eventTrace,
+  isGuardError,
+  listen,
+  onTraceEnd,
+  storeTrace,
+  waitTrace,
+  type GuardEvent,
+  type Trace,
+  type TraceContext,
+} from "@countersign/core";
+
+/**
+ * What is bound to the start of a trace: it makes the span's context the active one of OpenTelemetry, whose own store cannot be bound,
+ * so that spans of drivers and handlers nest too.
+ */
+class ActiveContext extends AsyncLocalStorage<api.Context> {
+  override run<R, Args extends unknown[]>(store: api.Context, work: (...args: Args) => R, ...args: Args): R {
+    return api.context.with(store, () => work(...args));
+  }
+}
+
+/** Makes a span of each trace, and one of each verdict. Returns what ends that. */
+export function recordSpans(factory: string, tracer: api.Tracer): () => void {
+  const ends = [
+    follow(tracer, claimTrace, ({ guard, key }) => ({
+      name: "claim key",
+      attributes: attributesOf(guard, key),
+    })),
+    follow(tracer, waitTrace, ({ guard, key }) => ({
+      name: "wait for key",
+      attributes: attributesOf(guard, key),
+    })),
+    // Semantic conventions for spans of database clients.
+    follow(tracer, storeTrace, ({ engine, step }) => ({
+      name: `${step} ${engine}`,
+      kind: api.SpanKind.CLIENT,
+      attributes: { "db.system.name": engine, "db.operation.name": step },
+    })),
+    // Semantic conventions for messaging: the processing of one message.
+    follow(tracer, eventTrace, ({ type, eventId, webhookId }) => ({
+      name: "process webhook event",
+      kind: api.SpanKind.CONSUMER,
+      attributes: {
+        "messaging.system": "webhook",
+        "messaging.operation.type": "process",
+        "messaging.message.id": eventId,
+        "messaging.message.conversation_id": webhookId,
+        "countersign.event.type": type,
+      },
+    })),
+    listen(factory, { verdict: (event) => verdictSpan(tracer, event) }),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function attributesOf(guard: string, key: string): api.Attributes {
+  return { "countersign.guard": guard, "countersign.idempotency_key": key };
+}
+
+function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
+  tracer: api.Tracer,
+  traces: Trace<Traced>,
+  describe: (told: Traced) => api.SpanOptions & { readonly name: string },
+): () => void {
+  const spans = new WeakMap<object, api.Span>();
+  const active = new ActiveContext();
+  traces.start.bindStore(active, (context) => {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what core publishes alone
+    const told = context as Traced;
+    const parent = api.context.active();
+    const { name, ...options } = describe(told);
+    const span = tracer.startSpan(name, options, parent);
+    spans.set(told, span);
+    return api.trace.setSpan(parent, span);
+  });
+  const end = onTraceEnd(traces, (told) => {
+    const span = spans.get(told);
+    spans.delete(told);
+    span?.setAttribute("countersign.outcome", told.outcome ?? "");
+    if (told.attempt !== undefined) span?.setAttribute("countersign.event.attempt", told.attempt);
+    if (told.error !== undefined) fail(span, told.error);
+    span?.end();
+  });
+  return () => {
+    traces.start.unbindStore(active);
+    end();
+  };
+}
+
+/** Made when the check is over, so that it is beside the spans of its claims, and not around them. */
+function verdictSpan(
+  tracer: api.Tracer,
+  { req: _req, error, durationMs, components: _components, ...verdict }: GuardEvent,
+): void {
+  const endTime = performance.timeOrigin + performance.now();
+  const known = Object.entries(verdict).filter(([, value]) => value !== undefined);
+  const attributes = Object.fromEntries(known.map(([name, value]) => [`countersign.${name}`, value]));
+  const startTime = endTime - durationMs;
+  const span = tracer.startSpan(`check ${verdict.guard}`, { startTime, attributes });
+  // A caller's fault is no error of the server, as in the conventions for HTTP.
+  if (verdict.outcome === "error") fail(span, error);
+  else if (verdict.code !== undefined) span.setAttribute("error.type", verdict.code);
+  span.end(endTime);
+}
+
+function fail(span: api.Span | undefined, error: unknown): void {
+  const name = error instanceof Error ? error.name : "_OTHER";
+  span?.setAttribute("error.type", isGuardError(error) ? error.code : name);
+  span?.setStatus({ code: api.SpanStatusCode.ERROR });
+  if (error instanceof Error) span?.recordException(error);
+}

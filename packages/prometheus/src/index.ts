@@ -1,0 +1,1 @@
+export { prometheus, type HeldKeysStore, type PrometheusOptions } from "./prometheus.ts";

@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { leaseLostChannel } from "@countersign/core";
+import { prometheus } from "@countersign/prometheus";
+import { describe, expect, test } from "@jest/globals";
+import { Registry } from "prom-client";
+import { parse } from "yaml";
+import { liveThrough } from "../../../test/support/observed-life.ts";
+
+const read = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), "utf8");
+
+interface Panel {
+  readonly type: string;
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+const panels: readonly Panel[] = JSON.parse(read("dashboard.json")).panels;
+const shown = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const));
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: { readonly severity: string };
+}
+const rules: readonly Rule[] = parse(read("alerts.yml")).groups.flatMap(
+  ({ rules: all }: { rules: readonly Rule[] }) => all,
+);
+const woken = rules.map(({ alert, expr }) => [alert, expr] as const);
+
+/** Every series that a scrape has, with the labels that it has. */
+async function emitted(): Promise<Map<string, Set<string>>> {
+  const registry = new Registry();
+  const { store } = await liveThrough();
+  const end = prometheus({ registry, heldKeys: { payouts: store } });
+  await liveThrough();
+  leaseLostChannel.publish({ guard: "exampleGuard", key: "k", code: "lease-lost", req: undefined });
+  const text = await registry.metrics();
+  end();
+  const series = new Map<string, Set<string>>();
+  for (const [, type, kind] of text.matchAll(/^# TYPE (\w+) (\w+)$/gm)) {
+    const suffixes = kind === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
+    for (const suffix of suffixes) series.set(`${type}${suffix}`, new Set());
+  }
+  for (const [, name = "", labels = ""] of text.matchAll(/^(\w+)\{(.*)\} /gm)) {
+    for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) series.get(name)?.add(label);
+  }
+  return series;
+}
+
+const namesIn = (expr: string): string[] => expr.match(/countersign_\w+/g) ?? [];
+
+/** What an expression groups by, and what it selects by. */
+const labelsIn = (expr: string): string[] =>
+  [...expr.matchAll(/(?:by|on) \(([^)]*)\)|\{([^}]*)\}/g)].flatMap(([, by = "", selector = ""]) => [
+    ...(by.match(/\w+/g) ?? []),
+    ...[...selector.matchAll(/(\w+)[!=]/g)].map(([, label = ""]) => label),
+  ]);
+
+describe.each([
+  ["the dashboard", shown],
+  ["the alert rules", woken],
+])("%s", (_name, expressions) => {
+  test.each(expressions)("%s asks for what is emitted", async (_title, expr) => {
+    const series = await emitted();
+    const names = namesIn(expr);
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) expect([...series.keys()]).toContain(name);
+    const known = new Set(names.flatMap((name) => [...(series.get(name) ?? [])]));
+    for (const label of labelsIn(expr)) expect([...known]).toContain(label);
+  });
+});
+
+test("every metric is on the dashboard", async () => {
+  const base = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, "");
+  const asked = new Set(shown.flatMap(([, expr]) => namesIn(expr)).map(base));
+  expect(asked).toEqual(new Set([...(await emitted()).keys()].map(base)));
+});
+
+test("what an operator must see has an alert, and each of them a row on the page", () => {
+  const page = readFileSync(fileURLToPath(new URL("../../../docs/observe.md", import.meta.url)), "utf8");
+  const names = rules.map(({ alert }) => alert);
+  for (const what of [
+    "HeldKeys",
+    "LeaseLost",
+    "StoreErrors",
+    "OldKeyUsed",
+    "EventsDeadLettered",
+    "ClockSkew",
+  ]) {
+    expect(names).toContain(`Countersign${what}`);
+  }
+  const rows = [...page.matchAll(/^\| `(Countersign\w+)` +\| (\w+) /gm)].map(([, name, severity]) => [
+    name,
+    severity,
+  ]);
+  expect(rows).toEqual(rules.map(({ alert, labels }) => [alert, labels.severity]));
+});
