@@ -20,7 +20,7 @@ test("npm run countersign -- sandbox ends with npm", async () => {
 
 async function answers(url: string): Promise<boolean> {
   try {
-    return (await fetch(url)).status === 401;
+    return (await fetch(`${url}/sandbox/deliveries`)).status === 401;
   } catch {
     return false;
   }

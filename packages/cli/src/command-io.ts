@@ -35,3 +35,8 @@ export function wantsColours(
   if (forced !== "") return forced !== "0" && forced !== "false";
   return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
 }
+
+/** The values of a flag that may be given again and again. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}

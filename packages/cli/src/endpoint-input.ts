@@ -2,6 +2,7 @@ import type { ServiceClientOptions, WebhookEndpoint } from "@countersign/service
 import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
 import { UsageError } from "./command-io.ts";
 import { parseInteger } from "./input.ts";
+import { assertHttpsOrLoopback } from "./plain-http.ts";
 import { usageErrorOf } from "./usage-error.ts";
 
 /** The flags of `countersign endpoint create`. */
@@ -27,6 +28,10 @@ export interface EndpointInput {
 
 /** The endpoint that the flags describe. Throws a UsageError. */
 export function readEndpoint(flags: EndpointFlags): EndpointInput {
+  // The spec's "Webhook endpoint configuration": only HTTPS is accepted.
+  const because = "the service takes https endpoints alone";
+  assertHttpsOrLoopback("--url", flags.url, because);
+  assertHttpsOrLoopback("--platform-url", flags.platformUrl, because);
   if (flags.generate === true) return generate(flags);
   if (flags.platformUrl !== undefined)
     throw new UsageError("--platform-url goes with --generate; or give --url");
@@ -42,6 +47,7 @@ export function readEndpoint(flags: EndpointFlags): EndpointInput {
 /** Options of the client that the flags describe; the client checks them. Throws a UsageError. */
 export function readClientOptions(flags: EndpointFlags): ServiceClientOptions {
   const { baseUrl, apiKey } = flags;
+  assertHttpsOrLoopback("--base-url", baseUrl, "the request carries the API key and the endpoint's secrets");
   return {
     baseUrl,
     apiKey,

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
+import { isatty } from "node:tty";
 import { UsageError } from "./command-io.ts";
 import { codeOf } from "./thrown.ts";
 
@@ -15,6 +16,16 @@ export function readNamedFile(option: string, file: string): Buffer {
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`${option} ${file}: cannot be read (${codeOf(error)})`, { cause: error });
+  }
+}
+
+/** All bytes of standard input. Throws a UsageError at a terminal, where nobody would know what is waited for. */
+export function readStandardInput(): Buffer {
+  if (isatty(0)) throw new UsageError("name a file, or give its content on standard input");
+  try {
+    return readFileSync(0);
+  } catch (error) {
+    throw new UsageError(`standard input cannot be read (${codeOf(error)})`, { cause: error });
   }
 }
 

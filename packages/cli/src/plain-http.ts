@@ -11,12 +11,25 @@ export function allowHttpOption(): Option {
  * URL is left to whoever reads it.
  */
 export function assertHttpAllowed(option: string, url: string, allowHttp: boolean | undefined): void {
-  if (allowHttp === true || !URL.canParse(url)) return;
-  const { protocol, hostname } = new URL(url);
-  if (protocol !== "http:" || isLoopback(hostname)) return;
+  if (allowHttp === true || !isPlainToOthers(url)) return;
   throw new UsageError(
     `${option}: plain http shows everything that is sent to the network; write https://, or add --allow-http`,
   );
+}
+
+/** As assertHttpAllowed(), where no flag allows it. `because` says why, as a sentence without its end. */
+export function assertHttpsOrLoopback(option: string, url: string | undefined, because: string): void {
+  if (url === undefined || !isPlainToOthers(url)) return;
+  throw new UsageError(
+    `${option}: ${because}; write https://. Plain http is for this machine alone, whatever is allowed: ` +
+      "--allow-http is for payout, webhook, trigger, resend, deliveries, doctor and sandbox",
+  );
+}
+
+function isPlainToOthers(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !isLoopback(hostname);
 }
 
 /** Whether a host is this machine whatever a name server says; `hostname` as URL has it. */

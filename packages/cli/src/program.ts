@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { deliveriesCommand } from "./commands/deliveries.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
+import { explainCommand } from "./commands/explain.ts";
+import { initCommand } from "./commands/init.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
@@ -13,12 +14,14 @@ import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { resendCommand, triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
+import { packageVersion } from "./package-version.ts";
 import { StoreFailure } from "./operator/store-failure.ts";
 import { printable } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
 const groups = new Map([
-  ["Operate a platform:", [doctorCommand, keysCommand, pruneCommand, migrateCommand]],
+  ["Begin:", [initCommand]],
+  ["Operate a platform:", [doctorCommand, explainCommand, keysCommand, pruneCommand, migrateCommand]],
   [
     "Play the lending service:",
     [
@@ -67,9 +70,11 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const program = new Command("countersign")
     .description(
-      "operates the stores of a platform, looks for faults in its set-up, and plays the lending service towards it",
+      "operates the stores of a platform, looks for faults in its set-up and in requests, and plays the lending service towards it",
     )
     .version(packageVersion())
+    // What follows a command is that command's: sandbox and its subcommands have flags of the same names.
+    .enablePositionalOptions()
     .addHelpText("after", notes);
   for (const [heading, commands] of groups) {
     for (const create of commands) program.addCommand(create(io, finish).helpGroup(heading));
@@ -95,7 +100,7 @@ function configure(command: Command, io: CommandIo, path: string = command.name(
       getErrHelpWidth: helpWidth,
       outputError(text, write) {
         if (text.startsWith("error: required option")) refuseUnknownOption(command);
-        write(`${errorLine(text, path)}\n`);
+        write(`${errorLine(text.trimEnd() + longerFlags(text, command), path)}\n`);
       },
     });
   for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);
@@ -106,6 +111,14 @@ function refuseUnknownOption(command: Command): void {
   const unknown = command.args.find((arg) => /^--?[a-z]/.test(arg));
   const refuse: unknown = Reflect.get(command, "unknownOption");
   if (unknown !== undefined && typeof refuse === "function") Reflect.apply(refuse, command, [unknown]);
+}
+
+/** The flags that begin with the one that is unknown, which is too short to be taken for a slip of the finger, as commander says it. */
+function longerFlags(text: string, { options }: Command): string {
+  const unknown = /^error: unknown option '(--[a-z-]+)'/.exec(text)?.[1];
+  if (unknown === undefined || text.includes("\n(Did you mean ")) return "";
+  const longer = options.flatMap(({ long }) => (long?.startsWith(`${unknown}-`) === true ? [long] : []));
+  return longer.length === 0 ? "" : `\n(Did you mean ${longer.join(" or ")}?)`;
 }
 
 /** Commander's message, which repeats what was typed, as one line that says what to do. */
@@ -131,11 +144,4 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
   io.writeError(`countersign failed: ${error instanceof Error ? error.stack : messageOf(error)}
 `);
   return exitCodes.internal;
-}
-
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-  const version =
-    typeof manifest === "object" && manifest !== null && "version" in manifest ? manifest.version : undefined;
-  return typeof version === "string" ? version : "unknown";
 }

@@ -21,6 +21,11 @@ const flagsByOption: ReadonlyMap<string, string> = new Map([
   ["schema", "--schema"],
   ["table", "--table"],
   ["prefix", "--prefix"],
+  ["origin", "--origin"],
+  ["pathPrefix", "--path-prefix"],
+  ["requiredComponents", "--components"],
+  ["scheme", "--webhook"],
+  ["signerBase", "--signer-base"],
 ]);
 
 function flagOf(option = ""): string {

@@ -278,31 +278,6 @@ describe("countersign doctor --app", () => {
     ]);
   });
 
-  test("knows Fastify, and waits for its plugins", async () => {
-    const text = `
-      import Fastify from "fastify";
-      import { payoutPlugin } from "@countersign/fastify";
-      import { memoryIdempotencyStore } from "@countersign/idempotency";
-      import { memoryNonceStore } from "@countersign/http-signature-verify";
-      export const app = Fastify();
-      app.register(async (scope) => {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-        scope.register(payoutPlugin({
-          url: "/pay",
-          addresses: { allow: ["192.0.2.1"] },
-          signature: { keys: { k: ${JSON.stringify(publicKeyPem)} }, nonces: memoryNonceStore() },
-          idempotency: { store: memoryIdempotencyStore() },
-          handler: async () => ({}),
-        }));
-      });`;
-    const { out } = await doctor(moduleOf(text), {}, "--json");
-    const { findings, subjects } = JSON.parse(out) as Report;
-    expect({ subjects, ids: findings.map(({ id }) => id) }).toEqual({
-      subjects: [expect.stringContaining("(Fastify; ")],
-      ids: expect.arrayContaining(["beneficiary-unchecked", "memory-store"]),
-    });
-  });
-
   test("gives an app that hangs up in time, and lets nothing of it go on", async () => {
     const file = moduleOf("setInterval(() => {}, 1000); await new Promise(() => {});");
     const { code, out } = await doctor(file, {}, "--timeout", "500");

@@ -203,7 +203,7 @@ describe("countersign endpoint create", () => {
     [
       "http elsewhere",
       ["--url", "http://platform.example", ...given],
-      /--url must be https; http is for a loopback/,
+      /--url: the service takes https endpoints alone/,
     ],
     [
       "a bad --base-url",
@@ -242,15 +242,30 @@ describe("countersign endpoint create", () => {
     expect(sandbox.deliveries.endpoints()).toHaveLength(before);
   });
 
-  test("http to another host is refused, whatever is allowed: it would carry the API key", async () => {
-    for (const flags of [[], ["--allow-http"]]) {
-      const args = ["--api-key", apiKey, "--url", httpsUrl, ...given, ...flags];
-      expect(
-        await run(["endpoint", "create", "--base-url", "http://service.example", ...args]),
-      ).toMatchObject({
-        code: 2,
-        err: expect.stringMatching(/^error: --base-url must be https; http is for a loopback host .*\n$/),
-      });
+  test.each([
+    [
+      "--base-url",
+      ["--base-url", "http://service.example", "--url", httpsUrl, ...given],
+      /the request carries the API key/,
+    ],
+    [
+      "--url",
+      ["--base-url", "https://service.example", "--url", "http://platform.example/hooks", ...given],
+      /the service takes https endpoints alone/,
+    ],
+    [
+      "--platform-url",
+      ["--base-url", "https://service.example", "--generate", "--platform-url", "http://platform.example"],
+      /the service takes https endpoints alone/,
+    ],
+  ])("%s over http to another host is refused, whatever is allowed, and says so", async (flag, args, why) => {
+    for (const allowed of [[], ["--allow-http"]]) {
+      const { code, out, err } = await run(["endpoint", "create", "--api-key", apiKey, ...args, ...allowed]);
+      expect({ code, out }).toEqual({ code: 2, out: "" });
+      expect(err).toMatch(why);
+      expect(err).toMatch(
+        new RegExp(`^error: ${flag}: [^\n]*whatever is allowed: --allow-http is for payout, [^\n]*\n$`),
+      );
     }
   });
 

@@ -85,6 +85,41 @@ describe("countersign sandbox", () => {
     expect(await sandbox.end("SIGTERM")).toEqual({ code: 0, err: "" });
   });
 
+  test("serves a page, which signs with the key that is named, or none", async () => {
+    const { code } = await run(["keygen", "--out", folder, "--keyid", "page"]);
+    expect(code).toBe(0);
+    const key = join(folder, "page.private.pem");
+    const flags = ["--key", key, "--keyid", "page", "--payout-url", "http://127.0.0.1:9/pay", "--json"];
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const child = spawn(process.execPath, [cli, "sandbox", ...flags]);
+    running.push(child);
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    const { url, page, apiKey } = JSON.parse(line.toString()) as Record<string, string>;
+    expect(page).toMatch(/#token=[\w-]{32}$/);
+    expect((await fetch(String(page))).headers.get("Content-Type")).toMatch(/^text\/html/);
+    const overview = await call(`${url}/sandbox/overview`, String(apiKey));
+    expect(overview).toMatchObject({
+      payouts: { keyid: "page", keyFile: key, url: "http://127.0.0.1:9/pay" },
+    });
+    expect(JSON.stringify(overview)).not.toContain("PRIVATE");
+
+    const without = await start(["--no-page"]);
+    expect(without.out).not.toContain("#token");
+    expect(await call(without.url, "any")).toMatchObject({ status: 401 });
+  });
+
+  test.each<[string, string[], string]>([
+    ["a key without its name", ["--key", "x.pem"], "--key and --keyid go together"],
+    ["a name without its key", ["--keyid", "x"], "--key and --keyid go together"],
+    ["a key that is not there", ["--key", join(folder, "none.pem"), "--keyid", "x"], "none.pem"],
+    ["plain http to another host", ["--payout-url", "http://platform.example/pay"], "--allow-http"],
+    ["what is no URL", ["--payout-url", "ftp"], "page.payoutUrl"],
+  ])("refuses, for the page, %s", async (_name, flags, named) => {
+    const { code, out, err } = await run(["sandbox", ...flags]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain(named);
+  });
+
   test("takes the API key from the environment, and does not print it", async () => {
     const sandbox = await start([], { COUNTERSIGN_API_KEY: "test-api-key" });
     expect(sandbox.out).not.toMatch(/test-api-key|X-API-KEY/);
@@ -193,7 +228,9 @@ describe("countersign sandbox", () => {
     const { code, out, err } = await ended;
     clearInterval(telling);
     expect({ told, code, err }).toEqual({ told: true, code: 0, err: "" });
-    expect(out).toMatch(/^listening {2}http:\/\/127\.0\.0\.1:\d+\ndatabase {3}in memory; --db keeps it\n$/);
+    expect(out).toMatch(
+      /^listening {2}(http:\/\/127\.0\.0\.1:\d+)\npage {7}\1\/#token=[\w-]{32}\ndatabase {3}in memory; --db keeps it\n$/,
+    );
   });
 });
 

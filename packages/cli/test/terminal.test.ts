@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import type { Command } from "commander";
 import { wantsColours, type CommandIo } from "../src/command-io.ts";
+import { commandTree } from "../src/completion/command-tree.ts";
 import { createProgram } from "../src/program.ts";
 import { shorten, tableFor, textWidth, wrap } from "../src/table.ts";
 import { CliBench, run } from "./cli-bench.ts";
@@ -65,6 +66,10 @@ describe("what was mistyped", () => {
     [["payuot"], "error: unknown command 'payuot' (did you mean payout?)\n"],
     [["keys", "hled"], "error: unknown command 'hled' (did you mean held?)\n"],
     [["payout", "--ulr", "x"], "error: unknown option '--ulr' (did you mean --url?)\n"],
+    [
+      ["keys", "held", "--store", "x"],
+      "error: unknown option '--store' (did you mean --store-url or --store-module?)\n",
+    ],
     [["keys", "held", "--jsn"], "error: unknown option '--jsn' (did you mean --json?)\n"],
     [["keys", "held", "--zzzzzz"], "error: unknown option '--zzzzzz'; see countersign keys held --help\n"],
     [["keygen", "\u001B[2J"], /^error: too many arguments.*; see countersign keygen --help\n$/],
@@ -86,20 +91,55 @@ describe("what was mistyped", () => {
   });
 });
 
+// No loopback address by its text, and nothing listens there.
+const otherHost = "http://0.0.0.0:1/";
+
+const secondValues = new Map([
+  ["buyer", "ACTIVE"],
+  ["seller", "ACTIVE"],
+  ["payment-request", "2030-01-31"],
+  ["spoil", "body"],
+]);
+const valuesOf = (name: string): readonly string[] => ["1", secondValues.get(name) ?? []].flat();
+
 describe("plain http to another host", () => {
-  test.each([
-    ["payout", ["--key", "k", "--keyid", "k"]],
-    ["webhook", ["--username", "u", "--password", "p", "--secret", "s"]],
-    ["deliveries", ["--api-key", "k"]],
-    ["trigger", ["x", "--api-key", "k"]],
-    ["resend", ["1", "--api-key", "k"]],
-    ["doctor", []],
-  ])("asks for --allow-http in %s", async (command, args) => {
-    const { code, out, err } = await run([command, ...args, "--url", "http://platform.example/"]);
+  const apiKey = ["--api-key", "test-api-key"];
+  const rows: readonly (readonly [command: string, args: () => readonly string[], unanswered: number])[] = [
+    ["payout", () => ["--key", bench.key, "--keyid", "test"], 3],
+    ["webhook", () => ["--username", "u", "--password", "p", "--secret", "s"], 3],
+    ["deliveries", () => apiKey, 3],
+    ["trigger", () => ["buyer.status_changed", ...apiKey], 3],
+    ["resend", () => ["1", ...apiKey], 3],
+    ["doctor", () => [], 1],
+    ...["pause", "continue", "drop", "payment-request", "repay", "buyer", "seller", "remind", "spoil"].map(
+      (name) => [`sandbox ${name}`, () => [...valuesOf(name), ...apiKey], 3] as const,
+    ),
+  ];
+
+  test.each(rows)("asks for --allow-http in %s", async (command, args, unanswered) => {
+    const typed = [...command.split(" "), ...args(), "--url", otherHost];
+    const { code, out, err } = await run(typed);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toMatch(
       /^error: --url: plain http shows everything that is sent to the network; .*add --allow-http\n$/,
     );
+    const allowed = await run([...typed, "--allow-http"]);
+    expect(allowed).toMatchObject({ code: unanswered, err: expect.not.stringContaining("plain http") });
+  });
+
+  test("is asked about in every command that takes a URL", () => {
+    const nodes = commandTree(
+      createProgram(silent, () => {}),
+      new Map(),
+    );
+    const withFlag = (flag: RegExp): ReadonlySet<string> =>
+      new Set(nodes.filter(({ flags }) => flags.some(({ word }) => flag.test(word))).map(({ path }) => path));
+    const asked = rows.map(([command]) => `countersign ${command}`);
+    // Its own table refuses it whatever is allowed.
+    const endpoint = "countersign endpoint create";
+    expect(withFlag(/^--(?:base-|platform-)?url$/)).toEqual(new Set([...asked, endpoint]));
+    // The sandbox takes the URLs of endpoints at its API.
+    expect(withFlag(/^--allow-http$/)).toEqual(new Set([...asked, endpoint, "countersign sandbox"]));
   });
 });
 

@@ -52,6 +52,16 @@ describe("countersign webhook", () => {
     expect(Math.abs(Date.now() - envelope.timestamp.date.getTime())).toBeLessThan(60_000);
   });
 
+  test("sends further header fields, such as those of a proxy", async () => {
+    const headers = ["--header", "X-Forwarded-Proto: https", "--header", "X-Request-Id:7"];
+    expect(await run(webhook(...headers))).toMatchObject({ code: 0 });
+    expect(receiver.received[0]?.headers).toMatchObject({
+      "x-forwarded-proto": "https",
+      "x-request-id": "7",
+    });
+    expect(await run(webhook("--header", "nonsense"))).toMatchObject({ code: 2 });
+  });
+
   test.each([
     "seller.status_changed",
     "payment_request.repayment.repaid",

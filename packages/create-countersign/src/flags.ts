@@ -59,7 +59,9 @@ const options = {
 export function readFlags(args: readonly string[]): Flags {
   const { values, positionals } = parse(args);
   if (positionals.length > 1) {
-    throw new UsageError(`one folder can be written at a time, got ${positionals.join(" ")}`);
+    throw new UsageError(
+      `one folder can be written at a time, got ${positionals.join(" ")}; through npm, flags stand behind --: npm create countersign@latest my-platform -- --store postgres`,
+    );
   }
   const [folder] = positionals;
   if (folder === "") throw new UsageError("the folder has no name");

@@ -36,8 +36,8 @@ export {
   type PayoutPlanOptions,
   type PayoutReport,
   type PayoutStep,
-  type PayoutVariant,
 } from "./payout-plan.ts";
+export { payoutVariants, type PayoutVariant, type PayoutVariantInfo } from "./payout-variants.ts";
 export { explainStatus, matchesStatus, parseStatusPatterns, type StatusPattern } from "./status.ts";
 export { deliveryStates } from "./delivery/delivery-state.ts";
 export { createDeliveryService } from "./delivery/delivery-service.ts";
@@ -45,10 +45,15 @@ export { createEnvelope, type EnvelopeInit } from "./delivery/envelope.ts";
 export { sendWebhook, type WebhookAnswer, type WebhookOptions } from "./delivery/send-webhook.ts";
 export {
   buildWebhookRequest,
+  tamperedWebhookParts,
   type TamperedWebhookPart,
   type WebhookRequestOptions,
 } from "./delivery/webhook-request.ts";
 export { formatTimestamp } from "./delivery/timestamp.ts";
+export type { DeliveryControl, DeliveryDetail } from "./delivery/delivery-control.ts";
+export type { WebhookExchange } from "./delivery/send-webhook.ts";
+export { sampleEventData } from "./sample-events.ts";
+export type { PageOptions } from "./page/page-options.ts";
 export type {
   Delivery,
   DeliveryAttempt,
@@ -61,6 +66,7 @@ export type {
   RegisteredEndpoint,
   ServiceEvent,
   StartTimer,
+  StopKind,
 } from "./delivery/types.ts";
 export { startSandbox, type Sandbox } from "./service/sandbox.ts";
 export type { SandboxOptions } from "./service/options.ts";

@@ -1,21 +1,9 @@
 import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } from "./payout-request.ts";
+import { payoutVariant, type PayoutVariant } from "./payout-variants.ts";
 import { PayoutSendError } from "./send-error.ts";
 import { sendPayout } from "./send-payout.ts";
 import type { PayoutAnswer, SendOptions } from "./send-request.ts";
 import { matchesStatus, type StatusPattern } from "./status.ts";
-
-/** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
-export type PayoutVariant =
-  | "plain"
-  | "tamper-body"
-  | "tamper-digest"
-  | "tamper-signature"
-  | "tamper-path"
-  | "expired"
-  | "future"
-  | "replay"
-  | "duplicate"
-  | "concurrent";
 
 /** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
 export interface PayoutPlanOptions {
@@ -68,9 +56,6 @@ export interface PayoutReport {
 }
 
 const acknowledged: readonly StatusPattern[] = ["2xx"];
-const refused: readonly StatusPattern[] = ["401"];
-const alreadyProcessed: readonly StatusPattern[] = ["409"];
-const wonOrLost: readonly StatusPattern[] = ["2xx", "409", "503"];
 
 // Further off than the window of 60 s and the tolerated skew of 30 s together.
 const offsetSeconds = 120;
@@ -80,36 +65,37 @@ export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;
   const build = (changes: Partial<PayoutRequestOptions> = {}, offset = 0): PayoutRequest =>
     buildPayoutRequest({ ...request, ...changes, created: clock() + offset });
+  const { expected: usual } = payoutVariant(variant);
+  const expected = expect ?? usual;
   const first = build();
-  const only = (built: PayoutRequest, expected: readonly StatusPattern[]): PayoutPlan =>
-    planOf(variant, [{ name: variant, build: () => built, expected: expect ?? expected }]);
-  const thenAgain = (again: () => PayoutRequest, expected: readonly StatusPattern[]): PayoutPlan =>
+  const only = (built: PayoutRequest): PayoutPlan =>
+    planOf(variant, [{ name: variant, build: () => built, expected }]);
+  const thenAgain = (again: () => PayoutRequest): PayoutPlan =>
     planOf(variant, [
       { name: "first", build: () => first, expected: acknowledged },
-      { name: variant, build: again, expected: expect ?? expected },
+      { name: variant, build: again, expected },
     ]);
 
   switch (variant) {
     case "plain":
-      return only(first, acknowledged);
+      return only(first);
     case "tamper-body":
-      return only(build({ tamper: "body" }), refused);
+      return only(build({ tamper: "body" }));
     case "tamper-digest":
-      return only(build({ tamper: "digest" }), refused);
+      return only(build({ tamper: "digest" }));
     case "tamper-signature":
-      return only(build({ tamper: "signature" }), refused);
+      return only(build({ tamper: "signature" }));
     case "tamper-path":
-      return only(build({ tamper: "path" }), refused);
+      return only(build({ tamper: "path" }));
     case "expired":
-      return only(build({}, -offsetSeconds), refused);
+      return only(build({}, -offsetSeconds));
     case "future":
-      return only(build({}, offsetSeconds), refused);
+      return only(build({}, offsetSeconds));
     case "replay":
-      return thenAgain(() => first, refused);
+      return thenAgain(() => first);
     case "duplicate":
-      return thenAgain(build, alreadyProcessed);
+      return thenAgain(build);
     case "concurrent": {
-      const expected = expect ?? wonOrLost;
       const steps = Array.from({ length: count }, (_, index) => ({ name: `${index + 1}`, build, expected }));
       return { variant, steps, atOnce: true, onePaid: expect === undefined };
     }

@@ -16,6 +16,7 @@ export interface ReceivedWebhook {
   readonly method: string;
   readonly target: string;
   readonly contentType: string;
+  readonly headers: IncomingMessage["headers"];
   readonly credentials: string;
   readonly body: Buffer;
   readonly eventIds: readonly string[];
@@ -77,6 +78,7 @@ function read(req: IncomingMessage, body: Buffer): ReceivedWebhook {
     method: String(req.method),
     target: String(req.url),
     contentType: String(req.headers["content-type"]),
+    headers: req.headers,
     credentials: Buffer.from(credentials, "base64").toString("utf8"),
     body,
     eventIds: eventIdsOf(body),

@@ -47,7 +47,7 @@ describe("every path", () => {
   });
 
   test("answers 404 where there is nothing, as problem details", async () => {
-    for (const path of ["/", "/sandbox", "/sandbox/buyers", "/SANDBOX/deliveries", "/sandbox/deliveries/"]) {
+    for (const path of ["/", "/sandbox", "/sandbox/payouts", "/SANDBOX/deliveries", "/sandbox/deliveries/"]) {
       const { status, headers, body } = await bench.get(path);
       expect({ path, status, code: body["code"] }).toEqual({ path, status: 404, code: "not-found" });
       expect(headers.get("Content-Type")).toMatch(/^application\/problem\+json/);
@@ -61,7 +61,9 @@ describe("every path", () => {
     ["GET", "/sandbox/sellers/s1/status", "POST"],
     ["DELETE", "/sandbox/payment-requests/p1", "GET, HEAD"],
     ["GET", "/sandbox/payment-requests/p1/repay", "POST"],
-    ["GET", "/sandbox/payment-requests", "POST"],
+    ["PUT", "/sandbox/payment-requests", "GET, HEAD, POST"],
+    ["POST", "/sandbox/overview", "GET, HEAD"],
+    ["GET", "/sandbox/deliveries/1/pause", "POST"],
     ["POST", "/sandbox/deliveries", "GET, HEAD"],
     ["PATCH", "/sandbox/confirmations", "GET, HEAD, POST"],
   ])("answers %s %s with 405 and Allow: %s", async (method, path, allow) => {

@@ -50,7 +50,7 @@ function createCommand(io: CommandIo, finish: (code: ExitCode) => void): Command
   addEndpointOptions(command);
   return (
     command
-      // Of no effect any more, for scripts that have it: http to this machine needs no flag, and none lets it go anywhere else.
+      // Of no effect, for scripts that have it: http to this machine needs no flag, and the refusal of any other says what it is for.
       .addOption(new Option("--allow-http").hideHelp())
       .option("--timeout <ms>", "time for each request", "10000")
       .option("--retries <n>", "further requests after a failure that may pass", "3")

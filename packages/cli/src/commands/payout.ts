@@ -1,6 +1,6 @@
 import type { TamperedPart } from "@countersign/sandbox";
 import { Command, Option } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
 import { allowHttpOption } from "../plain-http.ts";
 import type { PayoutFlags } from "../playing/payout.ts";
@@ -97,8 +97,4 @@ function addTransportOptions(command: Command): Command {
     .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
     .option("--local-address <ip>", "local address to send from")
     .addOption(allowHttpOption());
-}
-
-function collect(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
 }

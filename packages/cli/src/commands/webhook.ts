@@ -1,6 +1,6 @@
 import type { TamperedWebhookPart } from "@countersign/sandbox";
 import { Command, Option } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
 import { allowHttpOption } from "../plain-http.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
@@ -39,6 +39,7 @@ export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void):
   addEnvelopeOptions(command);
   return command
     .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
+    .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
     .addOption(allowHttpOption())

@@ -1,5 +1,6 @@
 import type { Built } from "@countersign/core";
 import type { MountedGuard } from "./express-stack.ts";
+import type { EarlyHook } from "./fastify-hooks.ts";
 
 /** How an app treats what its proxies say. */
 export type ProxyTrust = "nobody" | "proxies" | "everybody" | "misread";
@@ -11,7 +12,9 @@ export interface AppFacts {
   readonly built: readonly Built[];
   /** Of Express alone. */
   readonly guards: readonly MountedGuard[];
-  /** Of Express alone. */
+  /** Of Fastify alone. */
+  readonly earlyHooks: readonly EarlyHook[];
+  /** Undefined where it does not show. Of Fastify, no more than `everybody` is told. */
   readonly trust: ProxyTrust | undefined;
   /** Whether the module began to listen by itself. */
   readonly listens: boolean;

@@ -4,6 +4,7 @@ import { printable } from "../printable.ts";
 import type { AppFacts, AppFault } from "./app-facts.ts";
 import { findingsOf, type Finding, type Found } from "./findings.ts";
 import { keyFindings } from "./key-findings.ts";
+import { orderFindings } from "./order-findings.ts";
 
 /** What findings depend on beside the app. */
 export interface Surroundings {
@@ -23,8 +24,7 @@ export function appFindings(
   return [
     ...fault,
     ...moduleFindings(found, facts),
-    ...parserFindings(found, facts),
-    ...trustFindings(found, facts),
+    ...orderFindings(found, facts),
     ...facts.built.flatMap(
       ({ built, factory, facts: own }) =>
         byBuilt.get(built)?.({ found, where: placeOf(built, factory), surroundings }, own) ?? [],
@@ -60,35 +60,6 @@ function moduleFindings(found: Found, { kind, built, listens, fault }: AppFacts)
   ];
 }
 
-function parserFindings(found: Found, { guards }: AppFacts): readonly Finding[] {
-  return guards
-    .filter(({ behind }) => behind.length > 0)
-    .map(({ name, path, behind }) => {
-      const place = path === undefined ? "" : ` on ${printable(path)}`;
-      const parsers = behind.join(" and ");
-      return found(
-        "parser-before-guard",
-        `${parsers} reads the body before ${name}${place} can have its bytes`,
-      );
-    });
-}
-
-const asksForAddress = new Set(["ipAllowlist", "webhookEndpoint"]);
-
-function trustFindings(found: Found, { trust, built }: AppFacts): readonly Finding[] {
-  if (trust === undefined || !built.some((one) => asksForAddress.has(one.built))) return [];
-  if (trust === "everybody") {
-    return [found("trust-proxy-everybody", "trust proxy trusts every address, so callers choose their own")];
-  }
-  if (trust === "misread") {
-    return [found("trust-proxy-misread", "Express reads the setting trust proxy otherwise than it looks")];
-  }
-  if (trust === "proxies") return [];
-  const message =
-    "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https";
-  return [found("trust-proxy-unset", message)];
-}
-
 interface Context {
   readonly found: Found;
   readonly where: string;
@@ -106,6 +77,8 @@ const byBuilt: ReadonlyMap<string, Examine> = new Map<string, Examine>([
   ["ipAllowlist", examineAddresses],
   ["idempotencyGuard", examineKeys],
   ["payoutEndpoint", examinePayout],
+  ["payoutPlugin", examineConnection("clientAddress", "has the address of that proxy, and is 401")],
+  ["webhookPlugin", examineConnection("scheme", "that came by TLS is taken for http")],
   ["webhookEndpoint", examineWebhook],
 ]);
 
@@ -155,6 +128,13 @@ function examineMemory({ found, where, surroundings }: Context): readonly Findin
 function examineShort(what: string): Examine {
   return ({ found, where }, { short }) =>
     short === true ? [found("credentials-short", `${where} has ${what}`)] : [];
+}
+
+function examineConnection(option: "clientAddress" | "scheme", what: string): Examine {
+  return ({ found, where }, facts) =>
+    facts[option] === false
+      ? [found("connection-unset", `${where} has no ${option}: behind a proxy, every request ${what}`)]
+      : [];
 }
 
 function examineAddresses({ found, where }: Context, facts: BuiltFacts): readonly Finding[] {

@@ -47,6 +47,7 @@ const nothing: AppFacts = {
   kind: "unknown",
   built: [],
   guards: [],
+  earlyHooks: [],
   trust: undefined,
   listens: false,
   fault: undefined,

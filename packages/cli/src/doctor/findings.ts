@@ -13,6 +13,8 @@ export type FindingId =
   | "credentials-short"
   | "no-guards"
   | "parser-before-guard"
+  | "hook-before-body"
+  | "connection-unset"
   | "trust-proxy-everybody"
   | "trust-proxy-misread"
   | "trust-proxy-unset"
@@ -98,7 +100,13 @@ export const findingKinds: Readonly<Record<FindingId, Kind>> = {
   "parser-before-guard": error(
     "Mount the guard before the parser, or write express.json({ verify: captureRawBody }).",
   ),
-  "trust-proxy-everybody": error('List the addresses of your proxies: app.set("trust proxy", ["10.0.0.5"]).'),
+  "hook-before-body": error("Make idempotencyHook a preHandler of the route."),
+  "connection-unset": warning(
+    "Behind a proxy, list it in Fastify's trustProxy, and give clientAddress and scheme; without one, nothing.",
+  ),
+  "trust-proxy-everybody": error(
+    'List the addresses of your proxies: app.set("trust proxy", ["10.0.0.5"]), in Fastify trustProxy: ["10.0.0.5"].',
+  ),
   "trust-proxy-misread": error(
     "Write a whole number of hops as a number, or addresses and CIDR blocks as texts.",
   ),

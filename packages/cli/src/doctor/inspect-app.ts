@@ -7,6 +7,7 @@ import { createTrustInspector, type GuardRequest } from "@countersign/express";
 import { messageOf } from "../thrown.ts";
 import type { AppFacts, AppFault, ProxyTrust } from "./app-facts.ts";
 import { mountedGuards } from "./express-stack.ts";
+import { earlyHooks, trustProxyOf } from "./fastify-hooks.ts";
 
 // A process of its own: an app opens connections and timers, writes to stdout, and may end its process.
 
@@ -18,11 +19,12 @@ async function main(file: string): Promise<void> {
     if (isBuilt(message)) built.push(message);
   });
   Object.defineProperty(Server.prototype, "listen", { value: listen });
-  const facts = await inspect(file);
+  const early = earlyHooks();
+  const facts: AppFacts = { ...(await inspect(file)), earlyHooks: early };
   process.send?.(facts, () => process.exit(0));
 }
 
-async function inspect(file: string): Promise<AppFacts> {
+async function inspect(file: string): Promise<Omit<AppFacts, "earlyHooks">> {
   let app: unknown;
   let fault: AppFault | undefined;
   try {
@@ -36,7 +38,7 @@ async function inspect(file: string): Promise<AppFacts> {
     kind: express === undefined ? (isFastify(app) ? "Fastify" : "unknown") : "Express",
     built,
     guards: express === undefined ? [] : await mountedGuards(express),
-    trust: express === undefined ? undefined : trustOf(express),
+    trust: express === undefined ? fastifyTrust(app) : trustOf(express),
     listens: servers.length > 0,
     fault,
   };
@@ -88,6 +90,10 @@ function trustOf(app: object): ProxyTrust {
   } catch {
     return "everybody";
   }
+}
+
+function fastifyTrust(app: unknown): ProxyTrust | undefined {
+  return isFastify(app) && trustProxyOf(app) === true ? "everybody" : undefined;
 }
 
 function isExpress(value: unknown): value is object {

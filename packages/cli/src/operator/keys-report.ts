@@ -1,10 +1,10 @@
-import type { IdempotencyListing, IdempotencyRecord } from "@countersign/idempotency";
+import { begunAtMs, type IdempotencyListing, type IdempotencyRecord } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
 import { tableFor, type Column } from "../table.ts";
-import { begunAtMs, duration, timeAgo } from "./begun-at.ts";
+import { duration, timeAgo } from "./begun-at.ts";
 import { shownKey } from "./key-text.ts";
 
 /** A key and what the store knows of it. */

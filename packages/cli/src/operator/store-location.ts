@@ -62,6 +62,11 @@ function serverLocation(text: string): ServerLocation {
   if (url.hash !== "" || /@|%40/i.test(url.pathname + url.search) || !isEncoded(url)) {
     throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
   }
+  if (engine === "redis" && !/^\/?\d*$/.test(url.pathname)) {
+    throw new UsageError(
+      `${flag}: expected the number of a database behind redis://<host>:<port>/, or nothing`,
+    );
+  }
   const secrets = secretsOf(url);
   return {
     engine,

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import {
+  payoutVariants,
   planPayout,
   runPayoutPlan,
   type PayoutPlan,
@@ -79,12 +80,12 @@ function bodyFlagsOf(flags: PayoutFlags): BodyFlags {
 }
 
 function variantOf(flags: PayoutFlags): PayoutVariant {
-  if (flags.tamper !== undefined) return `tamper-${flags.tamper}`;
-  if (flags.expired === true) return "expired";
-  if (flags.future === true) return "future";
-  if (flags.replay === true) return "replay";
-  if (flags.duplicate === true) return "duplicate";
-  return flags.concurrent === undefined ? "plain" : "concurrent";
+  const given = new Map<string, unknown>(Object.entries(flags));
+  const chosen = payoutVariants.find(({ flag, value }) => {
+    const got = flag === undefined ? undefined : given.get(flag);
+    return value === undefined ? got !== undefined && got !== false : got === value;
+  });
+  return chosen?.variant ?? "plain";
 }
 
 function sendOptionsOf({ timeout, ca, localAddress }: PayoutFlags): SendOptions {

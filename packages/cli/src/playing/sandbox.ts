@@ -4,17 +4,20 @@ import {
   startSandbox,
   type Delivery,
   type DeliveryOptions,
+  type PageOptions,
   type Sandbox,
   type SandboxOptions,
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readCertificates } from "../input.ts";
 import { jsonLine } from "../json-output.ts";
+import { assertHttpAllowed } from "../plain-http.ts";
 import { printable } from "../printable.ts";
 import { codeOf } from "../thrown.ts";
 import { untilSignalled } from "../until-signalled.ts";
 import { usageErrorOf } from "../usage-error.ts";
 import { happeningLine } from "./deliveries-report.ts";
+import { readPrivateKey } from "./payout-input.ts";
 
 /** The flags of `countersign sandbox`. */
 export interface SandboxFlags {
@@ -32,6 +35,11 @@ export interface SandboxFlags {
   readonly twiceAtOnce?: boolean | undefined;
   readonly dropConnection?: string | true | undefined;
   readonly json?: boolean | undefined;
+  /** False with `--no-page`. */
+  readonly page: boolean;
+  readonly payoutUrl?: string | undefined;
+  readonly key?: string | undefined;
+  readonly keyid?: string | undefined;
 }
 
 /** Runs the service until a signal ends it. Throws a UsageError for what the command line named wrongly. */
@@ -43,8 +51,13 @@ export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<Ex
   const sandbox = await start(flags, { ...sandboxOptions(flags, apiKey), onAttempt });
   io.writeOut(
     flags.json === true
-      ? jsonLine({ url: sandbox.url, apiKey: flags.apiKey === undefined ? apiKey : null, database: flags.db })
-      : formatStart(sandbox.url, flags, apiKey),
+      ? jsonLine({
+          url: sandbox.url,
+          page: sandbox.pageUrl ?? null,
+          apiKey: flags.apiKey === undefined ? apiKey : null,
+          database: flags.db,
+        })
+      : formatStart(sandbox, flags, apiKey),
   );
   await untilSignalled();
   await sandbox.close();
@@ -80,7 +93,16 @@ function sandboxOptions(flags: SandboxFlags, apiKey: string): SandboxOptions {
     speed: parseNumber("--speed", flags.speed, { min: 0.001, max: 1_000_000 }),
     ca: flags.ca === undefined ? undefined : readCertificates(flags.ca),
     delivery: deliveryOptions(flags),
+    page: flags.page && pageOptions(flags),
   };
+}
+
+function pageOptions({ payoutUrl, key, keyid, allowHttp }: SandboxFlags): PageOptions {
+  if ((key === undefined) !== (keyid === undefined)) throw new UsageError("--key and --keyid go together");
+  if (payoutUrl !== undefined) assertHttpAllowed("--payout-url", payoutUrl, allowHttp);
+  return key === undefined
+    ? { payoutUrl }
+    : { payoutUrl, keyid, keyFile: key, privateKey: readPrivateKey(key) };
 }
 
 function deliveryOptions(flags: SandboxFlags): DeliveryOptions {
@@ -105,9 +127,10 @@ function parseNumber(option: string, text: string, { min, max }: { min: number; 
   throw new UsageError(`${option}: expected a number from ${min} to ${max}`);
 }
 
-function formatStart(url: string, flags: SandboxFlags, apiKey: string): string {
+function formatStart({ url, pageUrl }: Sandbox, flags: SandboxFlags, apiKey: string): string {
   const lines = [
     `listening  ${url}`,
+    pageUrl === undefined ? undefined : `page       ${pageUrl}`,
     flags.apiKey === undefined ? `X-API-KEY  ${apiKey}` : undefined,
     `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : printable(flags.db)}`,
   ];

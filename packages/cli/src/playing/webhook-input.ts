@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { formatTimestamp } from "@countersign/sandbox";
+import { formatTimestamp, sampleEventData } from "@countersign/sandbox";
 import { UsageError } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
 
@@ -15,18 +15,8 @@ export interface EnvelopeFlags {
 
 /** Data that an event of this type may have; empty for one that is not known here. */
 export function sampleDataOf(type: string): unknown {
-  return sampleData.get(type) ?? {};
+  return sampleEventData.get(type) ?? {};
 }
-
-const sampleData: ReadonlyMap<string, unknown> = new Map<string, unknown>([
-  ["buyer.status_changed", { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" }],
-  ["seller.status_changed", { seller_id: "seller-1", old_status: "PENDING", new_status: "ACTIVE" }],
-  ["payment_request.repayment.repaid", { payment_request_id: "request-1" }],
-  [
-    "payment_request.repayment.reminder",
-    { payment_request_id: "request-1", due_date: "2030-01-31", days_from_due_date: -3 },
-  ],
-]);
 
 /** The bytes to send: those of the file, or an envelope with one event. Throws a UsageError. */
 export function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: EnvelopeFlags): Buffer {

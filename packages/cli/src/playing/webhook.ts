@@ -12,7 +12,7 @@ import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command
 import { parseInteger, readCertificates } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";
-import { parseExpectedStatuses } from "./payout-input.ts";
+import { parseExpectedStatuses, parseHeader } from "./payout-input.ts";
 import { readEnvelope, type EnvelopeFlags } from "./webhook-input.ts";
 import { formatWebhookReport, webhookReportToJson, type WebhookReport } from "./webhook-report.ts";
 
@@ -24,6 +24,7 @@ export interface WebhookFlags extends EnvelopeFlags {
   readonly secret: string;
   readonly tamper?: TamperedWebhookPart | undefined;
   readonly allowHttp?: boolean | undefined;
+  readonly header?: readonly string[] | undefined;
   readonly timeout: string;
   readonly ca?: string | undefined;
   readonly expect?: string | undefined;
@@ -59,8 +60,10 @@ function requestOf(flags: WebhookFlags): OutgoingRequest {
   const { url, username, password, secret, tamper, allowHttp } = flags;
   assertHttpAllowed("--url", url, allowHttp);
   const body = readEnvelope(flags);
+  const further = Object.fromEntries((flags.header ?? []).map(parseHeader));
   try {
-    return buildWebhookRequest({ url, username, password, secret, tamper, allowHttp: true, body });
+    const request = buildWebhookRequest({ url, username, password, secret, tamper, allowHttp: true, body });
+    return { ...request, headers: { ...request.headers, ...further } };
   } catch (error) {
     // Before anything is sent, all that can be wrong is what the command line said.
     throw new UsageError(messageOf(error), { cause: error });

@@ -2,8 +2,9 @@ import type Database from "libsql";
 import { backoffMs } from "./backoff.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { DeliveryProgress, DueDelivery, QueueTables } from "./queue-tables.ts";
-import { sendWebhook, type WebhookAnswer } from "./send-webhook.ts";
+import { exchangeWebhook, type WebhookAnswer, type WebhookOptions } from "./send-webhook.ts";
 import { atomically } from "./transaction.ts";
+import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 /** What {@link DeliverySender} needs. */
 export interface DeliverySenderInit {
@@ -13,6 +14,9 @@ export interface DeliverySenderInit {
   readonly clock: () => number;
   readonly ca: string | Buffer | undefined;
 }
+
+/** Which webhook goes where. */
+export type SentDelivery = Pick<DueDelivery, "id" | "endpointId" | "webhookId">;
 
 /** Sends a due delivery and writes down what became of it. */
 export class DeliverySender {
@@ -28,18 +32,31 @@ export class DeliverySender {
     const atMs = Math.floor(clock());
     const request = this.#request(due);
     const requests = options.twiceAtOnce ? [request, request] : [request];
-    const answers = await Promise.all(requests.map((init) => sendWebhook({ ...init, signal })));
-    const delivered = answers.some(isDelivery);
+    const sent = await Promise.all(requests.map((init) => exchangeWebhook({ ...init, signal })));
+    const delivered = sent.some(({ answer }) => isDelivery(answer));
     if (signal.aborted && !delivered) return;
     const progress = this.#progress(due, delivered);
     atomically(database, () => {
-      for (const answer of answers) tables.addAttempt(due.id, atMs, answer);
+      for (const { answer, exchange } of sent) tables.addAttempt(due.id, atMs, answer, { exchange });
       tables.progress(due.id, progress);
     });
   }
 
+  /** Sends a webhook once with one part spoilt, and writes down the answer alone: the delivery goes on as it would have. */
+  async spoil(delivery: SentDelivery, spoilt: TamperedWebhookPart, signal?: AbortSignal): Promise<void> {
+    const { database, tables, clock } = this.#init;
+    const atMs = Math.floor(clock());
+    const request = { ...this.#request({ ...delivery, rounds: 1 }), tamper: spoilt, signal };
+    const { answer, exchange } = await exchangeWebhook(request);
+    atomically(database, () => tables.addAttempt(delivery.id, atMs, answer, { exchange, spoilt }));
+  }
+
   // Read anew for each attempt: the same bytes every time.
-  #request({ endpointId, webhookId, rounds }: DueDelivery): Parameters<typeof sendWebhook>[0] {
+  #request({
+    endpointId,
+    webhookId,
+    rounds,
+  }: Pick<DueDelivery, "endpointId" | "webhookId" | "rounds">): WebhookOptions {
     const { tables, options, ca } = this.#init;
     return {
       ...tables.endpoint(endpointId),

@@ -2,6 +2,7 @@ import type Database from "libsql";
 import { messageOf } from "../thrown.ts";
 import { Batcher } from "./batcher.ts";
 import { assertCredentials } from "./credentials.ts";
+import { createDeliveryControl, type DeliveryControl } from "./delivery-control.ts";
 import { DeliverySender } from "./delivery-sender.ts";
 import { IdleWaiters } from "./idle-waiters.ts";
 import { createListing, type DeliveryListing } from "./listing.ts";
@@ -39,6 +40,8 @@ class QueuedDeliveryService implements DeliveryService {
   readonly #sender: DeliverySender;
   readonly #listing: DeliveryListing;
   readonly #onAttempt: DeliveryServiceInit["onAttempt"];
+  readonly #onChange: NonNullable<DeliveryServiceInit["onChange"]>;
+  readonly control: DeliveryControl;
   readonly #waiters: IdleWaiters = new IdleWaiters();
   readonly #underWay = new Map<number, Promise<void>>();
   #running: AbortController | undefined;
@@ -47,6 +50,7 @@ class QueuedDeliveryService implements DeliveryService {
   constructor(init: DeliveryServiceInit) {
     const { database, clock = Date.now, speed = 1, ca, options = {}, startTimer = systemTimer } = init;
     this.#onAttempt = init.onAttempt;
+    this.#onChange = init.onChange ?? (() => {});
     this.#database = database;
     this.#options = resolveDeliveryOptions(options, speed);
     this.#clock = clock;
@@ -56,6 +60,9 @@ class QueuedDeliveryService implements DeliveryService {
     this.#batcher = new Batcher(this.#tables, this.#options, clock);
     this.#sender = new DeliverySender({ database, tables: this.#tables, options: this.#options, clock, ca });
     this.#listing = createListing(database);
+    const parts = { tables: this.#tables, listing: this.#listing, sender: this.#sender };
+    const changed = (id: number): void => this.#changed([id]);
+    this.control = createDeliveryControl({ database, ...parts, options: this.#options, clock, changed });
   }
 
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
@@ -72,7 +79,7 @@ class QueuedDeliveryService implements DeliveryService {
   notify(events: readonly ServiceEvent[]): void {
     atomically(this.#database, () => this.#batcher.write(events));
     // By a timer, because the transaction of the caller may not have committed yet.
-    if (this.#running !== undefined) this.#wakeAfter(0);
+    this.#changed([]);
   }
 
   list(filter?: DeliveryFilter): readonly Delivery[] {
@@ -86,7 +93,7 @@ class QueuedDeliveryService implements DeliveryService {
       for (const one of ids) this.#tables.makeDue(one, nowMs, nowMs + Math.ceil(this.#options.retryForMs));
       return ids.map((one) => this.#listing.one(one));
     });
-    if (this.#running !== undefined) this.#wakeAfter(0);
+    this.#changed(deliveries.map((delivery) => delivery.id));
     return deliveries;
   }
 
@@ -113,6 +120,11 @@ class QueuedDeliveryService implements DeliveryService {
     return idle;
   }
 
+  #changed(ids: readonly number[]): void {
+    if (this.#running !== undefined) this.#wakeAfter(0);
+    this.#onChange(ids);
+  }
+
   #wakeAfter(delayMs: number): void {
     this.#cancelTimer();
     this.#cancelTimer = this.#startTimer(() => this.#wake(), Math.min(delayMs, maxTimerMs));
@@ -134,7 +146,9 @@ class QueuedDeliveryService implements DeliveryService {
 
   #formWebhooks(nowMs: number): void {
     const dueMs = this.#batcher.dueMs();
-    if (dueMs !== undefined && dueMs <= nowMs) atomically(this.#database, () => this.#batcher.formAll());
+    if (dueMs === undefined || dueMs > nowMs) return;
+    atomically(this.#database, () => this.#batcher.formAll());
+    this.#onChange([]);
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
@@ -153,6 +167,7 @@ class QueuedDeliveryService implements DeliveryService {
       return;
     }
     this.#underWay.delete(due.id);
+    this.#onChange([due.id]);
     if (!signal.aborted) this.#tell(due.id);
     this.#wake();
   }

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import type Database from "libsql";
 import { numberOf, optionalNumberOf, rowOf, textOf } from "../database-row.ts";
 import type { WireEvent } from "./envelope.ts";
-import type { WebhookAnswer } from "./send-webhook.ts";
-import { deliveryStateOf } from "./delivery-state.ts";
-import type { DeliveryState, EndpointRegistration, RegisteredEndpoint } from "./types.ts";
+import type { WebhookAnswer, WebhookExchange } from "./send-webhook.ts";
+import { deliveryStateOf, stopKindOf } from "./delivery-state.ts";
+import type { DeliveryState, EndpointRegistration, RegisteredEndpoint, StopKind } from "./types.ts";
+import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 /** A delivery whose time has come. */
 export interface DueDelivery {
@@ -44,6 +45,15 @@ export interface WaitingEvents {
   readonly count: number;
   readonly oldestMs: number | undefined;
 }
+
+/** What is kept of an attempt beside its outcome. */
+export interface RecordedExchange {
+  readonly exchange: WebhookExchange;
+  readonly spoilt?: TamperedWebhookPart | undefined;
+}
+
+// Of the newest attempts; outcomes are kept of all.
+const keptExchanges = 10_000;
 
 /** The queue as rows. Every write is part of a transaction that the caller has begun. Milliseconds are whole. */
 export class QueueTables {
@@ -123,12 +133,55 @@ export class QueueTables {
     throw new Error("the database returned no bytes of a webhook");
   }
 
-  addAttempt(deliveryId: number, atMs: number, { status, error, durationMs }: WebhookAnswer): void {
-    this.#sql.addAttempt.run(deliveryId, atMs, status ?? null, error ?? null, durationMs);
+  addAttempt(
+    deliveryId: number,
+    atMs: number,
+    { status, error, durationMs }: WebhookAnswer,
+    { exchange, spoilt }: RecordedExchange,
+  ): void {
+    const { lastInsertRowid } = this.#sql.addAttempt.run(
+      deliveryId,
+      atMs,
+      status ?? null,
+      error ?? null,
+      durationMs,
+    );
+    this.#sql.addExchange.run(lastInsertRowid, spoilt ?? null, JSON.stringify(exchange));
+    this.#sql.forgetExchange.run(Number(lastInsertRowid) - keptExchanges);
   }
 
+  /** What somebody has stopped while it was under way stays so, unless it has arrived. */
   progress(deliveryId: number, { state, dueMs }: DeliveryProgress): void {
-    this.#sql.progress.run(state, dueMs ?? null, deliveryId);
+    const stopped = this.stopOf(deliveryId);
+    if (state === "delivered") this.#sql.endStop.run(deliveryId);
+    else if (stopped === "paused") this.#sql.stop.run(deliveryId, "paused", dueMs ?? null);
+    const isStopped = state !== "delivered" && stopped !== undefined;
+    const then = stopped === "dropped" && isStopped ? "failed" : state;
+    this.#sql.progress.run(then, isStopped ? null : (dueMs ?? null), deliveryId);
+  }
+
+  stopOf(deliveryId: number): StopKind | undefined {
+    const row = this.#sql.stopOf.get(deliveryId);
+    return row === undefined ? undefined : stopKindOf(textOf(rowOf(row), "kind"));
+  }
+
+  /** Takes the due time away, and keeps it for `continue`. */
+  pause(deliveryId: number): void {
+    const { due_ms: dueMs } = rowOf(this.#sql.dueOf.get(deliveryId));
+    this.#sql.stop.run(deliveryId, "paused", dueMs);
+    this.#sql.takeDue.run(deliveryId);
+  }
+
+  continue(deliveryId: number, nowMs: number): void {
+    const dueMs = optionalNumberOf(rowOf(this.#sql.stopOf.get(deliveryId)), "due_ms");
+    this.#sql.endStop.run(deliveryId);
+    this.#sql.giveDue.run(Math.max(dueMs ?? nowMs, nowMs), deliveryId);
+  }
+
+  drop(deliveryId: number): void {
+    this.#sql.stop.run(deliveryId, "dropped", null);
+    this.#sql.takeDue.run(deliveryId);
+    this.#sql.giveUp.run(deliveryId);
   }
 
   /** The deliveries that an id names: their own number, or a webhook_id or event_id. */
@@ -137,6 +190,7 @@ export class QueueTables {
   }
 
   makeDue(deliveryId: number, dueMs: number, expiresMs: number): void {
+    this.#sql.endStop.run(deliveryId);
     this.#sql.makeDue.run(dueMs, expiresMs, deliveryId);
   }
 
@@ -189,6 +243,22 @@ function prepare(database: Database.Database) {
     makeDue: database.prepare(
       `UPDATE webhook_deliveries SET state = CASE state WHEN 'delivered' THEN state ELSE 'pending' END, rounds = 0,
          due_ms = ?, expires_ms = ? WHERE id = ?`,
+    ),
+    addExchange: database.prepare(
+      "INSERT INTO webhook_exchanges (attempt, spoilt, exchange) VALUES (?, ?, ?)",
+    ),
+    forgetExchange: database.prepare("DELETE FROM webhook_exchanges WHERE attempt = ? AND spoilt IS NULL"),
+    stop: database.prepare(
+      `INSERT INTO webhook_stops (delivery_id, kind, due_ms) VALUES (?, ?, ?)
+       ON CONFLICT (delivery_id) DO UPDATE SET kind = excluded.kind, due_ms = excluded.due_ms`,
+    ),
+    stopOf: database.prepare("SELECT kind, due_ms FROM webhook_stops WHERE delivery_id = ?"),
+    endStop: database.prepare("DELETE FROM webhook_stops WHERE delivery_id = ?"),
+    dueOf: database.prepare("SELECT due_ms FROM webhook_deliveries WHERE id = ?"),
+    takeDue: database.prepare("UPDATE webhook_deliveries SET due_ms = NULL WHERE id = ?"),
+    giveDue: database.prepare("UPDATE webhook_deliveries SET due_ms = ? WHERE id = ?"),
+    giveUp: database.prepare(
+      "UPDATE webhook_deliveries SET state = 'failed' WHERE id = ? AND state = 'pending'",
     ),
     hasWork: database.prepare(
       `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_ms IS NOT NULL)

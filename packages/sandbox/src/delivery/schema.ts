@@ -1,6 +1,7 @@
 /**
  * An event without a webhook_id waits for the batcher. A delivery with a due_ms is to be sent, the state says what is known so far:
- * a request under way has not changed its row, so one that died with its process is due again.
+ * a request under way has not changed its row, so one that died with its process is due again. What somebody has stopped has no
+ * due_ms: webhook_stops keeps it. An exchange is what went over the wire in an attempt, without its credentials; old ones go.
  */
 export const deliverySchema = `
   CREATE TABLE IF NOT EXISTS webhook_endpoints (
@@ -50,4 +51,14 @@ export const deliverySchema = `
     duration_ms REAL NOT NULL
   ) STRICT;
   CREATE INDEX IF NOT EXISTS webhook_attempts_of_delivery ON webhook_attempts (delivery_id);
+  CREATE TABLE IF NOT EXISTS webhook_stops (
+    delivery_id INTEGER PRIMARY KEY REFERENCES webhook_deliveries (id),
+    kind        TEXT NOT NULL CHECK (kind IN ('paused', 'dropped')),
+    due_ms      INTEGER
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS webhook_exchanges (
+    attempt     INTEGER PRIMARY KEY REFERENCES webhook_attempts (number),
+    spoilt      TEXT,
+    exchange    TEXT NOT NULL
+  ) STRICT;
 `;

@@ -15,25 +15,57 @@ export interface WebhookOptions
 
 const bodyLimitBytes = 1024;
 
+/** One request and its answer, as far as anybody may see them. */
+export interface WebhookExchange {
+  /** Name and value. The value of Authorization is left out. */
+  readonly requestHeaders: readonly (readonly [name: string, value: string])[];
+  readonly answerHeaders?: readonly (readonly [name: string, value: string])[] | undefined;
+  /** The first KiB. */
+  readonly answerBody?: string | undefined;
+}
+
+/** What stands in the place of a secret. */
+export const masked = "[masked]";
+
 /**
  * Signs and sends one webhook: no redirect followed, certificates always verified, of the answer's body 1 KiB read. Default
  * `timeoutMs` 30 000. Resolves with what became of it; throws a TypeError on what cannot be sent.
  */
 export async function sendWebhook(options: WebhookOptions): Promise<WebhookAnswer> {
+  return (await exchangeWebhook(options)).answer;
+}
+
+/** {@link sendWebhook}, and what went over the wire. */
+export async function exchangeWebhook(
+  options: WebhookOptions,
+): Promise<{ readonly answer: WebhookAnswer; readonly exchange: WebhookExchange }> {
   const { ca, timeoutMs = 30_000, signal, dropAnswer } = options;
   const request = buildWebhookRequest(options);
+  const requestHeaders = shownHeaders(request.headers);
   const startedAt = performance.now();
   try {
-    const { status, durationMs } = await sendRequest(request, {
+    const { status, durationMs, headers, body } = await sendRequest(request, {
       ca,
       timeoutMs,
       signal,
       dropAnswer,
       bodyLimitBytes,
     });
-    return { status, durationMs };
+    const answerHeaders = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+    return { answer: { status, durationMs }, exchange: { requestHeaders, answerHeaders, answerBody: body } };
   } catch (error) {
     if (!(error instanceof PayoutSendError)) throw error;
-    return { error: error.code, durationMs: performance.now() - startedAt };
+    return {
+      answer: { error: error.code, durationMs: performance.now() - startedAt },
+      exchange: { requestHeaders },
+    };
   }
+}
+
+/** The header fields of a webhook without its password. */
+export function shownHeaders(headers: Readonly<Record<string, string>>): WebhookExchange["requestHeaders"] {
+  return Object.entries(headers).map(([name, value]) => [
+    name,
+    name.toLowerCase() === "authorization" ? `Basic ${masked}` : value,
+  ]);
 }

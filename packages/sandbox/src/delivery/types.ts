@@ -1,6 +1,8 @@
 import type Database from "libsql";
 import type { WebhookCredentials } from "./credentials.ts";
+import type { DeliveryControl } from "./delivery-control.ts";
 import type { WebhookAnswer } from "./send-webhook.ts";
+import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 /** Something that happened at the service and that every endpoint is told about. */
 export interface ServiceEvent {
@@ -42,12 +44,19 @@ export interface Delivery {
   readonly createdAt: number;
   /** When it is sent next; undefined when nothing is left to send. */
   readonly nextAttemptAt?: number | undefined;
+  /** By hand: `paused` until it is continued or sent again, `dropped` for good. */
+  readonly stopped?: StopKind | undefined;
   readonly attempts: readonly DeliveryAttempt[];
 }
+
+/** How somebody has stopped a delivery. */
+export type StopKind = "paused" | "dropped";
 
 /** One request, and when it was sent. */
 export interface DeliveryAttempt extends WebhookAnswer {
   readonly at: number;
+  /** The part that was spoilt on purpose; such an attempt changes nothing of its delivery. */
+  readonly spoilt?: TamperedWebhookPart | undefined;
 }
 
 /** Which deliveries are listed. */
@@ -57,6 +66,8 @@ export interface DeliveryFilter {
   readonly eventId?: string | undefined;
   /** The newest so many. Default 100. */
   readonly limit?: number | undefined;
+  /** Deliveries older than the one with this number. */
+  readonly before?: number | undefined;
 }
 
 /**
@@ -108,6 +119,8 @@ export interface DeliveryServiceInit {
   readonly options?: DeliveryOptions | undefined;
   /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
+  /** Hears that deliveries were formed, sent or stopped: the numbers of those that have changed, none for new ones. */
+  readonly onChange?: ((ids: readonly number[]) => void) | undefined;
   /** What waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
 }
@@ -132,6 +145,8 @@ export interface DeliveryService {
    * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
    */
   resend(id: string): readonly Delivery[];
+  /** What a person does to single deliveries, and sees of them. */
+  readonly control: DeliveryControl;
   start(): void;
   /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
   stop(): Promise<void>;

@@ -8,6 +8,9 @@ import { assertCredentials, type WebhookCredentials } from "./credentials.ts";
 /** What is spoilt after signing; with `password`, another one than the configured is sent. */
 export type TamperedWebhookPart = "body" | "signature" | "password";
 
+/** All of them, in the order of the documentation. */
+export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
+
 /** What {@link buildWebhookRequest} makes a signed request from. */
 export interface WebhookRequestOptions extends WebhookCredentials {
   /** Its path and query are sent exactly as given. */

@@ -3,6 +3,9 @@ import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
 import { deliveryStates } from "../delivery/delivery-state.ts";
 import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
+import { tamperedWebhookParts, type TamperedWebhookPart } from "../delivery/webhook-request.ts";
+import type { PayoutOrder } from "../page/payout-desk.ts";
+import { payoutVariants } from "../payout-variants.ts";
 import { partyStatuses } from "./parties.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
@@ -56,6 +59,39 @@ const deliveryFilter = z.strictObject({
     .string()
     .regex(/^[1-9]\d{0,3}$/, "must be an integer from 1 to 9999")
     .optional(),
+  before: z
+    .string()
+    .regex(/^[1-9]\d{0,14}$/, "must be the number of a delivery")
+    .optional(),
+});
+
+const slice = z.strictObject({
+  limit: z
+    .string()
+    .regex(/^(?:[1-9]\d?|100)$/, "must be an integer from 1 to 100")
+    .optional(),
+  offset: z
+    .string()
+    .regex(/^\d{1,9}$/, "must be an integer from 0")
+    .optional(),
+});
+
+const spoil = z.strictObject({ part: z.enum(tamperedWebhookParts) });
+
+const text = z.string().max(10_000);
+
+const payoutOrder = z.strictObject({
+  url: text,
+  variant: z.enum(payoutVariants.map(({ variant }) => variant)).default("plain"),
+  count: z.int().min(2).max(100).optional(),
+  idempotency_key: text.optional(),
+  business_id: text.optional(),
+  iban: text.optional(),
+  bic: text.optional(),
+  name: text.optional(),
+  amount: z.record(z.string(), z.unknown()).optional(),
+  reference: text.optional(),
+  reference_field: text.optional(),
 });
 
 const resend = z.strictObject({ id: identifier });
@@ -93,8 +129,45 @@ export function eventsOf(body: unknown): readonly IdentifiedEvent[] {
 
 /** Reads the query `state`, `event_id`, `limit`. */
 export function deliveryFilterOf(query: unknown): DeliveryFilter {
-  const { state, event_id: eventId, limit } = parse(deliveryFilter, query);
-  return { state, eventId, limit: limit === undefined ? undefined : Number(limit) };
+  const { state, event_id: eventId, limit, before } = parse(deliveryFilter, query);
+  return { state, eventId, limit: numberOf(limit), before: numberOf(before) };
+}
+
+/** Reads the query `limit`, `offset`: which part of a list. Default the first 20. */
+export function sliceOf(query: unknown): { readonly limit: number; readonly offset: number } {
+  const { limit, offset } = parse(slice, query);
+  return { limit: numberOf(limit) ?? 20, offset: numberOf(offset) ?? 0 };
+}
+
+/** The number of a delivery or payout; NaN, which none has, for anything else. */
+export function deliveryNumberOf(id: unknown): number {
+  return typeof id === "string" && /^[1-9]\d{0,14}$/.test(id) ? Number(id) : Number.NaN;
+}
+
+/** Reads `{ part }`, what is to be spoilt of a webhook. */
+export function spoilOf(body: unknown): TamperedWebhookPart {
+  return parse(spoil, body).part;
+}
+
+/** Reads `{ url, variant?, count? }` and the fields of an instruction. */
+export function payoutOrderOf(body: unknown): PayoutOrder {
+  const { url, variant, count, ...given } = parse(payoutOrder, body);
+  const { idempotency_key, business_id, reference_field, ...fields } = given;
+  return {
+    url,
+    variant,
+    count,
+    fields: {
+      ...fields,
+      idempotencyKey: idempotency_key,
+      businessId: business_id,
+      referenceField: reference_field,
+    },
+  };
+}
+
+function numberOf(digits: string | undefined): number | undefined {
+  return digits === undefined ? undefined : Number(digits);
 }
 
 /** Reads `{ id }`: of a delivery, a webhook or an event. */

@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import { holdsCertificate } from "../certificates.ts";
 import type { Delivery, DeliveryOptions } from "../delivery/types.ts";
+import { resolvePageOptions, type PageOptions } from "../page/page-options.ts";
 
 /** Options of `startSandbox`. */
 export interface SandboxOptions {
@@ -23,6 +24,8 @@ export interface SandboxOptions {
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Milliseconds since 1970. Default the system's clock. */
   readonly clock?: (() => number) | undefined;
+  /** Serve a page at `/`, where deliveries are looked at and payouts are sent. Default false. */
+  readonly page?: boolean | PageOptions | undefined;
 }
 
 /** The options with their defaults. */
@@ -37,6 +40,7 @@ export interface ResolvedSandboxOptions {
   readonly delivery: DeliveryOptions;
   readonly onAttempt: ((delivery: Delivery) => void) | undefined;
   readonly clock: () => number;
+  readonly page: PageOptions | undefined;
 }
 
 const known: readonly (keyof SandboxOptions)[] = [
@@ -50,6 +54,7 @@ const known: readonly (keyof SandboxOptions)[] = [
   "delivery",
   "onAttempt",
   "clock",
+  "page",
 ];
 
 /** Fills in the defaults. Throws a TypeError that names the option; `speed` and `delivery` are checked where they are used. */
@@ -74,7 +79,8 @@ export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxO
   demand("delivery", isObject(delivery), "an object");
   demand("onAttempt", onAttempt === undefined || typeof onAttempt === "function", "a function");
   demand("clock", typeof clock === "function", "a function that gives milliseconds since 1970");
-  return { apiKey, host, port, database, allowHttp, speed, ca, delivery, onAttempt, clock };
+  const page = resolvePageOptions(options.page);
+  return { apiKey, host, port, database, allowHttp, speed, ca, delivery, onAttempt, clock, page };
 }
 
 // No value in the message: one of the options is a secret.

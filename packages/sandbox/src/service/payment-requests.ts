@@ -1,5 +1,6 @@
 import type Database from "libsql";
-import { rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import type { Listed, Slice } from "./parties.ts";
 
 /** A payment request as Get Payment Request shows it; the spec names these two states. */
 export interface PaymentRequest {
@@ -15,6 +16,8 @@ export interface PaymentRequests {
   /** False when there is one of this id already. */
   insert(request: PaymentRequest): boolean;
   close(id: string): void;
+  /** The newest first. */
+  list(slice: Slice): Listed<PaymentRequest>;
 }
 
 const schema = `
@@ -37,7 +40,15 @@ export function createPaymentRequests(database: Database.Database): PaymentReque
   const close = database.prepare(
     "UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = ?",
   );
+  const newest = database.prepare(
+    "SELECT payment_request_id, status, due_date FROM payment_requests ORDER BY rowid DESC LIMIT ? OFFSET ?",
+  );
+  const count = database.prepare("SELECT count(*) AS count FROM payment_requests");
   return {
+    list({ limit, offset }) {
+      const items = newest.all(limit, offset).map((row) => paymentRequestOf(rowOf(row)));
+      return { items, total: numberOf(rowOf(count.get()), "count") };
+    },
     find(id) {
       const row = select.get(id);
       return row === undefined ? undefined : paymentRequestOf(rowOf(row));

@@ -1,8 +1,11 @@
 import { Router } from "express";
 import type { DeliveryService } from "../delivery/types.ts";
+import type { PayoutDesk } from "../page/payout-desk.ts";
+import type { ChangeStream } from "./change-stream.ts";
 import type { Confirmations } from "./confirmations.ts";
 import * as input from "./input.ts";
 import type { PartyKind } from "./parties.ts";
+import { addControlPaths, addLookingPaths, addPayoutPaths } from "./looking-routes.ts";
 import { addPath } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
 import type { Simulation } from "./simulation.ts";
@@ -14,6 +17,10 @@ export interface RouteTargets {
   readonly confirmations: Confirmations;
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
+  /** What people look at has changed. */
+  readonly stream: ChangeStream;
+  /** Undefined where there is no page. */
+  readonly payouts: PayoutDesk | undefined;
 }
 
 /** Every path of the service. The first is the spec's; the others, and every answer, are not shown there and are ours. */
@@ -26,19 +33,29 @@ export function serviceRoutes(targets: RouteTargets): Router {
   addEventPaths(router, targets.deliveries);
   addResendPath(router, targets.deliveries);
   addConfirmationPaths(router, targets.confirmations);
+  addLookingPaths(router, targets);
+  addControlPaths(router, targets.deliveries);
+  if (targets.payouts !== undefined) addPayoutPaths(router, targets.payouts);
   return router;
 }
 
-function addEndpointPaths(router: Router, { deliveries, allowHttp }: RouteTargets): void {
+function addEndpointPaths(router: Router, { deliveries, allowHttp, stream }: RouteTargets): void {
   addPath(router, "/api/v2/b2b-payments/webhook-endpoints", {
     post(req, res) {
       const registration = { ...input.registrationOf(req.body), allowHttp };
       res.status(201).json(refuseTypeErrors(() => deliveries.addEndpoint(registration)));
+      stream.changed({ kind: "endpoints" });
     },
   });
 }
 
 function addPartyPaths(router: Router, kind: PartyKind, simulation: Simulation): void {
+  addPath(router, `/sandbox/${kind}s`, {
+    get(req, res) {
+      const { items, total } = simulation.parties(kind, input.sliceOf(req.query));
+      res.json({ [`${kind}s`]: items.map(({ id, status }) => ({ [`${kind}_id`]: id, status })), total });
+    },
+  });
   addPath(router, `/sandbox/${kind}s/:id`, {
     get(req, res) {
       const id = input.identifierOf(req.params["id"]);
@@ -56,6 +73,10 @@ function addPartyPaths(router: Router, kind: PartyKind, simulation: Simulation):
 
 function addPaymentRequestPaths(router: Router, simulation: Simulation): void {
   addPath(router, "/sandbox/payment-requests", {
+    get(req, res) {
+      const { items, total } = simulation.paymentRequests(input.sliceOf(req.query));
+      res.json({ payment_requests: items, total });
+    },
     post(req, res) {
       res.status(201).json(simulation.createPaymentRequest(input.newPaymentRequestOf(req.body)));
     },

@@ -2,22 +2,28 @@
 export type SandboxErrorCode =
   | "invalid-request"
   | "api-key-wrong"
+  | "host-refused"
+  | "origin-refused"
   | "not-found"
   | "method-not-allowed"
   | "status-unchanged"
   | "payment-request-exists"
   | "payment-request-closed"
+  | "delivery-state"
   | "body-too-large"
   | "media-type-unsupported";
 
 const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
   "invalid-request": 400,
   "api-key-wrong": 401,
+  "host-refused": 403,
+  "origin-refused": 403,
   "not-found": 404,
   "method-not-allowed": 405,
   "status-unchanged": 409,
   "payment-request-exists": 409,
   "payment-request-closed": 409,
+  "delivery-state": 409,
   "body-too-large": 413,
   "media-type-unsupported": 415,
 };

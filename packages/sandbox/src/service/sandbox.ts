@@ -1,13 +1,17 @@
+import { randomBytes } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { createDeliveryService } from "../delivery/delivery-service.ts";
 import type { DeliveryService } from "../delivery/types.ts";
+import { createPayoutDesk, type PayoutDesk } from "../page/payout-desk.ts";
+import { createChangeStream, type ChangeKind, type ChangeStream } from "./change-stream.ts";
 import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
 import { listen, type Listening } from "./listen.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
 import type { PaymentRequest } from "./payment-requests.ts";
+import { changeReader } from "./looking-routes.ts";
 import { createServiceApp } from "./service-app.ts";
 import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChange } from "./simulation.ts";
 
@@ -15,6 +19,8 @@ import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChan
 export interface Sandbox {
   /** Where it listens, without a slash at the end. */
   readonly url: string;
+  /** The page, with the token of this start as its fragment; undefined without the option `page`. */
+  readonly pageUrl: string | undefined;
   readonly deliveries: DeliveryService;
   /** An unknown buyer is created as PENDING first. Refuses the status that the buyer has. */
   changeBuyerStatus(id: string, status: PartyStatus): StatusChange;
@@ -43,10 +49,17 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const database = openDatabase(resolved.database);
   try {
     const parts = createParts(database, resolved);
-    const app = createServiceApp(resolved.apiKey, { ...parts, allowHttp: resolved.allowHttp });
+    const { apiKey, allowHttp } = resolved;
+    const pageToken = resolved.page === undefined ? undefined : randomBytes(24).toString("base64url");
+    const app = createServiceApp(
+      { apiKey, pageToken, mask: parts.deliveries.control.mask },
+      { ...parts, allowHttp },
+    );
     const listening = await listen(app, resolved.host, resolved.port);
     parts.deliveries.start();
-    return sandboxOf(parts, listening, database);
+    // No server gets to know a fragment, and no log.
+    const pageUrl = pageToken === undefined ? undefined : `${listening.url}/#token=${pageToken}`;
+    return sandboxOf(parts, { ...listening, pageUrl }, database);
   } catch (error) {
     closeDatabase(database);
     throw error;
@@ -57,33 +70,49 @@ interface Parts {
   readonly deliveries: DeliveryService;
   readonly simulation: Simulation;
   readonly confirmations: Confirmations;
+  readonly stream: ChangeStream;
+  readonly payouts: PayoutDesk | undefined;
 }
 
-function createParts(
-  database: Database.Database,
-  { clock, speed, ca, delivery, onAttempt }: ResolvedSandboxOptions,
-): Parts {
-  const deliveries = createDeliveryService({ database, clock, speed, ca, onAttempt, options: delivery });
+function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): Parts {
+  const { clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
+  const stream = createChangeStream((ids, kinds) => read(ids, kinds));
+  const deliveries = createDeliveryService({
+    database,
+    clock,
+    speed,
+    ca,
+    onAttempt,
+    onChange: (ids) => stream.changed({ deliveries: ids }),
+    options: delivery,
+  });
+  const read = changeReader(deliveries);
+  const changed = (kind: ChangeKind): void => stream.changed({ kind });
+  const desk = { allowHttp, ca, clock, changed: () => changed("payouts") };
   return {
     deliveries,
-    simulation: new Simulation({ database, deliveries, clock }),
+    stream,
+    simulation: new Simulation({ database, deliveries, clock, changed }),
     confirmations: createConfirmations(database, clock),
+    payouts: page === undefined ? undefined : createPayoutDesk(page, desk),
   };
 }
 
 function sandboxOf(
-  { deliveries, simulation, confirmations }: Parts,
-  listening: Listening,
+  { deliveries, simulation, confirmations, stream }: Parts,
+  listening: Listening & Pick<Sandbox, "pageUrl">,
   database: Database.Database,
 ): Sandbox {
   let closed: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    stream.close();
     await listening.close();
     await deliveries.stop();
     closeDatabase(database);
   };
   return {
     url: listening.url,
+    pageUrl: listening.pageUrl,
     deliveries,
     changeBuyerStatus: (id, status) =>
       simulation.changeStatus("buyer", identifierOf(id), statusOf({ status })),

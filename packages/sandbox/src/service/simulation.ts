@@ -4,8 +4,16 @@ import type Database from "libsql";
 import { atomically } from "../delivery/transaction.ts";
 import type { DeliveryService } from "../delivery/types.ts";
 import { daysFromDueDate } from "./calendar.ts";
+import type { ChangeKind } from "./change-stream.ts";
 import type { NewPaymentRequest } from "./input.ts";
-import { createParties, type Parties, type PartyKind } from "./parties.ts";
+import {
+  createParties,
+  type Listed,
+  type Parties,
+  type Party,
+  type PartyKind,
+  type Slice,
+} from "./parties.ts";
 import { createPaymentRequests, type PaymentRequest, type PaymentRequests } from "./payment-requests.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
@@ -34,6 +42,8 @@ export interface SimulationInit {
   readonly deliveries: Pick<DeliveryService, "notify">;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
+  /** Hears of what was written; the transaction may still be open. */
+  readonly changed?: ((kind: ChangeKind) => void) | undefined;
 }
 
 /**
@@ -64,6 +74,7 @@ export class Simulation {
       const oldStatus = known ?? "PENDING";
       if (known === status) throw new SandboxError("status-unchanged", `the ${kind} is ${status} already`);
       this.#parties.setStatus(kind, id, status);
+      this.#init.changed?.(`${kind}s`);
       if (oldStatus === status) return { status };
       const eventId = this.#notify(`${kind}.status_changed`, {
         [`${kind}_id`]: id,
@@ -72,6 +83,14 @@ export class Simulation {
       });
       return { old_status: oldStatus, status, event_id: eventId };
     });
+  }
+
+  parties(kind: PartyKind, slice: Slice): Listed<Party> {
+    return this.#parties.list(kind, slice);
+  }
+
+  paymentRequests(slice: Slice): Listed<PaymentRequest> {
+    return this.#paymentRequests.list(slice);
   }
 
   paymentRequest(id: string): PaymentRequest {
@@ -83,8 +102,11 @@ export class Simulation {
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
     const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
     return atomically(this.#init.database, () => {
-      if (this.#paymentRequests.insert(request)) return request;
-      throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
+      if (!this.#paymentRequests.insert(request)) {
+        throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
+      }
+      this.#init.changed?.("payment-requests");
+      return request;
     });
   }
 
@@ -93,6 +115,7 @@ export class Simulation {
     return atomically(this.#init.database, () => {
       const request = this.#pending(id);
       this.#paymentRequests.close(id);
+      this.#init.changed?.("payment-requests");
       const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
       return { ...request, status: "CLOSED", event_id: eventId };
     });

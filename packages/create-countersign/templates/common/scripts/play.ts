@@ -17,8 +17,20 @@ await closeDatabase();
 
 const payout = createPayoutInstruction();
 const body = webhookOf(`event-${Date.now()}`);
-console.log("a signed payout       ", await pay(url, payout, keyid, privateKey));
-console.log("the same again        ", await pay(url, payout, keyid, privateKey));
-console.log("signed by another key ", await pay(url, payout, keyid, generateKeyPair().privateKeyPem));
-console.log("a webhook             ", await notify(webhook, body, credentials));
-console.log("the same again        ", await notify(webhook, body, credentials));
+const another = generateKeyPair().privateKeyPem;
+await play("a signed payout", 200, () => pay(url, payout, keyid, privateKey));
+await play("the same again", 409, () => pay(url, payout, keyid, privateKey));
+await play("signed by another key", 401, () => pay(url, payout, keyid, another));
+await play("a webhook", 200, () => notify(webhook, body, credentials));
+await play("the same again", 200, () => notify(webhook, body, credentials));
+
+async function play(what: string, expected: number, send: () => Promise<number>): Promise<void> {
+  try {
+    const status = await send();
+    console.log(what.padEnd(22), status, status === expected ? "as expected" : `instead of ${expected}`);
+    if (status !== expected) process.exitCode = 1;
+  } catch (error) {
+    console.error(`${what}: ${error instanceof Error ? error.message : String(error)}`);
+    process.exit(1);
+  }
+}

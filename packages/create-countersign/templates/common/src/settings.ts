@@ -4,12 +4,13 @@ import { existsSync } from "node:fs";
 if (existsSync(".env")) process.loadEnvFile(".env");
 
 const faults: string[] = [];
+const proxies = /^(loopback|linklocal|uniquelocal|[\da-f]*[.:][\da-f.:]+(\/\d+)?|,\s*)+$/i;
 
 /** The environment, checked; .env.example tells what each means. */
 export const settings = {
   host: read("HOST", "an address of this machine", /./, "127.0.0.1"),
   port: Number(read("PORT", "a port such as 3000", /^\d{1,5}$/, "3000")),
-  trustProxy: list(read("TRUST_PROXY", "the address of your proxy, or loopback", /./)),
+  trustProxy: list(read("TRUST_PROXY", "the address of your proxy, or loopback", proxies)),
 
   keyid: read("KEYID", "the keyid that the service signs with", /^[\x21-\x7e]+$/),
   publicKey: read("PUBLIC_KEY", "an Ed25519 public key in base64 or PEM", /^(.{43}=|-----BEGIN [^]+)$/),

@@ -1,0 +1,61 @@
+import { subscribe } from "node:diagnostics_channel";
+
+/** A step that reads what a parser has made of the body, where none has run yet. */
+export interface EarlyHook {
+  /** Such as `idempotencyHook`. */
+  readonly name: string;
+  readonly step: string;
+  /** Undefined for a step of a whole scope. */
+  readonly url: string | undefined;
+}
+
+const needsBody = /^(idempotencyHook)Handler$/;
+// Those in front of the content-type parsers.
+const early: readonly string[] = ["onRequest", "preParsing"];
+
+/** What the Fastify apps have, that are made from here on: they say on a channel that they begin. */
+export function earlyHooks(): readonly EarlyHook[] {
+  const found: EarlyHook[] = [];
+  subscribe("fastify.initialization", (message) => {
+    const app = memberOf(message, "fastify");
+    const addHook = memberOf(app, "addHook");
+    if (typeof app !== "object" || app === null || typeof addHook !== "function") return;
+    // Scopes have the methods of the app that they are made of.
+    Reflect.set(app, "addHook", function (this: unknown, step: unknown, handler: unknown): unknown {
+      note(found, { step, handlers: handler, url: undefined });
+      return Reflect.apply(addHook, this, [step, handler]);
+    });
+    Reflect.apply(addHook, app, ["onRoute", (route: unknown) => noteRoute(found, route)]);
+  });
+  return found;
+}
+
+/** `trustProxy` as the app was given it; undefined also where this Fastify does not show it. */
+export function trustProxyOf(app: object): unknown {
+  const symbol = Object.getOwnPropertySymbols(app).find(
+    ({ description }) => description === "fastify.options",
+  );
+  return symbol === undefined ? undefined : memberOf(Reflect.get(app, symbol), "trustProxy");
+}
+
+function noteRoute(found: EarlyHook[], route: unknown): void {
+  const url = memberOf(route, "url");
+  for (const step of early) {
+    note(found, { step, handlers: memberOf(route, step), url: typeof url === "string" ? url : undefined });
+  }
+}
+
+function note(
+  found: EarlyHook[],
+  { step, handlers, url }: { step: unknown; handlers: unknown; url: string | undefined },
+): void {
+  if (typeof step !== "string" || !early.includes(step)) return;
+  for (const handler of [handlers].flat()) {
+    const name = typeof handler === "function" ? needsBody.exec(handler.name)?.[1] : undefined;
+    if (name !== undefined) found.push({ name, step, url });
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
+}

@@ -1,0 +1,168 @@
+import {
+  explainDigest,
+  explainHmac,
+  explainSignature,
+  type Explanation,
+  type ExplainHmacOptions,
+  type ExplainSignatureOptions,
+} from "@countersign/explain";
+import {
+  importKeys,
+  importVerificationKey,
+  keyidOfFile,
+  parseSignatureInput,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
+import path from "node:path";
+import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
+import { jsonDocument } from "../json-output.ts";
+import { printable } from "../printable.ts";
+import { usageErrorOf } from "../usage-error.ts";
+import { readCapture, type CapturedRequest, type CaptureForm } from "./captured-request.ts";
+import { formatExplanations, type Explained } from "./report.ts";
+
+/** The flags of `countersign explain`. */
+export interface ExplainFlags {
+  readonly from?: CaptureForm | undefined;
+  readonly entry?: string | undefined;
+  readonly data?: string | undefined;
+  readonly key?: readonly string[] | undefined;
+  readonly keys?: string | undefined;
+  readonly secretEnv?: readonly string[] | undefined;
+  readonly webhook?: string | undefined;
+  readonly components?: string | undefined;
+  readonly origin?: string | undefined;
+  readonly pathPrefix?: string | undefined;
+  readonly signerBase?: string | undefined;
+  readonly now?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** Explains the request of a file, and ends with 0 when nothing is wrong with it. */
+export async function runExplain(
+  file: string | undefined,
+  flags: ExplainFlags,
+  io: CommandIo,
+): Promise<ExitCode> {
+  const request = readCapture(file === undefined ? readStandardInput() : readNamedFile("explain", file), {
+    from: flags.from,
+    entry: flags.entry,
+    data: flags.data === undefined ? undefined : readNamedFile("--data", flags.data),
+  });
+  const explained = await explain(request, flags, io);
+  for (const note of request.notes) io.writeError(`note: ${printable(note)}\n`);
+  io.writeOut(flags.json === true ? jsonDocument({ explained }) : formatExplanations(explained));
+  return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+/** What there is something to check by: keys, secrets, else the digest alone. Throws a UsageError. */
+async function explain(
+  request: CapturedRequest,
+  flags: ExplainFlags,
+  io: CommandIo,
+): Promise<readonly Explained[]> {
+  const keys = keysOf(flags);
+  const secrets = secretsOf(flags);
+  const explained: Explained[] = [];
+  try {
+    if (keys.size > 0) {
+      const options = { ...signatureOptions(flags), keys, clock: clockOf(request, flags, io) };
+      explained.push({ check: "signature", ...(await explainSignature(request, options)) });
+    }
+    if (secrets.length > 0) explained.push({ check: "hmac", ...hmacOf(request, secrets, flags) });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw usageErrorOf(error);
+  }
+  if (explained.length > 0) return explained;
+  if (!request.rawHeaders.some((name, index) => index % 2 === 0 && /^content-digest$/i.test(name))) {
+    throw new UsageError("give the public key by --key or --keys, or the secret by --secret-env");
+  }
+  return [{ check: "digest", ...explainDigest(request, request.body) }];
+}
+
+function hmacOf(
+  { rawHeaders, body }: CapturedRequest,
+  secrets: readonly string[],
+  { webhook, now }: ExplainFlags,
+): Explanation {
+  const clock = now === undefined ? { atItsTime: true } : webhook && { clock: () => secondsOf(now) * 1000 };
+  // The scheme is checked by the factory that has the list of them.
+  const options = { secrets, ...clock, ...(webhook !== undefined && { scheme: webhook }) };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- verifyPayload refuses a name that it does not know
+  return explainHmac({ rawHeaders }, body, options as ExplainHmacOptions);
+}
+
+function signatureOptions({
+  components,
+  origin,
+  pathPrefix,
+  signerBase,
+}: ExplainFlags): Partial<ExplainSignatureOptions> {
+  return {
+    algorithms: ["ed25519", "ecdsa-p256-sha256", "ecdsa-p384-sha384", "rsa-pss-sha512", "rsa-v1_5-sha256"],
+    ...(components !== undefined && { requiredComponents: components.split(",").map((name) => name.trim()) }),
+    ...(origin !== undefined && { origin }),
+    ...(pathPrefix !== undefined && { pathPrefix }),
+    ...(signerBase !== undefined && {
+      signerBase: readNamedFile("--signer-base", signerBase).toString("utf8"),
+    }),
+  };
+}
+
+function keysOf({ key = [], keys }: ExplainFlags): ReadonlyMap<string, VerificationKey> {
+  const all = new Map<string, VerificationKey>();
+  try {
+    if (keys !== undefined) {
+      const name = path.basename(keys);
+      const imported = importKeys(readNamedFile("--keys", keys), {
+        keyid: keyidOfFile(name) ?? path.parse(name).name,
+      });
+      for (const [keyid, each] of imported.keys) all.set(keyid, each);
+      if (all.size === 0) throw new UsageError(`--keys ${keys}: holds no key that can be used`);
+    }
+    for (const text of key) {
+      const [keyid = "", ...file] = text.split("=");
+      if (keyid === "" || file.length === 0) throw new UsageError("--key: expected keyid=file");
+      all.set(keyid, importVerificationKey(keyid, readNamedFile("--key", file.join("="))));
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw usageErrorOf(error);
+  }
+  return all;
+}
+
+function secretsOf({ secretEnv = [] }: ExplainFlags): readonly string[] {
+  return secretEnv.map((name) => {
+    const secret = process.env[name];
+    if (secret === undefined || secret === "")
+      throw new UsageError(`--secret-env: the variable ${name} is not set`);
+    return secret;
+  });
+}
+
+function secondsOf(text: string): number {
+  return parseInteger("--now", text, { min: 0, max: 99_999_999_999 });
+}
+
+/** The clock of the time at which the signature was created, unless another one is given: a capture is always late. */
+function clockOf({ rawHeaders }: CapturedRequest, { now }: ExplainFlags, io: CommandIo): () => number {
+  const seconds = now === undefined ? (createdOf(rawHeaders) ?? io.clock()) : secondsOf(now);
+  return () => seconds * 1000;
+}
+
+// Later than this is milliseconds, which are a mistake of their own.
+const latest = 99_999_999_999;
+
+function createdOf(rawHeaders: readonly string[]): number | undefined {
+  const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && /^signature-input$/i.test(name));
+  try {
+    const [input] = parseSignatureInput(rawHeaders[at + 1] ?? "").values();
+    const created = input?.parameters.get("created");
+    return created?.type === "integer" && created.value <= latest ? created.value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+// What the page does, as data: the request to the service, and the command that does the same. Nothing here knows the document.
+
+/** @typedef {{ title: string, words: readonly string[], flags?: readonly (readonly [string, string?])[], method: "GET" | "POST",
+ *   path: string, body?: object, target?: "sandbox" | "platform" }} Call */
+
+const enc = encodeURIComponent;
+
+/** Every call that the page makes for somebody. */
+export const calls = {
+  deliveries: ({ state = "", before }) => ({
+    title: state === "" ? "deliveries" : `deliveries, ${state}`,
+    words: ["deliveries"],
+    flags: [...(state === "" ? [] : [["--state", state]]), ["--limit", "50"]],
+    method: "GET",
+    path: `/sandbox/deliveries?limit=50${state === "" ? "" : `&state=${enc(state)}`}${before === undefined ? "" : `&before=${before}`}`,
+  }),
+  delivery: ({ id, eventIds: [event] }) => ({
+    title: `delivery #${id}`,
+    words: ["deliveries"],
+    flags: [...(event === undefined ? [] : [["--event", event]]), ["--json"]],
+    method: "GET",
+    path: `/sandbox/deliveries/${id}`,
+  }),
+  resend: (id) => ({
+    title: `delivery #${id}: send again`,
+    words: ["resend", String(id)],
+    method: "POST",
+    path: "/sandbox/deliveries/resend",
+    body: { id: String(id) },
+  }),
+  control: (id, action) => ({
+    title: `delivery #${id}: ${action}`,
+    words: ["sandbox", action, String(id)],
+    method: "POST",
+    path: `/sandbox/deliveries/${id}/${action}`,
+    body: {},
+  }),
+  spoil: (id, part) => ({
+    title: `delivery #${id}: send with its ${part} spoilt`,
+    words: ["sandbox", "spoil", String(id), part],
+    method: "POST",
+    path: `/sandbox/deliveries/${id}/spoil`,
+    body: { part },
+  }),
+  status: (kind, id, status) => ({
+    title: `${kind} ${id}: ${status}`,
+    words: ["sandbox", kind, id, status],
+    method: "POST",
+    path: `/sandbox/${kind}s/${enc(id)}/status`,
+    body: { status },
+  }),
+  paymentRequest: (id, dueDate) => ({
+    title: `payment request ${id}`,
+    words: ["sandbox", "payment-request", id, dueDate],
+    method: "POST",
+    path: "/sandbox/payment-requests",
+    body: { payment_request_id: id, due_date: dueDate },
+  }),
+  repayment: (id, action) => ({
+    title: `payment request ${id}: ${action}`,
+    words: ["sandbox", action, id],
+    method: "POST",
+    path: `/sandbox/payment-requests/${enc(id)}/${action}`,
+    body: {},
+  }),
+  event: (type, data) => ({
+    title: `event ${type}`,
+    words: ["trigger", type],
+    flags: [["--data", JSON.stringify(data)]],
+    method: "POST",
+    path: "/sandbox/events",
+    body: { type, data },
+  }),
+  payout: ({ url, info, count, fields, about }) => ({
+    title: `payout, ${info.variant}`,
+    words: ["payout"],
+    flags: [
+      ["--url", url],
+      ["--key", about.keyFile],
+      ["--keyid", about.keyid],
+      ...Object.entries(fields).map(([name, value]) => [
+        `--${name.replaceAll("_", "-")}`,
+        name === "amount" ? JSON.stringify(value) : value,
+      ]),
+      ...(info.flag === undefined ? [] : [[`--${info.flag}`, info.takesCount ? String(count) : info.value]]),
+      ...(isPlainElsewhere(url) ? [["--allow-http"]] : []),
+    ],
+    method: "POST",
+    path: "/sandbox/payouts",
+    body: { url, variant: info.variant, ...(info.takesCount ? { count } : {}), ...fields },
+    target: "platform",
+  }),
+};
+
+/** The words of a call's command, without the program's name. */
+export function commandWords({ words, flags = [], target = "sandbox" }, url) {
+  const given = flags.flatMap(([name, value]) => {
+    if (value === undefined) return [name];
+    return value.startsWith("-") ? [`${name}=${value}`] : [name, value];
+  });
+  const where = target === "sandbox" ? ["--url", url] : [];
+  const isPlain = words.every((word) => !word.startsWith("-"));
+  if (isPlain) return [...words, ...given, ...where];
+  // What begins with a dash would be taken for a flag.
+  const names = words[0] === "sandbox" ? 2 : 1;
+  return [...words.slice(0, names), ...given, ...where, "--", ...words.slice(names)];
+}
+
+/** A call as a line for a shell, which has the API key in COUNTERSIGN_API_KEY. */
+export function commandLine(call, url) {
+  return ["countersign", ...commandWords(call, url).map(quoted)].join(" ");
+}
+
+/** A call as a line of curl. */
+export function curlLine({ method, path, body }, url) {
+  const parts = ["curl", quoted(`${url}${path}`), "-H", '"X-API-KEY: $COUNTERSIGN_API_KEY"'];
+  if (method === "POST")
+    parts.push("-H", quoted("Content-Type: application/json"), "-d", quoted(JSON.stringify(body)));
+  return parts.join(" ");
+}
+
+function quoted(word) {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+function isPlainElsewhere(url) {
+  return (
+    /^http:\/\//i.test(url) &&
+    !/^http:\/\/(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?(?:[/?]|$)/i.test(url)
+  );
+}

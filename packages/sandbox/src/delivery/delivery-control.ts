@@ -1,0 +1,217 @@
+import type Database from "libsql";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { backoffMs } from "./backoff.ts";
+import type { WebhookCredentials } from "./credentials.ts";
+import type { DeliverySender } from "./delivery-sender.ts";
+import { deliveryStateOf } from "./delivery-state.ts";
+import type { DeliveryListing } from "./listing.ts";
+import { maskerOf, type Masker } from "./masking.ts";
+import type { ResolvedDeliveryOptions } from "./options.ts";
+import type { QueueTables } from "./queue-tables.ts";
+import { shownHeaders, type WebhookExchange } from "./send-webhook.ts";
+import { atomically } from "./transaction.ts";
+import type { Delivery, DeliveryAttempt, DeliveryState } from "./types.ts";
+import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
+
+/** What a person does to single deliveries, and sees of them. No answer holds a password or a secret. */
+export interface DeliveryControl {
+  /** How many there are in each state; paused ones are pending. */
+  counts(): Readonly<Record<DeliveryState, number>>;
+  /** A copy of a value without the password and the secret of any endpoint in its texts. */
+  readonly mask: Masker;
+  /** Everything of one delivery; undefined where there is none of this number. */
+  detail(id: number): DeliveryDetail | undefined;
+  /** Sends nothing more until it is continued or sent again. False unless it is pending and goes on. */
+  pause(id: number): boolean;
+  /** What became due meanwhile is sent at once. False unless it is paused. */
+  continue(id: number): boolean;
+  /** Gives a pending delivery up. False for any other. */
+  drop(id: number): boolean;
+  /** Sends it once, now, with one part spoilt; its state and schedule stay. False where there is none of this number. */
+  spoil(id: number, part: TamperedWebhookPart): Promise<boolean>;
+}
+
+/** A delivery with its bytes and its times. */
+export interface DeliveryDetail {
+  readonly delivery: Delivery;
+  readonly request: {
+    readonly method: string;
+    readonly target: string;
+    /** As of an attempt now; the password of Authorization is left out. */
+    readonly headers: WebhookExchange["requestHeaders"];
+    /** The first 64 KiB, as UTF-8: what the signature is made of. */
+    readonly body: string;
+    readonly bodyBytes: number;
+  };
+  /** Milliseconds since 1970. `later` is when further attempts follow at the latest, each after a failure. */
+  readonly schedule: { readonly givesUpAt: number; readonly later: readonly number[] };
+  /** The newest fifty, with what went over the wire of the newest of all deliveries. */
+  readonly attempts: readonly (DeliveryAttempt & Partial<WebhookExchange>)[];
+}
+
+/** What {@link createDeliveryControl} works on. */
+export interface DeliveryControlInit {
+  readonly database: Database.Database;
+  readonly tables: QueueTables;
+  readonly listing: DeliveryListing;
+  readonly sender: DeliverySender;
+  readonly options: ResolvedDeliveryOptions;
+  readonly clock: () => number;
+  /** Hears of each delivery that was changed. */
+  readonly changed: (id: number) => void;
+}
+
+const shownBodyBytes = 65_536;
+const shownAttempts = 50;
+const shownSteps = 5;
+
+/** Makes the control of a service; what it does is told to `changed`. */
+export function createDeliveryControl(init: DeliveryControlInit): DeliveryControl {
+  const { database, tables, listing, sender, clock, changed } = init;
+  const sql = prepare(database);
+  const mask = currentMasker(() => sql.credentials.all());
+  const rowOfDelivery = (id: number): DatabaseRow | undefined => {
+    const row = sql.delivery.get(id);
+    return row === undefined ? undefined : rowOf(row);
+  };
+  const change = (id: number, allowed: (row: DatabaseRow) => boolean, work: () => void): boolean => {
+    const done = atomically(database, () => {
+      const row = rowOfDelivery(id);
+      if (row === undefined || !allowed(row)) return false;
+      work();
+      return true;
+    });
+    if (done) changed(id);
+    return done;
+  };
+  return {
+    mask,
+    counts: () => countsOf(sql.counts.all()),
+    detail(id) {
+      const row = rowOfDelivery(id);
+      return row === undefined ? undefined : mask(detailOf(row, listing.one(id), { sql, ...init }));
+    },
+    pause: (id) =>
+      change(
+        id,
+        (row) => isPending(row) && tables.stopOf(id) === undefined,
+        () => tables.pause(id),
+      ),
+    continue: (id) =>
+      change(
+        id,
+        () => tables.stopOf(id) === "paused",
+        () => tables.continue(id, Math.floor(clock())),
+      ),
+    drop: (id) => change(id, isPending, () => tables.drop(id)),
+    async spoil(id, part) {
+      const row = rowOfDelivery(id);
+      if (row === undefined) return false;
+      const [endpointId, webhookId] = [textOf(row, "endpoint_id"), textOf(row, "webhook_id")];
+      await sender.spoil({ id, endpointId, webhookId }, part);
+      changed(id);
+      return true;
+    },
+  };
+}
+
+function isPending(row: DatabaseRow): boolean {
+  return deliveryStateOf(row) === "pending";
+}
+
+// oxlint-disable-next-line typescript/explicit-function-return-type -- the statements are their own description
+function prepare(database: Database.Database) {
+  return {
+    counts: database.prepare("SELECT state, count(*) AS count FROM webhook_deliveries GROUP BY state"),
+    delivery: database.prepare(
+      "SELECT id, webhook_id, endpoint_id, state, expires_ms, rounds FROM webhook_deliveries WHERE id = ?",
+    ),
+    exchanges: database.prepare(
+      `SELECT exchange FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
+       WHERE delivery_id = ? ORDER BY number DESC LIMIT ?`,
+    ),
+    credentials: database.prepare("SELECT username, password, secret FROM webhook_endpoints"),
+  };
+}
+
+function countsOf(rows: readonly unknown[]): Readonly<Record<DeliveryState, number>> {
+  const counts = { pending: 0, delivered: 0, failed: 0 };
+  for (const value of rows) {
+    const row = rowOf(value);
+    counts[deliveryStateOf(row)] = numberOf(row, "count");
+  }
+  return counts;
+}
+
+type DetailParts = DeliveryControlInit & { readonly sql: ReturnType<typeof prepare> };
+
+function detailOf(
+  row: DatabaseRow,
+  delivery: Delivery,
+  { sql, tables, options }: DetailParts,
+): DeliveryDetail {
+  const endpoint = tables.endpoint(textOf(row, "endpoint_id"));
+  const body = tables.body(textOf(row, "webhook_id"));
+  const { method, target, headers } = buildWebhookRequest({ ...endpoint, body });
+  const exchanges = sql.exchanges.all(delivery.id, shownAttempts).map((value) => rowOf(value)["exchange"]);
+  const newest = delivery.attempts.slice(-shownAttempts);
+  return {
+    delivery,
+    request: {
+      method,
+      target,
+      headers: shownHeaders(headers),
+      body: body.subarray(0, shownBodyBytes).toString("utf8"),
+      bodyBytes: body.length,
+    },
+    schedule: {
+      givesUpAt: numberOf(row, "expires_ms"),
+      later: stepsAfter(delivery, row, options),
+    },
+    attempts: newest.map((attempt, index) =>
+      Object.assign({}, attempt, exchangeOf(exchanges[exchanges.length - 1 - index])),
+    ),
+  };
+}
+
+/** Masks what belongs to the endpoints that there are now; they are only ever added. */
+function currentMasker(read: () => readonly unknown[]): Masker {
+  let known: { readonly count: number; readonly mask: Masker } | undefined;
+  return (value) => {
+    const rows = read();
+    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOf(rows.map(credentialsOf)) };
+    return known.mask(value);
+  };
+}
+
+function exchangeOf(text: unknown): Partial<WebhookExchange> {
+  if (typeof text !== "string") return {};
+  // What is in there was written by this package.
+  const exchange: WebhookExchange = JSON.parse(text);
+  return exchange;
+}
+
+function stepsAfter(
+  { nextAttemptAt }: Delivery,
+  row: DatabaseRow,
+  options: ResolvedDeliveryOptions,
+): readonly number[] {
+  if (nextAttemptAt === undefined || deliveryStateOf(row) !== "pending") return [];
+  const steps: number[] = [];
+  let at = nextAttemptAt;
+  for (let round = numberOf(row, "rounds"); steps.length < shownSteps; round += 1) {
+    at += Math.ceil(backoffMs(round, { ...options, random: () => 0 }));
+    if (at > numberOf(row, "expires_ms")) break;
+    steps.push(at);
+  }
+  return steps;
+}
+
+function credentialsOf(value: unknown): WebhookCredentials {
+  const row = rowOf(value);
+  return {
+    username: textOf(row, "username"),
+    password: textOf(row, "password"),
+    secret: textOf(row, "secret"),
+  };
+}

@@ -1,0 +1,149 @@
+import { createPublicKey } from "node:crypto";
+import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
+import {
+  createPayoutInstruction,
+  sampleBusiness,
+  type PayoutInstructionOptions,
+} from "../payout-instruction.ts";
+import { planPayout, runPayoutPlan, type PayoutOutcome } from "../payout-plan.ts";
+import { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
+import { refuseTypeErrors } from "../service/sandbox-error.ts";
+import { explainStatus } from "../status.ts";
+import { targetOf } from "../delivery/webhook-request.ts";
+import type { PageOptions } from "./page-options.ts";
+
+/** What is sent: the fields of the instruction, where to, and how. */
+export interface PayoutOrder {
+  readonly url: string;
+  readonly variant: PayoutVariant;
+  /** Of the variant `concurrent`. */
+  readonly count?: number | undefined;
+  readonly fields: PayoutInstructionOptions;
+}
+
+/** A payout that was sent from here, with what went over the wire. */
+export interface SentPayout extends PayoutOrder {
+  readonly number: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly asExpected: boolean;
+  readonly steps: readonly SentStep[];
+}
+
+/** One request of it. */
+interface SentStep {
+  readonly name: string;
+  readonly expected: readonly string[];
+  readonly asExpected: boolean;
+  readonly request: {
+    readonly method: string;
+    readonly target: string;
+    readonly headers: readonly (readonly [name: string, value: string])[];
+    readonly body: string;
+    readonly bodyBytes: number;
+    readonly signatureBase: string;
+  };
+  readonly answer?: {
+    readonly status: number;
+    readonly meaning: string;
+    readonly headers: readonly (readonly [name: string, value: string])[];
+    readonly body: string;
+    readonly durationMs: number;
+  };
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** Signs and sends payouts on behalf of the page, and remembers the last two hundred. */
+export interface PayoutDesk {
+  /** What the composer begins with: no private key. */
+  readonly about: {
+    readonly url: string;
+    readonly keyid: string;
+    readonly publicKeyPem: string;
+    /** The private key's file as a command line names it. */
+    readonly keyFile: string;
+    readonly variants: typeof payoutVariants;
+    readonly sample: typeof sampleBusiness;
+  };
+  /** Rejects with a SandboxError for what cannot be sent. */
+  send(order: PayoutOrder): Promise<SentPayout>;
+  /** Newest first. */
+  list(): readonly SentPayout[];
+}
+
+/** What {@link createPayoutDesk} needs beside the options of the page. */
+export interface PayoutDeskInit {
+  readonly allowHttp: boolean | "loopback";
+  readonly ca: string | Buffer | undefined;
+  readonly clock: () => number;
+  readonly changed: () => void;
+}
+
+const kept = 200;
+const shownBytes = 16_384;
+
+/** Makes up a key pair where the options name none. Throws a TypeError for a key that cannot be used. */
+export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): PayoutDesk {
+  const made = generateKeyPair(options.keyid === undefined ? {} : { keyid: options.keyid });
+  const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
+  const { keyid } = made;
+  const sent: SentPayout[] = [];
+  let number = 0;
+  return {
+    about: {
+      url: options.payoutUrl ?? "http://127.0.0.1:3000/api/v1/transaction",
+      keyid,
+      publicKeyPem: createPublicKey(privateKey).export({ type: "spki", format: "pem" }).toString(),
+      keyFile: options.keyFile ?? `${keyid}.private.pem`,
+      variants: payoutVariants,
+      sample: sampleBusiness,
+    },
+    async send(order) {
+      const body = createPayoutInstruction(order.fields);
+      const fields = { ...order.fields, idempotencyKey: body.idempotency_key };
+      const plan = refuseTypeErrors(() => {
+        targetOf(order.url, init.allowHttp);
+        const { url, variant, count } = order;
+        return planPayout({ variant, count, request: { url, body, privateKey, keyid } });
+      });
+      const at = init.clock();
+      const { asExpected, outcomes } = await runPayoutPlan(plan, { ca: init.ca, bodyLimitBytes: shownBytes });
+      number += 1;
+      const payout = { ...order, fields, number, at, asExpected, steps: outcomes.map(stepOf) };
+      sent.unshift(payout);
+      sent.splice(kept);
+      init.changed();
+      return payout;
+    },
+    list: () => sent,
+  };
+}
+
+function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOutcome): SentStep {
+  const { method, target, headers, bodyBytes, signature } = request;
+  return {
+    name,
+    expected,
+    asExpected,
+    request: {
+      method,
+      target,
+      headers: Object.entries(headers),
+      body: bodyBytes.subarray(0, shownBytes).toString("utf8"),
+      bodyBytes: bodyBytes.length,
+      signatureBase: signature.signatureBase,
+    },
+    ...(answer === undefined
+      ? {}
+      : {
+          answer: {
+            status: answer.status,
+            meaning: explainStatus(answer.status),
+            headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)] as const),
+            body: answer.body,
+            durationMs: answer.durationMs,
+          },
+        }),
+    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+  };
+}

@@ -1,0 +1,64 @@
+import type { StatusPattern } from "./status.ts";
+
+/** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
+export type PayoutVariant =
+  | "plain"
+  | "tamper-body"
+  | "tamper-digest"
+  | "tamper-signature"
+  | "tamper-path"
+  | "expired"
+  | "future"
+  | "replay"
+  | "duplicate"
+  | "concurrent";
+
+/** What one variant is called, does and expects: the command line and the page of a sandbox offer these, in this order. */
+export interface PayoutVariantInfo {
+  readonly variant: PayoutVariant;
+  /** The flag of `countersign payout`, without its dashes; undefined for the instruction as it should be. */
+  readonly flag?: string | undefined;
+  /** The flag's value; with `takesCount` the flag has the number of requests. */
+  readonly value?: string | undefined;
+  readonly takesCount?: true | undefined;
+  /** What is sent, in a few words. */
+  readonly sends: string;
+  /** Statuses of the last request; of `concurrent` those of each, of which one is a 2xx. */
+  readonly expected: readonly StatusPattern[];
+}
+
+/** Every {@link PayoutVariant}. */
+export const payoutVariants: readonly PayoutVariantInfo[] = [
+  { variant: "plain", sends: "one instruction, as it should be", expected: ["2xx"] },
+  tampered("body", "the body is changed after signing"),
+  tampered("digest", "body and Content-Digest are changed after signing, so that they match"),
+  tampered("signature", "one bit of the signature is turned"),
+  tampered("path", "the signature is made for another path"),
+  { variant: "expired", flag: "expired", sends: "signed as of two minutes ago", expected: ["401"] },
+  { variant: "future", flag: "future", sends: "signed as of two minutes ahead", expected: ["401"] },
+  { variant: "replay", flag: "replay", sends: "the same signed request twice", expected: ["401"] },
+  {
+    variant: "duplicate",
+    flag: "duplicate",
+    sends: "the same instruction twice, signed anew with a fresh nonce",
+    expected: ["409"],
+  },
+  {
+    variant: "concurrent",
+    flag: "concurrent",
+    takesCount: true,
+    sends: "the same instruction several times at once, each signed anew",
+    expected: ["2xx", "409", "503"],
+  },
+];
+
+/** The entry of a variant. Throws a TypeError for what is none. */
+export function payoutVariant(variant: PayoutVariant): PayoutVariantInfo {
+  const info = payoutVariants.find((known) => known.variant === variant);
+  if (info === undefined) throw new TypeError("planPayout: option variant is none of the known variants");
+  return info;
+}
+
+function tampered(part: "body" | "digest" | "signature" | "path", sends: string): PayoutVariantInfo {
+  return { variant: `tamper-${part}`, flag: "tamper", value: part, sends, expected: ["401"] };
+}

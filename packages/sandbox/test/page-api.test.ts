@@ -1,0 +1,282 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { payoutVariants } from "../src/payout-variants.ts";
+import { PageBench } from "./page-bench.ts";
+
+const bench = new PageBench();
+let clock = 0;
+beforeEach(async () => {
+  clock = 1_700_000_000_000;
+  bench.status = 200;
+  await bench.open({ clock: () => clock });
+});
+afterEach(() => bench.close());
+
+async function tried(id: number, attempts: number): Promise<void> {
+  const tries = (): number =>
+    bench.sandbox.deliveries.list().find((one) => one.id === id)?.attempts.length ?? 0;
+  while (tries() < attempts) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+async function failingDelivery(): Promise<void> {
+  bench.status = 503;
+  bench.register();
+  bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+  await tried(1, 1);
+}
+
+const post = async (path: string, body: unknown = {}): Promise<unknown> => {
+  const { status, body: answer } = await bench.ask("POST", path, { body });
+  return { status, ...answer };
+};
+const stateOf = (state: string, stopped?: string): object => ({
+  delivery: { state, ...(stopped === undefined ? {} : { stopped }) },
+});
+
+describe("a delivery", () => {
+  test("shows bytes, header fields, schedule and every exchange", async () => {
+    await failingDelivery();
+    const { body } = await bench.ask("GET", "/sandbox/deliveries/1");
+    expect(body).toMatchObject({
+      delivery: { id: 1, state: "pending", eventTypes: ["buyer.status_changed"] },
+      request: { method: "POST", target: "/hooks" },
+      schedule: { givesUpAt: clock + 86_400_000 },
+      attempts: [{ status: 503, answerBody: expect.stringContaining('"length"') }],
+    });
+    const {
+      headers,
+      body: bytes,
+      bodyBytes,
+    } = body["request"] as {
+      headers: [string, string][];
+      body: string;
+      bodyBytes: number;
+    };
+    expect(headers).toContainEqual(["Authorization", "Basic [masked]"]);
+    expect(JSON.parse(bytes)).toMatchObject({ events: [{ type: "buyer.status_changed" }] });
+    expect(Buffer.byteLength(bytes)).toBe(bodyBytes);
+    const { later } = body["schedule"] as { later: number[] };
+    expect(later).toHaveLength(5);
+    for (const [index, at] of later.entries()) expect(at).toBeGreaterThan(later[index - 1] ?? clock);
+  });
+
+  test("is paused, and continued at once where its time has come", async () => {
+    await failingDelivery();
+    expect(await post("/sandbox/deliveries/1/pause")).toMatchObject({
+      status: 200,
+      ...stateOf("pending", "paused"),
+    });
+    await bench.sandbox.deliveries.idle();
+    expect(bench.sandbox.deliveries.list()[0]?.nextAttemptAt).toBeUndefined();
+    clock += 3_600_000;
+    bench.status = 200;
+    expect(await post("/sandbox/deliveries/1/continue")).toMatchObject({ status: 200 });
+    await bench.sandbox.deliveries.idle();
+    expect(bench.sandbox.deliveries.list()).toMatchObject([
+      { state: "delivered", attempts: [{}, { status: 200 }] },
+    ]);
+    expect(bench.sandbox.deliveries.list()[0]?.stopped).toBeUndefined();
+  });
+
+  test("that is paused goes out when it is sent again", async () => {
+    await failingDelivery();
+    await post("/sandbox/deliveries/1/pause");
+    bench.status = 200;
+    expect(await post("/sandbox/deliveries/resend", { id: "1" })).toMatchObject({ status: 202 });
+    await bench.sandbox.deliveries.idle();
+    expect(bench.sandbox.deliveries.list()).toMatchObject([{ state: "delivered" }]);
+  });
+
+  test("is dropped, also when it was paused, and stays so", async () => {
+    await failingDelivery();
+    await post("/sandbox/deliveries/1/pause");
+    expect(await post("/sandbox/deliveries/1/drop")).toMatchObject({
+      status: 200,
+      ...stateOf("failed", "dropped"),
+    });
+    await bench.sandbox.deliveries.idle();
+    for (const action of ["pause", "continue", "drop"])
+      expect(await post(`/sandbox/deliveries/1/${action}`)).toMatchObject({
+        status: 409,
+        code: "delivery-state",
+      });
+  });
+
+  test.each([
+    ["pause", "pending", "paused"],
+    ["drop", "failed", "dropped"],
+  ])("stays as it was told to by %s while it was under way", async (action, state, stopped) => {
+    bench.status = undefined;
+    bench.register();
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => (release = resolve));
+    bench.hold = held;
+    bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+    while (bench.received === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await post(`/sandbox/deliveries/1/${action}`)).toMatchObject({ status: 200 });
+    release();
+    await tried(1, 1);
+    expect(bench.sandbox.deliveries.list()).toMatchObject([{ state, stopped }]);
+    expect(bench.sandbox.deliveries.list()[0]?.nextAttemptAt).toBeUndefined();
+  });
+
+  test.each(["body", "signature", "password"])(
+    "is sent once with its %s spoilt, and goes on as before",
+    async (part) => {
+      bench.register();
+      bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+      await bench.sandbox.deliveries.idle();
+      bench.status = 401;
+      expect(await post("/sandbox/deliveries/1/spoil", { part })).toMatchObject({
+        status: 200,
+        delivery: { state: "delivered" },
+        attempts: [{ status: 200 }, { status: 401, spoilt: part }],
+      });
+    },
+  );
+
+  test.each([
+    ["GET", "/sandbox/deliveries/7"],
+    ["GET", "/sandbox/deliveries/x"],
+    ["POST", "/sandbox/deliveries/7/pause"],
+    ["POST", "/sandbox/deliveries/7/continue"],
+    ["POST", "/sandbox/deliveries/7/drop"],
+    ["POST", "/sandbox/deliveries/7/spoil"],
+  ])("that is not there: %s %s is 404", async (method, path) => {
+    const body = path.endsWith("spoil") ? { part: "body" } : {};
+    expect(await bench.ask(method, path, method === "GET" ? {} : { body })).toMatchObject({ status: 404 });
+  });
+
+  test("is spoilt in no other part", async () => {
+    await failingDelivery();
+    expect(await post("/sandbox/deliveries/1/spoil", { part: "url" })).toMatchObject({ status: 400 });
+  });
+});
+
+describe("lists", () => {
+  test("have pages of deliveries", async () => {
+    bench.register();
+    for (let number = 1; number <= 7; number += 1)
+      bench.sandbox.deliveries.notify([{ type: "test.event", data: { number } }]);
+    await bench.sandbox.deliveries.idle();
+    const ids = async (query: string): Promise<unknown> => {
+      const { body } = await bench.ask("GET", `/sandbox/deliveries?${query}`);
+      return (body["deliveries"] as { id: number }[]).map(({ id }) => id);
+    };
+    expect(await ids("limit=3")).toEqual([5, 6, 7]);
+    expect(await ids("limit=3&before=5")).toEqual([2, 3, 4]);
+    expect(await ids("limit=3&before=1")).toEqual([]);
+    expect((await bench.ask("GET", "/sandbox/deliveries?before=0")).status).toBe(400);
+  });
+
+  test("have pages of buyers, sellers and payment requests, newest first", async () => {
+    for (let number = 1; number <= 4; number += 1) {
+      bench.sandbox.changeBuyerStatus(`b${number}`, "ACTIVE");
+      bench.sandbox.changeSellerStatus(`s${number}`, "REJECTED");
+      bench.sandbox.createPaymentRequest({ payment_request_id: `p${number}`, due_date: "2030-01-31" });
+    }
+    const query = "limit=2&offset=1";
+    expect((await bench.ask("GET", `/sandbox/buyers?${query}`)).body).toEqual({
+      buyers: [
+        { buyer_id: "b3", status: "ACTIVE" },
+        { buyer_id: "b2", status: "ACTIVE" },
+      ],
+      total: 4,
+    });
+    expect((await bench.ask("GET", `/sandbox/sellers?${query}`)).body).toMatchObject({
+      sellers: [{ seller_id: "s3", status: "REJECTED" }, {}],
+    });
+    expect((await bench.ask("GET", `/sandbox/payment-requests?${query}`)).body).toMatchObject({
+      payment_requests: [{ payment_request_id: "p3", status: "PENDING_REPAYMENT" }, {}],
+      total: 4,
+    });
+    expect((await bench.ask("GET", "/sandbox/buyers?limit=1000")).status).toBe(400);
+  });
+});
+
+describe("a payout from the page", () => {
+  test("is every variant of the command line, each with its signature base", async () => {
+    for (const { variant, expected } of payoutVariants) {
+      bench.status = variant === "plain" ? 200 : 401;
+      const { status, body } = await bench.ask("POST", "/sandbox/payouts", {
+        body: { url: `${bench.platform}/pay`, variant, iban: "DE02120300000000202051" },
+      });
+      expect({ variant, status }).toEqual({ variant, status: 201 });
+      const steps = body["steps"] as {
+        expected: string[];
+        request: { signatureBase: string; body: string };
+      }[];
+      expect(steps.at(-1)).toMatchObject({ expected });
+      expect(steps[0]?.request.signatureBase).toMatch(/^"@method": POST\n"@path": \/pay/);
+      expect(JSON.parse(steps[0]?.request.body ?? "")).toMatchObject({
+        beneficiary: { iban: "DE02120300000000202051" },
+      });
+    }
+    const { body } = await bench.ask("GET", "/sandbox/payouts?limit=2");
+    expect(body).toMatchObject({
+      payouts: [{ number: 10, variant: "concurrent" }, { number: 9 }],
+      total: 10,
+    });
+    expect((await bench.ask("GET", "/sandbox/payouts/1")).body).toMatchObject({
+      variant: "plain",
+      asExpected: true,
+    });
+    expect((await bench.ask("GET", "/sandbox/payouts/11")).status).toBe(404);
+  });
+
+  test("that gets no answer says why", async () => {
+    bench.status = undefined;
+    const { body } = await bench.ask("POST", "/sandbox/payouts", { body: { url: `${bench.platform}/pay` } });
+    expect(body).toMatchObject({ asExpected: false, steps: [{ error: { code: "connection-lost" } }] });
+  });
+
+  test.each([
+    ["no URL", {}],
+    ["what is none", { url: "ftp://127.0.0.1/" }],
+    ["plain http to another host", { url: "http://platform.example/pay" }],
+    ["an unknown variant", { url: "http://127.0.0.1:9/", variant: "other" }],
+    ["too many at once", { url: "http://127.0.0.1:9/", variant: "concurrent", count: 101 }],
+    ["an unknown field", { url: "http://127.0.0.1:9/", privateKey: "x" }],
+  ])("is refused: %s", async (_name, body) => {
+    expect(await post("/sandbox/payouts", body)).toMatchObject({ status: 400, code: "invalid-request" });
+    expect(bench.received).toBe(0);
+  });
+});
+
+describe("the stream", () => {
+  test("tells of deliveries as they are formed and sent, with counts, and of what else has changed", async () => {
+    bench.register();
+    const streamed = bench.stream(
+      (text) => text.includes('"state":"delivered"') && text.includes('"buyers"'),
+    );
+    bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+    const events = (await streamed)
+      .split("\n\n")
+      .filter((event) => event.startsWith("event: change\ndata: "));
+    const last = JSON.parse(events.at(-1)?.split("data: ")[1] ?? "") as object;
+    expect(last).toMatchObject({
+      counts: { pending: 0, delivered: 1 },
+      deliveries: [{ id: 1, attempts: [{ status: 200 }] }],
+    });
+  });
+
+  test("holds fifty deliveries at most", async () => {
+    bench.register();
+    const streamed = bench.stream((text) => text.includes('"delivered":200'));
+    for (let number = 1; number <= 200; number += 1)
+      bench.sandbox.deliveries.notify([{ type: "test.event", data: { number } }]);
+    const events = (await streamed).split("\n\n").filter((event) => event.includes("data: "));
+    for (const event of events) {
+      const { deliveries } = JSON.parse(event.split("data: ")[1] ?? "") as { deliveries: unknown[] };
+      expect(deliveries.length).toBeLessThanOrEqual(50);
+    }
+    expect(events.length).toBeGreaterThan(0);
+  });
+
+  test("ends with the service", async () => {
+    const streamed = bench.stream(() => {
+      void bench.sandbox.close();
+      return false;
+    });
+    expect(await streamed).toBe(":\n\n");
+  });
+});

@@ -1,0 +1,138 @@
+import { once } from "node:events";
+import { createServer, request, type IncomingHttpHeaders, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { generateKeyPair } from "../src/key-pair.ts";
+import type { SandboxOptions } from "../src/service/options.ts";
+import { startSandbox, type Sandbox } from "../src/service/sandbox.ts";
+
+/** TEST CREDENTIALS, which nothing else in an answer looks like. */
+export const seeded = {
+  apiKey: "seeded-api-key-7f41",
+  username: "seeded-user",
+  password: 'seeded "pass+word" 92bc',
+  secret: "seeded-secret/5d08",
+};
+
+const pair = generateKeyPair({ keyid: "page-key" });
+
+/** Everything that no answer for the page may hold, in each form. */
+export const secrets: readonly string[] = [
+  ...pair.privateKeyPem.split("\n").filter((line) => line !== "" && !line.startsWith("-----")),
+  ...[seeded.apiKey, seeded.password, seeded.secret, `${seeded.username}:${seeded.password}`].flatMap(
+    (secret) => [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      Buffer.from(secret).toString("base64").replace(/=+$/, ""),
+    ],
+  ),
+];
+
+/** One answer as it came. */
+export interface PageAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** A sandbox with a page, and a platform that answers with everything that it was sent. */
+export class PageBench {
+  /** What the platform answers; undefined is no answer at all. */
+  status: number | undefined = 200;
+  received = 0;
+  /** What the platform waits for before it answers. */
+  hold: Promise<void> | undefined;
+  #platform: Server | undefined;
+  #sandbox: Sandbox | undefined;
+
+  get sandbox(): Sandbox {
+    if (this.#sandbox === undefined) throw new Error("the sandbox was not started");
+    return this.#sandbox;
+  }
+
+  get token(): string {
+    return /#token=(.+)$/.exec(this.sandbox.pageUrl ?? "")?.[1] ?? "";
+  }
+
+  get platform(): string {
+    const address = this.#platform?.address() as AddressInfo;
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  async open(options: Partial<SandboxOptions> = {}): Promise<void> {
+    this.received = 0;
+    this.hold = undefined;
+    const platform = createServer(async (req, res) => {
+      const body = await text(req);
+      this.received += 1;
+      await this.hold;
+      if (this.status === undefined) req.socket.destroy();
+      else {
+        const known = { password: seeded.password, secret: seeded.secret };
+        res.writeHead(this.status, { "X-Echo": req.headers.authorization ?? "none" });
+        res.end(JSON.stringify({ headers: req.headers, known, length: body.length }));
+      }
+    });
+    this.#platform = platform;
+    platform.listen(0, "127.0.0.1");
+    await once(platform, "listening");
+    const page = { payoutUrl: `${this.platform}/pay`, privateKey: pair.privateKeyPem, keyid: pair.keyid };
+    this.#sandbox = await startSandbox({ apiKey: seeded.apiKey, allowHttp: "loopback", page, ...options });
+  }
+
+  register(path = "/hooks"): void {
+    const { username, password, secret } = seeded;
+    const url = `${this.platform}${path}`;
+    this.sandbox.deliveries.addEndpoint({ url, username, password, secret, allowHttp: "loopback" });
+  }
+
+  async close(): Promise<void> {
+    await this.sandbox.close();
+    await new Promise((resolve) => this.#platform?.close(resolve));
+  }
+
+  /** As the page asks: with its token, from its own origin. Headers of `others` replace these; an empty one is not sent. */
+  async ask(
+    method: string,
+    path: string,
+    { body, headers: others = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<PageAnswer> {
+    const { hostname, port, host, origin } = new URL(this.sandbox.url);
+    const headers = Object.entries({
+      Host: host,
+      Origin: method === "GET" ? "" : origin,
+      "Sec-Fetch-Site": "same-origin",
+      "X-Page-Token": this.token,
+      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      ...others,
+    }).filter(([, value]) => value !== "");
+    const sent = request({ hostname, port, method, path, headers: Object.fromEntries(headers) });
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    const [answer] = await once(sent, "response");
+    const received = await text(answer);
+    return {
+      status: answer.statusCode,
+      headers: answer.headers,
+      text: received,
+      body: received.startsWith("{") ? (JSON.parse(received) as Record<string, unknown>) : {},
+    };
+  }
+
+  /** The first events of the stream for which `isLast` holds at the end, as they came. */
+  async stream(isLast: (text: string) => boolean): Promise<string> {
+    const { hostname, port } = new URL(this.sandbox.url);
+    const headers = { "X-Page-Token": this.token };
+    const sent = request({ hostname, port, path: "/sandbox/stream", headers });
+    sent.end();
+    const [answer] = await once(sent, "response");
+    let received = "";
+    for await (const chunk of answer) {
+      received += String(chunk);
+      if (isLast(received)) break;
+    }
+    sent.destroy();
+    return received;
+  }
+}

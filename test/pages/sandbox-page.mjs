@@ -1,0 +1,255 @@
+// The page of a sandbox, as somebody has it: by keyboard alone, by axe in light and dark, on a telephone, with 10,000 deliveries, with
+// nothing on the console, and with no secret in any answer or in the document.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { axe, seriousViolations, telephone } from "../../site/scripts/browser.mjs";
+import { startScene } from "./sandbox-scene.mjs";
+
+const views = ["#/deliveries", "#/payouts", "#/simulate"];
+const many = 10_000;
+const missing = 99_999_999;
+// Of a page with fifty rows and one delivery in full.
+const largestDocument = 2_000;
+
+export async function checkPage(browser) {
+  const scene = await startScene();
+  const watched = await openPage(browser, scene);
+  try {
+    await byKeyboard(watched.page, scene);
+    await byAxe(watched.page);
+    await onTelephone(watched.page);
+    await withManyDeliveries(watched.page, scene);
+    await watched.page.waitForTimeout(200);
+    assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
+    await withoutToken(browser, scene);
+  } finally {
+    await watched.context.close();
+    await scene.close();
+  }
+  console.log(
+    `sandbox page: keyboard, axe in light and dark, ${telephone.width} px, ${many} deliveries, console, secrets`,
+  );
+}
+
+async function openPage(browser, { sandbox, secrets }, options = {}) {
+  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => {
+    // The browser says of every 404 that there was one; what is not there is asked for once.
+    if (message.location().url.endsWith(`/sandbox/deliveries/${missing}`)) return;
+    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${sandbox.url}/`)) problems.push(`asks elsewhere: ${request.url()}`);
+  });
+  page.on("response", async (response) => {
+    // The stream has no end; the test of the API reads it.
+    if (response.url().endsWith("/sandbox/stream")) return;
+    const text = await response.text().catch(() => "");
+    for (const secret of secrets)
+      if (text.includes(secret)) problems.push(`secret in the answer of ${response.url()}`);
+  });
+  await page.goto(sandbox.pageUrl);
+  await page.locator(".live", { hasText: "live" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/deliveries", "the token stays in the address");
+  return { context, page, problems };
+}
+
+/** Sends a payout, opens a delivery and sends it again, with no mouse. */
+async function byKeyboard(page, { sandbox, register, secrets }) {
+  await page.getByText("No webhook endpoint is registered").waitFor();
+  register();
+  sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+  await page.getByRole("link", { name: /#1.*buyer\.status_changed.*delivered/ }).waitFor();
+
+  await tabTo(page, (name) => name === "Payouts");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Send a payout" }).waitFor();
+  await tabTo(page, (name) => name.startsWith("as it should be"));
+  await page.keyboard.press("ArrowDown");
+  await tabTo(page, (name) => name === "Send");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Payout #1" }).waitFor();
+  await page.getByText("401: as expected").waitFor();
+  await page.getByText('"@method": POST').waitFor();
+  await tabTo(page, (name) => name === "Send again, signed anew");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Payout #2" }).waitFor();
+  await page.getByText("200: as expected").waitFor();
+
+  await tabTo(page, (name) => name === "Deliveries");
+  await page.keyboard.press("Enter");
+  await tabTo(page, (name) => name.startsWith("#1"));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Delivery #1" }).waitFor();
+  await tabTo(page, (name) => name === "Send again, signed anew");
+  await page.keyboard.press("Enter");
+  await page.locator(".attempt").nth(1).waitFor();
+  await tabTo(page, (name) => name === "Spoil");
+  await page.keyboard.press("Enter");
+  await page.locator(".attempt", { hasText: "body spoilt" }).waitFor();
+  for (const attempt of await page.locator(".attempt > summary").all()) await attempt.press("Enter");
+  await page.getByText("Body of the answer").first().waitFor();
+  await noSecretShown(page, secrets);
+
+  await tabTo(page, (name) => name === "Simulate");
+  await page.keyboard.press("Enter");
+  await tabTo(page, (name) => name === "buyer-1: SUSPENDED");
+  await page.keyboard.press("Enter");
+  await page.getByText("done, and an event was sent").waitFor();
+  assert.equal(sandbox.buyerStatus("buyer-1"), "SUSPENDED");
+  await page.getByText(`countersign sandbox buyer buyer-1 SUSPENDED --url ${sandbox.url}`).waitFor();
+  await noSecretShown(page, secrets);
+}
+
+/** Presses Tab until an element of this name has the focus. */
+async function tabTo(page, matches) {
+  for (let presses = 0; presses < 300; presses += 1) {
+    await page.keyboard.press("Tab");
+    const name = await page.evaluate(() => {
+      const element = document.activeElement;
+      const label =
+        element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? "";
+      return label.trim().replaceAll(/\s+/g, " ");
+    });
+    if (matches(name)) return;
+  }
+  assert.fail(`no way by keyboard to ${matches}`);
+}
+
+async function noSecretShown(page, secrets) {
+  const shown = await page.evaluate(() => {
+    const fields = [...document.querySelectorAll("input, textarea")].map(({ value }) => value);
+    return [document.documentElement.outerHTML, ...fields, JSON.stringify(localStorage)].join("\n");
+  });
+  for (const secret of secrets) assert.ok(!shown.includes(secret), "a secret stands in the document");
+}
+
+async function byAxe(page) {
+  await page.evaluate(axe);
+  for (const view of [...views, "#/deliveries/1", "#/payouts/1", `#/deliveries/${missing}`]) {
+    await show(page, view);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, ${colorScheme}`);
+    }
+  }
+}
+
+async function show(page, view) {
+  await page.evaluate((hash) => (location.hash = hash), view);
+  await page.waitForTimeout(300);
+}
+
+async function onTelephone(page) {
+  const before = page.viewportSize();
+  await page.setViewportSize(telephone);
+  for (const view of [...views, "#/deliveries/1", "#/payouts/1"]) {
+    await show(page, view);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= telephone.width, `${view} is ${width} px wide on a telephone`);
+    assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, telephone`);
+  }
+  await page.setViewportSize(before);
+}
+
+async function withManyDeliveries(page, { sandbox }) {
+  await show(page, "#/deliveries");
+  const sent = sandbox.deliveries.list({ limit: 1 })[0].id;
+  // One event is one webhook; all in one transaction each, as they come from a busy day.
+  for (let number = sent; number < many; number += 1)
+    sandbox.deliveries.notify([{ type: "load.event", data: { number } }]);
+  await sandbox.deliveries.idle();
+  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByRole("link", { name: new RegExp(`#${many}.*delivered`) }).waitFor();
+  const size = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert.ok(size <= largestDocument, `${size} elements with ${many} deliveries`);
+  assert.equal(await page.locator(".rows li").count(), 50);
+  await page.getByRole("button", { name: "Older" }).press("Enter");
+  await page.getByText(`51–100 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByRole("link", { name: new RegExp(`#${many - 50} `) }).press("Enter");
+  await page.getByRole("heading", { name: `Delivery #${many - 50}` }).waitFor();
+  await page.getByRole("button", { name: "Newer" }).press("Enter");
+  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+}
+
+async function withoutToken(browser, { sandbox }) {
+  const page = await browser.newPage();
+  await page.goto(sandbox.url);
+  await page.getByRole("heading", { name: "Open the address that the sandbox printed" }).waitFor();
+  await page.evaluate(axe);
+  assert.deepEqual(await seriousViolations(page, "body"), []);
+  await page.getByLabel("Token").fill(sandbox.pageUrl);
+  await page.keyboard.press("Enter");
+  await page.locator(".live", { hasText: "live" }).waitFor();
+  await page.close();
+}
+
+const desk = { width: 1200, height: 780 };
+const pictures = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
+
+/** The pictures of the documentation: light, dark, and on a telephone. */
+export async function takePictures(browser) {
+  mkdirSync(pictures, { recursive: true });
+  const scene = await startScene({ answers: (received) => (received % 4 === 0 ? 503 : 200) });
+  try {
+    scene.register();
+    const { sandbox } = scene;
+    for (const [id, status] of [
+      ["buyer-1", "ACTIVE"],
+      ["buyer-2", "ACTIVE"],
+      ["buyer-2", "SUSPENDED"],
+    ])
+      sandbox.changeBuyerStatus(id, status);
+    sandbox.changeSellerStatus("seller-1", "ACTIVE");
+    for (const id of ["request-1", "request-2"])
+      sandbox.createPaymentRequest({ payment_request_id: id, due_date: "2030-01-31" });
+    sandbox.remind("request-1");
+    sandbox.repay("request-2");
+    await sandbox.deliveries.idle();
+    await picture(browser, scene, {
+      name: "light",
+      colorScheme: "light",
+      viewport: desk,
+      view: "#/deliveries/4",
+    });
+    await picture(browser, scene, {
+      name: "dark",
+      colorScheme: "dark",
+      viewport: desk,
+      view: "#/payouts",
+      press: ["--tamper body", "Send"],
+    });
+    await picture(browser, scene, {
+      name: "simulate",
+      colorScheme: "light",
+      viewport: desk,
+      view: "#/simulate",
+    });
+    await picture(browser, scene, {
+      name: "telephone",
+      colorScheme: "light",
+      viewport: telephone,
+      view: "#/deliveries",
+    });
+  } finally {
+    await scene.close();
+  }
+}
+
+async function picture(browser, scene, { name, colorScheme, viewport, view, press }) {
+  const { page, context } = await openPage(browser, scene, { colorScheme, viewport });
+  await show(page, view);
+  if (press !== undefined) {
+    await page.getByText(press[0], { exact: true }).click();
+    await page.getByRole("button", { name: press[1], exact: true }).click();
+    await page.waitForTimeout(500);
+    await page.locator(".list").evaluate((list) => list.scrollTo(0, 0));
+  }
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: `${pictures}sandbox-${name}.png` });
+  await context.close();
+}
