@@ -9,6 +9,8 @@ export const navigation = [
       guide("Receive payouts", "payouts"),
       guide("Receive webhooks", "webhooks"),
       guide("I get a 401", "unauthorized"),
+      guide("What the signer has to change", "explain"),
+      guide("The page of the sandbox", "sandbox"),
     ],
   },
   {
@@ -56,6 +58,7 @@ export const navigation = [
     items: [
       { text: "Codes", page: "reference/codes" },
       { text: "The operator's commands", page: "reference/operating" },
+      { text: "Channels, metrics, alerts", page: "reference/observe" },
       { text: "Policies of others", page: "reference/policies" },
       { text: "RFC 9421, MUST by MUST", page: "reference/rfc9421" },
       { text: "Performance", page: "reference/performance" },

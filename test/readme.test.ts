@@ -2,6 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
+import { packagePage, packageReadme } from "./docs/package-pages.ts";
+import { brokenSiteLinks, siteLinks } from "./docs/site-links.ts";
+import { optionTables } from "./docs/written-options.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
 const packages = readdirSync(join(root, "packages"));
@@ -23,33 +26,66 @@ test("the page of the header Idempotency-Key shows its compiled example, to the 
   expect(firstExample(read("docs", "idempotency-key.md"))).toBe(snippet("idempotency-key"));
 });
 
+const installs = (text: string): ReadonlySet<string> =>
+  new Set([...text.matchAll(/^ *npm install (.*)$/gm)].flatMap(([, line = ""]) => line.split(/\s+/)));
+
+// pnpm lets a project import what it has installed itself, and nothing else. Everybody here has Express.
+const notInstalled = (code: string, text: string): string[] =>
+  [...code.matchAll(/ from "([^"]+)"/g)]
+    .map(([, module = ""]) => module)
+    .filter((module) => !/^(node:|express$)/.test(module) && !installs(text).has(module));
+
+const writtenOptions = (page: string): readonly [option: string, byDefault: string | undefined][] =>
+  optionTables(page).flatMap((table) => Object.entries(table));
+
 describe.each(packages)("the README of %s", (name) => {
-  const readme = read("packages", name, "README.md");
+  const readme = packageReadme(name);
 
   test("shows the compiled example, to the letter", () => {
     expect(firstExample(readme)).toBe(snippet(name));
   });
 
-  test("leads in its first lines to what compilers and jest need", () => {
-    expect(readme.split("\n").slice(0, 6).join("\n")).toContain("](../../docs/using.md)");
-  });
-
-  // pnpm lets a project import what it has installed itself, and nothing else. Everybody here has Express.
   test("installs what its example imports", () => {
-    const commands = [...readme.matchAll(/^ *npm install (.*)$/gm)].map(([, line = ""]) => line.split(/\s+/));
-    const installed = new Set(commands.flat());
-    const imported = [...snippet(name).matchAll(/ from "([^"]+)"/g)].map(([, module = ""]) => module);
-    const missing = imported.filter((module) => !/^(node:|express$)/.test(module) && !installed.has(module));
-    expect(missing).toEqual([]);
+    expect(notInstalled(snippet(name), readme)).toEqual([]);
   });
 
-  test("has at most 150 lines", () => {
-    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(150);
+  // What does not fit stands in the package's page, site/pages/reference/packages.
+  test("has at most two screens, 80 lines", () => {
+    expect(readme.trimEnd().split("\n").length).toBeLessThanOrEqual(80);
+  });
+
+  test("has promise, install, example, what matters and links, in this order", () => {
+    const order = [/^# .*\n\n[A-Z`]/, /^ *npm (?:install|create) /m, /^```ts\n/m, /^\| /m, /^## More\n/m];
+    const places = order.map((part) => readme.search(part));
+    expect(places).not.toContain(-1);
+    expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);
+  });
+
+  // Of its own page, or, where that has no options of its own, of the pages that it leads to.
+  test("has the defaults of the pages, which are compared with the code", () => {
+    const linked = siteLinks(readme).flatMap(
+      (link) => /^reference\/packages\/([a-z-]+)\.html/.exec(link)?.[1] ?? [],
+    );
+    const own = writtenOptions(packagePage(name));
+    const told = own.length > 0 ? own : linked.flatMap((other) => writtenOptions(packagePage(other)));
+    for (const option of writtenOptions(readme)) expect(told).toContainEqual(option);
+  });
+
+  test("leads to its page, to what compilers and jest need, and to pages that are there", () => {
+    expect(siteLinks(readme).join(" ")).toContain(`reference/packages/${name}.html`);
+    expect(siteLinks(readme)).toContain("guide/typescript.html");
+    expect(brokenSiteLinks(readme)).toEqual([]);
   });
 
   test("stands in the table of packages", () => {
     expect(read("README.md")).toContain(`[${name}](packages/${name})`);
   });
+});
+
+test.each(packages)("the page of %s installs what its example imports", (name) => {
+  const page = packagePage(name);
+  const file = /^ *```ts file=(\S+)/m.exec(page)?.[1];
+  expect(notInstalled(file === undefined ? snippet(name) : read(file), page)).toEqual([]);
 });
 
 const folders = [

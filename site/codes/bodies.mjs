@@ -64,8 +64,8 @@ export const bodies = {
   "ip-unknown": row(
     401,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "The request has no address (a unix socket), or text that is none: `unknown`, a port, a zone id.",
-    "Let the proxy send plain addresses in X-Forwarded-For.",
+    "Nothing says who calls. At the door to fetch: the route was given no `clientAddress` in its second argument. At Express: a unix socket, or text that is no address: `unknown`, a port, a zone id.",
+    "At fetch, hand the address over: [Hono](../guide/hono-nextjs.md). At Express, let the proxy send plain addresses in X-Forwarded-For.",
     "A trusted proxy that says `unknown`:",
     answered(
       (app) => app.set("trust proxy", "loopback").post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end),
@@ -191,7 +191,7 @@ export const bodies = {
     415,
     [...json],
     "Not exactly one `Content-Type: application/json`; only `charset=utf-8` may follow.",
-    "Send that.",
+    "Send that. A webhook of GitHub: set its Content type to `application/json`; its form has `application/x-www-form-urlencoded` at first, and so has `curl -d`.",
     "`text/plain`:",
     answered(onJson, post({ headers: { "Content-Type": "text/plain" } })),
   ),

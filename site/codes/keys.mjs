@@ -4,6 +4,7 @@ import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@cou
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
 import { withPostgresTransaction } from "@countersign/store-postgres";
+import express from "express";
 import { answered, noticed, post, refusalOf, row, notice } from "./provoke.mjs";
 
 const by = ["idempotencyGuard", "payoutEndpoint"];
@@ -77,7 +78,7 @@ export const refusalsOfKeys = {
     503,
     by,
     "The first attempt at this key still runs, and did not end within `waitMs`; or more than `maxWaiters` wait already.",
-    "Come again after Retry-After. Seen often: handlers take longer than the sender waits.",
+    "Come again after Retry-After. Seen often: handlers take longer than the sender waits. After a crash: until the lease of the dead process ends, `leaseMs`; then recovery decides.",
     "A retry while the handler works for longer than `waitMs`:",
     answered(
       route({ waitMs: 20, pollMs: 10 }, (_req, res) => void setTimeout(() => res.json({}), 1500)),
@@ -88,8 +89,8 @@ export const refusalsOfKeys = {
   held: row(
     503,
     by,
-    "Nobody knows whether this payment was made, so an operator has to decide. Also a notice.",
-    "Look at the bank and at your own payouts, then `countersign keys resolve`: [operate](../guide/operate.md#held-payments).",
+    "Nobody knows whether the first attempt took effect: its process died while the handler ran (recovery `hold`, the default of the guard), or its handler said `hold()` and failed. Of a payment, whether money has moved; of a delivery or a call of an API, whether it was handled. An operator has to decide. Also a notice.",
+    "A payment: look at the bank and at your own payouts. Anything else: look at what the handler writes. Then `countersign keys resolve`: [operate](../guide/operate.md#held-payments). Where a second run does no harm, take recovery `rerun`: [webhooks of others](../guide/other-webhooks.md#when-the-process-dies).",
     "A handler that had said `hold()` and then failed, and a retry:",
     answered(
       route({}, (req, _res, next) => {
@@ -213,6 +214,17 @@ export const refusalsOfKeys = {
       });
       app.post("/", rawBody(), guard, guard, paid);
     }, keyed()),
+  ),
+  "body-not-parsed": row(
+    500,
+    ["idempotencyGuard"],
+    "A handler has read `req.body`, and nobody has parsed the bytes: behind `rawBody()` and the checks `express.json()` finds nothing to read, and says nothing. The key is free again.",
+    "Mount `jsonBody()` in the place of `express.json()`, or read `req.rawBody`.",
+    "`express.json()` behind `rawBody()`:",
+    answered(
+      route({}, (req, res) => void res.json({ amount: req.body.amount }), [rawBody(), express.json()]),
+      keyed(),
+    ),
   ),
   "transaction-not-begun": row(
     503,

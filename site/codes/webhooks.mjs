@@ -165,7 +165,7 @@ export const refusalsOfWebhooks = {
     403,
     by,
     "The webhook came over plain http, or no trusted proxy says that it came over https.",
-    "Serve https; behind a proxy set `trust proxy` to its addresses and let it send X-Forwarded-Proto.",
+    "Serve https; behind a proxy set `trust proxy` to its addresses and let it send X-Forwarded-Proto. On your own machine: `https: { dangerouslyAllowHttp: true }`, or play the proxy: [try it](../guide/webhooks.md#try-it-on-your-machine).",
     "Plain http:",
     answered(endpoint({ https: {} }), webhook()),
   ),

@@ -1,22 +1,18 @@
 // Looks at every page of a build in headless Chromium, as static files under a path that is not the root: links and anchors, errors on
 // the console, requests to elsewhere, axe in light and dark, the width on a telephone; the search; the markdown beside the HTML.
-import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import path from "node:path";
-import { chromium } from "playwright-core";
+import { axe, launchBrowser, seriousViolations, telephone } from "./browser.mjs";
 import { homepage, outputFolder } from "./source.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
-const telephone = { width: 390, height: 844 };
 
 export async function checkPages({ base }) {
   const { server, origin } = await serveFiles(base);
-  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
+  const browser = await launchBrowser();
   const names = readdirSync(outputFolder, { recursive: true, encoding: "utf8" }).map((name) =>
     name.replaceAll(path.sep, "/"),
   );
@@ -100,29 +96,7 @@ async function hydrated(page) {
 
 async function violations(page, scheme, place) {
   await page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), scheme === "dark");
-  // What is no colour is the same in the dark.
-  const found = await page.evaluate(
-    async ([dark, within]) => {
-      const options = dark
-        ? { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } }
-        : {};
-      const { violations: all } = await globalThis.axe.run(within, {
-        ...options,
-        resultTypes: ["violations"],
-        preload: false,
-      });
-      return all
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(
-          ({ id, nodes }) =>
-            `${id}: ${nodes
-              .slice(0, 3)
-              .map(({ html }) => html.slice(0, 160))
-              .join(" | ")}`,
-        );
-    },
-    [scheme === "dark", place],
-  );
+  const found = await seriousViolations(page, place);
   return found.map((text) => `axe, ${scheme}: ${text}`);
 }
 
@@ -189,15 +163,4 @@ async function serveFiles(base) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return { server, origin: `http://127.0.0.1:${server.address().port}` };
-}
-
-/** CHROMIUM, or the first browser of these names on the path. */
-function chromiumPath() {
-  if (process.env["CHROMIUM"]) return process.env["CHROMIUM"];
-  const finder = process.platform === "win32" ? "where" : "which";
-  for (const name of ["chromium", "chromium-browser", "google-chrome", "chrome"]) {
-    const { status, stdout } = spawnSync(finder, [name], { encoding: "utf8" });
-    if (status === 0) return stdout.trim().split("\n")[0];
-  }
-  throw new Error("no Chromium: install it, or set CHROMIUM to its path");
 }

@@ -8,4 +8,4 @@ export function expand(
 ): string;
 
 /** The whole file, or one of its regions. */
-export function fileText(file: string, options?: { readonly region?: string }): string;
+export function fileText(file: string, options?: { readonly region?: string | undefined }): string;

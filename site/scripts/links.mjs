@@ -6,7 +6,8 @@ import { documents, repository, root } from "./source.mjs";
 /** The page of a file of the repository, undefined when there is none. */
 export function pageOf(file) {
   const name = /^packages\/([a-z-]+)(\/README\.md)?$/.exec(file)?.[1];
-  return name === undefined ? documents[file] : `reference/packages/${name}`;
+  if (name !== undefined) return `reference/packages/${name}`;
+  return documents[file] ?? /^site\/pages\/(.+)\.md$/.exec(file)?.[1];
 }
 
 /** `markdown` of `file`, as it reads in `page`: both without an extension for pages, from the root. */
@@ -19,6 +20,8 @@ export function rewriteLinks(markdown, file, page) {
       const other = pageOf(meant);
       const hash = anchor === undefined ? "" : `#${anchor}`;
       if (other !== undefined) return `](${relative(page, other)}.md${hash})`;
+      if (/^docs\/pictures\/.+\.png$/.test(meant) && existsSync(path.join(root, meant)))
+        return `](${relative(page, meant.slice("docs/".length))})`;
       if (!existsSync(path.join(root, meant))) throw new Error(`${file}: ${target} leads nowhere`);
       const kind = statSync(path.join(root, meant)).isDirectory() ? "tree" : "blob";
       return `](${repository}/${kind}/main/${meant === "." ? "" : meant}${hash})`;

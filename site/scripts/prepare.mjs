@@ -7,6 +7,7 @@ import { writeApi } from "./api.mjs";
 import { codesPage } from "./codes-page.mjs";
 import { expand } from "./expand.mjs";
 import { relative, rewriteLinks } from "./links.mjs";
+import { forVitePress } from "./page-text.mjs";
 import { drawPictures } from "./pictures.mjs";
 import { recordingSvg } from "./recording.mjs";
 import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
@@ -29,6 +30,14 @@ export async function prepare({ api = true } = {}) {
   };
   for (const [name, { file }] of Object.entries(drawings)) write(`public/pictures/${name}.svg`, file);
 
+  // For the pages, and for the markdown beside them.
+  for (const name of readdirSync(path.join(root, "docs/pictures")).filter((file) => file.endsWith(".png"))) {
+    for (const folder of ["pictures", "public/pictures"]) {
+      mkdirSync(path.join(pagesFolder, folder), { recursive: true });
+      cpSync(path.join(root, "docs/pictures", name), path.join(pagesFolder, folder, name));
+    }
+  }
+
   const pages = new Map();
   const own = readdirSync(path.join(site, "pages"), { recursive: true, encoding: "utf8" });
   for (const file of own.filter((name) => name.endsWith(".md"))) {
@@ -41,7 +50,9 @@ export async function prepare({ api = true } = {}) {
   for (const name of packages) {
     const file = `packages/${name}/README.md`;
     const page = `reference/packages/${name}`;
-    pages.set(page, withApiLink(rewriteLinks(read(file), file, page), name));
+    // A README that says all there is to say is the page as it stands.
+    const text = pages.get(page) ?? rewriteLinks(read(file), file, page);
+    pages.set(page, withApiLink(text, name));
   }
   pages.set("reference/codes", await codesPage());
   pages.set("reference/packages", packagesPage());
@@ -107,23 +118,6 @@ function apiPage() {
     return `- [${name}](./api/${name}.md): ${description}`;
   });
   return `# API\n\nEvery export of each package, from its doc comments.\n\n${rows.join("\n")}\n`;
-}
-
-// Code that is marked by its indentation alone gets a frame that scrolls, and the keyboard can reach.
-function withFences(text) {
-  return text.replaceAll(/(?<=\n\n)((?: {4}[^\n]*\n)(?:(?: {4}[^\n]*)?\n)*)/g, (block) => {
-    const lines = block
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.slice(4));
-    return ["```text", ...lines, "```", "", ""].join("\n");
-  });
-}
-
-// A page is an H1 and what belongs to it: the documents that have several get them as sections.
-function forVitePress(text) {
-  const [first, ...rest] = withFences(text).split(/^(?=# )/m);
-  return [first, rest[0] ?? "", ...rest.slice(1).map((part) => part.replace(/^# /, "## "))].join("");
 }
 
 function withoutHeader(text) {

@@ -24,3 +24,6 @@ npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
 # #region look
 npx countersign keys list --state done --store-url sqlite:platform.db
 # #endregion look
+# #region public-key
+node -p 'JSON.stringify(JSON.parse(fs.readFileSync("keys/keys.json", "utf8"))["service-1"])'
+# #endregion public-key

@@ -6,7 +6,7 @@ import { expect, test } from "@jest/globals";
 import { codes } from "../../site/codes/index.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-// What these say is for the other side of the wire, and stands in their own READMEs.
+// What these say is for the other side of the wire, and stands in their own pages.
 const others = new Set(["cli", "sandbox", "service-client", "store-contract"]);
 const sources = readdirSync(join(root, "packages"))
   .filter((name) => !others.has(name))
@@ -28,7 +28,7 @@ const declared = sources.flatMap((text) =>
 const told = sources.flatMap((text) =>
   [...text.matchAll(/(?:\bcode: |#alarm\(|#lose\(|\btell\()"([a-z0-9-]+)"/g)].map(([, code = ""]) => code),
 );
-// Of a field of a payout, in the answer's `errors`: explained in the README of payout.
+// Of a field of a payout, in the answer's `errors`: explained in the page of payout.
 const faults = readFileSync(join(root, "packages/payout/src/faults.ts"), "utf8");
 const ofFields = new Set(members(/export type \w*FaultCode =([^;]+);/.exec(faults)?.[1] ?? ""));
 

@@ -2,10 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { packagePage } from "./package-pages.ts";
 
 const packages = resolve(dirname(fileURLToPath(import.meta.url)), "../../packages");
 
-/** The union of the codes in each README's table of codes. */
+/** The union of the codes in the table of codes of each package's page. */
 const unions: Readonly<Record<string, string>> = {
   "content-digest": "ContentDigestCode",
   core: "CoreCode",
@@ -67,13 +68,9 @@ function codesOfPackage(name: string): readonly string[] {
   return codesOf(unions[name] ?? `a union of ${name}`);
 }
 
-function readmeOf(name: string): string {
-  return readFileSync(join(packages, name, "README.md"), "utf8");
-}
-
-/** The first cells of the table of codes, without its header and rule; undefined where a README has none. */
-function codeCells(readme: string): readonly string[] | undefined {
-  const tables = [...readme.matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
+/** The first cells of the table of codes, without its header and rule; undefined where a page has none. */
+function codeCells(page: string): readonly string[] | undefined {
+  const tables = [...page.matchAll(/^\| *code *\|.*\n\|[-| ]+\n((?:\|.*\n)+)/gim)];
   if (tables.length > 1) throw new Error("two tables of codes");
   return tables[0]?.[1]
     ?.trimEnd()
@@ -84,38 +81,33 @@ function codeCells(readme: string): readonly string[] | undefined {
 const codesIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
 const linkedFrom = (cell: string): readonly string[] =>
-  [...cell.matchAll(/\]\(\.\.\/([a-z-]+)\)/g)].map(([, name = ""]) => name);
+  [...cell.matchAll(/\]\(\.\/([a-z-]+)\.md\)/g)].map(([, name = ""]) => name);
 
-test("each README with a table of codes is compared here, and no other", () => {
-  const withTable = readdirSync(packages).filter((name) => codeCells(readmeOf(name)) !== undefined);
+test("each page with a table of codes is compared here, and no other", () => {
+  const withTable = readdirSync(packages).filter((name) => codeCells(packagePage(name)) !== undefined);
   expect(new Set(withTable)).toEqual(new Set(Object.keys(unions)));
 });
 
-test.each(Object.entries(unions))(
-  "the README of %s has the codes of %s, and no others",
-  (name, unionName) => {
-    const cells = codeCells(readmeOf(name)) ?? [];
-    const listed = cells.filter((cell) => linkedFrom(cell).length === 0).flatMap(codesIn);
-    const linked = new Set(cells.flatMap(linkedFrom).flatMap(codesOfPackage));
+test.each(Object.entries(unions))("the page of %s has the codes of %s, and no others", (name, unionName) => {
+  const cells = codeCells(packagePage(name)) ?? [];
+  const listed = cells.filter((cell) => linkedFrom(cell).length === 0).flatMap(codesIn);
+  const linked = new Set(cells.flatMap(linkedFrom).flatMap(codesOfPackage));
 
-    const { own, others } = unionOf(unionName);
-    // What another package's table explains need not be explained again.
-    const toBeListed = [...own, ...others.flatMap(codesOf).filter((code) => !linked.has(code))];
-    expect(toBeListed.filter((code) => !listed.includes(code))).toEqual([]);
+  const { own, others } = unionOf(unionName);
+  // What another package's table explains need not be explained again.
+  const toBeListed = [...own, ...others.flatMap(codesOf).filter((code) => !linked.has(code))];
+  expect(toBeListed.filter((code) => !listed.includes(code))).toEqual([]);
 
-    const known = [...codesOf(unionName), ...linked];
-    const knownIn = (cell: string): readonly string[] =>
-      linkedFrom(cell).length === 0 ? known : linkedFrom(cell).flatMap(codesOfPackage);
-    expect(cells.flatMap((cell) => codesIn(cell).filter((code) => !knownIn(cell).includes(code)))).toEqual(
-      [],
-    );
-    expect(listed).toHaveLength(new Set(listed).size);
-  },
-);
+  const known = [...codesOf(unionName), ...linked];
+  const knownIn = (cell: string): readonly string[] =>
+    linkedFrom(cell).length === 0 ? known : linkedFrom(cell).flatMap(codesOfPackage);
+  expect(cells.flatMap((cell) => codesIn(cell).filter((code) => !knownIn(cell).includes(code)))).toEqual([]);
+  expect(listed).toHaveLength(new Set(listed).size);
+});
 
 // It has no table of its own for one code, which stands among what the store's errors say.
-test("the README of store-postgres has the codes of PostgresStoreCode, and no others", () => {
-  const rows = readmeOf("store-postgres")
+test("the page of store-postgres has the codes of PostgresStoreCode, and no others", () => {
+  const rows = packagePage("store-postgres")
     .split("\n")
     .filter((line) => line.startsWith("|"));
   const listed = rows.flatMap((row) => [...row.matchAll(/\b[45]\d\d `([a-z-]+)`/g)]).map(([, code]) => code);

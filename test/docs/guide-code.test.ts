@@ -1,5 +1,6 @@
 // The code of the pages, run: what a page says of it is what it does.
 import { generateKeyPairSync } from "node:crypto";
+import { guardErrors } from "@countersign/express";
 import { sign } from "@countersign/http-message-signatures";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -11,12 +12,14 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
+import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
 import { createApp as createAppOfOthers } from "../../examples/snippets/dist/guide/other-webhooks.js";
 import { createApp as createAppWithParser } from "../../examples/snippets/dist/guide/parser-before.js";
 import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
+import { createApp as createAppWithList } from "../../examples/snippets/dist/reference/live-allowlist.js";
 import { baseOf } from "../../examples/snippets/dist/guide/why-401.js";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -34,12 +37,19 @@ const payouts = (): PayoutEndpointOptions => ({
   idempotency: { store: memoryIdempotencyStore() },
 });
 
+async function urlOf(app: Express): Promise<string> {
+  const server = app.listen(0, "127.0.0.1");
+  closing.push(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 /** Sends one payout again and again, each time signed anew. */
 async function payer(app: Express): Promise<() => Promise<number>> {
-  const server = app.listen(0, "127.0.0.1");
-  closing.push(() => server.close());
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/transaction`;
+  const url = `${await urlOf(app)}/api/v1/transaction`;
   const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
   return async () =>
     (await sendPayout(buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem }))).status;
@@ -158,4 +168,31 @@ describe("webhooks of others", () => {
     expect([await send(body.replace("1", "2")), handled]).toEqual([401, 0]);
     expect([await send(body), await send(body), handled]).toEqual([200, 200, 1]);
   });
+});
+
+describe("the README of ip-allowlist: a list that changes", () => {
+  async function appOf(status: number, list: string): Promise<Express> {
+    const listed = express().get("/list", (_req, res) => void res.status(status).send(list));
+    return createAppWithList(`${await urlOf(listed)}/list`);
+  }
+
+  test.each([
+    ["192.0.2.1\n127.0.0.0/8\n", 200],
+    ["192.0.2.1\n", 401],
+  ])("admits whom %j names: %d", async (list, status) => {
+    const app = await appOf(200, list);
+    app.get("/", (_req, res) => void res.sendStatus(200));
+    app.use(guardErrors());
+    expect((await fetch(await urlOf(app))).status).toBe(status);
+  });
+
+  test("has no app where there is no first list", async () => {
+    await expect(appOf(404, "127.0.0.1")).rejects.toThrow();
+  });
+});
+
+test("the README of content-digest: an answer has both fields", async () => {
+  const { headers } = await fetch(`${await urlOf(digestingApp)}/terms`);
+  expect(headers.get("content-digest")).toMatch(/^sha-256=:/);
+  expect(headers.get("repr-digest")).toBe(headers.get("content-digest"));
 });

@@ -16,8 +16,10 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { expand, fileText } from "../../site/scripts/expand.mjs";
+import { forVitePress } from "../../site/scripts/page-text.mjs";
 import { table as guardOptions } from "../../packages/idempotency-guard/dist/options.js";
-import { plain } from "./readme-options.ts";
+import { brokenSiteLinks, siteLinks } from "./site-links.ts";
+import { plain } from "./written-options.ts";
 
 const run = promisify(execFile);
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -38,27 +40,50 @@ test.each(pages)("what the page %s includes is there", (name) => {
   expect(text).not.toMatch(/^ *```\w+ (file|run)=|^<!-- (include|picture)/m);
 });
 
-test.each([
-  ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts"],
-  ["docs/using.md", "js", "site/snippets/jest.config.js"],
-])("the code of %s is that of a file", (page, language, file) => {
+const fencesOf = (text: string): string[] => text.match(/^ *```[\s\S]*?^ *```$/gm) ?? [];
+
+test.each(pages)("what the page %s shows in a fence reaches the reader as it is", (name) => {
+  const text = expand(read("site/pages", name), { pictureOf: () => "", rewrite: (part) => part });
+  const shown = forVitePress(text);
+  expect(fencesOf(text).filter((fence) => !shown.includes(fence))).toEqual([]);
+});
+
+test("a comment in a fence is no heading, and its indented lines are no fence of their own", () => {
+  const fence = "```nginx\n# a comment\n\n    listen 443;\n```";
+  const page = `# Title\n\n${fence}\n\n# Second\n\n    npm test\n\nend\n`;
+  const shown = `# Title\n\n${fence}\n\n## Second\n\n\`\`\`text\nnpm test\n\`\`\`\n\nend\n`;
+  expect(forVitePress(page)).toBe(shown);
+});
+
+const store = "examples/custom-store/src";
+test.each<[page: string, language: string, file: string, region: string | undefined]>([
+  ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts", undefined],
+  ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
+  ["docs/idempotency-key.md", "js", "examples/snippets/src/guide/charges.ts", undefined],
+  ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "install"],
+  ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "send"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/tables.ts`, "tables"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/claim-decision.ts`, "decide"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "claim"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "lock"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "step"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "update"],
+  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "complete-in"],
+])("the code of %s in %s is that of %s", (page, language, file, region) => {
   const blocks = [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))];
-  const codeOf = (text: string): string => text.replace(/^\/\/.*\n/, "");
-  expect(blocks.map(([, code = ""]) => codeOf(code))).toContain(codeOf(read(file)));
+  const codeOf = (text: string): string => text.replace(/^\/\/.*\n/, "").trimEnd();
+  expect(blocks.map(([, code = ""]) => codeOf(code))).toContain(codeOf(fileText(file, { region })));
 });
 
 test("the pages that the README leads to are there", () => {
-  const { homepage } = JSON.parse(read("package.json")) as { homepage: string };
-  const links = [...read("README.md").matchAll(/\]\((https:\/\/[^)]+)\.html\)/g)].map(
-    ([, link = ""]) => link,
-  );
-  const made = new Set(["guide/idempotency-key", "guide/keys", "reference/codes"]);
-  const lost = links.filter((link) => {
-    const page = link.slice(homepage.length);
-    return !link.startsWith(homepage) || !(made.has(page) || pages.includes(`${page}.md`));
-  });
-  expect(links.length).toBeGreaterThan(10);
-  expect(lost).toEqual([]);
+  expect(siteLinks(read("README.md")).length).toBeGreaterThan(10);
+  expect(brokenSiteLinks(read("README.md"))).toEqual([]);
+});
+
+test("the page of webhooks signs by hand what it says", async () => {
+  const commands = fileText("site/snippets/webhook-signature.sh");
+  const { stdout } = await run("bash", ["-e", "-c", commands]);
+  expect(stdout.trim()).toBe(/# (\S+)\n$/.exec(commands)?.[1]);
 });
 
 test("the sizes that the page on several machines tells are those of the code", () => {
@@ -87,63 +112,146 @@ test("the recording shows the cases of the demo, all as expected", () => {
   expect(output).toContain(`\r\n${cases.length} of ${cases.length} as expected\r\n`);
 });
 
-describe("the quick start", () => {
-  let folder = "";
-  let platform: ReturnType<typeof spawn> | undefined;
-  let port = "";
+/** What a reader does by a page: a folder, the page's file in it, and its commands. */
+class Reader {
+  readonly #folder = mkdtempSync(join(tmpdir(), "countersign-page-"));
+  #platform: ReturnType<typeof spawn> | undefined;
+  #port = "";
 
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "countersign-quick-start-"));
-    // In the place of its first step, which installs what is not published here.
-    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "junction");
-    writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
-    cpSync(join(root, "examples/snippets/src/guide/quick-start.ts"), join(folder, "server.js"));
-    await shell("keys");
-    const env = { ...process.env, PORT: "0" };
-    platform = spawn(process.execPath, ["--input-type=module", "--eval", listening], { cwd: folder, env });
-    port = await new Promise((hear, fail) => {
-      platform?.once("exit", (code) => fail(new Error(`server.js ended with ${code}`)));
-      platform?.stdout?.setEncoding("utf8").on("data", (text: string) => {
+  constructor(type: "module" | "commonjs") {
+    // In the place of the page's first step, which installs what is not published here.
+    symlinkSync(join(root, "node_modules"), join(this.#folder, "node_modules"), "junction");
+    writeFileSync(join(this.#folder, "package.json"), JSON.stringify({ type }));
+  }
+
+  /** Starts the page's file as it is; the port that the system chose is told beside it. */
+  async start(file: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
+    cpSync(join(root, file), join(this.#folder, "server.js"));
+    const listening = `
+      import { Server } from "node:net";
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (...args) {
+        this.once("listening", () => console.log("PORT=" + this.address().port));
+        return listen.apply(this, args);
+      };
+      await import("./server.js");
+    `;
+    const env = { ...process.env, PORT: "0", ...more };
+    const program = ["--input-type=module", "--eval", listening];
+    const platform = spawn(process.execPath, program, { cwd: this.#folder, env });
+    this.#platform = platform;
+    this.#port = await new Promise((hear, fail) => {
+      platform.once("exit", (code) => fail(new Error(`server.js ended with ${code}`)));
+      platform.stdout.setEncoding("utf8").on("data", (text: string) => {
         const [, found] = /PORT=(\d+)/.exec(text) ?? [];
         if (found !== undefined) hear(found);
       });
     });
-  }, 60_000);
+  }
 
-  afterAll(async () => {
-    if (platform?.kill() === true) await once(platform, "exit");
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  // The page's file as it is; the port that the system chose is told beside it.
-  const listening = `
-    import { Server } from "node:net";
-    const { listen } = Server.prototype;
-    Server.prototype.listen = function (...args) {
-      this.once("listening", () => console.log("PORT=" + this.address().port));
-      return listen.apply(this, args);
-    };
-    await import("./server.js");
-  `;
-
-  /** The commands of the page, one after the other; rejects when one fails. */
-  async function shell(region: string): Promise<string> {
+  /** The commands of a region, one after the other; rejects when one fails. */
+  async shell(file: string, region: string): Promise<string> {
     // npm links no program of a workspace that is built after the installation.
-    const commands = fileText("site/snippets/quick-start.sh", { region })
-      .replaceAll(":3000/", `:${port}/`)
+    const commands = fileText(`site/snippets/${file}`, { region })
+      .replaceAll(":3000/", `:${this.#port}/`)
       .replaceAll("npx countersign ", `${process.execPath} ${join(root, "packages/cli/dist/cli.js")} `);
-    const { stdout } = await run("bash", ["-e", "-c", commands], { cwd: folder });
+    const { stdout } = await run("bash", ["-e", "-c", commands], { cwd: this.#folder });
     return stdout;
   }
 
+  async end(): Promise<void> {
+    if (this.#platform?.kill() === true) await once(this.#platform, "exit");
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const asExpected = (told: string): number => told.match(/^\S+: as expected$/gm)?.length ?? 0;
+
+describe.each([
+  ["quick-start", "module", "examples/snippets/src/guide/quick-start.ts"],
+  ["hono-nextjs", "module", "examples/hono/src/payouts.ts"],
+  ["fastify", "module", "examples/fastify/src/payouts.ts"],
+  ["express-4-commonjs", "commonjs", "examples/express4-commonjs/src/payouts.js"],
+] as const)("the server of the page %s", (page, type, file) => {
+  const reader = new Reader(type);
+  beforeAll(async () => {
+    await reader.shell("quick-start.sh", "keys");
+    await reader.start(file);
+  }, 60_000);
+  afterAll(async () => reader.end());
+
+  test("is shown there", () => {
+    expect(read(`site/pages/guide/${page}.md`)).toContain(`\`\`\`js file=${file}\n`);
+  });
+
   test("pays", async () => {
-    expect(await shell("pay")).toContain("200 OK, expected 2xx");
+    expect(await reader.shell("quick-start.sh", "pay")).toContain("200 OK, expected 2xx");
   });
 
   test("refuses what must not pay, and has paid each key once", async () => {
-    const told = await shell("refuse");
-    expect(told.match(/^\S+: as expected$/gm)).toHaveLength(3);
-    expect((await shell("look")).match(/ done /g)).toHaveLength(3);
+    const done = async (): Promise<number> =>
+      (await reader.shell("quick-start.sh", "look")).match(/^payout:.* done /gm)?.length ?? 0;
+    const before = await done();
+    expect(asExpected(await reader.shell("quick-start.sh", "refuse"))).toBe(3);
+    expect((await done()) - before).toBe(2);
+  }, 60_000);
+});
+
+describe.each([
+  ["hono-nextjs", "module", "examples/hono/dist/server.js"],
+  ["fastify", "module", "examples/fastify/dist/server.js"],
+  ["express-4-commonjs", "commonjs", "examples/express4-commonjs/src/server.js"],
+] as const)("the server behind a proxy of the page %s", (_page, type, file) => {
+  const settings = Object.fromEntries(
+    read("site/snippets/platform.env")
+      .split("\n")
+      .filter((line) => /^[A-Z]/.test(line))
+      .map((line) => [line.slice(0, line.indexOf("=")), line.slice(line.indexOf("=") + 1)]),
+  );
+  const reader = new Reader(type);
+  let publicKey = "";
+  beforeAll(async () => {
+    await reader.shell("quick-start.sh", "keys");
+    publicKey = (await reader.shell("quick-start.sh", "public-key")).trim().slice(1, -1);
+    // The port is the system's.
+    await reader.start(file, { ...settings, PORT: "0", PUBLIC_KEY: publicKey });
+  }, 60_000);
+  afterAll(async () => reader.end());
+
+  test("reads the settings that the page names, and no other", () => {
+    const source = read(file.replace("/dist/", "/src/").replace(/(?<=hono.*|fastify.*)\.js$/, ".ts"));
+    const names = [...source.matchAll(/(?:setting\(|env\[)"([A-Z_]+)"|env\.([A-Z_]+)/g)];
+    expect(new Set(names.map(([, first, second]) => first ?? second))).toEqual(
+      new Set(Object.keys(settings)),
+    );
+  });
+
+  test("takes a public key whose line ends are two characters, and believes the proxy", async () => {
+    expect(publicKey).toMatch(/^-----BEGIN PUBLIC KEY-----\\n/);
+    expect(asExpected(await reader.shell("hono.sh", "pay"))).toBe(2);
+  }, 60_000);
+});
+
+describe.each([
+  [
+    "site/pages/guide/other-webhooks.md",
+    "examples/snippets/src/guide/github-webhook.ts",
+    "github-webhook.sh",
+    [200, 200, 401],
+  ],
+  ["docs/idempotency-key.md", "examples/snippets/src/guide/charges.ts", "charges.sh", [201, 201, 422]],
+] as const)("the server of %s", (_page, file, commands, statuses) => {
+  const reader = new Reader("module");
+  beforeAll(async () => reader.start(file, { WEBHOOK_SECRET: "test-secret" }), 60_000);
+  afterAll(async () => reader.end());
+
+  test("answers as the page says", async () => {
+    const told = await reader.shell(commands, "send");
+    expect(told.match(/ \d{3}$/gm)?.map(Number)).toEqual(statuses);
+    const [first, second] = told.split("\n").map((line) => /"id":"[^"]+"/.exec(line)?.[0]);
+    expect(second).toBe(first);
+    const marks = fileText(`site/snippets/${commands}`, { region: "send" }).match(/(?<=# )\d{3}/g);
+    expect(marks?.map(Number)).toEqual(statuses);
   }, 60_000);
 });
 

@@ -8,6 +8,9 @@ import {
   policyTable as digestPolicy,
   table as contentDigest,
 } from "../../packages/content-digest/dist/options.js";
+import { hmacTable as explainHmac } from "../../packages/explain/dist/explain-hmac.js";
+import { table as explainSignature } from "../../packages/explain/dist/options.js";
+import { explainerTable } from "../../packages/explain/dist/signature-explainer.js";
 import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/http-signature-sign/dist/options.js";
 import { table as cachedKeys } from "../../packages/http-signature-verify/dist/cached-keys.js";
@@ -25,7 +28,10 @@ import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist
 import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
 import { liveTable as liveAllowlist } from "../../packages/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
+import { consoleTable as consoleLog } from "../../packages/log/dist/console-log.js";
+import { table as opentelemetry } from "../../packages/opentelemetry/dist/opentelemetry.js";
 import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
+import { table as prometheus } from "../../packages/prometheus/dist/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/service-client/dist/options.js";
 import { createTable as createWebhookEndpoint } from "../../packages/service-client/dist/service-client.js";
@@ -62,18 +68,21 @@ import {
   idempotentTable as idempotentRoute,
   webhookTable as webhookRoute,
 } from "../../packages/fetch/dist/routes.js";
-import { optionsOfCall, optionTables, plain } from "./readme-options.ts";
+import { packagePage } from "./package-pages.ts";
+import { optionsOfCall, optionTables, plain } from "./written-options.ts";
 
 const keysPage = "docs/keys.md";
 const idempotencyPage = "docs/idempotency-key.md";
 
 type Rules = Readonly<Record<string, OptionRule<unknown>>>;
 
-/** The package in whose README, or the page in which, options are told, where there: the position of the table or the call, and their rules. */
+/** The package in whose page, or the other page in which, options are told, where there: the position of the table or the call, and their rules. */
 const documented: readonly [name: string, place: number | string, rules: Rules][] = [
   ["content-digest", 0, contentDigest],
   ["content-digest", 1, answerDigests],
   ["content-digest", "verifyContentDigest", digestPolicy],
+  ["explain", 0, { ...explainSignature, ...explainerTable }],
+  ["explain", "explainHmac", explainHmac],
   ["express", 0, guardErrors],
   ["http-signature-sign", 0, signResponse],
   ["http-signature-verify", 0, httpSignatureVerify],
@@ -89,7 +98,10 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["ip-allowlist", 0, ipAllowlist],
   ["ip-allowlist", 1, liveAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
+  ["log", 0, consoleLog],
+  ["opentelemetry", 0, opentelemetry],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
+  ["prometheus", 0, prometheus],
   ["raw-body", 0, rawBody],
   ["raw-body", 1, jsonBody],
   ["service-client", 0, createServiceClient],
@@ -123,20 +135,20 @@ const withoutRules = new Set(["http-message-signatures", "sandbox", "store-contr
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const packages = join(root, "packages");
-const readmeOf = (name: string): string =>
-  readFileSync(name.endsWith(".md") ? join(root, name) : join(packages, name, "README.md"), "utf8");
+const pageOf = (name: string): string =>
+  name.endsWith(".md") ? readFileSync(join(root, name), "utf8") : packagePage(name);
 
 describe.each(documented)("the page of %s tells the options of %s", (name, place, rules) => {
   const byDefault = Object.entries(rules).map(([option, rule]) => [option, plain(rule.byDefault)] as const);
 
   if (typeof place === "number") {
     test("in a table, each with the default that the code has", () => {
-      expect(optionTables(readmeOf(name))[place]).toEqual(Object.fromEntries(byDefault));
+      expect(optionTables(pageOf(name))[place]).toEqual(Object.fromEntries(byDefault));
     });
   } else {
     test("in the call, each with the default that the code has, unless words say it better", () => {
       const told = byDefault.map(([option, text]) => [option, isLiteral(text) ? text : undefined]);
-      expect(optionsOfCall(readmeOf(name), place)).toStrictEqual(Object.fromEntries(told));
+      expect(optionsOfCall(pageOf(name), place)).toStrictEqual(Object.fromEntries(told));
     });
   }
 });
@@ -147,7 +159,7 @@ test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), k
     const places = documented.flatMap(([owner, place]) =>
       owner === name && typeof place === "number" ? [place] : [],
     );
-    expect(places).toEqual(optionTables(readmeOf(name)).map((_table, index) => index));
+    expect(places).toEqual(optionTables(pageOf(name)).map((_table, index) => index));
   },
 );
 

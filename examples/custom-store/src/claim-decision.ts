@@ -13,6 +13,7 @@ export interface RowDecision {
   readonly write?: KeyRow | undefined;
 }
 
+// #region decide
 /**
  * What a claim makes of the row of its key. `floor` is the highest fence of a pruned key. A decision with a `write` is one only under
  * a lock on the row.
@@ -37,3 +38,4 @@ export function decideRow(row: SeenRow, claim: IdempotencyClaim, floor: number):
     write: action === "lease" ? { ...row, untilUs } : { ...row, state: "held", reason: leaseExpired },
   };
 }
+// #endregion decide

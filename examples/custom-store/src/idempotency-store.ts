@@ -55,6 +55,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     });
   }
 
+  // #region claim
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
     this.#assertCall(key, claim.token);
     assertText(name, "fingerprint", claim.fingerprint);
@@ -70,6 +71,7 @@ export class KeyTable implements MariadbIdempotencyStore {
       return answer;
     });
   }
+  // #endregion claim
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
     this.#assertCall(key);
@@ -77,12 +79,14 @@ export class KeyTable implements MariadbIdempotencyStore {
     return row === undefined ? undefined : recordOf(storedOf(row));
   }
 
+  // #region step
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     assertDuration(name, "leaseMs", leaseMs);
     const set = `until_us = ${this.#parts.clock} + :leaseUs`;
     return this.#update(set, "state = 'run' AND token = :token", key, { token, leaseUs: leaseMs * 1_000 });
   }
+  // #endregion step
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
@@ -92,6 +96,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     return record?.state === "done" && record.token === token ? "ok" : "lost";
   }
 
+  // #region complete-in
   async completeIn(tx: MariadbTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
     const { names, time } = this.#parts;
@@ -107,6 +112,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     // Never `ok` on a key that is done, as complete() is: what this transaction pays would be a second payment.
     return "lost";
   }
+  // #endregion complete-in
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
@@ -167,12 +173,13 @@ export class KeyTable implements MariadbIdempotencyStore {
     return row === undefined ? undefined : seenRow(row);
   }
 
+  // #region lock
   /** The row of the key, made where there is none, which nobody else changes until the transaction ends. */
   async #lock(connection: Executor, key: string): Promise<{ row: SeenRow; floor: number }> {
     const { names, clock, time } = this.#parts;
     const id = digestOf(key);
     const make = `INSERT INTO ${names.keys} (id, name, state, token, fence, fingerprint, reason, until_us)
-VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
+      VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
     await change(connection, make, { id, name: bytesOf(key) });
     // A statement of its own, behind the lock: it sees the floor of whoever has just pruned this key, and its clock is not the time
     // before the wait.
@@ -181,6 +188,7 @@ VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
     if (row === undefined) throw new Error(`${name}: the row that was made is not there`);
     return { row: seenRow(row), floor: Number(row["floor"]) };
   }
+  // #endregion lock
 
   async #write(connection: Executor, key: string, row: KeyRow): Promise<void> {
     const sql = `UPDATE ${this.#parts.names.keys} SET state = :state, token = :token, fence = :fence,
@@ -190,6 +198,7 @@ VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
     await change(connection, sql, { id: digestOf(key), state, fence, untilUs, ...texts });
   }
 
+  // #region update
   /** One statement that decides and writes. */
   async #update(
     set: string,
@@ -202,6 +211,7 @@ VALUES (:id, :name, 'free', '', 0, '', '', 0) ON DUPLICATE KEY UPDATE id = id`;
     const changed = await engine.change(sql, { id: digestOf(key), ...bound(values), ...time() });
     return changed > 0 ? "ok" : "lost";
   }
+  // #endregion update
 
   #done(): string {
     return `state = 'done', reason = '', until_us = ${this.#parts.clock} + ${this.retentionMs * 1_000}`;

@@ -16,6 +16,7 @@ export function tableNames(prefix: string): TableNames {
   return { keys: named("keys"), floor: named("floor"), nonces: named("nonces") };
 }
 
+// #region tables
 /**
  * Creates what is missing of the tables. All texts are bytes: each character collation of MariaDB makes one key of two, by case, by
  * accent, or, as utf8mb4_bin does, by the blanks at the end. All instants are microseconds since 1970: a DATETIME has a time zone in
@@ -51,3 +52,4 @@ export async function createTables(connection: Pick<Connection, "query">, prefix
   KEY pruning (until_us)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`);
 }
+// #endregion tables

@@ -33,7 +33,8 @@ const receiveWebhook = webhookEndpoint({
 });
 
 const app = express();
-app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxies' addresses, never true
+const proxies = process.env.TRUST_PROXY; // their addresses, never true; without one, nobody's X-Forwarded-For is believed
+app.set("trust proxy", proxies ? proxies.split(",") : false);
 app.post("/api/v1/transaction", receivePayout, (req, res) => {
   const { idempotencyKey, beneficiary } = payoutOf(req);
   // Express 4 knows nothing of promises: what throws here reaches next(), what an async handler rejects with would not.
@@ -57,6 +58,7 @@ process.once("SIGTERM", async () => {
 });
 
 function setting(name) {
-  if (process.env[name]) return process.env[name];
+  const value = process.env[name];
+  if (value) return value;
   throw new Error(`${name} is not set`);
 }

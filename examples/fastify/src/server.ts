@@ -11,7 +11,8 @@ database.exec(`CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY 
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?)");
 
-const app = fastify({ trustProxy: setting("TRUST_PROXY").split(",") }); // the proxies' addresses, never true
+const proxies = process.env["TRUST_PROXY"]; // their addresses, never true; without one, nobody's X-Forwarded-For is believed
+const app = fastify({ trustProxy: proxies ? proxies.split(",") : false });
 // Who calls and how is what Fastify makes of these proxies: the plugins believe no header by themselves.
 const connection = {
   clientAddress: (request: FastifyRequest) => request.ip,
@@ -62,6 +63,7 @@ console.log(`listening on ${await app.listen({ port: Number(setting("PORT")), ho
 process.once("SIGTERM", () => void app.close());
 
 function setting(name: string): string {
-  if (process.env[name]) return process.env[name];
+  const value = process.env[name];
+  if (value) return value;
   throw new Error(`${name} is not set`);
 }

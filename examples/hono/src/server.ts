@@ -44,20 +44,25 @@ const receiveWebhook = webhookRoute({
   hide: notFound,
 });
 
-const proxies = new Set(setting("TRUST_PROXY").split(","));
+// #region connection
+// Nobody where it is not set: then the socket alone says who calls.
+const proxies = new Set((process.env["TRUST_PROXY"] ?? "").split(",").filter((address) => address !== ""));
 
 /** Who calls and how: what a proxy of ours says, and of anybody else the socket. Hono itself tells neither. */
 function connection({ env, req }: Context<{ Bindings: HttpBindings }>) {
-  const { remoteAddress = "" } = env.incoming.socket;
+  const { remoteAddress } = env.incoming.socket;
   // As on the wire: the URL of a Request is normalised, its Headers are merged.
   const { url: target, rawHeaders } = env.incoming;
   const sent = { target, rawHeaders };
-  if (!proxies.has(remoteAddress)) return { ...sent, clientAddress: remoteAddress, scheme: "http" } as const;
+  if (remoteAddress === undefined || !proxies.has(remoteAddress)) {
+    return { ...sent, clientAddress: remoteAddress, scheme: "http" } as const;
+  }
   // nginx replaces both fields; of several values the last is that of the proxy in front.
   const clientAddress = req.header("X-Forwarded-For")?.split(",").at(-1)?.trim();
   const scheme = req.header("X-Forwarded-Proto") === "https" ? "https" : "http";
   return { ...sent, clientAddress, scheme } as const;
 }
+// #endregion connection
 
 const app = new Hono<{ Bindings: HttpBindings }>();
 app.notFound(notFound);
@@ -76,6 +81,7 @@ process.once("SIGTERM", async () => {
 });
 
 function setting(name: string): string {
-  if (process.env[name]) return process.env[name];
+  const value = process.env[name];
+  if (value) return value;
   throw new Error(`${name} is not set`);
 }

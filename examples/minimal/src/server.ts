@@ -55,6 +55,7 @@ process.once("SIGTERM", async () => {
   database.close();
 });
 function setting(name: string): string {
-  if (process.env[name]) return process.env[name];
+  const value = process.env[name];
+  if (value) return value;
   throw new Error(`${name} is not set`);
 }

@@ -51,6 +51,7 @@ export function closeRecords(): void {
 }
 
 export function setting(name: string): string {
-  if (process.env[name]) return process.env[name];
+  const value = process.env[name];
+  if (value) return value;
   throw new Error(`${name} is not set`);
 }

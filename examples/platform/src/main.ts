@@ -1,6 +1,6 @@
+import { pinoLog } from "@countersign/log";
 import { readSettings, SettingError, settingWarnings, type Settings } from "@countersign/example-settings";
 import { pino } from "pino";
-import { logGuards } from "./process/guard-log.ts";
 import { startPlatform, type Platform } from "./platform.ts";
 import { onceSignalled } from "./process/signals.ts";
 
@@ -13,7 +13,7 @@ async function main(): Promise<void> {
     settings = readSettings(process.env);
     // The log goes to stderr: stdout says where the platform listens, and nothing else.
     const logger = pino({ level: settings.logLevel }, pino.destination({ fd: 2, sync: true }));
-    logGuards(logger);
+    pinoLog(logger);
     for (const text of settingWarnings(settings)) logger.warn(text);
     platform = await startPlatform(settings, { logger });
     onceSignalled((reason) => {

@@ -30,7 +30,7 @@ export function webhookRoute(
     https: { dangerouslyAllowHttp: allowHttp },
     handler,
     onReject: (error) => {
-      // The refusals of guards are logged already: see process/guard-log.ts.
+      // The refusals of guards are logged already: see main.ts.
       if (!isGuardError(error)) logger.error({ err: error }, "a webhook failed");
     },
   });

@@ -1,9 +1,9 @@
 import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { pinoLog } from "@countersign/log";
 import { pino } from "pino";
 import type { BankRail } from "../src/workers/bank-rail.ts";
 import type { ConfirmationReporter, PayoutConfirmation } from "../src/workers/confirmation.ts";
-import { logGuards } from "../src/process/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { payoutBody, payoutPath, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { sendHalf } from "./half-sent.ts";
@@ -186,7 +186,7 @@ describe("the log", () => {
   test("has the code of a refusal, and neither body nor signature", async () => {
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => lines.push(line) });
-    const end = logGuards(logger);
+    const end = pinoLog(logger);
     try {
       const platform = await run({}, { logger });
       const body = payoutBody("op.from.to");

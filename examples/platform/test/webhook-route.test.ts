@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
+import { pinoLog } from "@countersign/log";
 import { pino } from "pino";
 import { testAuthority } from "../../../test/support/certificates.ts";
-import { logGuards } from "../src/process/guard-log.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment, type SentWebhook } from "./webhook-sender.ts";
@@ -193,7 +193,7 @@ describe("the log", () => {
   test("has the code of a refusal, and no credential", async () => {
     const lines: string[] = [];
     const logger = pino({}, { write: (line: string) => lines.push(line) });
-    const end = logGuards(logger);
+    const end = pinoLog(logger);
     try {
       const platform = await run({}, { logger });
       await sendTestWebhook(platform.url, { password: "test-wrong-password" });

@@ -1,5 +1,4 @@
-import { payoutEndpoint } from "@countersign/payout";
-import type { SqliteStores } from "@countersign/store-sqlite";
+import { payoutEndpoint, type SqliteStores } from "countersign";
 import type { Express, RequestHandler } from "express";
 
 export function receivePayouts(

@@ -1,31 +1,14 @@
-import {
-  type IdempotencyStoreHarness,
-  type TestRunner,
-  defineCases,
-  idempotencyStoreContract,
-} from "@countersign/store-contract";
-import { createSqliteStores } from "@countersign/store-sqlite";
-import Database from "libsql";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { defineCases, idempotencyStoreContract, type TestRunner } from "@countersign/store-contract";
 
-// Your store in place of this one: empty, on a clock that the cases move.
-function makeStore(): IdempotencyStoreHarness {
-  const database = new Database(":memory:");
-  let nowMs = 1_800_000_000_000;
-  const { idempotency } = createSqliteStores({ database, now: () => nowMs });
-  return {
-    store: idempotency,
-    advance: (ms) => void (nowMs += ms),
-    close() {
-      idempotency.close();
-      database.close();
-    },
-  };
-}
+// Your store in place of this one, empty each time. What this harness does not offer is declared.
+const makeStore = () => {
+  const store = memoryIdempotencyStore();
+  return { store, close: () => store.close() };
+};
+const without = ["clock", "another", "fill", "engine", "durability", "transaction"] as const;
 
-// What this harness does not offer; leave out what yours does.
-const without = ["another", "fill", "engine", "durability", "transaction"] as const;
-
-/** Called with the functions of jest, of node:test or of another runner. */
+/** Called with `describe` and `test` of jest, of node:test or of another runner. */
 export function testMyStore(runner: TestRunner): void {
   defineCases(idempotencyStoreContract(makeStore, { without }), { title: "my store", ...runner });
 }

@@ -1,9 +1,9 @@
-/** The defaults of options by name, as a README writes them; undefined where a call shows the name alone. */
+/** The defaults of options by name, as a page writes them; undefined where a call shows the name alone. */
 export type WrittenDefaults = Readonly<Record<string, string | undefined>>;
 
-/** The tables of a README whose first column is `name` or `option`, and that have one `default`. */
-export function optionTables(readme: string): readonly WrittenDefaults[] {
-  const tables = [...readme.matchAll(/(?:^\|.*\|$\n?)+/gm)].map(([text]) =>
+/** The tables of a page whose first column is `name` or `option`, and that have one `default`. */
+export function optionTables(page: string): readonly WrittenDefaults[] {
+  const tables = [...page.matchAll(/(?:^\|.*\|$\n?)+/gm)].map(([text]) =>
     text.trim().split("\n").map(cellsOf),
   );
   return tables.flatMap(([header = [], _line, ...rows]) => {
@@ -13,10 +13,10 @@ export function optionTables(readme: string): readonly WrittenDefaults[] {
   });
 }
 
-/** The options of the fullest call of `name` that a README shows between code marks: `memoryNonceStore({ max: 100_000, now })`. */
-export function optionsOfCall(readme: string, name: string): WrittenDefaults {
+/** The options of the fullest call of `name` that a page shows between code marks: `memoryNonceStore({ max: 100_000, now })`. */
+export function optionsOfCall(page: string, name: string): WrittenDefaults {
   const call = new RegExp(`\`${name}\\((?:[a-z][A-Za-z]*, )*\\{ (.*?) \\}(?:, [a-z]+)?\\)\``, "g");
-  const calls = [...readme.matchAll(call)].map(([, options = ""]) => options.split(", "));
+  const calls = [...page.matchAll(call)].map(([, options = ""]) => options.split(", "));
   const fullest = Math.max(...calls.map((options) => options.length));
   const options = calls.find(({ length }) => length === fullest) ?? [];
   return Object.fromEntries(

@@ -1,0 +1,10 @@
+import { opentelemetry } from "@countersign/opentelemetry";
+import { metrics, trace } from "@opentelemetry/api";
+
+/** Once, where the process starts, behind the SDK: these are its global providers, which are the default. */
+export function startTelemetry(): () => void {
+  return opentelemetry({
+    tracerProvider: trace.getTracerProvider(),
+    meterProvider: metrics.getMeterProvider(),
+  });
+}

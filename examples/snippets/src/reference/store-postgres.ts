@@ -1,0 +1,39 @@
+import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
+import { rawBody } from "@countersign/raw-body";
+import { createPostgresStores, withPostgresTransaction } from "@countersign/store-postgres";
+import express, { type Express } from "express";
+import { Pool } from "pg";
+
+const connectionString = process.env["DATABASE_URL"];
+// The stores have a pool of their own: behind the handlers' transactions a heartbeat would come too late.
+const [keys, payouts] = [connect(5), connect(20)];
+export const { idempotency, nonces, ready } = createPostgresStores({ pool: keys });
+const onePayout = idempotencyGuard({
+  store: idempotency,
+  key: (req) => req.headers["idempotency-key"],
+  recovery: "rerun",
+});
+
+async function pay(attempt: RequestIdempotency): Promise<void> {
+  try {
+    await withPostgresTransaction(payouts, async (client) => {
+      await attempt.completeIn(client); // first: locks the key, and throws when it is another attempt's, or paid
+      await client.query("INSERT INTO payouts (idempotency_key) VALUES ($1)", [attempt.key]);
+    });
+  } catch (error) {
+    // When the reply to COMMIT was lost, the record tells whether it went through, and whose it was.
+    if (!(await attempt.committed())) throw error;
+  }
+}
+
+export const app: Express = express();
+app.post("/payouts", rawBody(), onePayout, (req, res, next) => {
+  const attempt = req.idempotency;
+  if (attempt === undefined) throw new Error("idempotencyGuard() must come first");
+  pay(attempt).then(() => res.json({ accepted: attempt.key }), next);
+});
+
+function connect(max: number): Pool {
+  const pool = new Pool({ connectionString, max, connectionTimeoutMillis: 2_000 });
+  return pool.on("error", (error) => console.error("a resting connection has ended:", error.message));
+}

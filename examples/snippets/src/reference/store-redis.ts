@@ -1,0 +1,41 @@
+import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
+import { rawBody } from "@countersign/raw-body";
+import { createRedisStores } from "@countersign/store-redis";
+import express, { type Express } from "express";
+import { Pool } from "pg";
+import { createClient } from "redis";
+
+const client = createClient({
+  url: process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379",
+  disableOfflineQueue: true,
+});
+client.on("error", (error: Error) => console.error("Redis:", error.message));
+const pool = new Pool({ connectionString: process.env["DATABASE_URL"], connectionTimeoutMillis: 2_000 });
+pool.on("error", (error) => console.error("PostgreSQL:", error.message));
+
+export const { idempotency, nonces } = createRedisStores({
+  sendCommand: (command) => client.sendCommand([...command]),
+});
+const onePayout = idempotencyGuard({
+  store: idempotency,
+  key: (req) => req.headers["idempotency-key"],
+  recovery: "rerun", // only because of the UNIQUE key of the payouts
+});
+
+const pay = async ({ key }: RequestIdempotency): Promise<void> => {
+  // No row: it was paid before, and Redis has forgotten it. Paying is what happens for rows alone.
+  await pool.query("INSERT INTO payouts (idempotency_key) VALUES ($1) ON CONFLICT DO NOTHING", [key]);
+};
+
+export const app: Express = express();
+
+app.post("/payouts", rawBody(), onePayout, (req, res, next) => {
+  const attempt = req.idempotency;
+  if (attempt === undefined) throw new Error("idempotencyGuard() must come first");
+  pay(attempt).then(() => res.json({ accepted: attempt.key }), next);
+});
+
+export const start = async (): Promise<void> => {
+  await client.connect();
+  app.listen(3000);
+};

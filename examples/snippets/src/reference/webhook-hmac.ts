@@ -1,0 +1,28 @@
+import { guardErrors } from "@countersign/express";
+import { jsonBody } from "@countersign/raw-body";
+import { signPayload, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
+import express, { type Express } from "express";
+
+/** Anywhere: the bytes as they came, the header fields, the secrets. Throws an error whose `code` says what is wrong. */
+export function readEvent(bytes: Uint8Array, headers: Headers, secrets: readonly string[]): unknown {
+  const payload = verifyPayload(bytes, headers, secrets, { scheme: "stripe" });
+  return JSON.parse(payload.bytes.toString());
+}
+
+/** `secrets` holds the new one, then the old one. Drop the old one when req.webhook.secretIndex is no longer 1. */
+export function createApp(secrets: readonly string[]): Express {
+  const app = express();
+  app.post("/webhooks/github", webhookHmac({ scheme: "github", secrets }), jsonBody(), (req, res) => {
+    // req.body was parsed from the bytes that were verified.
+    console.log(req.webhook?.secretIndex, req.body);
+    res.end();
+  });
+  app.use(guardErrors());
+  return app;
+}
+
+// The sender's side of the default scheme: the signature of the very bytes that are sent.
+export const headersOf = (body: string, secret: string): Record<string, string> => ({
+  "Content-Type": "application/json",
+  "X-Payload-Signature": signPayload(Buffer.from(body), secret),
+});

@@ -1,0 +1,2 @@
+/** A page as VitePress wants it. */
+export function forVitePress(text: string): string;

@@ -1,0 +1,5 @@
+/** Files of the repository that are pages as they stand, and the page that each becomes. */
+export const documents: Readonly<Record<string, string>>;
+
+/** The address at which the pages stand, with a slash at its end. */
+export const homepage: string;

@@ -1,0 +1,12 @@
+# #region install
+npm init -y && npm pkg set type=commonjs
+npm install express@4 @countersign/payout @countersign/store-sqlite libsql
+npm install --save-dev @countersign/cli @countersign/sandbox
+# #endregion install
+# #region webhooks
+npm install @countersign/webhooks
+node --env-file=.env server.js
+# #endregion webhooks
+# #region doctor
+npx countersign doctor --app ./server.js
+# #endregion doctor

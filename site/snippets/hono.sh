@@ -1,0 +1,18 @@
+# #region install
+npm init -y && npm pkg set type=module
+npm install hono @hono/node-server @countersign/fetch @countersign/store-sqlite libsql
+npm install --save-dev @countersign/cli @countersign/sandbox
+# #endregion install
+# #region webhooks
+npm install @countersign/webhooks
+npm install --save-dev tsx
+npx tsx --env-file=.env server.ts
+# #endregion webhooks
+# #region pay
+npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
+  --key keys/service-1.private.pem --keyid service-1 \
+  --header "X-Forwarded-For: 192.0.2.10" --header "X-Forwarded-Proto: https" # 200
+npx countersign payout --url http://127.0.0.1:3000/api/v1/transaction \
+  --key keys/service-1.private.pem --keyid service-1 \
+  --header "X-Forwarded-For: 192.0.2.11" --expect 401                        # not a listed address
+# #endregion pay

@@ -1,0 +1,110 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import {
+  builtChannelName,
+  claimTrace,
+  eventTrace,
+  guardChannelName,
+  keyUseChannelName,
+  leaseLostChannel,
+  noticeChannelName,
+  settledChannel,
+  storeTrace,
+  waitTrace,
+} from "@countersign/core";
+import { expect, test } from "@jest/globals";
+import { liveThrough } from "../support/observed-life.ts";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+
+interface Row {
+  readonly kind: string;
+  readonly members: readonly string[];
+  readonly outcomes: readonly string[];
+}
+
+const namesIn = (cell = ""): string[] => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = ""]) => name);
+
+const page = readFileSync(join(root, "docs", "observe.md"), "utf8");
+const rows = new Map<string, Row>(
+  [...page.matchAll(/^\| `(countersign:[\w-]+)` +\|(.*)\|$/gm)].map(([, name = "", rest = ""]) => {
+    const [kind = "", , members, outcomes] = rest.split("|");
+    return [name, { kind: kind.trim(), members: namesIn(members), outcomes: namesIn(outcomes) }];
+  }),
+);
+
+const verdictMembers = [...page.matchAll(/^\| ((?:`\w+`(?:, )?)+) +\| [^|]+\|$/gm)].flatMap(([, names]) =>
+  namesIn(names),
+);
+
+test("the page has the channels of the code, each as what it is", () => {
+  const events = [
+    guardChannelName,
+    noticeChannelName,
+    keyUseChannelName,
+    settledChannel.name,
+    leaseLostChannel.name,
+    builtChannelName,
+  ];
+  const traces = [claimTrace, waitTrace, storeTrace, eventTrace].map(({ start }) =>
+    String(start.name).replace(/^tracing:(.*):start$/, "$1"),
+  );
+  const kinds = Object.fromEntries([
+    ...events.map((name) => [name, "event"]),
+    ...traces.map((name) => [name, "trace"]),
+  ]);
+  expect(Object.fromEntries([...rows].map(([name, { kind }]) => [name, kind]))).toEqual(kinds);
+});
+
+test("no source names a channel that the page has not", () => {
+  const sources = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" }).filter((file) =>
+    /^[\w-]+\/src\/.*\.ts$/.test(file),
+  );
+  const named = sources.flatMap(
+    (file) =>
+      readFileSync(join(root, "packages", file), "utf8").match(/(?<=[`"])countersign:[a-z-]+(?=[`"])/g) ?? [],
+  );
+  expect(new Set(named)).toEqual(new Set(rows.keys()));
+});
+
+test("what is published has the members and outcomes of the page", async () => {
+  const published = new Map<string, Set<string>>();
+  const outcomes = new Map<string, Set<unknown>>();
+  const ends = [...rows].map(([name, { kind }]) => {
+    const heard = new Set<string>();
+    const ended = new Set<unknown>();
+    published.set(name, heard);
+    outcomes.set(name, ended);
+    const listener = (event: unknown): void => {
+      for (const member of Object.keys(Object(event))) heard.add(member);
+      if (Object(event).outcome !== undefined) ended.add(Object(event).outcome);
+    };
+    const channels =
+      kind === "event"
+        ? [name]
+        : [`tracing:${name}:start`, `tracing:${name}:end`, `tracing:${name}:asyncEnd`];
+    for (const channel of channels) subscribe(channel, listener);
+    return () => channels.forEach((channel) => unsubscribe(channel, listener));
+  });
+  await liveThrough();
+  for (const end of ends) end();
+  const ofTraces = ["outcome", "durationMs", "result", "error"];
+  for (const [name, { kind, members }] of rows) {
+    const told = published.get(name) ?? new Set();
+    if (told.size === 0) continue;
+    const known = name === guardChannelName ? [...verdictMembers, "req", "error"] : members;
+    expect([name, known.filter((member) => !told.has(member) && !/^(req|error)$/.test(member))]).toEqual([
+      name,
+      [],
+    ]);
+    const allowed = new Set([...known, ...(kind === "trace" ? ofTraces : [])]);
+    expect([name, [...told].filter((member) => !allowed.has(member))]).toEqual([name, []]);
+  }
+  for (const name of ["countersign:claim", "countersign:wait", "countersign:settled", "countersign:store"]) {
+    const ended = [...(outcomes.get(name) ?? [])];
+    expect(ended.length).toBeGreaterThan(0);
+    expect(rows.get(name)?.outcomes).toEqual(expect.arrayContaining(ended));
+  }
+});

@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "@jest/globals";
+import { mistakes } from "../../packages/explain/test/mistakes.ts";
+import { otherMistakes } from "../../packages/explain/test/other-mistakes.ts";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
+const samples = [...mistakes, ...otherMistakes].filter(
+  ({ what }) => what !== "verifies" && !what.includes("+"),
+);
+
+test("the page of explanations has every identifier of the samples, each with a sentence of one of them", () => {
+  const listed = [...read("docs/explain.md").matchAll(/^- `([a-z0-9-]+)`: `(.*)`$/gm)].map(
+    ([, what = "", says = ""]) => [what, says] as const,
+  );
+  const said = new Set(samples.map(({ what, says }) => `${what} ${says}`));
+  expect(listed.filter(([what, says]) => !said.has(`${what} ${says}`))).toEqual([]);
+  expect(new Set(listed.map(([what]) => what))).toEqual(new Set(samples.map(({ what }) => what)));
+});
+
+test("what is told of how many mistakes are named is what the table has", () => {
+  const named = mistakes.filter(({ isNamed = true }) => isNamed).length;
+  const sentence = `Of ${mistakes.length} seeded mistakes ${named} are named in the first sentence`;
+  for (const page of [read("site/pages/reference/packages/explain.md"), read("docs/explain.md")]) {
+    expect(page.replaceAll(/\s+/g, " ")).toContain(sentence);
+  }
+});

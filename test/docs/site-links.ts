@@ -1,0 +1,53 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { documents, homepage } from "../../site/scripts/source.mjs";
+import { packagePage } from "./package-pages.ts";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const packages = readdirSync(join(root, "packages"));
+// Made when the site is built; npm run docs:check looks at what is in them.
+const made = new Set([
+  "reference/codes",
+  "reference/packages",
+  "reference/api",
+  ...packages.map((name) => `reference/api/${name}`),
+]);
+
+/** The addresses of pages of the site that a text links to. */
+export function siteLinks(markdown: string): readonly string[] {
+  const links = [...markdown.matchAll(/\]\((https:[^)\s]+)\)/g)].map(([, link = ""]) => link);
+  return links.filter((link) => link.startsWith(homepage)).map((link) => link.slice(homepage.length));
+}
+
+/** Those of them that lead to no page, or to no place in it. */
+export function brokenSiteLinks(markdown: string): readonly string[] {
+  return siteLinks(markdown).filter((link) => {
+    const [, page = "", fragment] = /^([^#]*)\.html(?:#(.*))?$/.exec(link) ?? [];
+    const text = textOf(page);
+    if (text === undefined) return fragment !== undefined || !made.has(page);
+    return fragment !== undefined && !fragmentsOf(text).has(fragment);
+  });
+}
+
+function textOf(page: string): string | undefined {
+  const [, name = ""] = /^reference\/packages\/([a-z-]+)$/.exec(page) ?? [];
+  if (packages.includes(name)) return packagePage(name);
+  const document = Object.entries(documents).find(([, of]) => of === page)?.[0];
+  const file = join(root, document ?? `site/pages/${page}.md`);
+  return existsSync(file) ? readFileSync(file, "utf8") : undefined;
+}
+
+/** The fragments of the headings of a page, as VitePress makes them. */
+function fragmentsOf(markdown: string): ReadonlySet<string> {
+  const outside = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "");
+  const headings = [...outside.matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) => text);
+  return new Set(
+    headings.map((text) =>
+      text
+        .replaceAll(/[\s~`!@#$%^&*()\-_+=[\]{}|\\;:"'“”‘’<>,.?/]+/g, "-")
+        .replaceAll(/^-|-$/g, "")
+        .toLowerCase(),
+    ),
+  );
+}

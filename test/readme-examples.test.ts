@@ -1,0 +1,137 @@
+// The short examples of the READMEs, run: each does what its README says.
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { guardErrors } from "@countersign/express";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard, idempotencyKeyHeader } from "@countersign/idempotency-guard";
+import { payoutEndpoint } from "@countersign/payout";
+import { rawBody } from "@countersign/raw-body";
+import {
+  buildPayoutRequest,
+  buildWebhookRequest,
+  createEnvelope,
+  createPayoutInstruction,
+  sendPayout,
+  sendRequest,
+} from "@countersign/sandbox";
+import { signPayloadHeaders } from "@countersign/webhook-hmac";
+import { generateEndpoint } from "@countersign/webhooks";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
+import express, { type Express } from "express";
+import { app as fastifyApp } from "../examples/snippets/dist/fastify.js";
+import { receivePayout } from "../examples/snippets/dist/fetch.js";
+import * as sandbox from "../examples/snippets/dist/sandbox.js";
+import { testMyStore } from "../examples/snippets/dist/store-contract.js";
+import * as sqlite from "../examples/snippets/dist/store-sqlite.js";
+import { readEvent } from "../examples/snippets/dist/webhook-hmac.js";
+import { createApp as createWebhookApp } from "../examples/snippets/dist/webhooks.js";
+
+// TEST KEY of RFC 9421 appendix B.1.4, public knowledge.
+const privateKey = `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ+DYvh6SEqVTm50DFtMDoQikTmiCqirVv9mWG9qfSnF
+-----END PRIVATE KEY-----`;
+const keyid = "test-key-ed25519";
+const url = "https://platform.example/api/v1/transaction";
+const address = "192.0.2.10";
+const closing: (() => void)[] = [];
+
+afterEach(() => {
+  for (const close of closing.splice(0)) close();
+  jest.restoreAllMocks();
+});
+
+async function listen(app: Express): Promise<string> {
+  const server = app.listen(0, "127.0.0.1");
+  closing.push(() => server.close());
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** One instruction, signed anew each time. */
+function signer(key = privateKey): () => ReturnType<typeof buildPayoutRequest> {
+  const body = createPayoutInstruction({});
+  return () => buildPayoutRequest({ url, body, keyid, privateKey: key });
+}
+
+test("fetch: a payout is taken once, from a listed address alone", async () => {
+  const next = signer();
+  const pay = async (clientAddress?: string): Promise<number> => {
+    const { headers, bodyBytes: body } = next();
+    return (await receivePayout(new Request(url, { method: "POST", headers, body }), { clientAddress }))
+      .status;
+  };
+  expect([await pay(), await pay(address), await pay(address)]).toEqual([401, 200, 409]);
+});
+
+test("fastify: a payout is taken once, of the key alone", async () => {
+  closing.push(() => void fastifyApp.close());
+  // The example has no proxy that could name the client.
+  fastifyApp.server.on("connection", (socket) => {
+    Object.defineProperty(socket, "remoteAddress", { value: address });
+  });
+  const origin = await fastifyApp.listen({ host: "127.0.0.1", port: 0 });
+  const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const next = signer();
+  const pay = async (request = next()): Promise<number> =>
+    (await sendPayout({ ...request, url: `${origin}/api/v1/transaction` })).status;
+  expect([await pay(signer(other)()), await pay(), await pay()]).toEqual([401, 200, 409]);
+});
+
+test("sandbox: a platform that knows its key is paid", async () => {
+  const app = express();
+  const receive = payoutEndpoint({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: sandbox.keys, nonces: memoryNonceStore() },
+    idempotency: { store: memoryIdempotencyStore() },
+  });
+  app.post("/api/v1/transaction", receive, (_req, res) => void res.end());
+  const to = `${await listen(app)}/api/v1/transaction`;
+  expect([await sandbox.payOnce(to), await sandbox.payOnce(to)]).toEqual([200, 409]);
+});
+
+test("store-sqlite: payment and key commit together, and the key is done", async () => {
+  const app = express();
+  const onePayout = idempotencyGuard({ store: sqlite.stores.idempotency, ...idempotencyKeyHeader() });
+  app.post("/payouts", rawBody(), onePayout, (req, res) => {
+    if (req.idempotency !== undefined) sqlite.pay(req.idempotency);
+    res.end();
+  });
+  app.use(guardErrors());
+  const to = `${await listen(app)}/payouts`;
+  const init = { method: "POST", headers: { "Idempotency-Key": '"key-1"' }, body: "{}" };
+  expect((await fetch(to, init)).status).toBe(200);
+  expect((await fetch(to, init)).status).toBe(409);
+  expect(sqlite.stores.idempotency.read("key-1")).toMatchObject({ state: "done" });
+});
+
+test("webhook-hmac: an event is read, and no other bytes", () => {
+  const bytes = Buffer.from('{"id":"evt_1"}');
+  const headers = new Headers(signPayloadHeaders(bytes, "old", { scheme: "stripe" }));
+  expect(readEvent(bytes, headers, ["new", "old"])).toEqual({ id: "evt_1" });
+  expect(() => readEvent(Buffer.from('{"id":"evt_2"}'), headers, ["new", "old"])).toThrow();
+});
+
+test("webhooks: an event is handled once", async () => {
+  const log = jest.spyOn(console, "log").mockImplementation(() => undefined);
+  const endpoint = generateEndpoint({ baseUrl: "https://platform.example" });
+  const { path, username, password, secret } = endpoint;
+  const app = createWebhookApp(endpoint).set("trust proxy", "loopback");
+  const data = { buyer_id: "b-1", old_status: "PENDING", new_status: "ACTIVE" };
+  const body = createEnvelope({
+    events: [{ event_id: "ev-1", type: "buyer.status_changed", data }],
+    now: 1_800_000_000_123_456_789n,
+  });
+  const to = { url: (await listen(app)) + path, allowHttp: true, body, username, password, secret };
+  const request = buildWebhookRequest(to);
+  const send = async (proto: string): Promise<number | undefined> => {
+    const headers = { ...request.headers, "X-Forwarded-Proto": proto };
+    return (await sendRequest({ ...request, headers })).status;
+  };
+  expect([await send("http"), await send("https"), await send("https")]).toEqual([404, 200, 200]);
+  expect(log.mock.calls).toEqual([["b-1", "ACTIVE"]]);
+});
+
+// What the harness of the README does not offer is no case here.
+testMyStore({ describe, test: Object.assign(test.bind(undefined), { skip: () => undefined }) });
