@@ -4,6 +4,7 @@ import process from "node:process";
 const measured = [
   "countersign",
   "core",
+  "explain",
   "express",
   "fastify",
   "fetch",
@@ -25,9 +26,12 @@ const measured = [
   "webhook-hmac",
   "webhooks",
   "service-client",
+  "log",
+  "opentelemetry",
+  "prometheus",
 ];
 
-// Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See packages/core/README.md.
+// Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See site/pages/reference/packages/core.md.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
 // Where tests are, relative to the root.
 const folders = ["packages/*/test", "examples/*/test", "test"];

@@ -1,4 +1,4 @@
-// The READMEs' code, and a caller that is run afterwards, in TypeScript projects of many kinds: the oldest supported compiler to the
+// The code of READMEs and pages, and a caller that is run afterwards, in TypeScript projects of many kinds: the oldest supported compiler to the
 // current one, ES modules and CommonJS, and every way to resolve modules. docs/using.md says what each of them needs.
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,12 +20,20 @@ const before58 = new Set(["5.0.4", "5.4.5"]);
 
 // Types for node:sqlite, which those of Node 20 do not have.
 const nodeTypes = "@types/node@22.20.5";
+// They move what older ones export.
+const newestNodeTypes = "@types/node@26.6.6";
 const driverTypes = "@types/better-sqlite3@9.6.0";
 
 // In each folder: what is compiled in one go, and what of it is run.
 const folders = {
-  esm: { type: "module", sources: ["snippets", "guide", "receive.ts", "drivers.ts", "require-caller.ts"] },
-  cjs: { type: "commonjs", sources: ["snippets", "receive.ts", "drivers.ts", "require-caller.ts"] },
+  esm: {
+    type: "module",
+    sources: ["snippets", "guide", "reference", "receive.ts", "drivers.ts", "require-caller.ts"],
+  },
+  cjs: {
+    type: "commonjs",
+    sources: ["snippets", "reference", "receive.ts", "drivers.ts", "require-caller.ts"],
+  },
   importing: { type: "commonjs", sources: ["import-caller.ts"] },
 };
 
@@ -57,32 +65,40 @@ const kinds = [
 
 /** Fails unless every project compiles, and its caller pays, or is refused in just the way that the documentation says. */
 export async function checkTypes(work, tarballs) {
-  const folder = await install(work, { name: "types", type: "module", packages: dependencies(tarballs) });
-  for (const [name, { type, sources }] of Object.entries(folders)) {
-    makeModule(join(folder, name), type);
-    for (const source of sources) copySource(source, join(folder, name));
+  const rows = compilers.flatMap((version) =>
+    kinds.filter(({ without }) => without?.(version) !== true).map((kind) => ({ version, kind })),
+  );
+  const folder = await makeFolder(work, "types", dependencies(tarballs, nodeTypes));
+  await inParallel(rows, (row) => checkRow(folder, row));
+  const newest = await makeFolder(work, "newest-types", dependencies(tarballs, newestNodeTypes));
+  await checkRow(newest, { version: current, kind: kinds[0] });
+}
+
+async function makeFolder(work, name, packages) {
+  const folder = await install(work, { name, type: "module", packages });
+  for (const [part, { type, sources }] of Object.entries(folders)) {
+    makeModule(join(folder, part), type);
+    for (const source of sources) copySource(source, join(folder, part));
   }
   for (const file of ["send.mjs", "types/run-caller.mjs"]) {
     cpSync(join(project, file), join(folder, file.replace("types/", "")));
   }
-  const rows = compilers.flatMap((version) =>
-    kinds.filter(({ without }) => without?.(version) !== true).map((kind) => ({ version, kind })),
-  );
-  await inParallel(rows, (row) => checkRow(folder, row));
+  return folder;
 }
 
-function dependencies(tarballs) {
+function dependencies(tarballs, ofNode) {
   const { dependencies: used, devDependencies: types } = manifest("examples", "snippets");
   const others = Object.entries({ ...used, ...types })
     .filter(([name]) => tarballs[name] === undefined && name !== "@types/node")
     .map(([name, version]) => `${name}@${version}`);
   const aliases = compilers.map((version) => `typescript-${version}@npm:typescript@${version}`);
-  return [...Object.values(tarballs), ...others, ...aliases, nodeTypes, driverTypes];
+  return [...Object.values(tarballs), ...others, ...aliases, ofNode, driverTypes];
 }
 
 function copySource(source, target) {
   const snippets = join(root, "examples", "snippets", "src");
-  if (source === "guide") return cpSync(join(snippets, source), join(target, source), { recursive: true });
+  if (source === "guide" || source === "reference")
+    return cpSync(join(snippets, source), join(target, source), { recursive: true });
   if (source !== "snippets") return cpSync(join(project, "types", source), join(target, source));
   for (const entry of readdirSync(snippets, { withFileTypes: true })) {
     if (entry.isFile()) cpSync(join(snippets, entry.name), join(target, entry.name));
@@ -105,7 +121,7 @@ async function checkRow(folder, { version, kind }) {
     outDir: id,
   };
   const config = join(folder, part, `${id}.json`);
-  writeJson(config, { compilerOptions, include: ["*.ts", "guide/*.ts"] });
+  writeJson(config, { compilerOptions, include: ["*.ts", "guide/*.ts", "reference/*.ts"] });
   const tsc = join(folder, "node_modules", `typescript-${version}`, "bin", "tsc");
   const { status, stdout } = await run(process.execPath, [tsc, "-p", config, "--pretty", "false"], folder);
   const all = errorsOf(stdout);

@@ -1,6 +1,6 @@
 // Projects of somebody else: empty folders in which the commands of the READMEs are typed, and their first examples run. What they
 // install, and the READMEs themselves, come from the registry.
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { makeModule, manifest, node, npm, root, tryNpm, writeJson } from "../consumers/support.mjs";
@@ -9,9 +9,11 @@ const sender = join(dirname(fileURLToPath(import.meta.url)), "project");
 
 /** Steps, each with `run(work, { clone, version })`, which throws unless all went well. Those of one list need each other. */
 export const consumers = [
+  [{ title: "npm create countersign@latest: what it writes passes its own tests", run: checkCreated }],
   [
     { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
     { title: "npx countersign says what to install, and is the command once it is there", run: checkCommand },
+    { title: "npx countersign init writes a platform of this release", run: checkInit },
   ],
   [
     {
@@ -38,6 +40,41 @@ async function checkCommand(work) {
   await npm(["install", "--save-dev", "--loglevel=error", "@countersign/cli"], folder);
   const held = await npx(["keys", "held", "--store-url", "sqlite:platform.db"], folder);
   if (held.status !== 0) throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
+}
+
+async function checkInit(work, { version }) {
+  const folder = join(work, "projects", "umbrella");
+  const choices = ["--framework", "fastify", "--store", "redis", "--language", "js", "--yes"];
+  const { status, stdout, stderr } = await npx(["init", "init-platform", ...choices], folder);
+  if (status !== 0) throw new Error(`init ended with ${status}\n${stdout}${stderr}`);
+  checkWritten(join(folder, "init-platform"), version);
+}
+
+/** As its README says, with flags in place of answers. */
+async function checkCreated(work, { version }) {
+  const projects = join(work, "projects");
+  mkdirSync(projects, { recursive: true });
+  const choices = ["--framework", "express", "--store", "sqlite", "--language", "ts"];
+  // npm's own question, whether to fetch what is not installed.
+  await npm(["create", "--yes", "countersign@latest", "created", "--", ...choices], projects);
+  const folder = join(projects, "created");
+  checkWritten(folder, version);
+  await npm(["install", "--loglevel=error"], folder);
+  checkVersions(folder, version);
+  const tested = await npm(["test"], folder);
+  if (!/^(?:#|ℹ) pass [1-9]\d*$/m.test(tested)) throw new Error(`it has tested nothing:\n${tested}`);
+  await npm(["run", "build"], folder);
+}
+
+// Ranges of ours begin with this release.
+function checkWritten(folder, version) {
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+  const own = Object.entries({ ...dependencies, ...devDependencies }).filter(([name]) =>
+    /^(?:@countersign\/|countersign$)/.test(name),
+  );
+  if (own.length === 0 || own.some(([, range]) => range !== `^${version}`)) {
+    throw new Error(`written were ${own.map((entry) => entry.join("@")).join(", ")}`);
+  }
 }
 
 async function checkServer(work, { clone, version }) {

@@ -9,15 +9,17 @@ import { ownDependencies } from "../consumers/own-dependencies.mjs";
 const { packages: budgets, installs } = JSON.parse(
   readFileSync(new URL("size-budgets.json", import.meta.url), "utf8"),
 );
-// What an import, an editor and a debugger read: maps lead to src. And the pages and migrations that a manifest names, and
-// what npm create writes.
+// What an import, an editor and a debugger read: maps lead to src. And the pages, migrations and files for other tools that a
+// manifest names, what npm create writes, and the files of a page.
 const expected = [
   /^(package\.json|README\.md|LICENSE)$/,
   /^dist\/.+\.(js|d\.ts)(\.map)?$/,
   /^src\/.+\.ts$/,
   /^[A-Z-]+\.md$/,
   /^migrations\/.+\.sql$/,
+  /^(alerts\.yml|dashboard\.json)$/,
   /^dist\/templates\/[jt]s\/.+$/,
+  /^page\/.+\.(js|css|html|svg)$/,
 ];
 
 const work = mkdtempSync(join(tmpdir(), "countersign-tarballs-"));
@@ -58,7 +60,7 @@ function checkTarball({ name, files, unpackedSize }) {
     if (!expected.some((pattern) => pattern.test(path))) faults.push(`${name} has ${path}`);
   for (const path of ["README.md", "LICENSE"]) if (!has.has(path)) faults.push(`${name} has no ${path}`);
   // A map without its source, or a module without its map, shows a debugger nothing.
-  const isModule = (file) => file.endsWith(".js") && !file.startsWith("dist/templates/");
+  const isModule = (file) => /^dist\/(?!templates\/).+\.js$/.test(file);
   for (const path of paths.filter(isModule)) {
     const source = path.replace(/^dist\//, "src/").replace(/js$/, "ts");
     for (const needed of [source, `${path}.map`])

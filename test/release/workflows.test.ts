@@ -14,7 +14,7 @@ interface Step {
 interface Job {
   readonly uses?: string;
   readonly needs?: string;
-  readonly environment?: string;
+  readonly environment?: string | { readonly name: string };
   readonly permissions?: Permissions;
   readonly secrets?: unknown;
   readonly "timeout-minutes"?: number;
@@ -33,9 +33,18 @@ const read = (file: string): Workflow => parse(textOf(file)) as Workflow;
 const jobsOf = (file: string): readonly Job[] => Object.values(read(file).jobs);
 const stepsOf = (file: string): readonly Step[] => jobsOf(file).flatMap(({ steps = [] }) => steps);
 
-test("there is a workflow for every change and one for a release", () => {
-  expect(new Set(files)).toEqual(new Set(["ci.yml", "release.yml"]));
+test("there is a workflow for every change, one for a release and one for the pages", () => {
+  expect(new Set(files)).toEqual(new Set(["ci.yml", "pages.yml", "release.yml"]));
 });
+
+const identity = { "id-token": "write" } as const;
+// Of all other jobs: the checkout alone.
+const permissionsOf: Readonly<Record<string, Permissions>> = {
+  "release.yml publish": { contents: "read", ...identity },
+  // As much as the jobs of the workflow that it asks for.
+  "release.yml pages": { contents: "read", pages: "write", ...identity },
+  "pages.yml deploy": { pages: "write", ...identity },
+};
 
 describe.each(files)("%s", (file) => {
   test("uses actions by the digest of a commit, and says of which version", () => {
@@ -52,7 +61,7 @@ describe.each(files)("%s", (file) => {
   test("gives no job more than it needs", () => {
     expect(read(file).permissions).toEqual({});
     for (const [name, job] of Object.entries(read(file).jobs)) {
-      const expected = name === "publish" ? { contents: "read", "id-token": "write" } : { contents: "read" };
+      const expected = permissionsOf[`${file} ${name}`] ?? { contents: "read" };
       expect([name, job.permissions]).toEqual([name, expected]);
       expect(job.secrets).toBeUndefined();
     }
@@ -109,4 +118,37 @@ test("a release comes from a tag alone, after .ci/run, in an environment of its 
   // A token is there for the one step that publishes.
   const tokens = files.flatMap(stepsOf).filter(({ env = {} }) => "NPM_TOKEN" in env);
   expect(tokens).toEqual(published);
+});
+
+describe("pages.yml", () => {
+  const { on, jobs } = read("pages.yml");
+
+  test("comes behind a publication or by hand, and no change of a stranger gets there", () => {
+    expect(new Set(Object.keys(on))).toEqual(new Set(["workflow_call", "workflow_dispatch"]));
+    expect(read("release.yml").jobs["pages"]).toMatchObject({
+      needs: "publish",
+      uses: "./.github/workflows/pages.yml",
+    });
+  });
+
+  test("builds with no right to deploy, and deploys with no code of a dependency", () => {
+    const runs = jobs["build"]?.steps?.flatMap(({ run = [] }) => run);
+    expect(runs).toEqual(["npm ci --ignore-scripts", "npm run docs:build"]);
+    expect(jobs["deploy"]).toMatchObject({ needs: "build", environment: { name: "github-pages" } });
+    expect(jobs["deploy"]?.steps?.map(({ uses = "" }) => uses.split("@")[0])).toEqual([
+      "actions/deploy-pages",
+    ]);
+  });
+
+  test("takes the folder that docs:build writes to", () => {
+    const uploads =
+      jobs["build"]?.steps?.filter(({ uses = "" }) => /upload-pages-artifact@/.test(uses)) ?? [];
+    expect(uploads.map(({ with: given }) => given)).toEqual([{ path: "site/dist" }]);
+    const { scripts } = JSON.parse(readFileSync(join(folder, "../../package.json"), "utf8")) as {
+      scripts: Readonly<Record<string, string>>;
+    };
+    expect(scripts["docs:build"]).toBe("node site/run.mjs build");
+    const source = readFileSync(join(folder, "../../site/scripts/source.mjs"), "utf8");
+    expect(source).toMatch(/outputFolder = path\.join\(site, "dist"\)/);
+  });
 });

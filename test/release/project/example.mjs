@@ -1,4 +1,4 @@
-// The example in the README of countersign, with a database that outlives it.
+// The example in the README of countersign, with a database that outlives it: what was handled is done in its store.
 import assert from "node:assert/strict";
 import { generateKeyPair } from "@countersign/sandbox";
 import { generateEndpoint } from "countersign";
@@ -14,8 +14,8 @@ const paid = await whileListening(app, async (origin) => {
   return payTwice(origin, { keyid, privateKey });
 });
 const database = new Database("platform.db");
-const payouts = database.prepare("SELECT idempotency_key, iban FROM payouts").all();
-assert.deepEqual(payouts, [{ idempotency_key: paid.idempotency_key, iban: paid.beneficiary.iban }]);
-assert.deepEqual(database.prepare("SELECT * FROM events").all(), [
-  { event_id: "event-1", type: "buyer.approved" },
+const keys = database.prepare("SELECT key, state FROM countersign_idempotency ORDER BY key").all();
+assert.deepEqual(keys, [
+  { key: `payout:${paid.idempotency_key}`, state: "done" },
+  { key: "webhook-event:event-1", state: "done" },
 ]);
