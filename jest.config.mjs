@@ -38,7 +38,7 @@ const folders = ["packages/*/test", "examples/*/test", "test"];
 
 /** @type {import("jest").Config} */
 const config = {
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/test/support/environment.mjs",
   // PostgreSQL and Redis, where they are not running already.
   globalSetup: "<rootDir>/test/support/engine-setup.mjs",
   globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
