@@ -6,7 +6,9 @@ const traces = ["claim", "wait", "store", "event"];
 const channels = [
   ...events.map((name) => `countersign:${name}`),
   ...traces.flatMap((name) =>
-    ["start", "end", "asyncStart", "asyncEnd", "error"].map((phase) => `tracing:countersign:${name}:${phase}`),
+    ["start", "end", "asyncStart", "asyncEnd", "error"].map(
+      (phase) => `tracing:countersign:${name}:${phase}`,
+    ),
   ),
 ];
 
