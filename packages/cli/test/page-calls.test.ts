@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { payoutVariants, tamperedWebhookParts } from "@countersign/sandbox";
 import type { Command } from "commander";
 import { createProgram } from "../src/program.ts";
@@ -17,20 +17,22 @@ interface Calls {
   readonly curlLine: (call: Call, url: string) => string;
 }
 
-const bench = new PageBench();
+let bench: PageBench;
 const cli = new CliBench();
 let page: Calls;
 beforeAll(async () => {
   // A module of the browser, without types.
   page = (await import(new URL("../../sandbox/page/calls.js", import.meta.url).href)) as Calls;
   await cli.open();
+});
+afterAll(() => cli.close());
+beforeEach(async () => {
+  bench = new PageBench();
   await bench.open();
   bench.register();
+  bench.sandbox.createPaymentRequest({ payment_request_id: "p-2", due_date: "2030-01-31" });
 });
-afterAll(async () => {
-  await bench.close();
-  await cli.close();
-});
+afterEach(() => bench.close());
 
 /** A call as the page makes it, and then as its command. */
 async function both(call: Call): Promise<{ status: number; code: number | null; err: string; out: string }> {
@@ -72,7 +74,7 @@ describe("a call of the page and its command", () => {
     ],
     ["a seller", () => page.calls["status"]!("seller", "s'1", "REJECTED"), "REJECTED already"],
     ["a payment request", () => page.calls["paymentRequest"]!("p-1", "2030-01-31"), "of this id already"],
-    ["its repayment", () => page.calls["repayment"]!("p-1", "repay"), "CLOSED already"],
+    ["its repayment", () => page.calls["repayment"]!("p-2", "repay"), "CLOSED already"],
   ])("mean the same one: %s", async (_name, callOf, refused) => {
     const { status, code, err } = await both(callOf());
     expect({ status: status < 300, code }).toEqual({ status: true, code: 1 });
@@ -80,7 +82,6 @@ describe("a call of the page and its command", () => {
   });
 
   test("both remind", async () => {
-    bench.sandbox.createPaymentRequest({ payment_request_id: "p-2", due_date: "2030-01-31" });
     expect(await both(page.calls["repayment"]!("p-2", "remind"))).toMatchObject({ status: 200, code: 0 });
   });
 
@@ -105,7 +106,6 @@ describe("a call of the page and its command", () => {
       ["drop", 0, "dropped"],
     ]);
     expect(await both(page.calls["control"]!(id, "drop"))).toMatchObject({ status: 409, code: 1 });
-    bench.status = 200;
   });
 
   test.each(payoutVariants.map((info) => [info.variant, info] as const))(

@@ -11,7 +11,7 @@ import { signatureExplainer, type SignatureExplainer, type SignatureExplanation 
 const keys = { "test-key": servicePublicPem };
 let server: Server;
 let port = 0;
-let explainer: SignatureExplainer | undefined;
+const explainers: SignatureExplainer[] = [];
 
 beforeAll(async () => {
   const app = express();
@@ -21,7 +21,7 @@ beforeAll(async () => {
   app.use(guardErrors());
   ({ server, port } = await listen(app));
 });
-afterEach(() => explainer?.close());
+afterEach(() => explainers.splice(0).forEach((explainer) => explainer.close()));
 afterAll(() => close(server));
 
 /** Sends a request that says PUT and is signed as POST. */
@@ -37,7 +37,7 @@ function written(options: object = {}): {
 } {
   const all: SignatureExplanation[] = [];
   let told: () => void = () => undefined;
-  explainer = signatureExplainer({
+  const explainer = signatureExplainer({
     keys,
     ...options,
     write: (explained) => {
@@ -45,6 +45,7 @@ function written(options: object = {}): {
       told();
     },
   });
+  explainers.push(explainer);
   const until = async (count: number): Promise<void> => {
     while (all.length < count) {
       await new Promise<void>((resolve) => {
@@ -96,13 +97,11 @@ describe("signatureExplainer", () => {
 
   test("goes on when write throws", async () => {
     let calls = 0;
-    explainer = signatureExplainer({
-      keys,
-      write: () => {
-        calls += 1;
-        throw new Error("the log is full");
-      },
-    });
+    const write = (): void => {
+      calls += 1;
+      throw new Error("the log is full");
+    };
+    explainers.push(signatureExplainer({ keys, write }));
     await sendPut();
     const { until } = written();
     await sendPut();
@@ -116,7 +115,8 @@ describe("signatureExplainer", () => {
     try {
       const write = (): void => undefined;
       expect(signatureExplainer({ keys, write }).isActive).toBe(false);
-      explainer = signatureExplainer({ keys, write, allowInProduction: true });
+      const explainer = signatureExplainer({ keys, write, allowInProduction: true });
+      explainers.push(explainer);
       expect(explainer.isActive).toBe(true);
     } finally {
       process.env["NODE_ENV"] = environment;
