@@ -59,7 +59,6 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
 
   async function closeStorage(): Promise<void> {
     opened.close();
-    uses.close();
     await workers.stop();
     await storage.close();
   }
@@ -82,6 +81,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     server = createAppServer(app, settings);
     url = urlOf(await listen(server, settings), settings);
   } catch (error) {
+    uses.close();
     await closeStorage();
     throw error;
   }
@@ -96,6 +96,8 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       try {
         await withDeadline(Promise.all([drained, closed]).then(closeStorage), timeoutMs, late);
       } finally {
+        // Even where the rest was late.
+        uses.close();
         server.closeAllConnections();
       }
     },
