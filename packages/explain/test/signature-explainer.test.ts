@@ -6,12 +6,17 @@ import express from "express";
 import { close, listen, send } from "../../../test/support/http-client.ts";
 import { samplePath, signRequest, type SigningPlan } from "../../../test/support/independent-signer.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
-import { signatureExplainer, type SignatureExplainer, type SignatureExplanation } from "../dist/index.js";
+import {
+  capturedRequest,
+  signatureExplainer,
+  type SignatureExplainer,
+  type SignatureExplanation,
+} from "../dist/index.js";
 
 const keys = { "test-key": servicePublicPem };
 let server: Server;
 let port = 0;
-let explainer: SignatureExplainer | undefined;
+const explainers: SignatureExplainer[] = [];
 
 beforeAll(async () => {
   const app = express();
@@ -21,7 +26,7 @@ beforeAll(async () => {
   app.use(guardErrors());
   ({ server, port } = await listen(app));
 });
-afterEach(() => explainer?.close());
+afterEach(() => explainers.splice(0).forEach((explainer) => explainer.close()));
 afterAll(() => close(server));
 
 /** Sends a request that says PUT and is signed as POST. */
@@ -37,14 +42,16 @@ function written(options: object = {}): {
 } {
   const all: SignatureExplanation[] = [];
   let told: () => void = () => undefined;
-  explainer = signatureExplainer({
-    keys,
-    ...options,
-    write: (explained) => {
-      all.push(explained);
-      told();
-    },
-  });
+  explainers.push(
+    signatureExplainer({
+      keys,
+      ...options,
+      write: (explained) => {
+        all.push(explained);
+        told();
+      },
+    }),
+  );
   const until = async (count: number): Promise<void> => {
     while (all.length < count) {
       await new Promise<void>((resolve) => {
@@ -96,13 +103,14 @@ describe("signatureExplainer", () => {
 
   test("goes on when write throws", async () => {
     let calls = 0;
-    explainer = signatureExplainer({
+    const failing = signatureExplainer({
       keys,
       write: () => {
         calls += 1;
         throw new Error("the log is full");
       },
     });
+    explainers.push(failing);
     await sendPut();
     const { until } = written();
     await sendPut();
@@ -116,7 +124,8 @@ describe("signatureExplainer", () => {
     try {
       const write = (): void => undefined;
       expect(signatureExplainer({ keys, write }).isActive).toBe(false);
-      explainer = signatureExplainer({ keys, write, allowInProduction: true });
+      const explainer = signatureExplainer({ keys, write, allowInProduction: true });
+      explainers.push(explainer);
       expect(explainer.isActive).toBe(true);
     } finally {
       process.env["NODE_ENV"] = environment;
@@ -131,4 +140,38 @@ describe("signatureExplainer", () => {
       );
     },
   );
+});
+
+describe("capturedRequest", () => {
+  test("is undefined of what no check has looked at, and of what is no request", () => {
+    for (const req of [new Request("http://localhost/"), {}, { raw: 1 }, { raw: {} }, { rawHeaders: 1 }]) {
+      expect(capturedRequest(req)).toBeUndefined();
+    }
+  });
+
+  test("is undefined where nobody can say how the client reached the server", async () => {
+    const app = express().set("trust proxy", true);
+    let captured: unknown = "not asked";
+    app.use((req, res) => {
+      captured = capturedRequest(req);
+      res.end();
+    });
+    const other = await listen(app);
+    await send(other.port, signRequest());
+    await close(other.server);
+    expect(captured).toBeUndefined();
+  });
+
+  test("knows a Node request before any check, its body not yet read", async () => {
+    const app = express();
+    let captured: unknown;
+    app.use("/api", (req, res) => {
+      captured = capturedRequest(req);
+      res.end();
+    });
+    const other = await listen(app);
+    await send(other.port, signRequest());
+    await close(other.server);
+    expect(captured).toMatchObject({ method: "POST", target: samplePath, scheme: "http", body: undefined });
+  });
 });

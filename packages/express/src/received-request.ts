@@ -5,6 +5,7 @@ import {
   createWarnOnce,
   fieldLines,
   GuardError,
+  recordReceived,
   shareFacts,
   type ReceivedRequest,
   type RequestFact,
@@ -24,6 +25,7 @@ export function receivedRequest(req: GuardRequest): ReceivedRequest {
   if (known !== undefined) return known;
   const request = new NodeRequest(req);
   received.set(req, request);
+  recordReceived(req, request);
   return request;
 }
 
