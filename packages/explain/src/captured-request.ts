@@ -1,4 +1,4 @@
-import { capturedRawBody, receivedOf, type ReceivedRequest } from "@countersign/core";
+import { capturedRawBody, fieldLines, receivedOf, type ReceivedRequest } from "@countersign/core";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 import type { ExplainedRequest } from "./explain-signature.ts";
 
@@ -16,6 +16,22 @@ export function capturedRequest(req: object): ExplainedRequest | undefined {
   } catch {
     return undefined;
   }
+}
+
+// RFC 9110 section 8.6: a client says `Content-Length: 0` only of methods that could have content.
+const methodsWithoutContent = /^(?:GET|HEAD|DELETE|OPTIONS|TRACE)$/;
+
+/**
+ * The bytes of a request's body as far as they are known: those that were captured, none where its fields say that there are none, and
+ * undefined for a body that nobody has read.
+ */
+export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8Array | undefined {
+  if (body !== undefined) return body;
+  const lines = { rawHeaders };
+  if (fieldLines(lines, "transfer-encoding").length > 0) return undefined;
+  const [length] = fieldLines(lines, "content-length");
+  const isEmpty = length === undefined ? methodsWithoutContent.test(method) : length.trim() === "0";
+  return isEmpty ? new Uint8Array() : undefined;
 }
 
 function ofNode(req: object): ReceivedRequest | undefined {

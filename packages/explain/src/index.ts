@@ -1,6 +1,6 @@
 export type { Explanation } from "./explanation.ts";
 export type { BaseDifference } from "./base-difference.ts";
-export { capturedRequest } from "./captured-request.ts";
+export { capturedRequest, knownBody } from "./captured-request.ts";
 export { explainAddress, type ExplainedAddress } from "./explain-address.ts";
 export { explainBasicAuth } from "./explain-basic-auth.ts";
 export { explainClaim, type ExplainedClaim } from "./explain-claim.ts";

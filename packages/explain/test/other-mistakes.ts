@@ -449,6 +449,16 @@ export const otherMistakes: readonly OtherRow[] = [
     says: "Compute Content-Digest over the bytes that are sent: it is the SHA-512 digest of an empty body.",
   },
   {
+    mistake: "digest: of a body that was not read",
+    explain: () =>
+      explainDigest(
+        { rawHeaders: ["Content-Digest", `sha-256=:${createHash("sha256").update("").digest("base64")}:`] },
+        undefined,
+      ),
+    what: "body-not-known",
+    says: "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
+  },
+  {
     mistake: "digest: of something else",
     explain: () =>
       explainDigest(
