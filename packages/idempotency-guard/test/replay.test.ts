@@ -5,6 +5,7 @@ import {
   type IdempotencyGuardOptions,
   type ReplayOptions,
 } from "@countersign/idempotency-guard";
+import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
@@ -135,6 +136,29 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
     expect(first.body).not.toBe("");
     expect(await pay()).toMatchObject({ status: 409, code: "already-processed" });
     expect(notices.codes()).toContain("answer-not-kept");
+  });
+
+  test("tells of each call of the store of answers while somebody listens", async () => {
+    const told: string[] = [];
+    const end = onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+      if (step.endsWith("-answer")) told.push(`${engine} ${step} ${outcome}`);
+    });
+    try {
+      const answers = memoryAnswerStore();
+      const nameless = { ...answersOf(answers), find: () => Promise.reject(new Error("down")) };
+      const store = memoryIdempotencyStore();
+      const serve = (kept: AnswerStore) =>
+        platform(framework, { store, scope: "a", ...replayWith({ answers: kept }) }, (_req, res) => {
+          res.send("paid");
+        });
+      const { pay } = await serve(answers);
+      await pay();
+      await pay();
+      expect((await (await serve(nameless)).pay()).status).toBe(503);
+    } finally {
+      end();
+    }
+    expect(told).toEqual(["memory keep-answer ok", "memory find-answer ok", "other find-answer error"]);
   });
 
   test("an answer at the limit is kept, and one without content", async () => {
