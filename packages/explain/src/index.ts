@@ -10,7 +10,9 @@ export { explainPayload, type SchemaFault } from "./explain-payload.ts";
 export { explainSignature, type ExplainedRequest, type SignatureExplanation } from "./explain-signature.ts";
 export type { ExplainSignatureOptions } from "./options.ts";
 export {
+  refusalExplainer,
   signatureExplainer,
+  type RefusalExplainerOptions,
   type SignatureExplainer,
   type SignatureExplainerOptions,
 } from "./signature-explainer.ts";

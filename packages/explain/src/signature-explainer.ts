@@ -54,9 +54,7 @@ const minuteMs = 60_000;
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
   const { clock = systemClock } = readExplainOptions(owner, rest).check;
-  if (process.env["NODE_ENV"] === "production" && !allowInProduction) {
-    return { isActive: false, close: () => undefined };
-  }
+  if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
   let last: Promise<void> = Promise.resolve();
   const hear = (event: GuardEvent): void => {
@@ -82,6 +80,37 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
     });
   };
   return { isActive: true, close: listen(owner, { verdict: hear }) };
+}
+
+/** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */
+export type RefusalExplainerOptions = Omit<SignatureExplainerOptions, "perMinute" | "write">;
+
+const { allowInProduction: allowRule } = explainerTable;
+const refusalTable: OptionTable<
+  Pick<SignatureExplainerOptions, "allowInProduction">,
+  Pick<Own, "allowInProduction">
+> = { allowInProduction: allowRule };
+
+/**
+ * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature
+ * that httpSignatureVerify has refused, undefined of anything else. The sink bounds how often it is asked. Throws a TypeError on a bad
+ * option.
+ */
+export function refusalExplainer(
+  options: RefusalExplainerOptions,
+): (event: GuardEvent) => Promise<string | undefined> {
+  const [{ allowInProduction }, rest] = splitOptions("refusalExplainer", refusalTable, options);
+  readExplainOptions("refusalExplainer", rest);
+  const isActive = isAllowed(allowInProduction);
+  return async (event) => {
+    const request = isActive ? refusedRequest(event) : undefined;
+    return request === undefined ? undefined : (await explainSignature(request, rest)).sentence;
+  };
+}
+
+// An explanation says what would have been right: it stays out of the logs of production unless somebody wants it there.
+function isAllowed(allowInProduction: boolean): boolean {
+  return process.env["NODE_ENV"] !== "production" || allowInProduction;
 }
 
 // Not a replay: its signature is right.

@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
+import { guardChannel, type GuardEvent } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express from "express";
@@ -8,6 +9,7 @@ import { samplePath, signRequest, type SigningPlan } from "../../../test/support
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 import {
   capturedRequest,
+  refusalExplainer,
   signatureExplainer,
   type SignatureExplainer,
   type SignatureExplanation,
@@ -140,6 +142,49 @@ describe("signatureExplainer", () => {
       );
     },
   );
+});
+
+describe("refusalExplainer", () => {
+  const heard: GuardEvent[] = [];
+  const hear = (event: unknown): void => void heard.push(event as GuardEvent);
+  afterEach(() => {
+    guardChannel.unsubscribe(hear);
+    heard.length = 0;
+  });
+
+  test("explains a refused signature, and nothing else", async () => {
+    const explain = refusalExplainer({ keys });
+    guardChannel.subscribe(hear);
+    const request = signRequest();
+    await sendPut();
+    await send(port, request);
+    await send(port, request);
+    expect(await Promise.all(heard.map(explain))).toEqual([
+      'Sign "@method" as "PUT": the signature fits with "POST", another method.',
+      undefined,
+      undefined,
+    ]);
+    const [refused] = heard;
+    expect(await explain({ ...(refused as GuardEvent), guard: "ipAllowlist" })).toBeUndefined();
+  });
+
+  test("says nothing in production, unless it is asked to", async () => {
+    guardChannel.subscribe(hear);
+    await sendPut();
+    const [refused] = heard as [GuardEvent];
+    const environment = process.env["NODE_ENV"];
+    process.env["NODE_ENV"] = "production";
+    try {
+      expect(await refusalExplainer({ keys })(refused)).toBeUndefined();
+      expect(await refusalExplainer({ keys, allowInProduction: true })(refused)).toContain("@method");
+    } finally {
+      process.env["NODE_ENV"] = environment;
+    }
+  });
+
+  test.each([{ keys: {} }, { keys, perMinute: 1 }, { keys, maxAttempts: -1 }])("refuses %o", (options) => {
+    expect(() => refusalExplainer(options)).toThrow(TypeError);
+  });
 });
 
 describe("capturedRequest", () => {
