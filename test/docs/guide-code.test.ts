@@ -12,6 +12,7 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
+import { eventually } from "../support/faulty-store.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
@@ -20,6 +21,7 @@ import { createApp as createAppOfOthers } from "../../examples/snippets/dist/gui
 import { createApp as createAppWithParser } from "../../examples/snippets/dist/guide/parser-before.js";
 import * as endpoint from "../../examples/snippets/dist/guide/webhook-endpoint.js";
 import { createApp as createAppWithList } from "../../examples/snippets/dist/reference/live-allowlist.js";
+import { startLog } from "../../examples/snippets/dist/reference/explained-log.js";
 import { baseOf } from "../../examples/snippets/dist/guide/why-401.js";
 
 const { publicKey, privateKey } = generateKeyPairSync("ed25519");
@@ -104,6 +106,24 @@ test("monitor: refusals and passes are counted, with the page of their code in t
   expect(counted).toContain("countersign_verdicts_total idempotencyGuard reject already-processed");
   const docs = expect.stringMatching(/codes\.html#already-processed$/);
   expect(logged).toContainEqual(expect.objectContaining({ code: "already-processed", docs }));
+});
+
+test("what the signer has to change: it is in the log, behind the refusal and with its id", async () => {
+  const lines: { readonly id?: unknown; readonly message: string }[] = [];
+  const write = (fields: object, text: string): void => void lines.push({ ...fields, message: text });
+  const known = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
+  closing.push(startLog({ info: write, warn: write, error: write }, known));
+  const app = createAppWithParser(payouts(), (_req, res) => void res.json({}));
+  const url = `${await urlOf(app)}/api/v1/transaction`;
+  const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
+  const request = buildPayoutRequest({ url, body, keyid: "service-2", privateKey: privateKeyPem });
+  expect((await sendPayout(request)).status).toBe(401);
+  await eventually(() => lines.some(({ message: text }) => text.startsWith("Send keyid=")));
+  const [refusal, explained] = lines.filter(({ message: text }) => /refused|keyid/.test(text));
+  expect(explained?.message).toBe(
+    'Send keyid="service-1": the signature fits that key, and none is known as "service-2".',
+  );
+  expect(explained?.id).toBe(refusal?.id);
 });
 
 const message = (): { method: string; target: string; rawHeaders: string[] } => ({

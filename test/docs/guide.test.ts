@@ -58,6 +58,7 @@ test("a comment in a fence is no heading, and its indented lines are no fence of
 const store = "examples/custom-store/src";
 test.each<[page: string, language: string, file: string, region: string | undefined]>([
   ["docs/keys.md", "ts", "examples/snippets/src/guide/keys-of-url.ts", undefined],
+  ["docs/explain.md", "ts", "examples/snippets/src/reference/explained-log.ts", undefined],
   ["docs/using.md", "js", "site/snippets/jest.config.js", undefined],
   ["docs/idempotency-key.md", "js", "examples/snippets/src/guide/charges.ts", undefined],
   ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "install"],

@@ -252,6 +252,11 @@ describe("countersign explain", () => {
   test("says what is doubtful about a capture on stderr", async () => {
     const without = await run(["explain", file("curl", curlOf(signed())), ...key]);
     expect(without.err).toMatch(/^note: curl -v does not show the body; give its file by --data/);
+    expect([without.code, without.out]).toEqual([1, expect.stringContaining("what    body-not-known")]);
+    expect(without.out).not.toContain("empty");
+    const { postData: _left, ...entry } = Object(harEntry(signed())).request;
+    const inBrowser = await run(["explain", file("har", har({ request: entry })), ...key]);
+    expect(inBrowser.err).toMatch(/^note: The HAR does not show the body; give its file by --data/);
     const request = signed({ body: "{}" });
     const longer = await run([
       "explain",
@@ -298,6 +303,14 @@ describe("countersign explain", () => {
       "an entry of a raw request",
       () => [file("raw", rawOf(signed())), "--entry", "1", ...key],
       /a raw request is one/,
+    ],
+    [
+      "an HMAC without the body",
+      () => {
+        process.env[secretName] = secret;
+        return [file("curl", curlOf(signed())), "--secret-env", secretName];
+      },
+      /--secret-env: the capture does not have the body/,
     ],
     ["nothing to check by", () => [file("raw", "GET / HTTP/1.1\n\n")], /--key or --keys, or the secret/],
     [

@@ -86,6 +86,21 @@ export function recordRawBody(subject: object, bytes: Buffer): Buffer {
   return bytes;
 }
 
+const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
+
+/** For doors: records what they have made of a native request, for {@link receivedOf}; the last record stays. */
+export function recordReceived(native: object, request: ReceivedRequest): void {
+  receivedRequests.set(native, request);
+}
+
+/**
+ * What the door has made of the native request that an event has as `req`, whichever door it was; undefined where no check has looked at
+ * the request yet.
+ */
+export function receivedOf(native: object): ReceivedRequest | undefined {
+  return receivedRequests.get(native);
+}
+
 /** Whether `value` is a usable limit; in comparisons NaN would let every length pass. */
 export function isLimitBytes(value: unknown): value is number {
   return typeof value === "number" && Number.isSafeInteger(value) && value > 0;

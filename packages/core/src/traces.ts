@@ -29,7 +29,7 @@ export interface WaitTrace extends TraceContext {
 export interface StoreTrace extends TraceContext {
   /** `engine` of the store; `other` where it says none. */
   readonly engine: string;
-  /** The method, such as `claim`; `claim-nonce` of a nonce store. */
+  /** The method, such as `claim`; `claim-nonce`, `get-key`, `keep-answer`, `find-answer` of the other stores, `prune` in the background. */
   readonly step: string;
 }
 

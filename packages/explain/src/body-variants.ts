@@ -10,8 +10,9 @@ export interface BodyVariant {
 
 const maxParsedBytes = 262_144;
 
-/** The usual ones, those of JSON only where the body is some of at most 256 kB. */
-export function bodyVariants(body: Uint8Array): readonly BodyVariant[] {
+/** The usual ones, those of JSON only where the body is some of at most 256 kB. Of a body that is not known the empty one. */
+export function bodyVariants(body: Uint8Array | undefined): readonly BodyVariant[] {
+  if (body === undefined) return [empty];
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   if (bytes.length > maxParsedBytes) return [empty];
   const variants = [...textVariants(bytes), ...jsonVariants(bytes), ...encodedVariants(bytes), empty];

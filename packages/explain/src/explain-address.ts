@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { trustsEverybody, type TrustFunction } from "@countersign/express";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, type Explanation } from "./explanation.ts";
 
@@ -7,8 +8,11 @@ import { explanation, quoted, type Explanation } from "./explanation.ts";
 export interface ExplainedAddress extends HeaderLines {
   /** The address of the socket's other end. */
   readonly peer: string | undefined;
-  /** Express's setting `trust proxy`: the number of proxies, or their addresses and CIDR blocks. Default none is trusted. */
-  readonly trustProxy?: number | readonly string[] | undefined;
+  /**
+   * Express's setting `trust proxy`: the number of proxies, their addresses and CIDR blocks, or any setting as Express has compiled it,
+   * `app.get("trust proxy fn")`. Default none is trusted.
+   */
+  readonly trustProxy?: number | readonly string[] | TrustFunction | undefined;
   /** The addresses and CIDR blocks that are admitted. */
   readonly allow: readonly string[];
 }
@@ -16,8 +20,9 @@ export interface ExplainedAddress extends HeaderLines {
 const maxHops = 32;
 
 /**
- * Says which address of a request was taken for the client's, and which proxy hop would have been admitted. X-Forwarded-For is what
- * callers and proxies have written: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list.
+ * Says which address of a request was taken for the client's, which proxy hop decided that, and which one would have been admitted. X-Forwarded-For is what
+ * callers and proxies have written: an entry that would be admitted is no proof of who called. Throws a TypeError on a bad list, and
+ * what a trust function throws.
  */
 export function explainAddress({ peer, trustProxy, allow, rawHeaders }: ExplainedAddress): Explanation {
   const isAllowed = compileAllowlist(allow);
@@ -34,8 +39,16 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
   const taken = untrusted === -1 ? hops.length - 1 : untrusted;
   const address = hops[taken] ?? "";
   const details = hops.map(
-    (hop, index) => `${placeOf(index)}: ${quoted(hop)}${index === taken ? ", taken" : ""}`,
+    (hop, index) => `${placeOf(index)}: ${quoted(hop)}${roleOf(index, { taken, untrusted, trustProxy })}`,
   );
+  if (typeof trustProxy === "function" && trustsEverybody(trustProxy)) {
+    return explanation(
+      "address-everybody-trusted",
+      "trust-proxy-unsafe",
+      "Set trust proxy to the addresses of your proxies: it trusts every address, so that callers choose their own.",
+      details,
+    );
+  }
   try {
     admitAddress(address === "" ? undefined : address, isAllowed);
   } catch (error) {
@@ -63,12 +76,26 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
 
 function trustOf(trustProxy: ExplainedAddress["trustProxy"]): (address: string, hop: number) => boolean {
   if (trustProxy === undefined || trustProxy === 0) return () => false;
+  // Express has no address of a peer on a unix socket.
+  if (typeof trustProxy === "function") return (address, hop) => trustProxy(address || undefined, hop);
   if (typeof trustProxy === "number") return (_, hop) => hop < trustProxy;
   return compileAllowlist(trustProxy);
 }
 
 function placeOf(hop: number): string {
   return hop === 0 ? "the socket" : `entry ${hop} of X-Forwarded-For from its end`;
+}
+
+/** What a hop is by trust proxy: Express goes on from each that is trusted, and takes the first that is not. */
+function roleOf(
+  hop: number,
+  { taken, untrusted, trustProxy }: Pick<Taken, "taken" | "trustProxy"> & { readonly untrusted: number },
+): string {
+  if (hop < taken) return ", trusted as a proxy";
+  if (hop > taken) return "";
+  if (untrusted === -1) return ", taken, since nothing is behind it";
+  if (typeof trustProxy === "number") return `, taken, since trust proxy counts ${trustProxy}`;
+  return `, taken, since trust proxy does not trust it`;
 }
 
 interface Taken {
@@ -92,18 +119,25 @@ function explainTaken({ hops, taken, isAllowed, trustProxy, code }: Taken): Expl
   }
   const admitted = hops.findIndex((hop) => isAllowed(hop));
   const of = `the address of ${placeOf(taken)}, ${quoted(address)}`;
+  const isFunction = typeof trustProxy === "function";
   if (admitted > taken) {
+    const further = isFunction
+      ? `Let the function of trust proxy trust ${quoted(address)} at hop ${taken}, if it is a proxy of yours`
+      : `Set trust proxy to the addresses of your proxies, of which there would be ${admitted}`;
     return explanation(
       taken === 0 && trustProxy === undefined ? "address-proxy-not-trusted" : "address-further-hop",
       code,
-      `Set trust proxy to the addresses of your proxies, of which there would be ${admitted}: taken was ${of}, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
+      `${further}: taken was ${of}, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
     );
   }
   if (admitted !== -1) {
+    const nearer = isFunction
+      ? `Let the function of trust proxy trust no hop from ${admitted} on`
+      : `Count ${admitted} ${admitted === 1 ? "proxy" : "proxies"} in trust proxy`;
     return explanation(
       "address-nearer-hop",
       code,
-      `Count ${admitted} ${admitted === 1 ? "proxy" : "proxies"} in trust proxy, if there are no more: taken was ${of}, which the caller may have written, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
+      `${nearer}, if there are no more: taken was ${of}, which the caller may have written, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
     );
   }
   return explanation(

@@ -6,21 +6,31 @@ import { explanation, type Explanation } from "./explanation.ts";
 
 /**
  * Says why the Content-Digest field (RFC 9530) of a request does not fit its body, and what its sender has to change. `body` are the
- * bytes as received.
+ * bytes as received; undefined where nobody has read them, and then only the form of the field is looked at.
  */
-export function explainDigest(request: HeaderLines, body: Uint8Array): Explanation {
+export function explainDigest(request: HeaderLines, body: Uint8Array | undefined): Explanation {
   const { rawHeaders } = request;
   try {
-    verifyContentDigest({ rawHeaders }, body);
+    verifyContentDigest({ rawHeaders }, body ?? new Uint8Array());
+    if (body === undefined) return explainUnread();
     return explanation("verifies", undefined, "Content-Digest fits the body.");
   } catch (error) {
     if (!isGuardError(error)) throw error;
+    if (body === undefined && error.code === "content-digest-mismatch") return explainUnread();
     return explainRefusal(fieldLines(request, "content-digest").join(", "), error.code, { rawHeaders, body });
   }
 }
 
 interface DigestContext extends HeaderLines {
-  readonly body: Uint8Array;
+  readonly body: Uint8Array | undefined;
+}
+
+function explainUnread(): Explanation {
+  return explanation(
+    "body-not-known",
+    "content-digest-mismatch",
+    "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
+  );
 }
 
 function explainRefusal(field: string, code: string, context: DigestContext): Explanation {
@@ -89,7 +99,7 @@ function explainForm(field: string, code: string, context: DigestContext): Expla
 }
 
 // The others fit: what they are the digest of says nothing.
-function wrongMember(field: string, { body }: DigestContext): string {
+function wrongMember(field: string, { body = new Uint8Array() }: DigestContext): string {
   const members = field.split(",").map((member) => member.trim());
   const wrong = members.find((member) => {
     try {
@@ -117,7 +127,8 @@ const hashes = [
 /** What the value is: the digest of these bytes written otherwise, by another algorithm, or of other bytes. */
 function explainValue(value: string, code: string, { body }: DigestContext): Explanation | undefined {
   const text = value.replaceAll(/^[:"']|[:"']$/g, "");
-  const all = [{ what: "", says: "", bytes: Buffer.from(body) }, ...bodyVariants(body)];
+  const itself = body === undefined ? [] : [{ what: "", says: "", bytes: Buffer.from(body) }];
+  const all = [...itself, ...bodyVariants(body)];
   for (const variant of all) {
     for (const [algorithm, name] of hashes) {
       const form = formOf(text, Buffer.from(hash(algorithm, variant.bytes, "hex"), "hex"), value);

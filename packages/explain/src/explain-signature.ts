@@ -1,5 +1,6 @@
 import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
-import { verifyHttpSignature, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import { verifyHttpSignature } from "@countersign/http-signature-verify";
+import { knownBody } from "./captured-request.ts";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";
 import { rightDraft } from "./draft.ts";
 import { explainDigest } from "./explain-digest.ts";
@@ -29,7 +30,7 @@ export interface ExplainedRequest {
   readonly target: string;
   /** Names and values by turns, as Node's `req.rawHeaders`. */
   readonly rawHeaders: readonly string[];
-  /** The bytes of the body as received. Default none. */
+  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
   readonly body?: Uint8Array | undefined;
   /** How the client reached the server. Default `https`. */
   readonly scheme?: "http" | "https" | undefined;
@@ -58,9 +59,12 @@ export async function explainSignature(
   options: ExplainSignatureOptions,
 ): Promise<SignatureExplanation> {
   const { own, check } = readExplainOptions("explainSignature", options);
-  const received = receivedOf(request);
-  const code = await verdictOn(received, check);
-  const context: SignatureContext = { request: received, body: request.body ?? noBytes, own, check, code };
+  assertRequest(request);
+  const body = knownBody(request);
+  const received = receivedOf(request, body);
+  const unjudged = { request: received, body, own, check, code: undefined };
+  const context: SignatureContext = { ...unjudged, code: await verdictOn(unjudged) };
+  const { code } = context;
   if (code === undefined) {
     return alone(
       explanation("verifies", undefined, "The signature verifies; nonces are not looked at."),
@@ -71,47 +75,62 @@ export async function explainSignature(
   return explainCode(context);
 }
 
-const noBytes = new Uint8Array();
-
-function receivedOf({
-  method,
-  target,
-  rawHeaders,
-  body = noBytes,
-  scheme,
-}: ExplainedRequest): ReceivedRequest {
+function assertRequest({ method, target, rawHeaders, body }: ExplainedRequest): void {
   const isText = typeof method === "string" && typeof target === "string" && Array.isArray(rawHeaders);
   if (
     !isText ||
     ![...rawHeaders].every((text) => typeof text === "string") ||
-    !(body instanceof Uint8Array)
+    !(body === undefined || body instanceof Uint8Array)
   ) {
     throw new TypeError(
       "explainSignature: the request needs method, target and rawHeaders as text, and a body of bytes",
     );
   }
+}
+
+function receivedOf(
+  { method, target, rawHeaders, scheme }: ExplainedRequest,
+  body: Uint8Array | undefined,
+): ReceivedRequest {
   return {
     method,
     target,
     rawHeaders: [...rawHeaders],
     scheme: scheme === "http" ? "http" : "https",
     clientAddress: undefined,
-    body: () => Promise.resolve(body),
+    body: async () => body ?? neededBody(),
   };
 }
 
+/** In the place of a refusal's code: all fits but the body, which is not known. */
+const bodyNotKnown = "body-not-known";
+
+class BodyNotKnown extends Error {}
+
+function neededBody(): never {
+  throw new BodyNotKnown();
+}
+
+const someByte = new Uint8Array(1);
+
 /** The code of the check's refusal; undefined when it admits. */
-async function verdictOn(
-  request: ReceivedRequest,
-  check: HttpSignatureVerifyOptions,
-): Promise<string | undefined> {
+async function verdictOn(context: SignatureContext): Promise<string | undefined> {
+  const { request, body, check } = context;
+  // Whether an unsigned body is refused does not depend on its bytes.
+  const isUnsigned = body === undefined && !coversDigest(context);
+  const judged = isUnsigned ? { ...request, body: async () => someByte } : { ...request };
   try {
-    await verifyHttpSignature({ ...request }, check);
+    await verifyHttpSignature(judged, check);
     return undefined;
   } catch (error) {
+    if (error instanceof BodyNotKnown) return bodyNotKnown;
     if (isGuardError(error)) return error.code;
     throw error;
   }
+}
+
+function coversDigest(context: SignatureContext): boolean {
+  return signatureOf(context)?.input.components.some(({ name }) => name === "content-digest") === true;
 }
 
 function isTimeCode(code: string): boolean {
@@ -124,9 +143,10 @@ async function explainTime(context: SignatureContext): Promise<SignatureExplanat
   const created = numberOf(signatureOf(context)?.input, "created");
   const atThatTime = created === undefined ? undefined : { ...context.check, clock: () => created * 1000 };
   if (atThatTime === undefined) return first;
-  const code = await verdictOn(context.request, atThatTime);
+  const then = { ...context, check: atThatTime };
+  const code = await verdictOn(then);
   if (code === undefined || isTimeCode(code)) return first;
-  const second = await explainCode({ ...context, check: atThatTime, code });
+  const second = await explainCode({ ...then, code });
   return {
     ...second,
     what: first.what,
@@ -138,6 +158,10 @@ async function explainTime(context: SignatureContext): Promise<SignatureExplanat
 
 async function explainCode(context: SignatureContext): Promise<SignatureExplanation> {
   const { code = "" } = context;
+  if (code === bodyNotKnown) {
+    const found = explainDigest(context.request, undefined);
+    return alone({ ...found, details: ["The signature fits the fields of the request."] }, context);
+  }
   if (code.startsWith("content-digest-")) {
     return alone(explainDigest(context.request, context.body), context);
   }
@@ -178,8 +202,10 @@ async function explainMismatch(
     return { ...explanation(what, code, sentence), attempts, ...bases(shown, own.signerBase, undefined) };
   }
   const difference = own.signerBase === undefined ? undefined : differenceOf(base, own.signerBase);
+  const details =
+    context.body === undefined ? ["The body was not read: what may have been made of it was not tried."] : [];
   const unexplained = explainByBases(context, right, difference);
-  return { ...unexplained, attempts, ...bases(shown, own.signerBase, difference) };
+  return { ...unexplained, details, attempts, ...bases(shown, own.signerBase, difference) };
 }
 
 function mismatchContext(

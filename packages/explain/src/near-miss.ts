@@ -6,7 +6,8 @@ export interface MismatchContext {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
-  readonly body: Uint8Array;
+  /** Undefined where it is not known. */
+  readonly body: Uint8Array | undefined;
   /** The label, and its member of Signature-Input as received. */
   readonly label: string;
   readonly member: string;

@@ -54,7 +54,9 @@ export const table: OptionTable<Own, OwnOptions> = {
   maxAttempts: option.integer({ min: 0, max: 100_000, fallback: 2000 }),
 };
 
-const anyNonce: NonceStore = { claim: () => "fresh" };
+// Who times stores sees by this that no request has waited.
+const engine = "explain";
+const anyNonce: NonceStore = { engine, claim: () => "fresh" };
 
 /** The options of an explanation, and those of the check whose verdict it explains. Throws an OptionError. */
 export function readExplainOptions(
@@ -67,7 +69,7 @@ export function readExplainOptions(
   const [own, rest] = splitOptions(owner, table, options);
   const { keys } = own;
   // An explanation claims no nonce: the request that it explains would be a replay.
-  const fixed = { keys: (keyid: string) => keys.get(keyid), nonces: anyNonce };
+  const fixed = { keys: { engine, get: (keyid: string) => keys.get(keyid) }, nonces: anyNonce };
   const check = { clock: systemClock, ...rest, ...fixed };
   assertVerifyOptions(check, owner);
   return { own, check };

@@ -12,7 +12,8 @@ import type { OwnOptions } from "./options.ts";
 /** What the explanation of one refusal goes by. */
 export interface SignatureContext {
   readonly request: ReceivedRequest;
-  readonly body: Uint8Array;
+  /** Undefined where it is not known. */
+  readonly body: Uint8Array | undefined;
   readonly own: OwnOptions;
   readonly check: HttpSignatureVerifyOptions;
   readonly code: string | undefined;

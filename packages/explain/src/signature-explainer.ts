@@ -1,14 +1,13 @@
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
-  capturedRawBody,
-  guardChannelName,
+  listen,
   option,
   publishFailure,
   splitOptions,
   systemClock,
+  type GuardEvent,
   type OptionTable,
 } from "@countersign/core";
-import { receivedRequest, type GuardRequest } from "@countersign/express";
+import { capturedRequest } from "./captured-request.ts";
 import { explainSignature, type ExplainedRequest, type SignatureExplanation } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 
@@ -49,20 +48,17 @@ const owner = "signatureExplainer";
 const minuteMs = 60_000;
 
 /**
- * Explains the signatures that httpSignatureVerify refuses at the Express and Fastify doors, off the request path: behind the answer's
- * turn of the event loop, one at a time, at most `perMinute`. A body that was not read when the signature was refused is taken for
- * empty. Throws a TypeError on a bad option.
+ * Explains the signatures that httpSignatureVerify refuses at any door, off the request path: behind the answer's turn of the event loop,
+ * one at a time, at most `perMinute`. Throws a TypeError on a bad option.
  */
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
   const { clock = systemClock } = readExplainOptions(owner, rest).check;
-  if (process.env["NODE_ENV"] === "production" && !allowInProduction) {
-    return { isActive: false, close: () => undefined };
-  }
+  if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
   let last: Promise<void> = Promise.resolve();
-  const hear = (message: unknown): void => {
-    const request = refusedRequest(message);
+  const hear = (event: GuardEvent): void => {
+    const request = refusedRequest(event);
     const at = clock();
     while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
     if (request === undefined || taken.length >= perMinute) return;
@@ -83,42 +79,45 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
       last = last.then(work);
     });
   };
-  subscribe(guardChannelName, hear);
-  return { isActive: true, close: () => void unsubscribe(guardChannelName, hear) };
+  return { isActive: true, close: listen(owner, { verdict: hear }) };
+}
+
+/** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */
+export type RefusalExplainerOptions = Omit<SignatureExplainerOptions, "perMinute" | "write">;
+
+const { allowInProduction: allowRule } = explainerTable;
+const refusalTable: OptionTable<
+  Pick<SignatureExplainerOptions, "allowInProduction">,
+  Pick<Own, "allowInProduction">
+> = { allowInProduction: allowRule };
+
+/**
+ * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature
+ * that httpSignatureVerify has refused, undefined of anything else. The sink bounds how often it is asked. Throws a TypeError on a bad
+ * option.
+ */
+export function refusalExplainer(
+  options: RefusalExplainerOptions,
+): (event: GuardEvent) => Promise<string | undefined> {
+  const [{ allowInProduction }, rest] = splitOptions("refusalExplainer", refusalTable, options);
+  readExplainOptions("refusalExplainer", rest);
+  const isActive = isAllowed(allowInProduction);
+  return async (event) => {
+    const request = isActive ? refusedRequest(event) : undefined;
+    return request === undefined ? undefined : (await explainSignature(request, rest)).sentence;
+  };
+}
+
+// An explanation says what would have been right: it stays out of the logs of production unless somebody wants it there.
+function isAllowed(allowInProduction: boolean): boolean {
+  return process.env["NODE_ENV"] !== "production" || allowInProduction;
 }
 
 // Not a replay: its signature is right.
-const unexplained: ReadonlySet<unknown> = new Set(["nonce-replayed", "request-aborted"]);
+const unexplained: ReadonlySet<string | undefined> = new Set(["nonce-replayed", "request-aborted"]);
 
 /** What is kept of a request whose signature was refused; undefined of any other event. */
-function refusedRequest(message: unknown): ExplainedRequest | undefined {
-  const { guard, outcome, code, req } = membersOf(message);
-  if (guard !== "httpSignatureVerify" || outcome !== "reject" || unexplained.has(code)) return undefined;
-  const native = isNodeRequest(req) ? req : membersOf(req)["raw"];
-  if (!isNodeRequest(native)) return undefined;
-  try {
-    const { method, target, rawHeaders, scheme } = receivedRequest(native);
-    return { method, target, rawHeaders: [...rawHeaders], scheme, body: capturedRawBody(native) };
-  } catch {
-    // Where nobody can say how the client reached the server.
-    return undefined;
-  }
-}
-
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null
-    ? Object.fromEntries(namesOf.map((name) => [name, Reflect.get(value, name)]))
-    : {};
-}
-
-const namesOf = ["guard", "outcome", "code", "req", "raw"];
-
-function isNodeRequest(value: unknown): value is GuardRequest {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    "rawHeaders" in value &&
-    Array.isArray(value.rawHeaders) &&
-    "socket" in value
-  );
+function refusedRequest({ guard, outcome, code, req }: GuardEvent): ExplainedRequest | undefined {
+  const isRefused = guard === "httpSignatureVerify" && outcome === "reject" && !unexplained.has(code);
+  return isRefused ? capturedRequest(req) : undefined;
 }

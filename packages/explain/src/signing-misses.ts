@@ -194,29 +194,37 @@ function verifyPrehash(key: KeyObject, data: Uint8Array, signature: Uint8Array):
   return ed25519ph.verify(signature, data, raw);
 }
 
-function otherContent(context: MismatchContext): readonly NearMiss[] {
-  const { method, target, body, member, right } = context;
+type OtherContent = readonly [what: string, says: string, content: string | Uint8Array];
+
+function contentOfBody(
+  { method, target, member }: MismatchContext,
+  body: Uint8Array,
+): readonly OtherContent[] {
   const path = target.split("?")[0] ?? "";
-  const [digestField = ""] = fieldLines(context, "content-digest");
+  const parameter = (name: string): string => new RegExp(`;${name}="?([^";]*)`).exec(member)?.[1] ?? "";
+  const created = parameter("created");
   const digest = digestOf("sha256", body);
   const text = Buffer.from(body).toString("utf8");
-  const parameter = (name: string): string => new RegExp(`;${name}="?([^";]*)`).exec(member)?.[1] ?? "";
-  const pieces: readonly (readonly [what: string, says: string, content: string | Uint8Array])[] = [
+  return [
     ["signed-body", "the body alone", body],
     ["signed-digest", "the digest of the body alone", digest],
     ["signed-digest", "the digest of the body in hex alone", digest.toString("hex")],
-    ["signed-digest", "the value of Content-Digest alone", digestField],
-    ["signed-params", "the value of Signature-Input alone", member],
-    ["signed-params", 'the value of "@signature-params" alone', right.params?.value ?? ""],
-    ["signed-text", "created, a dot and the body", `${parameter("created")}.${text}`],
+    ["signed-text", "created, a dot and the body", `${created}.${text}`],
     ["signed-text", "nonce, a dot and the body", `${parameter("nonce")}.${text}`],
     ["signed-text", "method, path and body", method + path + text],
     ["signed-text", "method, path and body in lines", [method, path, text].join("\n")],
-    [
-      "signed-text",
-      "method, path, created and body in lines",
-      [method, path, parameter("created"), text].join("\n"),
-    ],
+    ["signed-text", "method, path, created and body in lines", [method, path, created, text].join("\n")],
+  ];
+}
+
+function otherContent(context: MismatchContext): readonly NearMiss[] {
+  const { body, member, right } = context;
+  const [digestField = ""] = fieldLines(context, "content-digest");
+  const pieces: readonly OtherContent[] = [
+    ...(body === undefined ? [] : contentOfBody(context, body)),
+    ["signed-digest", "the value of Content-Digest alone", digestField],
+    ["signed-params", "the value of Signature-Input alone", member],
+    ["signed-params", 'the value of "@signature-params" alone', right.params?.value ?? ""],
     [
       "signed-values",
       "the values of the components in lines",
@@ -227,12 +235,8 @@ function otherContent(context: MismatchContext): readonly NearMiss[] {
       "the values of the components in a row",
       right.lines.map(({ value }) => value).join(""),
     ],
-    ...bodyVariants(body).map(({ says, bytes }): [string, string, Uint8Array] => [
-      "signed-body",
-      says,
-      bytes,
-    ]),
-    ...cavageBases(context).map((base): [string, string, string] => [
+    ...bodyVariants(body).map(({ says, bytes }): OtherContent => ["signed-body", says, bytes]),
+    ...cavageBases(context).map((base): OtherContent => [
       "signed-cavage-base",
       "the signing string of the older draft-cavage-http-signatures",
       base,

@@ -13,7 +13,7 @@ import {
   tuple,
 } from "fast-check";
 import { fuzzRuns } from "../../../test/support/fuzz-runs.ts";
-import { explainSignature, type SignatureExplanation } from "../dist/index.js";
+import { explainSignature, knownBody, type SignatureExplanation } from "../dist/index.js";
 import { mistakes } from "./mistakes.ts";
 import { mistaken, now, verifier } from "./signed-with-mistake.ts";
 
@@ -102,6 +102,13 @@ test("says verifies exactly of what the check admits", async () => {
       assertShowable(explained);
       if ((explained.what === "verifies") !== (await isAdmitted(changed)))
         throw new Error(explained.sentence);
+      const unread = { ...changed, body: undefined };
+      if (knownBody(unread) !== undefined) return;
+      const withoutBody = await explainSignature(unread, { ...verifier, maxAttempts: 20 });
+      assertShowable(withoutBody);
+      const isLeftOpen = withoutBody.what === "body-not-known" || withoutBody.code === undefined;
+      const isBodyAlone = explained.code === undefined || explained.code === "content-digest-mismatch";
+      if (isLeftOpen !== isBodyAlone) throw new Error(`${explained.sentence} ${withoutBody.sentence}`);
     }),
     fuzzRuns(300),
   );

@@ -1,8 +1,9 @@
 import { createHmac, sign } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { explainSignature } from "../dist/index.js";
+import { explainSignature, knownBody, type ExplainedRequest } from "../dist/index.js";
 import {
+  body,
   line,
   mistaken,
   now,
@@ -10,6 +11,7 @@ import {
   servicePublicPem,
   strangerKey,
   verifier,
+  type Mistake,
 } from "./signed-with-mistake.ts";
 
 describe("explainSignature", () => {
@@ -166,5 +168,68 @@ describe("explainSignature", () => {
 
   test("refuses what is no request", async () => {
     await expect(explainSignature({ method: "POST" } as never, verifier)).rejects.toThrow("rawHeaders");
+  });
+});
+
+describe("explainSignature of a body that nobody has read", () => {
+  const unread = (mistake: Mistake = {}): ExplainedRequest => ({ ...mistaken(mistake), body: undefined });
+  const coversNoDigest: Mistake = { plan: { covered: [['"@method"', "POST"]] } };
+
+  test("says so where all else fits, and takes it for no empty one", async () => {
+    await expect(explainSignature(unread(), verifier)).resolves.toMatchObject({
+      what: "body-not-known",
+      code: "content-digest-mismatch",
+      sentence: expect.stringMatching(/^Compare Content-Digest with the bytes that are sent: .* not read/),
+      details: ["The signature fits the fields of the request."],
+    });
+  });
+
+  test("does not hide what is wrong with the time", async () => {
+    const clock = (): number => (now + 7000) * 1000;
+    const { what, details } = await explainSignature(unread(), { ...verifier, clock });
+    expect(what).toBe("signature-expired");
+    expect(details.join(" ")).toMatch(/Apart from the time: Compare Content-Digest .* not read/);
+  });
+
+  test("finds what the body is not needed for", async () => {
+    const lowerCase = unread({ base: line('"@method"', () => "post") });
+    await expect(explainSignature(lowerCase, verifier)).resolves.toMatchObject({ what: "method-lower-case" });
+    const bare = unread({ base: line('"content-digest"', (value) => value.slice("sha-256=:".length, -1)) });
+    await expect(explainSignature(bare, verifier)).resolves.toMatchObject({ what: "content-digest-form" });
+    const inHex = unread({ plan: { contentDigest: `sha-256=${"0f".repeat(32)}` } });
+    await expect(explainSignature(inHex, verifier)).resolves.toMatchObject({ what: "digest-form" });
+  });
+
+  test("says that what was made of it was not tried", async () => {
+    const ofBody: Mistake = { base: () => body };
+    await expect(explainSignature(mistaken(ofBody), verifier)).resolves.toMatchObject({
+      what: "signed-body",
+    });
+    await expect(explainSignature(unread(ofBody), verifier)).resolves.toMatchObject({
+      what: "signature-unexplained",
+      details: [expect.stringContaining("The body was not read")],
+    });
+  });
+
+  test("knows that one which nothing signs is refused, unless that is allowed", async () => {
+    const options = { ...verifier, requiredComponents: ["@method"] };
+    await expect(explainSignature(unread(coversNoDigest), options)).resolves.toMatchObject({
+      what: "body-not-covered",
+    });
+    await expect(
+      explainSignature(unread(coversNoDigest), { ...options, allowUnsignedBody: true }),
+    ).resolves.toMatchObject({ what: "verifies" });
+  });
+
+  test.each<[string, boolean, Partial<ExplainedRequest>, readonly string[]]>([
+    ["a POST with Content-Length: 0", true, {}, ["Content-Length", "0"]],
+    ["a GET", true, { method: "GET" }, []],
+    ["a POST that says nothing of its length", false, {}, []],
+    ["a GET in chunks", false, { method: "GET" }, ["Transfer-Encoding", "chunked"]],
+    ["a GET of some length", false, { method: "GET" }, ["Content-Length", "2"]],
+  ])("of %s is known: %s", (_name, isKnown, change, lines) => {
+    const { rawHeaders, ...rest } = unread();
+    const request = { ...rest, ...change, rawHeaders: [...rawHeaders, ...lines] };
+    expect(knownBody(request)).toEqual(isKnown ? new Uint8Array() : undefined);
   });
 });

@@ -1,5 +1,8 @@
 import { createHmac } from "node:crypto";
+import type { TrustFunction } from "@countersign/express";
 import { describe, expect, test } from "@jest/globals";
+import express from "express";
+import { close, listen, send } from "../../../test/support/http-client.ts";
 import {
   explainAddress,
   explainBasicAuth,
@@ -8,6 +11,9 @@ import {
   explainPayload,
 } from "../dist/index.js";
 import { otherMistakes } from "./other-mistakes.ts";
+
+const compiled = (setting: unknown): TrustFunction =>
+  express().set("trust proxy", setting).get("trust proxy fn");
 
 describe("explanations of the other checks", () => {
   test.each(otherMistakes)("$mistake", ({ explain, what, says }) => {
@@ -51,18 +57,56 @@ describe("explanations of the other checks", () => {
     }
   });
 
-  test("names every hop, and which one was taken", () => {
-    const { details } = explainAddress({
-      peer: "10.0.0.1",
-      trustProxy: 1,
-      allow: ["198.51.100.7"],
-      rawHeaders: ["X-Forwarded-For", "198.51.100.7, 192.0.2.1"],
-    });
-    expect(details).toEqual([
-      'the socket: "10.0.0.1"',
-      'entry 1 of X-Forwarded-For from its end: "192.0.2.1", taken',
+  const proxied = {
+    peer: "10.0.0.1",
+    allow: ["198.51.100.7"],
+    rawHeaders: ["X-Forwarded-For", "198.51.100.7, 192.0.2.1"],
+  };
+
+  test.each<[string, number | readonly string[] | TrustFunction, string]>([
+    ["a count", 1, "since trust proxy counts 1"],
+    ["a list", ["10.0.0.1"], "since trust proxy does not trust it"],
+    ["a function", (address) => address === "10.0.0.1", "since trust proxy does not trust it"],
+    ["a count that Express has compiled", compiled(1), "since trust proxy does not trust it"],
+    ["names that Express has compiled", compiled("uniquelocal"), "since trust proxy does not trust it"],
+  ])("names every hop, and which one decided, by %s", (_name, trustProxy, why) => {
+    expect(explainAddress({ ...proxied, trustProxy }).details).toEqual([
+      'the socket: "10.0.0.1", trusted as a proxy',
+      `entry 1 of X-Forwarded-For from its end: "192.0.2.1", taken, ${why}`,
       'entry 2 of X-Forwarded-For from its end: "198.51.100.7"',
     ]);
+  });
+
+  test.each([1, 2, 3, "loopback", "loopback, 192.0.2.0/24", false])(
+    "takes the address that Express takes, by trust proxy %p",
+    async (setting) => {
+      const app = express().set("trust proxy", setting);
+      const seen: string[] = [];
+      app.use((req, res) => {
+        const { rawHeaders, socket } = req;
+        const { details } = explainAddress({
+          peer: socket.remoteAddress,
+          trustProxy: app.get("trust proxy fn"),
+          allow: ["198.51.100.7"],
+          rawHeaders,
+        });
+        seen.push(`"${req.ip}", taken`, details.find((detail) => detail.includes(", taken")) ?? "");
+        res.end();
+      });
+      const { server, port } = await listen(app);
+      const headers = proxied.rawHeaders;
+      await send(port, { method: "GET", path: "/", headers, body: Buffer.alloc(0) });
+      await close(server);
+      expect(seen[1]).toContain(seen[0]);
+    },
+  );
+
+  test("passes no address of a peer on as Express does", () => {
+    const asked: unknown[] = [];
+    const trustProxy: TrustFunction = (address) => asked.push(address) === 0;
+    explainAddress({ allow: ["198.51.100.7"], peer: undefined, rawHeaders: [], trustProxy });
+    expect(asked).toContain(undefined);
+    expect(asked).not.toContain("");
   });
 
   test("says that the proxy named no client", () => {

@@ -39,7 +39,7 @@ const token = (value: string, encoding: "utf8" | "latin1" = "utf8"): string =>
 const address = (
   peer: string,
   forwarded: string | undefined,
-  trustProxy?: number | readonly string[],
+  trustProxy?: Parameters<typeof explainAddress>[0]["trustProxy"],
 ): Explanation =>
   explainAddress({
     peer,
@@ -315,6 +315,24 @@ export const otherMistakes: readonly OtherRow[] = [
     says: 'Count 1 proxy in trust proxy, if there are no more: taken was the address of entry 2 of X-Forwarded-For from its end, "203.0.113.9", which the caller may have written, and admitted would be entry 1 of X-Forwarded-For from its end, "198.51.100.7".',
   },
   {
+    mistake: "address: a function that trusts one proxy too few",
+    explain: () => address("10.0.0.1", "198.51.100.7, 10.0.0.2", (_, hop) => hop < 1),
+    what: "address-further-hop",
+    says: 'Let the function of trust proxy trust "10.0.0.2" at hop 1, if it is a proxy of yours: taken was the address of entry 1 of X-Forwarded-For from its end, "10.0.0.2", and admitted would be entry 2 of X-Forwarded-For from its end, "198.51.100.7".',
+  },
+  {
+    mistake: "address: a function that trusts one proxy too many",
+    explain: () => address("10.0.0.1", "203.0.113.9, 198.51.100.7", (_, hop) => hop < 2),
+    what: "address-nearer-hop",
+    says: 'Let the function of trust proxy trust no hop from 1 on, if there are no more: taken was the address of entry 2 of X-Forwarded-For from its end, "203.0.113.9", which the caller may have written, and admitted would be entry 1 of X-Forwarded-For from its end, "198.51.100.7".',
+  },
+  {
+    mistake: "address: everybody is trusted",
+    explain: () => address("10.0.0.1", "198.51.100.7", () => true),
+    what: "address-everybody-trusted",
+    says: "Set trust proxy to the addresses of your proxies: it trusts every address, so that callers choose their own.",
+  },
+  {
     mistake: "address: another caller",
     explain: () => address("10.0.0.1", "203.0.113.9", ["10.0.0.0/8"]),
     what: "address-not-listed",
@@ -447,6 +465,16 @@ export const otherMistakes: readonly OtherRow[] = [
       ),
     what: "digest-of-empty-body",
     says: "Compute Content-Digest over the bytes that are sent: it is the SHA-512 digest of an empty body.",
+  },
+  {
+    mistake: "digest: of a body that was not read",
+    explain: () =>
+      explainDigest(
+        { rawHeaders: ["Content-Digest", `sha-256=:${createHash("sha256").update("").digest("base64")}:`] },
+        undefined,
+      ),
+    what: "body-not-known",
+    says: "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
   },
   {
     mistake: "digest: of something else",

@@ -1,12 +1,19 @@
 import type { Server } from "node:http";
 import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
+import { guardChannel, type GuardEvent } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express from "express";
 import { close, listen, send } from "../../../test/support/http-client.ts";
 import { samplePath, signRequest, type SigningPlan } from "../../../test/support/independent-signer.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
-import { signatureExplainer, type SignatureExplainer, type SignatureExplanation } from "../dist/index.js";
+import {
+  capturedRequest,
+  refusalExplainer,
+  signatureExplainer,
+  type SignatureExplainer,
+  type SignatureExplanation,
+} from "../dist/index.js";
 
 const keys = { "test-key": servicePublicPem };
 let server: Server;
@@ -37,15 +44,16 @@ function written(options: object = {}): {
 } {
   const all: SignatureExplanation[] = [];
   let told: () => void = () => undefined;
-  const explainer = signatureExplainer({
-    keys,
-    ...options,
-    write: (explained) => {
-      all.push(explained);
-      told();
-    },
-  });
-  explainers.push(explainer);
+  explainers.push(
+    signatureExplainer({
+      keys,
+      ...options,
+      write: (explained) => {
+        all.push(explained);
+        told();
+      },
+    }),
+  );
   const until = async (count: number): Promise<void> => {
     while (all.length < count) {
       await new Promise<void>((resolve) => {
@@ -97,11 +105,14 @@ describe("signatureExplainer", () => {
 
   test("goes on when write throws", async () => {
     let calls = 0;
-    const write = (): void => {
-      calls += 1;
-      throw new Error("the log is full");
-    };
-    explainers.push(signatureExplainer({ keys, write }));
+    const failing = signatureExplainer({
+      keys,
+      write: () => {
+        calls += 1;
+        throw new Error("the log is full");
+      },
+    });
+    explainers.push(failing);
     await sendPut();
     const { until } = written();
     await sendPut();
@@ -131,4 +142,81 @@ describe("signatureExplainer", () => {
       );
     },
   );
+});
+
+describe("refusalExplainer", () => {
+  const heard: GuardEvent[] = [];
+  const hear = (event: unknown): void => void heard.push(event as GuardEvent);
+  afterEach(() => {
+    guardChannel.unsubscribe(hear);
+    heard.length = 0;
+  });
+
+  test("explains a refused signature, and nothing else", async () => {
+    const explain = refusalExplainer({ keys });
+    guardChannel.subscribe(hear);
+    const request = signRequest();
+    await sendPut();
+    await send(port, request);
+    await send(port, request);
+    expect(await Promise.all(heard.map(explain))).toEqual([
+      'Sign "@method" as "PUT": the signature fits with "POST", another method.',
+      undefined,
+      undefined,
+    ]);
+    const [refused] = heard;
+    expect(await explain({ ...(refused as GuardEvent), guard: "ipAllowlist" })).toBeUndefined();
+  });
+
+  test("says nothing in production, unless it is asked to", async () => {
+    guardChannel.subscribe(hear);
+    await sendPut();
+    const [refused] = heard as [GuardEvent];
+    const environment = process.env["NODE_ENV"];
+    process.env["NODE_ENV"] = "production";
+    try {
+      expect(await refusalExplainer({ keys })(refused)).toBeUndefined();
+      expect(await refusalExplainer({ keys, allowInProduction: true })(refused)).toContain("@method");
+    } finally {
+      process.env["NODE_ENV"] = environment;
+    }
+  });
+
+  test.each([{ keys: {} }, { keys, perMinute: 1 }, { keys, maxAttempts: -1 }])("refuses %o", (options) => {
+    expect(() => refusalExplainer(options)).toThrow(TypeError);
+  });
+});
+
+describe("capturedRequest", () => {
+  test("is undefined of what no check has looked at, and of what is no request", () => {
+    for (const req of [new Request("http://localhost/"), {}, { raw: 1 }, { raw: {} }, { rawHeaders: 1 }]) {
+      expect(capturedRequest(req)).toBeUndefined();
+    }
+  });
+
+  test("is undefined where nobody can say how the client reached the server", async () => {
+    const app = express().set("trust proxy", true);
+    let captured: unknown = "not asked";
+    app.use((req, res) => {
+      captured = capturedRequest(req);
+      res.end();
+    });
+    const other = await listen(app);
+    await send(other.port, signRequest());
+    await close(other.server);
+    expect(captured).toBeUndefined();
+  });
+
+  test("knows a Node request before any check, its body not yet read", async () => {
+    const app = express();
+    let captured: unknown;
+    app.use("/api", (req, res) => {
+      captured = capturedRequest(req);
+      res.end();
+    });
+    const other = await listen(app);
+    await send(other.port, signRequest());
+    await close(other.server);
+    expect(captured).toMatchObject({ method: "POST", target: samplePath, scheme: "http", body: undefined });
+  });
 });

@@ -14,6 +14,7 @@ export {
   isMountPath,
   pathOf,
   receivedRequest,
+  trustsEverybody,
   type TrustFunction,
   type TrustInspector,
 } from "./received-request.ts";

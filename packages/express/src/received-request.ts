@@ -5,6 +5,7 @@ import {
   createWarnOnce,
   fieldLines,
   GuardError,
+  recordReceived,
   shareFacts,
   type ReceivedRequest,
   type RequestFact,
@@ -24,6 +25,7 @@ export function receivedRequest(req: GuardRequest): ReceivedRequest {
   if (known !== undefined) return known;
   const request = new NodeRequest(req);
   received.set(req, request);
+  recordReceived(req, request);
   return request;
 }
 
@@ -223,8 +225,13 @@ function isTrustFunction(value: unknown): value is TrustFunction {
 function judge(setting: unknown, trust: TrustFunction): Verdict {
   // false, undefined, 0, NaN, "" and []: Express compiles all of them to trust in nobody.
   if (!setting || (Array.isArray(setting) && setting.length === 0)) return "trusts-nobody";
+  return trustsEverybody(trust) ? "trusts-everybody" : "trusts-proxies";
+}
+
+/** Whether a `trust proxy` setting trusts strangers as far away as no proxy is: callers then choose their own address. */
+export function trustsEverybody(trust: TrustFunction): boolean {
   const trusted = (address: string): boolean => trust(address, farHop);
-  return strangersIPv4.every(trusted) || strangersIPv6.every(trusted) ? "trusts-everybody" : "trusts-proxies";
+  return strangersIPv4.every(trusted) || strangersIPv6.every(trusted);
 }
 
 function unsafeTrust(req: GuardRequest, warnOnce: WarnOnce): GuardError<ExpressCode> {

@@ -71,6 +71,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
     underWay.size < maxLookups || known.peek(keyid, { allowStale: true }) !== undefined;
 
   return {
+    engine: typeof store === "function" ? undefined : store.engine,
     get(keyid) {
       const key = known.get(keyid);
       if (key !== undefined || unknown.has(keyid)) return key;

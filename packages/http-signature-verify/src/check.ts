@@ -140,7 +140,7 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     received = readSignature(message, options);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
-    key = await lookupKey(received, options);
+    key = await lookupKey(request, received, options);
     assertInTime(received, options);
     await verifyBytes(received, key, options);
     assertInTime(received, options);
@@ -211,14 +211,22 @@ function assertInTime(received: ReceivedSignature, options: ResolvedOptions): vo
 }
 
 async function lookupKey(
+  request: ReceivedRequest,
   { keyid }: ReceivedSignature,
-  { keys: lookup, storeTimeoutMs }: ResolvedOptions,
+  { keys: lookup, keyEngine, storeTimeoutMs }: ResolvedOptions,
 ): Promise<VerificationKey | undefined> {
   let key: VerificationKey | null | undefined;
+  const askedAtMs = keyEngine !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
   try {
-    key = await inTime(lookup(keyid), storeTimeoutMs, () => late(storeTimeoutMs));
+    const given =
+      keyEngine !== undefined && storeTrace.hasSubscribers
+        ? tracedStep({ engine: keyEngine, step: "get-key", timeoutMs: storeTimeoutMs }, () => lookup(keyid))
+        : lookup(keyid);
+    key = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
   } catch (error) {
     throw unavailable(keyStore, error);
+  } finally {
+    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
   }
   // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
   if (key === undefined || key === null) return undefined;

@@ -28,6 +28,8 @@ export type KeyLookup = (
 /** Where keys live. The keyid is text from the wire: never a path, a URL, or a key of a plain object. */
 export interface KeyStore {
   get: KeyLookup;
+  /** What it asks, one word for traces, such as `postgresql`. Default `other`. */
+  readonly engine?: string | undefined;
 }
 
 /** A key as configured: what importVerificationKey takes, or what it returned. */
@@ -45,17 +47,21 @@ export interface ReadKeys {
   readonly lookup: KeyLookup;
   /** Those that are configured; none where a function or a KeyStore finds them. */
   readonly known: readonly VerificationKey[];
+  /** What a look-up asks; undefined where keys are configured, and nothing is asked. */
+  readonly engine: string | undefined;
 }
 
 /** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
 export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadKeys {
-  if (isLookup(keys)) return { lookup: keys, known: [] };
+  if (isLookup(keys)) return { lookup: keys, known: [], engine: otherEngine };
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
     const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
     throw optionError(owner, name, expected, keys);
   }
   if (!(keys instanceof Map) && isKeyStore(keys)) {
-    return { lookup: (keyid) => keys.get(keyid), known: [] };
+    const { engine = otherEngine } = keys;
+    if (typeof engine !== "string") throw optionError(owner, `${name}.engine`, "a word for traces", engine);
+    return { lookup: (keyid) => keys.get(keyid), known: [], engine };
   }
   if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
     const what = 'is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }';
@@ -64,8 +70,10 @@ export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadK
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
   if (entries.length === 0) throw optionError(owner, name, "at least one public key", keys);
   const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, name })]));
-  return { lookup: (keyid) => known.get(keyid), known: [...known.values()] };
+  return { lookup: (keyid) => known.get(keyid), known: [...known.values()], engine: undefined };
 }
+
+const otherEngine = "other";
 
 /** Throws an OptionError for a key that no signature can be verified by: its algorithm is not one of those that are taken. */
 export function assertTaken(

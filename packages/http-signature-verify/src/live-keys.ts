@@ -42,6 +42,8 @@ export interface LiveKeysSource {
 
 /** The set of a source: single flight, refreshed ahead of its end, kept over failures for a bounded time. */
 export class LiveKeys implements LiveKeyStore {
+  /** The factory: `jwksKeys` and its like. */
+  readonly engine: string;
   readonly #source: LiveKeysSource;
   readonly #live: LiveValue<LoadedKeys>;
   readonly #unknown: LRUCache<string, true> | undefined;
@@ -49,6 +51,7 @@ export class LiveKeys implements LiveKeyStore {
 
   constructor(source: LiveKeysSource) {
     this.#source = source;
+    this.engine = source.guard;
     const { guard, unknown, clock, cooldownMs, onClose } = source;
     this.#live = new LiveValue<LoadedKeys>({
       guard,

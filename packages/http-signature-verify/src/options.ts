@@ -63,6 +63,8 @@ export interface ResolvedOptions
   readonly keys: KeyLookup;
   /** Those that are configured; none where they are looked up. */
   readonly knownKeys: readonly VerificationKey[];
+  /** What is asked for a key; undefined where keys are configured. */
+  readonly keyEngine: string | undefined;
   readonly nonces: NonceStore | undefined;
   readonly origin: CallersOrigin | undefined;
   readonly environment: string | undefined;
@@ -71,7 +73,7 @@ export interface ResolvedOptions
 }
 
 /** {@link ResolvedOptions} as each is read by itself. */
-interface ReadVerifyOptions extends Omit<ResolvedOptions, "keys" | "knownKeys" | "threadPool"> {
+interface ReadVerifyOptions extends Omit<ResolvedOptions, "keyEngine" | "keys" | "knownKeys" | "threadPool"> {
   readonly keys: ReadKeys;
   readonly threadPool: boolean | undefined;
 }
@@ -111,7 +113,8 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  return { ...resolved, keys: keys.lookup, knownKeys: keys.known, threadPool };
+  const { lookup, known, engine: keyEngine } = keys;
+  return { ...resolved, keys: lookup, knownKeys: known, keyEngine, threadPool };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

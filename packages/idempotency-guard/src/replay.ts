@@ -10,6 +10,8 @@ import {
   OptionError,
   optionError,
   readOptions,
+  storeTrace,
+  tracedStep,
   type OptionOwner,
   type OptionRule,
   type OptionTable,
@@ -125,11 +127,11 @@ export class Replay {
     const fault = whyNotKept(answer);
     try {
       if (answer?.body === undefined || fault !== undefined) throw new Error(fault);
-      const { answers, encryptionKeys, storeTimeoutMs } = this.#options;
+      const { answers, encryptionKeys } = this.#options;
       const { status, body } = answer;
       const kept: KeptAnswer = { status, headers: this.#chosen(answer.rawHeaders), body };
-      const late = (): Error => new Error(`the store of answers took longer than ${storeTimeoutMs} ms`);
-      await inTime(answers.keep(token, writeRecord(kept, owner, encryptionKeys)), storeTimeoutMs, late);
+      const record = writeRecord(kept, owner, encryptionKeys);
+      await this.#asked("keep-answer", () => answers.keep(token, record));
     } catch (error) {
       const message = "is done without an answer that could be given again";
       this.#keys.failure({ code: "answer-not-kept", key, message, req, error });
@@ -141,15 +143,14 @@ export class Replay {
    * does not tell: the caller would take the status without an answer for the last word.
    */
   async find(key: string, req: object): Promise<KeptAnswer | undefined> {
-    const { answers, encryptionKeys, storeTimeoutMs } = this.#options;
+    const { answers, encryptionKeys } = this.#options;
     let token: string;
     let record: Uint8Array | undefined;
     try {
       const done = await this.#keys.read(key);
       if (done?.state !== "done") return undefined;
       ({ token } = done);
-      const late = (): Error => new Error(`the store of answers took longer than ${storeTimeoutMs} ms`);
-      record = await inTime(answers.find(token), storeTimeoutMs, late);
+      record = await this.#asked("find-answer", () => answers.find(done.token));
     } catch (cause) {
       throw this.#unavailable(cause);
     }
@@ -163,6 +164,19 @@ export class Replay {
       this.#keys.alarm({ code: "answer-unreadable", key, message, req, error });
       return undefined;
     }
+  }
+
+  /** One call of the store, in time; a trace while somebody subscribes to `countersign:store`. */
+  #asked<T>(step: string, call: () => T | Promise<T>): T | Promise<T> {
+    const { answers, storeTimeoutMs: timeoutMs } = this.#options;
+    const answer = storeTrace.hasSubscribers
+      ? tracedStep({ engine: answers.engine, step, timeoutMs }, call)
+      : call();
+    return inTime(
+      answer,
+      timeoutMs,
+      () => new Error(`the store of answers took longer than ${timeoutMs} ms`),
+    );
   }
 
   #chosen(rawHeaders: readonly string[]): KeptAnswer["headers"] {

@@ -5,12 +5,14 @@ import {
   type IdempotencyGuardOptions,
   type ReplayOptions,
 } from "@countersign/idempotency-guard";
+import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import {
   closePlatforms,
   collectNotices,
+  eventually,
   frameworks,
   gate,
   listen,
@@ -134,6 +136,29 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
     expect(first.body).not.toBe("");
     expect(await pay()).toMatchObject({ status: 409, code: "already-processed" });
     expect(notices.codes()).toContain("answer-not-kept");
+  });
+
+  test("tells of each call of the store of answers while somebody listens", async () => {
+    const told: string[] = [];
+    const end = onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+      if (step.endsWith("-answer")) told.push(`${engine} ${step} ${outcome}`);
+    });
+    try {
+      const answers = memoryAnswerStore();
+      const nameless = { ...answersOf(answers), find: () => Promise.reject(new Error("down")) };
+      const store = memoryIdempotencyStore();
+      const serve = (kept: AnswerStore) =>
+        platform(framework, { store, scope: "a", ...replayWith({ answers: kept }) }, (_req, res) => {
+          res.send("paid");
+        });
+      const { pay } = await serve(answers);
+      await pay();
+      await pay();
+      expect((await (await serve(nameless)).pay()).status).toBe(503);
+    } finally {
+      end();
+    }
+    expect(told).toEqual(["memory keep-answer ok", "memory find-answer ok", "other find-answer error"]);
   });
 
   test("an answer at the limit is kept, and one without content", async () => {
@@ -320,6 +345,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
       { ...replayWith(), store },
       (_req, res) => void res.send("paid"),
     );
+    const notices = collectNotices("op.a.b");
     fail(true);
     expect((await pay()).status).toBe(503);
     const record = inner.read("op.a.b");
@@ -328,6 +354,8 @@ describe("I15: an answer is given again for the attempt alone that ended its key
     expect(inner.resolve("op.a.b", "done", { fence: record?.fence ?? 0 })).toBe("ok");
     fail(false);
     expect(await pay()).toMatchObject({ status: 409, code: "already-processed" });
+    // The record is tried again in the background: what comes of it is not to be heard by the next test.
+    await eventually(() => notices.codes().includes("completion-lost"));
   });
 
   test("a record of another key or attempt is not taken, whatever the store gives", async () => {
@@ -341,7 +369,7 @@ describe("I15: an answer is given again for the attempt alone that ended its key
       },
       find: (token) => answers.find(tokens.find((other) => other !== token) ?? token),
     };
-    const notices = collectNotices();
+    const notices = collectNotices("mine");
     const encryptionKeys = [{ id: "a", secret }];
     const { pay } = await platform(
       framework,

@@ -8,6 +8,8 @@ import type { Awaitable } from "./store.ts";
  * engine throws; it never guesses.
  */
 export interface AnswerStore {
+  /** What it is on, one word for traces, such as `postgresql`. Default `other`. */
+  readonly engine?: string | undefined;
   /** For how long an answer is kept, in milliseconds. Undefined when the store does not know. */
   readonly retentionMs?: number | undefined;
   /**
@@ -61,6 +63,7 @@ interface Entry {
 
 /** The store that {@link memoryAnswerStore} makes. */
 export class MemoryAnswerStore implements AnswerStore {
+  readonly engine = "memory";
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;

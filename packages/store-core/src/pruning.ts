@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core";
+import { publishNotice, storeTrace, traced, type StoreTrace } from "@countersign/core";
 import type { Row } from "./key-row.ts";
 
 // 10,000 rows a second: more than a store takes in, and time for others in between.
@@ -8,6 +8,8 @@ const rowsPerMs = 10;
 export interface Pruning {
   /** The factory whose store is pruned: the `guard` of a notice. */
   readonly factory: string;
+  /** `engine` of the store, for traces. Default `other`. */
+  readonly engine?: string | undefined;
   /** Milliseconds from one pruning to the next, give or take a quarter; 0 for none. */
   readonly intervalMs: number;
   /** How many rows one step removes at most: for so long it keeps others waiting. */
@@ -19,9 +21,10 @@ export interface Pruning {
 /**
  * Prunes in the background, one batch at a time so that others get their turn in between. The timer keeps no process alive, and
  * its jitter keeps processes that started together apart. A failure is published as `prune-failed` on `countersign:notice` and
- * tried again. Returns the function that ends it.
+ * tried again. Each batch is a `prune` on `countersign:store`, for who subscribes. Returns the function that ends it.
  */
-export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pruning): () => void {
+export function startPruning(pruning: Pruning): () => void {
+  const { factory, intervalMs, batchSize } = pruning;
   if (intervalMs === 0) return () => {};
   let timer: NodeJS.Timeout | undefined;
   let ended = false;
@@ -43,7 +46,7 @@ export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pr
   };
   async function run(): Promise<void> {
     try {
-      proceed(await removeBatch());
+      proceed(await observedBatch(pruning));
     } catch (error) {
       fail(error);
     }
@@ -54,6 +57,13 @@ export function startPruning({ factory, intervalMs, batchSize, removeBatch }: Pr
     ended = true;
     clearTimeout(timer);
   };
+}
+
+/** Without a time-out: nobody waits for it. */
+function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<Pruning["removeBatch"]> {
+  if (!storeTrace.hasSubscribers) return removeBatch();
+  const context: StoreTrace = { engine, step: "prune" };
+  return traced(storeTrace, context, { work: removeBatch, outcomeOf: () => "ok" });
 }
 
 /** What one step of pruning has removed. */

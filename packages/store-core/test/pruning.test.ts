@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { onTraceEnd, storeTrace } from "@countersign/core";
 import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/store-core";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
@@ -120,6 +121,39 @@ describe("startPruning()", () => {
     expect(pruning.counted).toHaveBeenCalledTimes(1);
     expect(notices).toEqual([]);
   });
+
+  test.each<[string, () => number | undefined | Promise<number | undefined>, string, string | undefined]>([
+    ["at once", () => 3, "ok", "sqlite"],
+    ["later", async () => 3, "ok", undefined],
+    ["by a rejection", () => Promise.reject(new Error("disk full")), "error", "sqlite"],
+    [
+      "by a throw",
+      () => {
+        throw new Error("disk full");
+      },
+      "error",
+      undefined,
+    ],
+  ])(
+    "tells of each batch that is answered %s, while somebody listens",
+    async (_how, removeBatch, outcome, engine) => {
+      const told: unknown[] = [];
+      const stopListening = onTraceEnd(storeTrace, (context) => told.push(context));
+      const end = startPruning({ factory: "createAStore", engine, intervalMs, batchSize, removeBatch });
+      await jest.advanceTimersByTimeAsync(latestMs);
+      stopListening();
+      await jest.advanceTimersByTimeAsync(latestMs);
+      end();
+      expect(told).toEqual([
+        expect.objectContaining({
+          engine: engine ?? "other",
+          step: "prune",
+          outcome,
+          durationMs: expect.any(Number),
+        }),
+      ]);
+    },
+  );
 
   test("has no timer when the interval is 0", () => {
     startPruning({ factory: "createAStore", intervalMs: 0, batchSize, removeBatch: () => 0 });

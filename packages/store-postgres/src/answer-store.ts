@@ -29,6 +29,7 @@ export function createPostgresAnswers(options: PostgresStoresOptions): PostgresA
 }
 
 class AnswerTable implements PostgresAnswerStore {
+  readonly engine = "postgresql";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;

@@ -7,5 +7,11 @@ export const pruneBatchSize = 500;
 /** Prunes in the background. Returns the function that ends it. */
 export function pruneInBackground(intervalMs: number, removeBatch: () => Promise<PrunedBatch>): () => void {
   const tryBatch = async (): Promise<number> => (await removeBatch()).rows;
-  return startPruning({ factory, intervalMs, batchSize: pruneBatchSize, removeBatch: tryBatch });
+  return startPruning({
+    factory,
+    engine: "postgresql",
+    intervalMs,
+    batchSize: pruneBatchSize,
+    removeBatch: tryBatch,
+  });
 }

@@ -29,6 +29,7 @@ export function createRedisAnswers(options: RedisStoresOptions): RedisAnswerStor
 }
 
 class Answers implements RedisAnswerStore {
+  readonly engine = "redis";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #options: ResolvedOptions;

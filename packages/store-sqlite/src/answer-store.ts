@@ -35,6 +35,7 @@ export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerS
 }
 
 class AnswerTable implements SqliteAnswerStore {
+  readonly engine = "sqlite";
   readonly retentionMs: number;
   readonly #options: ResolvedOptions;
   readonly #gate: StoreGate;

@@ -17,5 +17,11 @@ export interface PrunedTable {
 export function pruneInBackground({ factory, database, intervalMs, removeBatch }: PrunedTable): () => void {
   // The caller may have a transaction open across an await: pruning must neither join it nor fail it.
   const tryBatch = (): number | undefined => (isInTransaction(database) ? undefined : removeBatch().rows);
-  return startPruning({ factory, intervalMs, batchSize: pruneBatchSize, removeBatch: tryBatch });
+  return startPruning({
+    factory,
+    engine: "sqlite",
+    intervalMs,
+    batchSize: pruneBatchSize,
+    removeBatch: tryBatch,
+  });
 }

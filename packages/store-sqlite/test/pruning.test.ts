@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { onTraceEnd, storeTrace } from "@countersign/core";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
@@ -74,7 +75,14 @@ describe.each(drivers)("pruning in the background, %s", (_name, open) => {
     clock.advance(90 * dayMs);
     await jest.advanceTimersByTimeAsync(7_499);
     expect(rowCount(database, "nonces")).toBe(600);
+    const told = new Set<string>();
+    const end = onTraceEnd(storeTrace, ({ engine, step, outcome }) => {
+      // What an earlier file has left under way is no pruning.
+      if (step === "prune") told.add(`${engine} ${outcome}`);
+    });
     await jest.advanceTimersByTimeAsync(5_001 + 100);
+    end();
+    expect([...told]).toEqual(["sqlite ok"]);
     expect(rowCount(database, "nonces")).toBe(0);
     expect(rowCount(database)).toBe(0);
     stores.close();

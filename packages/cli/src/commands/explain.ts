@@ -9,11 +9,12 @@ const forms = Object.keys({ raw: true, har: true, curl: true } satisfies Record<
 
 const notes = `
 A file holds a request as it went over the wire, a HAR of a browser or a proxy,
-or what curl -v has printed, which has no body: give that by --data. With --key
-or --keys the signature is explained, with --secret-env the HMAC of a webhook,
-and without either Content-Digest alone. No secret is shown. The clock stands at
-created of the signature, unless --now says otherwise, and nonces are not looked
-at. Up to 2,000 signatures are verified to find what the signer did.
+or what curl -v has printed, which has no body: give that by --data, or nothing
+is said of it. With --key or --keys the signature is explained, with
+--secret-env the HMAC of a webhook, and without either Content-Digest alone. No
+secret is shown. The clock stands at created of the signature, unless --now says
+otherwise, and nonces are not looked at. Up to 2,000 signatures are verified to
+find what the signer did.
 
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem

@@ -1,3 +1,4 @@
+import { knownBody } from "@countersign/explain";
 import { UsageError } from "../command-io.ts";
 
 /** A request as a file has it. */
@@ -6,7 +7,8 @@ export interface CapturedRequest {
   /** As on the wire. */
   readonly target: string;
   readonly rawHeaders: readonly string[];
-  readonly body: Buffer;
+  /** Undefined where the capture does not have it. */
+  readonly body: Uint8Array | undefined;
   readonly scheme: "http" | "https" | undefined;
   /** What is doubtful about the capture, one sentence each. */
   readonly notes: readonly string[];
@@ -76,7 +78,10 @@ function valueOf(rawHeaders: readonly string[], name: string): string | undefine
 }
 
 /** The content of the rest of a file: unchunked, and without a line end that an editor has put behind it. */
-function bodyOf(rest: Buffer, rawHeaders: readonly string[]): Pick<CapturedRequest, "body" | "notes"> {
+function bodyOf(
+  rest: Buffer,
+  rawHeaders: readonly string[],
+): { readonly body: Buffer; readonly notes: readonly string[] } {
   if (/^chunked$/i.test(valueOf(rawHeaders, "transfer-encoding") ?? "")) {
     const body = unchunked(rest);
     return body === undefined
@@ -98,10 +103,12 @@ function lengthOf(rawHeaders: readonly string[]): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-function lengthNotes(rawHeaders: readonly string[], body: Buffer): readonly string[] {
+function lengthNotes(rawHeaders: readonly string[], body: Uint8Array): readonly string[] {
   const length = lengthOf(rawHeaders);
   if (length === undefined || length === body.length) return [];
-  const joined = body.toString(latin1).replaceAll(/[\r\n]/g, "");
+  const joined = Buffer.from(body)
+    .toString(latin1)
+    .replaceAll(/[\r\n]/g, "");
   const hint =
     joined.length === length
       ? " curl's --data takes line ends out of a file; --data-binary sends it as it is."
@@ -143,14 +150,14 @@ function readCurl(content: Buffer, entry: string | undefined, data: Buffer | und
   if (line === null)
     throw new UsageError("the file is no output of curl -v: it has no line such as > POST /path HTTP/1.1");
   const rawHeaders = headersOf(lines);
-  const body = data ?? Buffer.alloc(0);
-  const notes =
-    data === undefined && (lengthOf(rawHeaders) ?? 0) > 0
-      ? [
-          "curl -v does not show the body; give its file by --data, or what is said of the body is about an empty one.",
-        ]
-      : lengthNotes(rawHeaders, body);
-  return { method: line[1] ?? "", target: line[2] ?? "", rawHeaders, body, scheme: undefined, notes };
+  const request = { method: line[1] ?? "", target: line[2] ?? "", rawHeaders, body: data };
+  const body = knownBody(request);
+  const notes = body === undefined ? [withoutBody("curl -v does")] : lengthNotes(rawHeaders, body);
+  return { ...request, body, scheme: undefined, notes };
+}
+
+function withoutBody(capture: string): string {
+  return `${capture} not show the body; give its file by --data.`;
 }
 
 function numberOf(entry: string, count: number): number {
@@ -181,15 +188,15 @@ function readHar(content: Buffer, entry: string | undefined): CapturedRequest {
   ]);
   const pseudo = headers.filter((_, index) => !(headers[index - (index % 2)] ?? "").startsWith(":"));
   const rawHeaders = valueOf(pseudo, "host") === undefined ? ["Host", authority, ...pseudo] : pseudo;
-  const body = postedBody(memberOf(request, "postData"));
-  return {
+  const captured = {
     method: textOf(request, "method"),
     target: rest === "" ? "/" : rest.startsWith("?") ? `/${rest}` : rest,
     rawHeaders,
-    body,
-    scheme: scheme === "http" ? "http" : "https",
-    notes: lengthNotes(rawHeaders, body),
+    body: postedBody(memberOf(request, "postData")),
   };
+  const body = knownBody(captured);
+  const notes = body === undefined ? [withoutBody("The HAR does")] : lengthNotes(rawHeaders, body);
+  return { ...captured, body, scheme: scheme === "http" ? "http" : "https", notes };
 }
 
 function chosenEntry(requests: readonly unknown[], entry: string | undefined): unknown {
@@ -215,9 +222,9 @@ function hasSignature(request: unknown): boolean {
   );
 }
 
-function postedBody(postData: unknown): Buffer {
+function postedBody(postData: unknown): Buffer | undefined {
   const text = memberOf(postData, "text");
-  if (typeof text !== "string") return Buffer.alloc(0);
+  if (typeof text !== "string") return undefined;
   return Buffer.from(text, memberOf(postData, "encoding") === "base64" ? "base64" : "utf8");
 }
 

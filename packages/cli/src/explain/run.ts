@@ -87,6 +87,11 @@ function hmacOf(
   secrets: readonly string[],
   { webhook, now }: ExplainFlags,
 ): Explanation {
+  if (body === undefined) {
+    throw new UsageError(
+      "--secret-env: the capture does not have the body, which is signed; give its file by --data",
+    );
+  }
   const clock = now === undefined ? { atItsTime: true } : webhook && { clock: () => secondsOf(now) * 1000 };
   // The scheme is checked by the factory that has the list of them.
   const options = { secrets, ...clock, ...(webhook !== undefined && { scheme: webhook }) };

@@ -1,0 +1,51 @@
+import { capturedRawBody, fieldLines, receivedOf, type ReceivedRequest } from "@countersign/core";
+import { receivedRequest, type GuardRequest } from "@countersign/express";
+import type { ExplainedRequest } from "./explain-signature.ts";
+
+/**
+ * What a check has known of the request of an event: the member `req` of `countersign:guard`, from the Express, Fastify or fetch door.
+ * `body` is undefined where nobody has read it yet. Undefined where no check has looked at a `Request` of fetch, and where nobody can say
+ * how the client reached the server. Take it when the event comes: an app may change its request later.
+ */
+export function capturedRequest(req: object): ExplainedRequest | undefined {
+  try {
+    const received = receivedOf(req) ?? ofNode(req);
+    if (received === undefined) return undefined;
+    const { method, target, rawHeaders, scheme } = received;
+    return { method, target, rawHeaders: [...rawHeaders], scheme, body: capturedRawBody(received) };
+  } catch {
+    return undefined;
+  }
+}
+
+// RFC 9110 section 8.6: a client says `Content-Length: 0` only of methods that could have content.
+const methodsWithoutContent = /^(?:GET|HEAD|DELETE|OPTIONS|TRACE)$/;
+
+/**
+ * The bytes of a request's body as far as they are known: those that were captured, none where its fields say that there are none, and
+ * undefined for a body that nobody has read.
+ */
+export function knownBody({ method, rawHeaders, body }: ExplainedRequest): Uint8Array | undefined {
+  if (body !== undefined) return body;
+  const lines = { rawHeaders };
+  if (fieldLines(lines, "transfer-encoding").length > 0) return undefined;
+  const [length] = fieldLines(lines, "content-length");
+  const isEmpty = length === undefined ? methodsWithoutContent.test(method) : length.trim() === "0";
+  return isEmpty ? new Uint8Array() : undefined;
+}
+
+function ofNode(req: object): ReceivedRequest | undefined {
+  if (isNodeRequest(req)) return receivedRequest(req);
+  // Fastify's request has Node's behind it.
+  return "raw" in req && isNodeRequest(req.raw) ? receivedRequest(req.raw) : undefined;
+}
+
+function isNodeRequest(value: unknown): value is GuardRequest {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    "rawHeaders" in value &&
+    Array.isArray(value.rawHeaders) &&
+    "socket" in value
+  );
+}

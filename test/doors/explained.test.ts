@@ -1,0 +1,80 @@
+import {
+  signatureExplainer,
+  type SignatureExplainerOptions,
+  type SignatureExplanation,
+} from "@countersign/explain";
+import { describe, expect, test } from "@jest/globals";
+import express5 from "express";
+import express4 from "express4";
+import { eventually } from "../support/faulty-store.ts";
+import { servicePublicPem } from "../support/test-keys.ts";
+import { expressDoor } from "./express-door.ts";
+import { fastifyDoor } from "./fastify-door.ts";
+import { fetchBehindNode } from "./fetch-behind-node.ts";
+import { fetchDoor } from "./fetch-door.ts";
+import { nodeDoor } from "./node-door.ts";
+import { payoutScene, payoutText, signPayout } from "./payout-scene.ts";
+import { orderPolicy, policyScene, signOrder } from "./policy-scene.ts";
+import type { Door, Scene } from "./scene.ts";
+import type { WireRequest } from "../support/http-client.ts";
+
+const doors = [
+  expressDoor("express 5", express5),
+  expressDoor("express 4", express4),
+  nodeDoor,
+  fastifyDoor,
+  fetchDoor,
+  fetchBehindNode,
+];
+
+async function explained(
+  door: Door,
+  scene: Scene,
+  wire: WireRequest,
+  policy: Partial<SignatureExplainerOptions> = {},
+): Promise<SignatureExplanation[]> {
+  const all: SignatureExplanation[] = [];
+  const explainer = signatureExplainer({
+    keys: { "test-key": servicePublicPem },
+    ...policy,
+    write: (explanation) => all.push(explanation),
+  });
+  const { send, close } = await door.open(scene);
+  try {
+    await send(wire);
+    await eventually(() => all.length > 0);
+  } finally {
+    explainer.close();
+    await close();
+  }
+  return all;
+}
+
+describe.each(doors)("a signature that the door $name has refused", (door) => {
+  test("is explained by method, target and fields", async () => {
+    const wire = { ...signPayout({ method: "PUT" }), method: "POST" };
+    expect(await explained(door, payoutScene()(), wire)).toEqual([
+      expect.objectContaining({
+        what: "method-other",
+        sentence: 'Sign "@method" as "POST": the signature fits with "PUT", another method.',
+      }),
+    ]);
+  });
+
+  test("is explained where a check stands alone", async () => {
+    const { path, ...order } = signOrder();
+    const wire = { ...order, path: path.replace("id=7", "id=8") };
+    const { fieldTypes, requiredComponents = [], allowUnsignedQuery } = orderPolicy();
+    const policy = { fieldTypes, requiredComponents, allowUnsignedQuery };
+    const [first] = await explained(door, policyScene()(), wire, policy);
+    expect(first).toMatchObject({ code: "signature-mismatch" });
+    expect(first?.expectedBase).toContain('"@query-param";name="id": 8');
+  });
+
+  test("is explained by its body where that was read", async () => {
+    const wire = { ...signPayout({ body: `${payoutText}\n` }), body: Buffer.from(payoutText) };
+    expect(await explained(door, payoutScene()(), wire)).toEqual([
+      expect.objectContaining({ what: "digest-of-body-with-line-feed", code: "content-digest-mismatch" }),
+    ]);
+  });
+});
