@@ -17,6 +17,6 @@ export async function showOrders(folder: URL, secret: string): Promise<string> {
   app.use(pageFiles(folder, ["app.js"]), requirePageToken(token, maskerOf({ texts: [secret] })));
   app.get("/orders", (_req, res) => void res.json({ orders: [], echoed: secret }));
   app.use(refuseUnknownPath, sendProblem({ service: "the orders page" }));
-  const { url } = await listen(app, "127.0.0.1", 0);
+  const { url } = await listen(app, { host: "127.0.0.1", port: 0 });
   return pageUrlOf(url, token);
 }

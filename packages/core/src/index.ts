@@ -11,6 +11,7 @@ export {
   hasKnownTransferCoding,
   isJsonMediaType,
   isLimitBytes,
+  receivedRequests,
   recordRawBody,
   untilNotCutLate,
   type HeaderLines,

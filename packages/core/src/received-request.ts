@@ -23,6 +23,12 @@ export interface ReceivedRequest extends HeaderLines {
   body(limitBytes: number): Promise<Uint8Array>;
 }
 
+/**
+ * For doors: what they have made of a native request for the checks. A subscriber of a channel finds by it what the `req` of an event
+ * is, whatever its framework.
+ */
+export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
+
 /** The header lines of a request: names and values by turns, every line, in the order received. */
 export interface HeaderLines {
   readonly rawHeaders: readonly string[];

@@ -1,6 +1,7 @@
 import {
   createRequestFact,
   option,
+  receivedRequests,
   shareFacts,
   type OptionTable,
   type ReceivedRequest,
@@ -53,5 +54,6 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
   shareFacts(request.raw, request);
   shareFacts(request.raw, made);
   received.set(request, made);
+  receivedRequests.set(request, made);
   return made;
 }

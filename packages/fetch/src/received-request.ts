@@ -4,15 +4,14 @@ import {
   bodyAborted,
   bodyLengthMismatch,
   bodyTooLarge,
-  createRequestFact,
   fieldLines,
   GuardError,
+  receivedRequests,
   recordRawBody,
   shareFacts,
   untilNotCutLate,
   type BodyCode,
   type ReceivedRequest,
-  type RequestFact,
 } from "@countersign/core";
 
 /** What a `Request` does not tell of the connection. What is not said is not assumed: checks that need it refuse. */
@@ -30,15 +29,13 @@ export interface ConnectionInfo {
   readonly target?: string | undefined;
 }
 
-const received: RequestFact<ReceivedRequest> = createRequestFact();
-
 /**
  * The request as checks know it; the same one each time. `Headers` has merged the lines of a field into one: a second Authorization,
  * Content-Type or X-Payload-Signature makes a value that no check takes.
  */
 export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
   assertRequest(request);
-  const known = received.get(request);
+  const known = receivedRequests.get(request);
   if (known !== undefined) return known;
   const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
   if (info.rawHeaders !== undefined) assertAllHeaderLines({ rawHeaders });
@@ -52,7 +49,7 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
     body: (limitBytes) => (bytes ??= readBody(request, rawHeaders, limitBytes)),
   };
   shareFacts(request, made);
-  received.set(request, made);
+  receivedRequests.set(request, made);
   return made;
 }
 

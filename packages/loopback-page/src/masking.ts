@@ -15,8 +15,8 @@ export interface Secrets {
 const shortestSecret = 4;
 
 /**
- * Replaces every secret in the texts of a value, in the forms in which a peer can have sent it back: as it is, base64,
- * percent-encoded, in JSON, and as the credentials of RFC 7617.
+ * Replaces every secret in the texts of a value, in the forms in which a peer can have sent it back: as it is, hex, base64, also as
+ * a part of something longer, percent-encoded, in JSON, and as the credentials of RFC 7617.
  */
 export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
   const secrets = [
@@ -41,6 +41,25 @@ function base64Of(text: string): string {
 
 function formsOf(text: string): readonly string[] {
   const base64 = base64Of(text);
-  const forms = [text, base64, base64.replace(/=+$/, ""), encodeURIComponent(text)];
-  return [...forms, JSON.stringify(text).slice(1, -1)];
+  const percent = encodeURIComponent(text);
+  const inner = [0, 1, 2].map((place) => base64Within(text, place));
+  const base64s = [base64, base64.replace(/=+$/, ""), ...inner];
+  return [
+    text,
+    JSON.stringify(text).slice(1, -1),
+    // The bytes of UTF-8 where a reader took each for a character.
+    Buffer.from(text, "utf8").toString("latin1"),
+    Buffer.from(text, "utf8").toString("hex"),
+    percent,
+    percent.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()),
+    percent.replaceAll("%20", "+"),
+    ...base64s,
+    ...base64s.map((form) => form.replaceAll("+", "-").replaceAll("/", "_")),
+  ];
+}
+
+/** What is always there of a text in the base64 of something that has it at byte 3n + `place`. */
+function base64Within(text: string, place: number): string {
+  const bytes = Buffer.concat([Buffer.alloc(place), Buffer.from(text, "utf8")]);
+  return bytes.toString("base64").slice(Math.ceil((place * 8) / 6), Math.floor((bytes.length * 8) / 6));
 }

@@ -60,7 +60,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       { apiKey, pageToken, mask: parts.deliveries.control.mask },
       { ...parts, allowHttp },
     );
-    const listening = await listen(app, resolved.host, resolved.port);
+    const listening = await listen(app, resolved);
     parts.deliveries.start();
     const pageUrl = pageToken === undefined ? undefined : pageUrlOf(listening.url, pageToken);
     return sandboxOf(parts, { ...listening, pageUrl }, database);
