@@ -45,9 +45,10 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
   return {
     explanations: record.verdicts
       .filter(({ outcome }) => outcome !== "pass")
-      .map((verdict) =>
-        Object.assign({ guard: verdict.guard }, explainVerdict(record, verdict, { by, signature })),
-      ),
+      .map((verdict) => {
+        const { what, sentence, code, details } = explainVerdict(record, verdict, { by, signature });
+        return { guard: verdict.guard, what, sentence, code, details };
+      }),
     bases: expected === undefined ? undefined : { expected, difference: signature?.difference },
   };
 }
@@ -121,14 +122,18 @@ const sentences: Readonly<Record<string, string>> = {
   "request-aborted": "Nothing to change: the client closed the connection before the body was complete.",
 };
 
-function messageOf(record: RecordedRequest, { code, message, docs }: RecordedVerdict): Explanation {
+function messageOf(record: RecordedRequest, { guard, code, message, docs }: RecordedVerdict): Explanation {
   const sentence =
     sentences[code ?? ""] ?? message ?? "The guard failed by itself: look at the app's own log.";
-  const details = isWhole(record) ? [] : ["The body is not here as a whole, so that nothing is said of it."];
-  return {
-    what: code ?? "unexpected-error",
-    sentence,
-    code,
-    details: docs === undefined ? details : [...details, `What the code means: ${docs}`],
-  };
+  const details = [
+    ...(isOfBytes(guard, code) && !isWhole(record)
+      ? ["The body is not here as a whole to be looked at."]
+      : []),
+    ...(docs === undefined ? [] : [`What the code means: ${docs}`]),
+  ];
+  return { what: code ?? "unexpected-error", sentence, code, details };
+}
+
+function isOfBytes(guard: string, code = ""): boolean {
+  return guard === "webhookHmac" || guard === "contentDigest" || code.startsWith("content-digest-");
 }

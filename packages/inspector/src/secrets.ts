@@ -56,7 +56,9 @@ function partsOf(value: string): readonly string[] {
   ];
 }
 
-const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/gs;
+// In PEM, and Ed25519 in base64 alone: the beginning is the same in each PKCS#8 (RFC 8410 section 7).
+const privateKey =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|MC4CAQAwBQYDK2Vw[\w+/=-]*/gs;
 
 /** Whoever sends a private key by mistake has it shown to nobody. */
 function keysMasked(mask: Masker): Masker {
@@ -64,6 +66,5 @@ function keysMasked(mask: Masker): Masker {
 }
 
 function withoutPrivateKey(_name: string, value: unknown): unknown {
-  const hasKey = typeof value === "string" && value.includes("PRIVATE KEY-----");
-  return hasKey ? value.replaceAll(privateKey, masked) : value;
+  return typeof value === "string" ? value.replaceAll(privateKey, masked) : value;
 }
