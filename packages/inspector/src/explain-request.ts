@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core";
+import { fieldLines, warnOfError } from "@countersign/core";
 import {
   explainAddress,
   explainBasicAuth,
@@ -13,7 +13,7 @@ import type { Explainers } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
 /** Why a guard has refused a request. */
-export interface GuardExplanation extends Explanation {
+interface GuardExplanation extends Explanation {
   readonly guard: string;
 }
 
@@ -70,9 +70,19 @@ interface Found {
 
 /** What its own explanation says, where that is about the same refusal; else what the check has said. */
 function explainVerdict(record: RecordedRequest, verdict: RecordedVerdict, found: Found): Explanation {
-  const explained = explainBy(record, verdict, found);
+  const explained = attempt(() => explainBy(record, verdict, found));
   const isOfIt = explained !== undefined && explained.code !== undefined && explained.code === verdict.code;
   return isOfIt ? explained : messageOf(record, verdict);
+}
+
+/** Without one explanation the request is shown all the same. */
+function attempt<T>(explain: () => T): T | undefined {
+  try {
+    return explain();
+  } catch (error) {
+    warnOfError("inspector", "could not explain a refusal", error);
+    return undefined;
+  }
 }
 
 function explainBy(

@@ -54,7 +54,7 @@ export interface RecordedRequest {
 }
 
 /** A secret over the end of what is shown is found whole, and masked. */
-export const bodyMarginBytes = 4096;
+const bodyMarginBytes = 4096;
 
 // Node bounds both; a Request that somebody has made may not.
 const maxHeaderTexts = 2000;

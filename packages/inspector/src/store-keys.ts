@@ -4,7 +4,7 @@ import { begunAtMs, type IdempotencyRecord, type IdempotencyStore } from "@count
 import { messageOf, ServiceError } from "@countersign/loopback-page";
 
 /** A key of a store, without token, fingerprint and answer. */
-export interface ShownKey {
+interface ShownKey {
   readonly key: string;
   readonly state: IdempotencyRecord["state"];
   /** When its attempt began, in milliseconds since 1970. */

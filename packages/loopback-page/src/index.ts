@@ -15,5 +15,5 @@ export {
   statusOfThrown,
   type ProblemInit,
 } from "./problem.ts";
-export { ServiceError, serviceError, type ServiceErrorCode } from "./service-error.ts";
+export { ServiceError, serviceError, serviceStatuses, type ServiceErrorCode } from "./service-error.ts";
 export { codeOf, messageOf } from "./thrown.ts";

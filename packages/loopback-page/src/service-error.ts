@@ -21,7 +21,8 @@ export class ServiceError<Code extends string = string> extends Error {
   }
 }
 
-const statusOf: Readonly<Record<ServiceErrorCode, number>> = {
+/** The statuses of their answers. */
+export const serviceStatuses: Readonly<Record<ServiceErrorCode, number>> = {
   "invalid-request": 400,
   "token-wrong": 401,
   "host-refused": 403,
@@ -32,5 +33,5 @@ const statusOf: Readonly<Record<ServiceErrorCode, number>> = {
 
 /** A refusal that every service has. */
 export function serviceError(code: ServiceErrorCode, message: string): ServiceError<ServiceErrorCode> {
-  return new ServiceError(code, statusOf[code], message);
+  return new ServiceError(code, serviceStatuses[code], message);
 }

@@ -15,8 +15,8 @@ and without either Content-Digest alone. No secret is shown. The clock stands at
 created of the signature, unless --now says otherwise, and nonces are not looked
 at. Up to 2,000 signatures are verified to find what the signer did.
 
-With --verdict no file is read: the inspector of a platform in development, which
-inspector() has started, keeps the request and explains it.
+With --verdict no file is read: the inspector of a platform in development,
+which inspector() has started, keeps the request and explains it.
 
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem

@@ -1,10 +1,9 @@
-import { ServiceError } from "@countersign/loopback-page";
+import { ServiceError, serviceStatuses, type ServiceErrorCode } from "@countersign/loopback-page";
 
 /** Why the service refused: codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =
-  | "invalid-request"
+  | ServiceErrorCode
   | "api-key-wrong"
-  | "not-found"
   | "status-unchanged"
   | "payment-request-exists"
   | "payment-request-closed"
@@ -13,9 +12,8 @@ export type SandboxErrorCode =
   | "media-type-unsupported";
 
 const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
-  "invalid-request": 400,
+  ...serviceStatuses,
   "api-key-wrong": 401,
-  "not-found": 404,
   "status-unchanged": 409,
   "payment-request-exists": 409,
   "payment-request-closed": 409,
