@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { request, type IncomingHttpHeaders, type Server } from "node:http";
+import { request, type Agent, type IncomingHttpHeaders, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
@@ -43,17 +43,18 @@ interface Sending {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
+  readonly agent?: Agent;
 }
 
 /** Sends a request with these header fields and no others; an empty one is not sent. */
 export async function send(
   to: string,
-  { method = "GET", headers = {}, body }: Sending = {},
+  { method = "GET", headers = {}, body, agent }: Sending = {},
 ): Promise<Answer> {
   const { hostname, port } = new URL(to);
   const path = to.slice(to.indexOf("/", "http://".length));
   const fields = Object.entries(headers).filter(([, value]) => value !== "");
-  const sent = request({ hostname, port, path, method, headers: Object.fromEntries(fields) });
+  const sent = request({ hostname, port, path, method, agent, headers: Object.fromEntries(fields) });
   sent.end(body);
   const [answer] = await once(sent, "response");
   const received = await text(answer);

@@ -1,3 +1,4 @@
+import { Agent } from "node:http";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutPlugin } from "@countersign/fastify";
@@ -8,6 +9,7 @@ import { payoutBody } from "../../payout/test/payout-body.ts";
 import { createHandSigner, signByHand } from "../../payout/test/sign-by-hand.ts";
 import {
   clientAddress,
+  type Answer,
   hookPath,
   InspectorBench,
   payoutPath,
@@ -138,6 +140,32 @@ describe("a payout that passes", () => {
       expect.objectContaining({ sentence: expect.stringMatching(/^Use a nonce of its own/) }),
     ]);
   });
+});
+
+test("requests of one connection, also at once, have each their own life", async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 2 });
+  const pay = (key: string): Promise<Answer> => {
+    const body = payoutText(key);
+    const headers = { "X-Forwarded-For": clientAddress, ...signByHand(signer, { path: payoutPath, body }) };
+    return send(bench.origin + payoutPath, { method: "POST", headers, body, agent });
+  };
+  const keys = Array.from({ length: 12 }, (_, index) => `key-${index}`);
+  const answers = await Promise.all(keys.map(pay));
+  agent.destroy();
+  expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 200));
+  for (let id = 1; id <= keys.length; id += 1) {
+    const { body } = await bench.ask(`/inspector/requests/${id}`);
+    const life = body["life"] as { what: string; text: string }[];
+    expect(life.map(({ what, text }) => (what === "store" ? text : what))).toEqual([
+      "memory claim-nonce",
+      "memory claim",
+      "claim",
+      "memory complete",
+      "settled",
+    ]);
+    for (const { what, text } of life)
+      if (what !== "store") expect(text).toBe(`key "${String(body["idempotencyKey"])}"`);
+  }
 });
 
 describe("the list", () => {
@@ -288,20 +316,22 @@ describe("the stores", () => {
     const running = bench.pay("key-run");
     while (bench.store.read("payout:key-run.a.b")?.state !== "run")
       await new Promise((go) => setTimeout(go, 5));
-    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
+    const { body, text } = await bench.ask("/inspector/stores/payouts/keys?state=run");
     expect(body).toEqual({
       lists: true,
       isCut: false,
       keys: [
-        {
+        expect.objectContaining({
           key: "payout:key-run.a.b",
           state: "run",
           since: expect.any(Number),
           remainingMs: expect.any(Number),
           sentence: expect.stringContaining("Wait and send it again"),
-        },
+        }),
       ],
     });
+    const record = bench.store.read("payout:key-run.a.b");
+    for (const hidden of [record?.token ?? "", record?.fingerprint ?? ""]) expect(text).not.toContain(hidden);
     release();
     await running;
     expect((await bench.ask("/inspector/stores/payouts/keys")).body["keys"]).toEqual([]);
