@@ -29,6 +29,8 @@ const measured = [
   "log",
   "opentelemetry",
   "prometheus",
+  "inspector",
+  "loopback-page",
 ];
 
 // Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See site/pages/reference/packages/core.md.

@@ -11,6 +11,7 @@ export const navigation = [
       guide("I get a 401", "unauthorized"),
       guide("What the signer has to change", "explain"),
       guide("The page of the sandbox", "sandbox"),
+      guide("The inspector", "inspector"),
     ],
   },
   {

@@ -22,6 +22,7 @@ export const documents = {
   "docs/doctor.md": "guide/doctor",
   "docs/explain.md": "guide/explain",
   "docs/sandbox-page.md": "guide/sandbox",
+  "docs/inspector.md": "guide/inspector",
   "docs/idempotency-key.md": "guide/idempotency-key",
   "packages/store-contract/WRITING-A-STORE.md": "guide/writing-a-store",
   "docs/architecture.md": "concepts/architecture",

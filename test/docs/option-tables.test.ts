@@ -29,6 +29,7 @@ import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist
 import { liveTable as liveAllowlist } from "../../packages/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
 import { consoleTable as consoleLog } from "../../packages/log/dist/console-log.js";
+import { table as inspector } from "../../packages/inspector/dist/options.js";
 import { table as opentelemetry } from "../../packages/opentelemetry/dist/opentelemetry.js";
 import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
 import { table as prometheus } from "../../packages/prometheus/dist/prometheus.js";
@@ -95,6 +96,7 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["idempotency-guard", 0, idempotencyGuard],
   [idempotencyPage, 0, idempotencyKeyHeader],
   [idempotencyPage, 1, replayTable],
+  ["inspector", 0, inspector],
   ["ip-allowlist", 0, ipAllowlist],
   ["ip-allowlist", 1, liveAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],

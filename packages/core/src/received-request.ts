@@ -23,6 +23,12 @@ export interface ReceivedRequest extends HeaderLines {
   body(limitBytes: number): Promise<Uint8Array>;
 }
 
+/**
+ * For doors: what they have made of a native request for the checks. A subscriber of a channel finds by it what the `req` of an event
+ * is, whatever its framework.
+ */
+export const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
+
 /** The header lines of a request: names and values by turns, every line, in the order received. */
 export interface HeaderLines {
   readonly rawHeaders: readonly string[];
@@ -84,21 +90,6 @@ export function recordRawBody(subject: object, bytes: Buffer): Buffer {
   if (earlier !== undefined) return earlier;
   bodies.set(subject, bytes);
   return bytes;
-}
-
-const receivedRequests: RequestFact<ReceivedRequest> = createRequestFact();
-
-/** For doors: records what they have made of a native request, for {@link receivedOf}; the last record stays. */
-export function recordReceived(native: object, request: ReceivedRequest): void {
-  receivedRequests.set(native, request);
-}
-
-/**
- * What the door has made of the native request that an event has as `req`, whichever door it was; undefined where no check has looked at
- * the request yet.
- */
-export function receivedOf(native: object): ReceivedRequest | undefined {
-  return receivedRequests.get(native);
 }
 
 /** Whether `value` is a usable limit; in comparisons NaN would let every length pass. */

@@ -1,4 +1,4 @@
-import { capturedRawBody, fieldLines, receivedOf, type ReceivedRequest } from "@countersign/core";
+import { capturedRawBody, fieldLines, receivedRequests, type ReceivedRequest } from "@countersign/core";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 import type { ExplainedRequest } from "./explain-signature.ts";
 
@@ -9,7 +9,7 @@ import type { ExplainedRequest } from "./explain-signature.ts";
  */
 export function capturedRequest(req: object): ExplainedRequest | undefined {
   try {
-    const received = receivedOf(req) ?? ofNode(req);
+    const received = receivedRequests.get(req) ?? ofNode(req);
     if (received === undefined) return undefined;
     const { method, target, rawHeaders, scheme } = received;
     return { method, target, rawHeaders: [...rawHeaders], scheme, body: capturedRawBody(received) };

@@ -1,14 +1,12 @@
 import { isIP, type Socket } from "node:net";
 import {
   assertAllHeaderLines,
-  createRequestFact,
   createWarnOnce,
   fieldLines,
   GuardError,
-  recordReceived,
+  receivedRequests,
   shareFacts,
   type ReceivedRequest,
-  type RequestFact,
   type Warning,
   type WarnOnce,
 } from "@countersign/core";
@@ -16,16 +14,14 @@ import { readNodeBody } from "./body.ts";
 import type { ExpressCode } from "./codes.ts";
 import type { GuardRequest, Middleware } from "./types.ts";
 
-const received: RequestFact<ReceivedRequest> = createRequestFact();
 const trustOf = createTrustInspector(createWarnOnce("receivedRequest"));
 
 /** The request as checks know it; the same one each time. Its facts are those of `req`. */
 export function receivedRequest(req: GuardRequest): ReceivedRequest {
-  const known = received.get(req);
+  const known = receivedRequests.get(req);
   if (known !== undefined) return known;
   const request = new NodeRequest(req);
-  received.set(req, request);
-  recordReceived(req, request);
+  receivedRequests.set(req, request);
   return request;
 }
 

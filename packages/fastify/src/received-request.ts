@@ -1,7 +1,7 @@
 import {
   createRequestFact,
   option,
-  recordReceived,
+  receivedRequests,
   shareFacts,
   type OptionTable,
   type ReceivedRequest,
@@ -54,6 +54,6 @@ export function receivedRequest(request: FastifyRequest, options: ConnectionOpti
   shareFacts(request.raw, request);
   shareFacts(request.raw, made);
   received.set(request, made);
-  recordReceived(request, made);
+  receivedRequests.set(request, made);
   return made;
 }

@@ -6,9 +6,8 @@ import {
   bodyTooLarge,
   fieldLines,
   GuardError,
-  receivedOf,
+  receivedRequests,
   recordRawBody,
-  recordReceived,
   shareFacts,
   untilNotCutLate,
   type BodyCode,
@@ -36,7 +35,7 @@ export interface ConnectionInfo {
  */
 export function receivedRequest(request: Request, info: ConnectionInfo = {}): ReceivedRequest {
   assertRequest(request);
-  const known = receivedOf(request);
+  const known = receivedRequests.get(request);
   if (known !== undefined) return known;
   const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
   if (info.rawHeaders !== undefined) assertAllHeaderLines({ rawHeaders });
@@ -50,7 +49,7 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
     body: (limitBytes) => (bytes ??= readBody(request, rawHeaders, limitBytes)),
   };
   shareFacts(request, made);
-  recordReceived(request, made);
+  receivedRequests.set(request, made);
   return made;
 }
 

@@ -65,7 +65,7 @@ async function start() {
   }
   addEventListener("hashchange", show);
   show();
-  await listen({ onChange, onState });
+  await listen({ path: "/sandbox/stream", onChange, onState });
 }
 
 /** Without the token that the start printed nothing is shown: other people on this machine can open the page as well. */
@@ -95,5 +95,5 @@ function askForToken() {
   );
 }
 
-takeToken();
+takeToken("#/deliveries");
 void start();

@@ -5,19 +5,17 @@ import {
   badge,
   block,
   button,
-  callDetails,
-  callLines,
   field,
   h,
   headerLines,
   pager,
-  perform,
   setDisabled,
   throttled,
   time,
   typeName,
   visible,
 } from "./elements.js";
+import { callDetails, callLines, perform } from "./perform.js";
 import { ask } from "./service.js";
 
 const pageSize = 50;

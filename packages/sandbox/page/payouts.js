@@ -1,20 +1,8 @@
 // The payout composer with every variant, and the payouts that were sent from here.
 
 import { calls } from "./calls.js";
-import {
-  badge,
-  block,
-  button,
-  callLines,
-  field,
-  h,
-  headerLines,
-  pager,
-  perform,
-  throttled,
-  time,
-  visible,
-} from "./elements.js";
+import { badge, block, button, field, h, headerLines, pager, throttled, time, visible } from "./elements.js";
+import { callLines, perform } from "./perform.js";
 import { get } from "./service.js";
 
 const pageSize = 20;

@@ -2,7 +2,8 @@
 
 import { calls } from "./calls.js";
 import { registration } from "./deliveries.js";
-import { badge, button, field, h, pager, perform, throttled, visible } from "./elements.js";
+import { badge, button, field, h, pager, throttled, visible } from "./elements.js";
+import { perform } from "./perform.js";
 import { get } from "./service.js";
 
 const pageSize = 10;

@@ -1,4 +1,4 @@
-import { codeOf } from "./thrown.ts";
+import { codeOf } from "@countersign/loopback-page";
 
 /** Why no answer was received. */
 export type SendErrorCode =

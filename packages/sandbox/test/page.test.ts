@@ -7,8 +7,13 @@ const bench = new PageBench();
 beforeAll(() => bench.open());
 afterAll(() => bench.close());
 
-const folder = new URL("../page/", import.meta.url);
-const names = readdirSync(folder);
+// Its own files, and those that it shares with other pages.
+const folders = ["../page/", "../../loopback-page/page/"].map((folder) => new URL(folder, import.meta.url));
+const fileOf = new Map(
+  folders.flatMap((folder) => readdirSync(folder).map((name) => [name, new URL(name, folder)])),
+);
+const names = [...fileOf.keys()];
+const textOf = (name: string): string => readFileSync(fileOf.get(name) ?? "", "utf8");
 const pathOf = (name: string): string => (name === "index.html" ? "/" : `/page/${name}`);
 const status = { body: { status: "ACTIVE" } };
 
@@ -16,7 +21,7 @@ describe("the page's files", () => {
   test.each(names)("%s is served as it is, to anybody on this machine", async (name) => {
     const answer = await bench.ask("GET", pathOf(name), { headers: { "X-Page-Token": "" } });
     expect(answer.status).toBe(200);
-    expect(answer.text).toBe(readFileSync(new URL(name, folder), "utf8"));
+    expect(answer.text).toBe(textOf(name));
     expect(answer.headers).toMatchObject({
       "x-content-type-options": "nosniff",
       "cross-origin-resource-policy": "same-origin",
@@ -40,7 +45,7 @@ describe("the page's files", () => {
 
   test("hold no inline script or style, and name no other host", () => {
     for (const name of names) {
-      const text = readFileSync(new URL(name, folder), "utf8").replaceAll("http://www.w3.org/2000/svg", "");
+      const text = textOf(name).replaceAll("http://www.w3.org/2000/svg", "");
       expect({ name, found: /\bstyle=|\son\w+="|<style|innerHTML|eval\(/.exec(text)?.[0] }).toEqual({
         name,
         found: undefined,
@@ -50,7 +55,7 @@ describe("the page's files", () => {
         hosts: null,
       });
     }
-    const html = readFileSync(new URL("index.html", folder), "utf8");
+    const html = textOf("index.html");
     expect(html.match(/<script[^>]*>/g)).toEqual(['<script type="module" src="/page/app.js">']);
   });
 

@@ -16,11 +16,15 @@ secret is shown. The clock stands at created of the signature, unless --now says
 otherwise, and nonces are not looked at. Up to 2,000 signatures are verified to
 find what the signer did.
 
+With --verdict no file is read: the inspector of a platform in development,
+which inspector() has started, keeps the request and explains it.
+
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem
   curl -v … 2>&1 | countersign explain --keys keys.json --data body.json
   countersign explain trace.har --entry /api/v1/transaction --keys keys.json
   WEBHOOK_SECRET=… countersign explain hook.http --secret-env WEBHOOK_SECRET
+  countersign explain --verdict urn:uuid:… --inspector 'http:…#token=…'
 
 Exit codes:
   0  it verifies   1  it does not, and this is why   2  usage
@@ -43,6 +47,8 @@ export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .option("--path-prefix <path>", "prefix that a proxy takes off the path")
     .option("--signer-base <file>", "the signature base that the signer has made, to be compared")
     .option("--now <seconds>", "the verifier's clock, in Unix seconds (default: created)")
+    .option("--verdict <id>", "in place of a file: a verdict that a running inspector has seen")
+    .option("--inspector <url>", "the address that inspector() gives as pageUrl, with its token")
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", notes)
     .action(async (file: string | undefined, flags: ExplainFlags) => {

@@ -3,9 +3,9 @@ import { docsOf } from "@countersign/core";
 import { printable } from "../printable.ts";
 
 /** What was found out about one check. */
-export type Explained = Explanation & { readonly check: "digest" | "hmac" | "signature" } & Partial<
-    Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">
-  >;
+export type Explained = Explanation & {
+  /** `digest`, `hmac`, `signature`, or the guard that has refused. */ readonly check: string;
+} & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">>;
 
 /** The explanations for people: the first sentence first, then the code with its page, then the bases. */
 export function formatExplanations(explained: readonly Explained[]): string {

@@ -19,11 +19,12 @@ import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";
 import { usageErrorOf } from "../usage-error.ts";
+import { explainVerdict, type InspectedFlags } from "./inspected-verdict.ts";
 import { readCapture, type CapturedRequest, type CaptureForm } from "./captured-request.ts";
 import { formatExplanations, type Explained } from "./report.ts";
 
 /** The flags of `countersign explain`. */
-export interface ExplainFlags {
+export interface ExplainFlags extends InspectedFlags {
   readonly from?: CaptureForm | undefined;
   readonly entry?: string | undefined;
   readonly data?: string | undefined;
@@ -36,7 +37,6 @@ export interface ExplainFlags {
   readonly pathPrefix?: string | undefined;
   readonly signerBase?: string | undefined;
   readonly now?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Explains the request of a file, and ends with 0 when nothing is wrong with it. */
@@ -45,6 +45,10 @@ export async function runExplain(
   flags: ExplainFlags,
   io: CommandIo,
 ): Promise<ExitCode> {
+  if (flags.verdict !== undefined || flags.inspector !== undefined) {
+    assertNoCapture(file, flags);
+    return explainVerdict(flags, io);
+  }
   const request = readCapture(file === undefined ? readStandardInput() : readNamedFile("explain", file), {
     from: flags.from,
     entry: flags.entry,
@@ -54,6 +58,19 @@ export async function runExplain(
   for (const note of request.notes) io.writeError(`note: ${printable(note)}\n`);
   io.writeOut(flags.json === true ? jsonDocument({ explained }) : formatExplanations(explained));
   return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+/** What an inspector explains, it explains by what it has. */
+function assertNoCapture(file: string | undefined, flags: ExplainFlags): void {
+  const { verdict, inspector, json: _json, ...others } = flags;
+  if (verdict === undefined || inspector === undefined) {
+    throw new UsageError("--verdict and --inspector go together");
+  }
+  if (file !== undefined || Object.values(others).some((value) => value !== undefined)) {
+    throw new UsageError(
+      "--verdict: the inspector has the request and the keys; give no file and none of their flags",
+    );
+  }
 }
 
 /** What there is something to check by: keys, secrets, else the digest alone. Throws a UsageError. */

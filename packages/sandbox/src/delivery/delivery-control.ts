@@ -5,7 +5,7 @@ import type { WebhookCredentials } from "./credentials.ts";
 import type { DeliverySender } from "./delivery-sender.ts";
 import { deliveryStateOf } from "./delivery-state.ts";
 import type { DeliveryListing } from "./listing.ts";
-import { maskerOf, type Masker } from "./masking.ts";
+import { maskerOf, type Masker } from "@countersign/loopback-page";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { QueueTables } from "./queue-tables.ts";
 import { shownHeaders, type WebhookExchange } from "./send-webhook.ts";
@@ -179,9 +179,14 @@ function currentMasker(read: () => readonly unknown[]): Masker {
   let known: { readonly count: number; readonly mask: Masker } | undefined;
   return (value) => {
     const rows = read();
-    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOf(rows.map(credentialsOf)) };
+    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOfEndpoints(rows) };
     return known.mask(value);
   };
+}
+
+function maskerOfEndpoints(rows: readonly unknown[]): Masker {
+  const credentials = rows.map(credentialsOf);
+  return maskerOf({ credentials, texts: credentials.map(({ secret }) => secret) });
 }
 
 function exchangeOf(text: unknown): Partial<WebhookExchange> {

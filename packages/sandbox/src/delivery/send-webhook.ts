@@ -1,3 +1,4 @@
+import { masked } from "@countersign/loopback-page";
 import { PayoutSendError, type SendErrorCode } from "../send-error.ts";
 import { sendRequest, type ExchangeOptions } from "../send-request.ts";
 import { buildWebhookRequest, type WebhookRequestOptions } from "./webhook-request.ts";
@@ -23,9 +24,6 @@ export interface WebhookExchange {
   /** The first KiB. */
   readonly answerBody?: string | undefined;
 }
-
-/** What stands in the place of a secret. */
-export const masked = "[masked]";
 
 /**
  * Signs and sends one webhook: no redirect followed, certificates always verified, of the answer's body 1 KiB read. Default

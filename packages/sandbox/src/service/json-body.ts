@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { json, type RequestHandler } from "express";
+import { statusOfThrown } from "@countersign/loopback-page";
 import { SandboxError } from "./sandbox-error.ts";
 
 // Decoded, the bytes of another encoding would be U+FFFD: a password that nobody has.
@@ -23,3 +24,11 @@ export const jsonBody: readonly RequestHandler[] = [
   },
   readJson,
 ];
+
+/** Of what the body parser found in a request. Its messages can quote the body, and are not passed on. */
+export function bodyError(thrown: unknown): SandboxError | undefined {
+  const status = statusOfThrown(thrown);
+  if (status === 413) return new SandboxError("body-too-large", "the body is longer than 1 MiB");
+  if (status !== 415) return undefined;
+  return new SandboxError("media-type-unsupported", "send application/json, not encoded");
+}

@@ -1,19 +1,22 @@
+import type { ChangeStream, ReadChanges } from "@countersign/loopback-page";
 import type { Response, Router } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { Delivery, DeliveryService } from "../delivery/types.ts";
 import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
 import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
 import { sampleEventData } from "../sample-events.ts";
-import type { ChangeStream, ReadChanges } from "./change-stream.ts";
 import * as input from "./input.ts";
 import { partyStatuses } from "./parties.ts";
 import { addPath } from "./paths.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
+/** What else than a delivery can change. */
+export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
+
 /** What there is to look at; the paths here have no secret in any answer. */
 export interface LookingTargets {
   readonly deliveries: DeliveryService;
-  readonly stream: ChangeStream;
+  readonly stream: ChangeStream<ChangeKind>;
   readonly payouts: PayoutDesk | undefined;
 }
 
@@ -41,7 +44,7 @@ export function addLookingPaths(router: Router, { deliveries, stream, payouts }:
 const toldDeliveries = 50;
 
 /** Reads what the stream tells: counts, and of the newest fifty deliveries those that are new or have changed. */
-export function changeReader(service: Pick<DeliveryService, "list" | "control">): ReadChanges {
+export function changeReader(service: Pick<DeliveryService, "list" | "control">): ReadChanges<ChangeKind> {
   const { control } = service;
   let newest = 0;
   return (ids, kinds) => {

@@ -1,6 +1,6 @@
 import type { RequestHandler, Router } from "express";
+import { refuseOtherMethods } from "@countersign/loopback-page";
 import { jsonBody } from "./json-body.ts";
-import { refuseOtherMethods } from "./problem.ts";
 
 /** What a path does on GET, and on POST with a JSON body. */
 export interface PathMethods {

@@ -1,11 +1,11 @@
+import type { ChangeStream } from "@countersign/loopback-page";
 import { Router } from "express";
 import type { DeliveryService } from "../delivery/types.ts";
 import type { PayoutDesk } from "../page/payout-desk.ts";
-import type { ChangeStream } from "./change-stream.ts";
 import type { Confirmations } from "./confirmations.ts";
 import * as input from "./input.ts";
 import type { PartyKind } from "./parties.ts";
-import { addControlPaths, addLookingPaths, addPayoutPaths } from "./looking-routes.ts";
+import { addControlPaths, addLookingPaths, addPayoutPaths, type ChangeKind } from "./looking-routes.ts";
 import { addPath } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
 import type { Simulation } from "./simulation.ts";
@@ -18,7 +18,7 @@ export interface RouteTargets {
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
   /** What people look at has changed. */
-  readonly stream: ChangeStream;
+  readonly stream: ChangeStream<ChangeKind>;
   /** Undefined where there is no page. */
   readonly payouts: PayoutDesk | undefined;
 }

@@ -1,11 +1,9 @@
+import { ServiceError, serviceStatuses, type ServiceErrorCode } from "@countersign/loopback-page";
+
 /** Why the service refused: codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =
-  | "invalid-request"
+  | ServiceErrorCode
   | "api-key-wrong"
-  | "host-refused"
-  | "origin-refused"
-  | "not-found"
-  | "method-not-allowed"
   | "status-unchanged"
   | "payment-request-exists"
   | "payment-request-closed"
@@ -14,12 +12,8 @@ export type SandboxErrorCode =
   | "media-type-unsupported";
 
 const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
-  "invalid-request": 400,
+  ...serviceStatuses,
   "api-key-wrong": 401,
-  "host-refused": 403,
-  "origin-refused": 403,
-  "not-found": 404,
-  "method-not-allowed": 405,
   "status-unchanged": 409,
   "payment-request-exists": 409,
   "payment-request-closed": 409,
@@ -29,16 +23,11 @@ const statusOf: Readonly<Record<SandboxErrorCode, number>> = {
 };
 
 /** The service refuses what was asked of it; nothing has changed and nothing is sent. The message shows no secret. */
-export class SandboxError extends Error {
+export class SandboxError extends ServiceError<SandboxErrorCode> {
   override readonly name: string = "SandboxError";
-  readonly code: SandboxErrorCode;
-  /** The status of the answer over HTTP. */
-  readonly status: number;
 
   constructor(code: SandboxErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-    this.status = statusOf[code];
+    super(code, statusOf[code], message, options);
   }
 }
 

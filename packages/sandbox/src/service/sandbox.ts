@@ -1,17 +1,22 @@
-import { randomBytes } from "node:crypto";
+import {
+  createChangeStream,
+  createPageToken,
+  listen,
+  pageUrlOf,
+  type ChangeStream,
+  type Listening,
+} from "@countersign/loopback-page";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { createDeliveryService } from "../delivery/delivery-service.ts";
 import type { DeliveryService } from "../delivery/types.ts";
 import { createPayoutDesk, type PayoutDesk } from "../page/payout-desk.ts";
-import { createChangeStream, type ChangeKind, type ChangeStream } from "./change-stream.ts";
 import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
-import { listen, type Listening } from "./listen.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
 import type { PaymentRequest } from "./payment-requests.ts";
-import { changeReader } from "./looking-routes.ts";
+import { changeReader, type ChangeKind } from "./looking-routes.ts";
 import { createServiceApp } from "./service-app.ts";
 import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChange } from "./simulation.ts";
 
@@ -50,15 +55,14 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   try {
     const parts = createParts(database, resolved);
     const { apiKey, allowHttp } = resolved;
-    const pageToken = resolved.page === undefined ? undefined : randomBytes(24).toString("base64url");
+    const pageToken = resolved.page === undefined ? undefined : createPageToken();
     const app = createServiceApp(
       { apiKey, pageToken, mask: parts.deliveries.control.mask },
       { ...parts, allowHttp },
     );
-    const listening = await listen(app, resolved.host, resolved.port);
+    const listening = await listen(app, resolved);
     parts.deliveries.start();
-    // No server gets to know a fragment, and no log.
-    const pageUrl = pageToken === undefined ? undefined : `${listening.url}/#token=${pageToken}`;
+    const pageUrl = pageToken === undefined ? undefined : pageUrlOf(listening.url, pageToken);
     return sandboxOf(parts, { ...listening, pageUrl }, database);
   } catch (error) {
     closeDatabase(database);
@@ -70,20 +74,23 @@ interface Parts {
   readonly deliveries: DeliveryService;
   readonly simulation: Simulation;
   readonly confirmations: Confirmations;
-  readonly stream: ChangeStream;
+  readonly stream: ChangeStream<ChangeKind>;
   readonly payouts: PayoutDesk | undefined;
 }
 
 function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): Parts {
   const { clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
-  const stream = createChangeStream((ids, kinds) => read(ids, kinds));
+  const stream = createChangeStream<ChangeKind>({
+    service: "the sandbox",
+    read: (ids, kinds) => read(ids, kinds),
+  });
   const deliveries = createDeliveryService({
     database,
     clock,
     speed,
     ca,
     onAttempt,
-    onChange: (ids) => stream.changed({ deliveries: ids }),
+    onChange: (ids) => stream.changed({ ids }),
     options: delivery,
   });
   const read = changeReader(deliveries);

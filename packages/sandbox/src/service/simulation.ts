@@ -4,7 +4,7 @@ import type Database from "libsql";
 import { atomically } from "../delivery/transaction.ts";
 import type { DeliveryService } from "../delivery/types.ts";
 import { daysFromDueDate } from "./calendar.ts";
-import type { ChangeKind } from "./change-stream.ts";
+import type { ChangeKind } from "./looking-routes.ts";
 import type { NewPaymentRequest } from "./input.ts";
 import {
   createParties,

@@ -1,32 +1,40 @@
 import type { Response } from "express";
-import { messageOf } from "../thrown.ts";
+import { messageOf } from "./thrown.ts";
 
 /** Tells those who listen over HTTP what has changed, as server-sent events. */
-export interface ChangeStream {
-  /** Something has changed: of deliveries by number; of the rest by name. New deliveries are found without. */
-  readonly changed: (what: { readonly deliveries?: readonly number[]; readonly kind?: ChangeKind }) => void;
+export interface ChangeStream<Kind extends string> {
+  /** Something has changed: of what the stream is about by number; of the rest by name. What is new is found without. */
+  readonly changed: (what: { readonly ids?: readonly number[]; readonly kind?: Kind }) => void;
   /** Answers a request with the stream. */
   readonly open: (res: Response) => void;
   /** Ends every stream. */
   readonly close: () => void;
 }
 
-/** What else than a delivery can change. */
-export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
+/** Reads what is told; `ids` are those that are known to have changed. */
+export type ReadChanges<Kind extends string> = (ids: readonly number[], kinds: readonly Kind[]) => object;
 
-/** Reads what is told; `ids` are those of deliveries that are known to have changed. */
-export type ReadChanges = (ids: readonly number[], kinds: readonly ChangeKind[]) => object;
+/** What a stream needs. */
+export interface ChangeStreamInit<Kind extends string> {
+  /** The service in a warning: "the sandbox". */
+  readonly service: string;
+  /** Asked when there is something to tell, and somebody to tell it to. */
+  readonly read: ReadChanges<Kind>;
+}
 
 // A burst is one event; who cannot keep up is let go, and reads anew.
 const pauseMs = 100;
 const heartbeatMs = 15_000;
 const backlogBytes = 1_048_576;
 
-/** Makes a stream that reads with `read` when there is something to tell and somebody to tell it to. */
-export function createChangeStream(read: ReadChanges): ChangeStream {
+/** Makes a stream, which costs nothing but what is noted while nobody listens. */
+export function createChangeStream<Kind extends string>({
+  service,
+  read,
+}: ChangeStreamInit<Kind>): ChangeStream<Kind> {
   const listeners = new Set<Response>();
   const ids = new Set<number>();
-  const kinds = new Set<ChangeKind>();
+  const kinds = new Set<Kind>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
@@ -38,22 +46,22 @@ export function createChangeStream(read: ReadChanges): ChangeStream {
   };
   const tell = (): void => {
     timer = undefined;
-    const [deliveries, others] = [[...ids], [...kinds]];
+    const [changed, others] = [[...ids], [...kinds]];
     ids.clear();
     kinds.clear();
     if (listeners.size === 0 || isClosed) return;
     try {
-      write(`event: change\ndata: ${JSON.stringify(read(deliveries, others))}\n\n`);
+      write(`event: change\ndata: ${JSON.stringify(read(changed, others))}\n\n`);
     } catch (error) {
-      process.emitWarning(`the sandbox's stream paused: ${messageOf(error)}`, "CountersignWarning");
+      process.emitWarning(`${service}'s stream paused: ${messageOf(error)}`, "CountersignWarning");
     }
   };
   const heartbeat = setInterval(() => write(":\n\n"), heartbeatMs);
   heartbeat.unref();
 
   return {
-    changed({ deliveries = [], kind }) {
-      for (const id of deliveries) ids.add(id);
+    changed({ ids: numbers = [], kind }) {
+      for (const id of numbers) ids.add(id);
       if (kind !== undefined) kinds.add(kind);
       if (timer === undefined && !isClosed) timer = setTimeout(tell, pauseMs);
     },

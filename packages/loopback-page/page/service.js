@@ -1,6 +1,6 @@
 // The service's API as the page asks it: with the token of this start, which came as the address's fragment.
 
-const storage = "countersign-sandbox-token";
+const storage = "countersign-page-token";
 
 /** Whether the token is that of another start, or none. */
 export function isTokenWrong(error) {
@@ -16,12 +16,12 @@ export class Refusal extends Error {
   }
 }
 
-/** Takes the token out of the address, so that neither a bookmark nor a picture of the window has it. */
-export function takeToken() {
+/** Takes the token out of the address, which then is `home`, so that neither a bookmark nor a picture of the window has it. */
+export function takeToken(home) {
   const found = /^#token=([\w-]+)/.exec(location.hash);
   if (found === null) return;
   sessionStorage.setItem(storage, found[1]);
-  history.replaceState(null, "", `${location.pathname}#/deliveries`);
+  history.replaceState(null, "", `${location.pathname}${home}`);
 }
 
 export function setToken(token) {
@@ -46,19 +46,19 @@ async function request(path, init = {}) {
   const answer = await fetch(path, { ...init, headers, cache: "no-store", redirect: "error" });
   if (answer.ok) return answer;
   const { code, detail } = await answer.json().catch(() => ({}));
-  throw new Refusal(answer.status, code, detail ?? `the sandbox answers ${answer.status}`);
+  throw new Refusal(answer.status, code, detail ?? `the answer is ${answer.status}`);
 }
 
 const pauseMs = 1000;
 
 /**
- * Hears of changes until the page is left. An EventSource cannot name a token, so the stream is read here. `onState` gets
+ * Hears of changes at `path` until the page is left. An EventSource cannot name a token, so the stream is read here. `onState` gets
  * "live", "lost" or "refused"; after "live" everything may have changed.
  */
-export async function listen({ onChange, onState }) {
+export async function listen({ path, onChange, onState }) {
   for (;;) {
     try {
-      const { body } = await request("/sandbox/stream");
+      const { body } = await request(path);
       onState("live");
       await readEvents(body, onChange);
     } catch (error) {

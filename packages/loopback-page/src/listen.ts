@@ -10,9 +10,22 @@ export interface Listening {
 
 const closeWaitMs = 1_000;
 
+/** Where a server listens. */
+export interface ListenInit {
+  readonly host: string;
+  /** 0 is a free one. */
+  readonly port: number;
+  /** Whether the process may end although it listens: beside another server, whose end is the end. Default false. */
+  readonly isUnref?: boolean | undefined;
+}
+
 /** Rejects with the error of node:net when the address cannot be listened on. */
-export function listen(listener: RequestListener, host: string, port: number): Promise<Listening> {
+export function listen(
+  listener: RequestListener,
+  { host, port, isUnref = false }: ListenInit,
+): Promise<Listening> {
   const server = createServer(listener);
+  if (isUnref) server.unref().on("connection", (socket) => socket.unref());
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, () => {

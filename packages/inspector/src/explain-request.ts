@@ -1,0 +1,149 @@
+import { fieldLines, warnOfError } from "@countersign/core";
+import {
+  explainAddress,
+  explainBasicAuth,
+  explainDigest,
+  explainHmac,
+  explainPayload,
+  explainSignature,
+  type Explanation,
+  type SignatureExplanation,
+} from "@countersign/explain";
+import type { Explainers } from "./options.ts";
+import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
+
+/** Why a guard has refused a request. */
+interface GuardExplanation extends Explanation {
+  readonly guard: string;
+}
+
+/** What was found out about a request. */
+export interface ExplainedRequest {
+  readonly explanations: readonly GuardExplanation[];
+  /** Undefined where no base can be computed, or no keys are known. */
+  readonly bases: (Pick<SignatureExplanation, "difference"> & { readonly expected: string }) | undefined;
+}
+
+/** Whether a body is there to be looked at: whole, or none was sent. */
+export function isWhole({ body, bodyBytes, rawHeaders }: RecordedRequest): boolean {
+  if (body !== undefined) return body.length === bodyBytes;
+  const [length] = fieldLines({ rawHeaders }, "content-length");
+  const isChunked = fieldLines({ rawHeaders }, "transfer-encoding").length > 0;
+  return !isChunked && (length ?? "0") === "0";
+}
+
+const signatureGuard = "httpSignatureVerify";
+
+/** Explains each refusal of a request, by the options of its checks. Takes up to seconds: never on the request path. */
+export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
+  const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
+  const signature =
+    by.signature === undefined || judged === undefined
+      ? undefined
+      : await explainSignature(requestOf(record), { ...by.signature, clock: () => judged.at });
+  const expected = signature?.expectedBase;
+  return {
+    explanations: record.verdicts
+      .filter(({ outcome }) => outcome !== "pass")
+      .map((verdict) => {
+        const { what, sentence, code, details } = explainVerdict(record, verdict, { by, signature });
+        return { guard: verdict.guard, what, sentence, code, details };
+      }),
+    bases: expected === undefined ? undefined : { expected, difference: signature?.difference },
+  };
+}
+
+function requestOf({ method, target, rawHeaders, body, scheme }: RecordedRequest): {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly body: Uint8Array;
+  readonly scheme: "http" | "https" | undefined;
+} {
+  return { method, target, rawHeaders, body: body ?? new Uint8Array(), scheme };
+}
+
+interface Found {
+  readonly by: Explainers;
+  readonly signature: SignatureExplanation | undefined;
+}
+
+/** What its own explanation says, where that is about the same refusal; else what the check has said. */
+function explainVerdict(record: RecordedRequest, verdict: RecordedVerdict, found: Found): Explanation {
+  const explained = attempt(() => explainBy(record, verdict, found));
+  const isOfIt = explained !== undefined && explained.code !== undefined && explained.code === verdict.code;
+  return isOfIt ? explained : messageOf(record, verdict);
+}
+
+/** Without one explanation the request is shown all the same. */
+function attempt<T>(explain: () => T): T | undefined {
+  try {
+    return explain();
+  } catch (error) {
+    warnOfError("inspector", "could not explain a refusal", error);
+    return undefined;
+  }
+}
+
+function explainBy(
+  record: RecordedRequest,
+  { guard, code = "" }: RecordedVerdict,
+  { by, signature }: Found,
+): Explanation | undefined {
+  const { rawHeaders, peer, faults } = record;
+  const body = record.body ?? new Uint8Array();
+  const hasBytes = isWhole(record);
+  if (faults.length > 0 && code.endsWith("-invalid"))
+    return hasBytes ? { ...explainPayload(body, faults), code } : undefined;
+  switch (guard) {
+    case signatureGuard:
+      if (signature === undefined || hasBytes) return digestOf(record, code) ?? signature;
+      return code.startsWith("content-digest-") ? undefined : withoutBody(signature);
+    case "contentDigest":
+      return digestOf(record, code);
+    case "webhookHmac":
+      return by.hmac === undefined || !hasBytes
+        ? undefined
+        : explainHmac({ rawHeaders }, body, { ...by.hmac, clock: () => record.at });
+    case "webhookBasicAuth":
+      return by.basicAuth === undefined ? undefined : explainBasicAuth({ rawHeaders }, by.basicAuth);
+    case "ipAllowlist":
+      return by.addresses === undefined ? undefined : explainAddress({ ...by.addresses, rawHeaders, peer });
+    default:
+      return undefined;
+  }
+}
+
+/** The digest needs no key. */
+function digestOf(record: RecordedRequest, code: string): Explanation | undefined {
+  if (!code.startsWith("content-digest-") || !isWhole(record)) return undefined;
+  return explainDigest(record, record.body ?? new Uint8Array());
+}
+
+/** What an explanation says of a body that was never read would be about an empty one. */
+function withoutBody(explained: SignatureExplanation): SignatureExplanation {
+  const details = explained.details.filter((detail) => !/content-digest|\bbody\b/i.test(detail));
+  return { ...explained, details: [...details, "Nothing is said of the body: it is not here as a whole."] };
+}
+
+const sentences: Readonly<Record<string, string>> = {
+  "nonce-replayed":
+    "Use a nonce of its own for each request, also when it is sent again: this one was used before.",
+  "request-aborted": "Nothing to change: the client closed the connection before the body was complete.",
+};
+
+function messageOf(record: RecordedRequest, { guard, code, message, docs }: RecordedVerdict): Explanation {
+  const sentence =
+    sentences[code ?? ""] ?? message ?? "The guard failed by itself: look at the app's own log.";
+  const details = [
+    ...(isOfBytes(guard, code) && !isWhole(record)
+      ? ["The body is not here as a whole to be looked at."]
+      : []),
+    ...(docs === undefined ? [] : [`What the code means: ${docs}`]),
+  ];
+  return { what: code ?? "unexpected-error", sentence, code, details };
+}
+
+function isOfBytes(guard: string, code = ""): boolean {
+  return guard === "webhookHmac" || guard === "contentDigest" || code.startsWith("content-digest-");
+}

@@ -1,0 +1,221 @@
+import {
+  option,
+  OptionError,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import {
+  explainAddress,
+  explainBasicAuth,
+  explainHmac,
+  explainSignature,
+  type ExplainedAddress,
+  type ExplainHmacOptions,
+  type ExplainSignatureOptions,
+} from "@countersign/explain";
+import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
+import type { IdempotencyStore } from "@countersign/idempotency";
+import type { BasicAuthChallenge, BasicAuthCredential } from "@countersign/webhook-basic-auth";
+import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
+
+/** The options of `httpSignatureVerify`, with keys by keyid. */
+export type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
+  Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;
+
+/** The options of `webhookHmac`, with secrets that are known. */
+export type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
+  ({ readonly secret: string } | { readonly secrets: readonly string[] });
+
+/** The options of `webhookBasicAuth`, with credentials that are known. */
+export type InspectedBasicAuth = BasicAuthChallenge &
+  (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
+
+/** The options of `ipAllowlist`, and Express's setting `trust proxy`. */
+export type InspectedAddresses = Pick<ExplainedAddress, "allow" | "trustProxy">;
+
+/** Options of {@link inspector}. Each is for looking alone: no request is decided by it. */
+export interface InspectorOptions {
+  /** Default 0: a free one. */
+  readonly port?: number | undefined;
+  /** Default `127.0.0.1`. */
+  readonly host?: "127.0.0.1" | "::1" | "localhost" | undefined;
+  /** How many requests are kept, the newest. Default 500. */
+  readonly kept?: number | undefined;
+  /** Bytes of each body that are kept. Together with `kept` at most a GiB. Default 65,536. */
+  readonly bodyLimitBytes?: number | undefined;
+  /** Explains signatures: the options of the check. Default none: the code of a refusal is all that is said of it. */
+  readonly signature?: InspectedSignature | undefined;
+  /** Explains the HMACs of webhooks: the options of the check. Its secrets are never shown. Default none. */
+  readonly hmac?: InspectedHmac | undefined;
+  /** Explains basic authentication: the options of the check. Its passwords are never shown. Default none. */
+  readonly basicAuth?: InspectedBasicAuth | undefined;
+  /** Explains addresses: the list of the check, and how proxies are trusted. Default none. */
+  readonly addresses?: InspectedAddresses | undefined;
+  /** Idempotency stores whose keys are listed and read, by a name for each. Default none. */
+  readonly stores?: Readonly<Record<string, IdempotencyStore>> | undefined;
+  /** Further texts that are never shown, such as keys of other services. Default none. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** What explanations are made with. */
+export interface Explainers {
+  readonly signature: ExplainSignatureOptions | undefined;
+  readonly hmac: ExplainHmacOptions | undefined;
+  readonly basicAuth: readonly BasicAuthCredential[] | undefined;
+  readonly addresses: InspectedAddresses | undefined;
+}
+
+/** The options as the inspector works with them. */
+export interface ResolvedOptions extends Explainers {
+  readonly port: number;
+  readonly host: "127.0.0.1" | "::1" | "localhost";
+  readonly kept: number;
+  readonly bodyLimitBytes: number;
+  readonly stores: ReadonlyMap<string, IdempotencyStore>;
+  readonly secrets: readonly string[];
+}
+
+const owner = "inspector";
+const maxKeptBytes = 1_073_741_824;
+
+export const table: OptionTable<InspectorOptions, ResolvedOptions> = {
+  port: option.integer({ min: 0, max: 65_535, fallback: 0 }),
+  host: option.oneOf(["127.0.0.1", "::1", "localhost"], "127.0.0.1"),
+  kept: option.integer({ min: 1, max: 10_000, fallback: 500 }),
+  bodyLimitBytes: option.integer({ min: 1, max: 1_048_576, fallback: 65_536 }),
+  signature: option.optional(option.own(readSignature)),
+  hmac: option.optional(option.own(readHmac)),
+  basicAuth: option.optional(option.own(readBasicAuth)),
+  addresses: option.optional(option.own(readAddresses)),
+  stores: option.own(readStores, "none"),
+  secrets: option.own(readSecrets, "none"),
+};
+
+/** Throws an OptionError, which shows no secret; in production always. */
+export async function resolveOptions(options: InspectorOptions): Promise<ResolvedOptions> {
+  if (process.env["NODE_ENV"] === "production") {
+    throw new OptionError(owner, {
+      what: "it shows requests to whoever has the address; it is for development, and NODE_ENV is production",
+    });
+  }
+  const read = readOptions(owner, table, options);
+  if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
+    throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
+  }
+  // It reads its options when it explains: what they are is to be known now.
+  if (read.signature !== undefined) {
+    const { signature } = read;
+    await refusing("signature", () => explainSignature(nothing, signature));
+  }
+  return read;
+}
+
+const nothing = { method: "GET", target: "/", rawHeaders: [] };
+
+async function refusing(name: string, work: () => unknown): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw refused(owner, name, error);
+  }
+}
+
+function refused(by: OptionOwner, name: string, error: unknown): OptionError {
+  const what = error instanceof TypeError ? error.message : "cannot be used";
+  return new OptionError(by, { option: name, what: `, ${what}`, cause: error });
+}
+
+function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSignatureOptions {
+  assertObject(value, by, name, "{ keys }");
+  // What says where nonces are, and how fast to be, says nothing of the signature.
+  const left = without(value, ["engine", "limit", "nonces", "storeTimeoutMs", "threadPool"]);
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainSignature reads them
+  return left as unknown as ExplainSignatureOptions;
+}
+
+function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOptions {
+  assertObject(value, by, name, "{ secret }");
+  const { secret, secrets = secret === undefined ? undefined : [secret] } = value as {
+    readonly secret?: unknown;
+    readonly secrets?: unknown;
+  };
+  const left = { ...without(value, ["limit", "secret", "timeoutMs"]), secrets };
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainHmac reads them
+  const read = left as unknown as ExplainHmacOptions;
+  try {
+    explainHmac(nothing, new Uint8Array(), read);
+  } catch (error) {
+    throw refused(by, name, error);
+  }
+  return read;
+}
+
+function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly BasicAuthCredential[] {
+  assertObject(value, by, name, "{ username, password }");
+  const given = value as Partial<BasicAuthCredential> & { readonly credentials?: unknown };
+  const credentials = given.credentials ?? [{ username: given.username, password: given.password }];
+  if (!Array.isArray(credentials) || credentials.length === 0 || !credentials.every(isCredential)) {
+    throw optionError(by, name, "username with password, or a list of credentials", value);
+  }
+  try {
+    explainBasicAuth(nothing, credentials);
+  } catch (error) {
+    throw refused(by, name, error);
+  }
+  return credentials;
+}
+
+function isCredential(value: unknown): value is BasicAuthCredential {
+  const { username, password }: Readonly<Record<string, unknown>> = Object(value);
+  return typeof username === "string" && typeof password === "string";
+}
+
+function readAddresses(value: unknown, by: OptionOwner, name: string): InspectedAddresses {
+  assertObject(value, by, name, "{ allow }");
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainAddress reads them
+  const read = value as unknown as InspectedAddresses;
+  try {
+    explainAddress({ ...read, peer: undefined, rawHeaders: [] });
+  } catch (error) {
+    throw refused(by, name, error);
+  }
+  return read;
+}
+
+function readStores(
+  stores: unknown = {},
+  by: OptionOwner,
+  name: string,
+): ReadonlyMap<string, IdempotencyStore> {
+  assertObject(stores, by, name, "{ payouts: store }");
+  for (const store of Object.values(stores)) {
+    if (typeof Object(store).read !== "function")
+      throw optionError(by, name, "idempotency stores by name", store);
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each has been looked at
+  return new Map(Object.entries(stores as Readonly<Record<string, IdempotencyStore>>));
+}
+
+function readSecrets(secrets: unknown = [], by: OptionOwner, name: string): readonly string[] {
+  if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];
+  throw optionError(by, name, "a list of texts", secrets);
+}
+
+function assertObject(
+  value: unknown,
+  by: OptionOwner,
+  name: string,
+  example: string,
+): asserts value is Readonly<Record<string, unknown>> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return;
+  throw optionError(by, name, `an object such as ${example}`, value);
+}
+
+function without(
+  value: Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
+}

@@ -1,0 +1,182 @@
+import {
+  capturedRawBody,
+  isGuardError,
+  receivedRequests,
+  type GuardEvent,
+  type Verdict,
+} from "@countersign/core";
+import type { SchemaFault } from "@countersign/explain";
+
+/** A verdict as it is kept. */
+export interface RecordedVerdict extends Verdict {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Of the GuardError, which shows no secret; undefined on a pass and for any other error. */
+  readonly message: string | undefined;
+  /** The page of the code. */
+  readonly docs: string | undefined;
+}
+
+/** What else happened of a request. */
+export interface LifeEntry {
+  readonly at: number;
+  readonly what: "claim" | "event" | "lease-lost" | "notice" | "settled" | "store" | "wait";
+  readonly outcome?: string | undefined;
+  readonly durationMs?: number | undefined;
+  readonly text: string;
+}
+
+/** What is kept of a request: nothing of it leads to the request itself. */
+export interface RecordedRequest {
+  readonly id: number;
+  /** When its first verdict came. */
+  readonly at: number;
+  /** performance.now() at which its first guard began. */
+  readonly startedAtMs: number;
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  readonly scheme: "http" | "https" | undefined;
+  readonly clientAddress: string | undefined;
+  /** The other end of the socket. */
+  readonly peer: string | undefined;
+  /** The beginning of the bytes, {@link bodyMarginBytes} longer than what is shown; undefined where no check has read them. */
+  body: Buffer | undefined;
+  bodyBytes: number;
+  readonly verdicts: RecordedVerdict[];
+  readonly life: LifeEntry[];
+  /** What a schema has found, of the refusal that has it. */
+  faults: readonly SchemaFault[];
+  outcome: Verdict["outcome"];
+  /** The status of the answer. */
+  status: number | undefined;
+  durationMs: number | undefined;
+}
+
+/** A secret over the end of what is shown is found whole, and masked. */
+const bodyMarginBytes = 4096;
+
+// Node bounds both; a Request that somebody has made may not.
+const maxHeaderTexts = 2000;
+const maxHeaderLength = 65_536;
+const maxVerdicts = 100;
+const maxLife = 200;
+const maxText = 512;
+const maxFaults = 20;
+
+/** What is known of a request when its first verdict comes. */
+export function recordRequest(id: number, at: number, { req, durationMs }: GuardEvent): RecordedRequest {
+  const received = receivedRequests.get(req) ?? membersOf(req);
+  return {
+    id,
+    at,
+    startedAtMs: performance.now() - durationMs,
+    method: textOf(() => received.method, "").slice(0, maxText),
+    target: textOf(() => received.target, "").slice(0, maxHeaderLength),
+    rawHeaders: headersOf(received.rawHeaders),
+    scheme: attempt(() => received.scheme),
+    clientAddress: textOf(() => received.clientAddress, undefined),
+    peer: textOf(() => Object(Object(req).socket).remoteAddress, undefined),
+    body: undefined,
+    bodyBytes: 0,
+    verdicts: [],
+    life: [],
+    faults: [],
+    outcome: "pass",
+    status: undefined,
+    durationMs: undefined,
+  };
+}
+
+interface Received {
+  readonly method?: unknown;
+  readonly target?: unknown;
+  readonly rawHeaders?: unknown;
+  readonly scheme?: "http" | "https" | undefined;
+  readonly clientAddress?: unknown;
+}
+
+/** Of a request that no door has made, such as the literal of a queue: it may itself be what checks know. */
+function membersOf(req: object): Received {
+  const { method, target, originalUrl, url, rawHeaders }: Readonly<Record<string, unknown>> = Object(req);
+  return { method, target: target ?? originalUrl ?? url, rawHeaders };
+}
+
+function headersOf(rawHeaders: unknown): readonly string[] {
+  if (!Array.isArray(rawHeaders)) return [];
+  const kept: string[] = [];
+  let length = 0;
+  for (let index = 0; index + 1 < rawHeaders.length && index < maxHeaderTexts; index += 2) {
+    const line = [String(rawHeaders[index]), String(rawHeaders[index + 1])];
+    length += line.join("").length;
+    if (length > maxHeaderLength) break;
+    kept.push(...line);
+  }
+  return kept;
+}
+
+/** Adds a verdict, and what a schema says. */
+export function addVerdict(
+  record: RecordedRequest,
+  at: number,
+  event: GuardEvent,
+): RecordedVerdict | undefined {
+  if (record.verdicts.length >= maxVerdicts) return undefined;
+  const { req: _req, error, ...verdict } = event;
+  const known = isGuardError(error) ? error : undefined;
+  const added: RecordedVerdict = {
+    ...verdict,
+    at,
+    message: known?.message.slice(0, maxText),
+    docs: known?.docs,
+  };
+  record.verdicts.push(added);
+  record.outcome = worse(record.outcome, verdict.outcome);
+  if (record.status === undefined) record.durationMs = (record.durationMs ?? 0) + event.durationMs;
+  const faults: unknown = known?.problem["errors"];
+  if (Array.isArray(faults)) record.faults = faults.slice(0, maxFaults).filter(isFault);
+  return added;
+}
+
+const order = ["pass", "reject", "error"] as const;
+
+function worse(one: Verdict["outcome"], other: Verdict["outcome"]): Verdict["outcome"] {
+  return order.indexOf(one) < order.indexOf(other) ? other : one;
+}
+
+function isFault(value: unknown): value is SchemaFault {
+  const { pointer, code, detail }: Readonly<Record<string, unknown>> = Object(value);
+  return [pointer, code, detail].every((text) => typeof text === "string");
+}
+
+/** Keeps the bytes of the body once a check has read them. */
+export function captureBody(record: RecordedRequest, req: object, limitBytes: number): void {
+  if (record.body !== undefined) return;
+  const bytes = capturedRawBody(req);
+  if (bytes === undefined) return;
+  record.bodyBytes = bytes.length;
+  const most = limitBytes + bodyMarginBytes;
+  // A part of it would keep the whole.
+  record.body = bytes.length > most ? Buffer.from(bytes.subarray(0, most)) : bytes;
+}
+
+/** Adds what happened; false when there is no room for it. */
+export function addLife(record: RecordedRequest, entry: LifeEntry): boolean {
+  if (record.life.length >= maxLife) return false;
+  record.life.push({ ...entry, text: entry.text.slice(0, maxText) });
+  return true;
+}
+
+function textOf<Fallback>(read: () => unknown, fallback: Fallback): string | Fallback {
+  const text = attempt(read);
+  return typeof text === "string" ? text : fallback;
+}
+
+// Of a proxy that trusts everybody nobody can say who calls.
+function attempt<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,214 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { channel } from "node:diagnostics_channel";
+import {
+  createRequestFact,
+  escapeForLog,
+  listen,
+  warnOfError,
+  type GuardEvent,
+  type KeyUseEvent,
+  type RequestFact,
+} from "@countersign/core";
+import { KeptRequests } from "./kept-requests.ts";
+import {
+  addLife,
+  addVerdict,
+  captureBody,
+  recordRequest,
+  type LifeEntry,
+  type RecordedRequest,
+} from "./recorded-request.ts";
+
+/** A key as it was seen in traffic. */
+export interface SeenKey {
+  /** Escaped and cut: where it was only refused, it is a stranger's text. */
+  readonly keyid: string;
+  subject: string | undefined;
+  /** Unix seconds. */
+  notAfter: number | undefined;
+  uses: number;
+  /** Milliseconds since 1970. */
+  lastUsedAt: number | undefined;
+  refused: number;
+}
+
+/** What else than a request can change. */
+export type ChangeKind = "keys" | "nonces" | "stores";
+
+/** What a recorder needs. */
+export interface RecorderInit {
+  readonly kept: number;
+  readonly bodyLimitBytes: number;
+  readonly changed: (change: { readonly ids?: readonly number[]; readonly kind?: ChangeKind }) => void;
+}
+
+/** A request of node:http, while it is answered. */
+interface Present {
+  id: number | undefined;
+  readonly before: LifeEntry[];
+}
+
+const factory = "inspector";
+const maxGuards = 100;
+const maxKeys = 200;
+const maxBefore = 50;
+
+/** Writes down what the channels tell, on the request path: so it explains nothing, keeps no request, and throws nothing. */
+export class Recorder {
+  readonly requests: KeptRequests;
+  readonly guards: Set<string> = new Set();
+  readonly keys: Map<string, SeenKey> = new Map();
+  readonly #init: RecorderInit;
+  readonly #numbers: RequestFact<number> = createRequestFact();
+  // Calls of stores and events name no request; what they are made in does, where node:http has received it.
+  readonly #present = new AsyncLocalStorage<Present>();
+  readonly #ends: readonly (() => void)[];
+  #count = 0;
+
+  constructor(init: RecorderInit) {
+    this.#init = init;
+    this.requests = new KeptRequests(init.kept);
+    this.#ends = [
+      listen(factory, {
+        verdict: (event) => this.#verdict(event),
+        keyUse: (event) => this.#keyUse(event),
+        claim: ({ key, req, ...trace }) => this.#tell("claim", { text: `key "${key}"`, ...trace }, req),
+        wait: ({ key, ...trace }) => this.#tell("wait", { text: `key "${key}"`, ...trace }),
+        settled: ({ key, req, outcome, ownedMs }) =>
+          this.#tell("settled", { text: `key "${key}"`, outcome, durationMs: ownedMs }, req),
+        leaseLost: ({ key, req, code }) =>
+          this.#tell("lease-lost", { text: `key "${key}"`, outcome: code }, req),
+        store: ({ engine, step, ...trace }) => this.#tell("store", { text: `${engine} ${step}`, ...trace }),
+        event: ({ type, eventId, ...trace }) => this.#tell("event", { text: `${type} ${eventId}`, ...trace }),
+        notice: ({ guard, code, message, req }) =>
+          this.#tell("notice", { text: `${guard}: ${message}`, outcome: code }, req),
+      }),
+      hear("http.server.request.start", () => this.#present.enterWith({ id: undefined, before: [] })),
+      hear("http.server.response.finish", (message) => this.#answered(message)),
+    ];
+  }
+
+  close(): void {
+    for (const end of this.#ends) end();
+    this.#present.disable();
+  }
+
+  #verdict(event: GuardEvent): void {
+    const at = Date.now();
+    const record =
+      this.#numberOf(event.req) === undefined ? this.#begin(at, event) : this.#recordOf(event.req);
+    if (record === undefined) return;
+    const added = this.requests.change(record, () => addVerdict(record, at, event));
+    if (added !== undefined) this.requests.nameVerdict(added.id, record);
+    captureBody(record, event.req, this.#init.bodyLimitBytes);
+    if (this.guards.size < maxGuards) this.guards.add(event.guard);
+    if (event.guard === "httpSignatureVerify") {
+      if (event.outcome === "reject") this.#keyRefused(event.keyid);
+      this.#init.changed({ kind: "nonces" });
+    }
+    this.#init.changed({ ids: [record.id] });
+  }
+
+  #begin(at: number, event: GuardEvent): RecordedRequest {
+    this.#count += 1;
+    const record = recordRequest(this.#count, at, event);
+    this.#numbers.set(event.req, record.id);
+    const present = this.#present.getStore();
+    if (present !== undefined) {
+      present.id = record.id;
+      for (const entry of present.before.splice(0)) addLife(record, entry);
+    }
+    this.requests.add(record);
+    return record;
+  }
+
+  /** Of Fastify a check has the request, and node:http what is below it. */
+  #numberOf(req: object): number | undefined {
+    const raw: unknown = Object(req).raw;
+    return (
+      this.#numbers.get(req) ?? (typeof raw === "object" && raw !== null ? this.#numbers.get(raw) : undefined)
+    );
+  }
+
+  #recordOf(req: object): RecordedRequest | undefined {
+    const id = this.#numberOf(req);
+    return id === undefined ? undefined : this.requests.get(id);
+  }
+
+  #tell(what: LifeEntry["what"], entry: Omit<LifeEntry, "at" | "what">, req?: object): void {
+    const { text, outcome, durationMs } = entry;
+    if (what === "settled" || what === "claim") this.#init.changed({ kind: "stores" });
+    const told = { at: Date.now(), what, outcome, durationMs, text };
+    const present = this.#present.getStore();
+    const id = (req === undefined ? undefined : this.#numberOf(req)) ?? present?.id;
+    if (id === undefined) {
+      // A guard that claims tells of it before its own verdict.
+      if (present !== undefined && present.before.length < maxBefore) present.before.push(told);
+      return;
+    }
+    const record = this.requests.get(id);
+    if (record !== undefined && addLife(record, told)) this.#init.changed({ ids: [id] });
+  }
+
+  #answered(message: unknown): void {
+    const { request, response }: Readonly<Record<string, unknown>> = Object(message);
+    if (typeof request !== "object" || request === null) return;
+    const record = this.#recordOf(request);
+    if (record === undefined) return;
+    const status: unknown = Object(response).statusCode;
+    record.status = typeof status === "number" ? status : undefined;
+    record.durationMs = performance.now() - record.startedAtMs;
+    captureBody(record, request, this.#init.bodyLimitBytes);
+    this.#init.changed({ ids: [record.id] });
+  }
+
+  #keyUse({ keyid, subject, notAfter }: KeyUseEvent): void {
+    const key = this.#keyOf(escapeForLog(keyid, 256));
+    key.uses += 1;
+    key.lastUsedAt = Date.now();
+    key.subject = subject === undefined ? undefined : escapeForLog(subject, 256);
+    key.notAfter = notAfter;
+    this.#init.changed({ kind: "keys" });
+  }
+
+  #keyRefused(keyid: string | undefined): void {
+    if (keyid === undefined) return;
+    this.#keyOf(keyid).refused += 1;
+    this.#init.changed({ kind: "keys" });
+  }
+
+  #keyOf(keyid: string): SeenKey {
+    const known = this.keys.get(keyid);
+    if (known !== undefined) return known;
+    const key: SeenKey = {
+      keyid,
+      subject: undefined,
+      notAfter: undefined,
+      uses: 0,
+      lastUsedAt: undefined,
+      refused: 0,
+    };
+    this.keys.set(keyid, key);
+    if (this.keys.size > maxKeys) {
+      // Whoever invents names drives out invented ones first.
+      const oldest = [...this.keys.values()].find((other) => other.uses === 0 && other !== key);
+      this.keys.delete((oldest ?? [...this.keys.values()][0] ?? key).keyid);
+    }
+    return key;
+  }
+}
+
+/** What a subscriber of Node's own channels throws would end the process. */
+function hear(name: string, tell: (message: unknown) => void): () => void {
+  const listener = (message: unknown): void => {
+    try {
+      tell(message);
+    } catch (error) {
+      warnOfError(factory, "could not record a request", error);
+    }
+  };
+  channel(name).subscribe(listener);
+  return () => {
+    channel(name).unsubscribe(listener);
+  };
+}

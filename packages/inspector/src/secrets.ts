@@ -1,0 +1,70 @@
+import { masked, maskerOf, type Masker } from "@countersign/loopback-page";
+import type { RecordedRequest } from "./recorded-request.ts";
+import type { ResolvedOptions } from "./options.ts";
+
+/** What stands in the place of the value of a header that is a credential. */
+export const notShown = "(not shown)";
+
+/** Whether a header field or a parameter of a query is a credential by its name. */
+export function isCredentialName(name: string): boolean {
+  return /authorization|cookie|api[-_]?key|token|secret|passw|credential|session/i.test(name);
+}
+
+/** Masks what the options name, in every answer. */
+export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedOptions): Masker {
+  return keysMasked(
+    maskerOf({
+      texts: [...secrets, ...(hmac?.secrets ?? [])],
+      credentials: basicAuth ?? [],
+    }),
+  );
+}
+
+/** Masks what a request itself says that it is secret, wherever else it stands: in the body, in a base. */
+export function maskerOfRequest({
+  rawHeaders,
+  target,
+}: Pick<RecordedRequest, "rawHeaders" | "target">): Masker {
+  const texts = new Set<string>();
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+    if (isCredentialName(name)) for (const text of partsOf(value)) texts.add(text);
+  }
+  const query = target.indexOf("?");
+  for (const [name, value] of new URLSearchParams(query === -1 ? "" : target.slice(query))) {
+    if (isCredentialName(name)) texts.add(value);
+  }
+  return maskerOf({ texts: [...texts].filter((text) => text.length >= shortestPart) });
+}
+
+// A part of a cookie such as "true" is in every second body.
+const shortestPart = 6;
+const maxParts = 50;
+
+/** The whole value, and what of it may stand elsewhere by itself. */
+function partsOf(value: string): readonly string[] {
+  const words = value.split(/[;,\s]+/).slice(0, maxParts);
+  const behindName = words.map((word) => word.slice(word.indexOf("=") + 1));
+  const basic = /^basic\s+([\w+/=-]+)$/i.exec(value)?.[1];
+  const userPass = basic === undefined ? [] : [Buffer.from(basic, "base64").toString("utf8")];
+  return [
+    value,
+    ...words,
+    ...behindName,
+    ...userPass,
+    ...userPass.map((text) => text.slice(text.indexOf(":") + 1)),
+  ];
+}
+
+// In PEM, and Ed25519 in base64 alone: the beginning is the same in each PKCS#8 (RFC 8410 section 7).
+const privateKey =
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|MC4CAQAwBQYDK2Vw[\w+/=-]*/gs;
+
+/** Whoever sends a private key by mistake has it shown to nobody. */
+function keysMasked(mask: Masker): Masker {
+  return (value) => JSON.parse(JSON.stringify(mask(value)), withoutPrivateKey);
+}
+
+function withoutPrivateKey(_name: string, value: unknown): unknown {
+  return typeof value === "string" ? value.replaceAll(privateKey, masked) : value;
+}
