@@ -12,9 +12,11 @@ export function isCredentialName(name: string): boolean {
 
 /** Masks what the options name, in every answer. */
 export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedOptions): Masker {
+  const hmacSecrets = hmac?.secrets ?? [];
   return keysMasked(
     maskerOf({
-      texts: [...secrets, ...(hmac?.secrets ?? [])],
+      // The prefix of Standard Webhooks says what it is, and is often left out.
+      texts: [...secrets, ...hmacSecrets, ...hmacSecrets.map((secret) => secret.replace(/^whsec_/, ""))],
       credentials: basicAuth ?? [],
     }),
   );

@@ -1,6 +1,8 @@
 import { hasSubscribers, subscribe, unsubscribe } from "node:diagnostics_channel";
+import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { get } from "node:http";
+import { fileURLToPath } from "node:url";
 import { guardChannel, GuardError, publishNotice, publishVerdict, startVerdict } from "@countersign/core";
 import { inspector, type InspectorOptions } from "@countersign/inspector";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
@@ -155,6 +157,14 @@ test("close() ends every subscription, and the server", async () => {
   await Promise.all([started.close(), started.close()]);
   expect(heard()).toEqual(before);
   await expect(fetch(started.url)).rejects.toThrow("fetch failed");
+});
+
+test("it keeps no process alive", () => {
+  const script = 'import { inspector } from "@countersign/inspector"; console.log((await inspector()).url);';
+  const cwd = fileURLToPath(new URL("..", import.meta.url));
+  const args = ["--input-type=module", "--eval", script];
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd, encoding: "utf8", timeout: 30_000 });
+  expect([status, stdout]).toEqual([0, expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\n$/)]);
 });
 
 describe("what is kept", () => {

@@ -28,6 +28,7 @@ Examples:
 
 Exit codes:
   0  it verifies   1  it does not, and this is why   2  usage
+  3  no inspector answers
 `;
 
 /** `countersign explain`: why a request is refused, and what its sender has to change. */
