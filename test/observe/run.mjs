@@ -37,15 +37,15 @@ runScript(async () => {
   ensureReady();
   const dashboard = JSON.parse(readFileSync(fileOf("dashboard.json"), "utf8"));
   const { asked, rules, range } = await observe(binary, dashboard);
-  if (picture) {
-    const { takePicture } = await import("./picture.mjs");
-    await takePicture({ dashboard, asked, range });
-  }
   const { provoked } = await import("./scene.mjs");
   const faults = [...panelFaults(asked), ...alertFaults(rules, provoked)];
   for (const state of ["firing", "pending", "inactive"])
     console.log(`alerts ${state}: ${namesIn(rules, state).join(", ") || "none"}`);
   if (faults.length > 0) throw new SetupError(faults.join("\n"));
+  if (picture) {
+    const { takePicture } = await import("./picture.mjs");
+    await takePicture({ dashboard, asked, range });
+  }
   console.log(`dashboard: ${asked.length} panels with data, ${rules.length} alert rules`);
 });
 
