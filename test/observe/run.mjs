@@ -1,6 +1,8 @@
 // npm run dashboard:check: what the dashboard and the alert rules of packages/prometheus ask, answered by a Prometheus that scrapes a
 // platform under traffic. npm run dashboard:picture: the same for longer, and docs/pictures/dashboard.png drawn of the answers.
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -34,6 +36,7 @@ runScript(async () => {
     reportMissing("prometheus", "nobody asks what the dashboard and the alert rules ask.");
     return;
   }
+  testRules(path.join(path.dirname(binary), "promtool"));
   ensureReady();
   const dashboard = JSON.parse(readFileSync(fileOf("dashboard.json"), "utf8"));
   const { asked, rules, range } = await observe(binary, dashboard);
@@ -48,6 +51,15 @@ runScript(async () => {
   }
   console.log(`dashboard: ${asked.length} panels with data, ${rules.length} alert rules`);
 });
+
+/** The rules at times that no scene lasts to; promtool comes with Prometheus. */
+function testRules(promtool) {
+  const file = fileURLToPath(new URL("alert-rules.yml", import.meta.url));
+  const { status, stdout, stderr, error } = spawnSync(promtool, ["test", "rules", file], {
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new SetupError(`alert-rules.yml: ${error?.message ?? stdout + stderr}`);
+}
 
 async function observe(binary, dashboard) {
   const { startScene } = await import("./scene.mjs");
