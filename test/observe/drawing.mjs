@@ -34,7 +34,7 @@ export function drawDashboard({ dashboard: { title, panels }, asked, range }) {
 
 const style = `
 body { margin: 0; background: #f4f5f5; font: 12px/1.35 "DejaVu Sans", sans-serif; color: #24292e }
-main { position: relative; will-change: transform }
+main { position: relative }
 .row { position: absolute; font-size: 15px; line-height: 30px }
 .panel { position: absolute; display: flex; flex-direction: column; box-sizing: border-box; padding: 8px 12px;
   background: #fff; border: 1px solid #dfe1e5; border-radius: 3px }
@@ -78,8 +78,7 @@ function drawStat({ fieldConfig: { defaults }, options }, series) {
 }
 
 function drawLines({ fieldConfig: { defaults }, options }, series, { start, end }) {
-  const { drawStyle, scaleDistribution } = defaults.custom ?? {};
-  const isLog = scaleDistribution?.type === "log";
+  const isLog = defaults.custom?.scaleDistribution.type === "log";
   const shown = series.map(({ points }) => points.filter(([, value]) => !isLog || value > 0));
   const values = shown.flatMap((points) => points.map(([, value]) => value));
   const ticks = isLog ? powersOfTen(values) : roundNumbers(values, defaults);
@@ -88,8 +87,9 @@ function drawLines({ fieldConfig: { defaults }, options }, series, { start, end 
   const left = (time) => (time - start) / (end - start);
   const up = (value) => (scaled(value) - low) / (high - low);
   const at = ([time, value]) => `${left(time).toFixed(4)} ${(1 - up(value)).toFixed(4)}`;
-  const lineOf = drawStyle === "bars" ? (points) => barsOf(points, at) : (points) => lineThrough(points, at);
-  const lines = shown.map((points, index) => `<path d="${lineOf(points)}" stroke="${colourOf(index)}"/>`);
+  const lines = shown.map(
+    (points, index) => `<path d="${lineThrough(points, at)}" stroke="${colourOf(index)}"/>`,
+  );
   const rules = ticks.map((tick) => `<path d="M0 ${1 - up(tick)}H1" stroke="#e4e6e9"/>`);
   const heights = ticks.map(
     (tick) =>
@@ -108,10 +108,6 @@ function drawLines({ fieldConfig: { defaults }, options }, series, { start, end 
 function lineThrough(points, at) {
   const beginsAt = (index) => index === 0 || points[index][0] - points[index - 1][0] > 1.5;
   return points.map((point, index) => (beginsAt(index) ? `M${at(point)}` : `L${at(point)}`)).join("");
-}
-
-function barsOf(points, at) {
-  return points.map(([time, value]) => `M${at([time, 0])}L${at([time, value])}`).join("");
 }
 
 function drawList(series) {
@@ -142,7 +138,6 @@ function drawTable(series, defaults, { calcs }) {
 
 const colourOf = (index) => palette[index % palette.length];
 const clockOf = (time) => new Date(time * 1000).toISOString().slice(11, 19);
-
 const markOf = (index) => `<i style="background:${colourOf(index)}"></i>`;
 
 function roundTimes(start, end) {

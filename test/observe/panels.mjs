@@ -18,16 +18,16 @@ export function askPanels({ panels }, { prometheus, range, variables }) {
   return Promise.all(
     shown.map(async (panel) => {
       try {
-        // What a stat shows is the last value alone.
-        const times = panel.type === "stat" ? { end: range.end } : range;
         const answers = await Promise.all(
-          panel.targets.map(async ({ expr, legendFormat }) => {
+          panel.targets.map(async ({ expr, legendFormat, instant }) => {
+            const times = instant ? { end: range.end } : range;
             const found = await prometheus.query(withVariables(expr, variables), times);
             return found.map(({ metric, values }) => seriesOf(metric, values, legendFormat));
           }),
         );
         const series = answers.flat();
-        return { panel, series, faults: faultsOf(panel, series) };
+        const withPoints = series.filter(({ points }) => points.length > 0);
+        return { panel, series: withPoints, faults: faultsOf(panel, withPoints) };
       } catch (error) {
         return { panel, series: [], faults: [error.message] };
       }
@@ -46,14 +46,16 @@ function seriesOf(metric, values, legendFormat) {
   return { legend, missing, points };
 }
 
-function faultsOf({ type, options }, series) {
-  const withPoints = series.filter(({ points }) => points.length > 0);
-  const legends = withPoints.map(({ legend }) => legend);
+function faultsOf({ type, targets, options }, series) {
+  const legends = series.map(({ legend }) => legend);
+  const isStat = type === "stat";
   return [
-    ...(withPoints.length === 0 ? ["no data"] : []),
-    ...(withPoints.every(({ points }) => points.every(([, value]) => value === 0)) ? ["only zeros"] : []),
-    ...(type === "stat" && options.textMode !== "value_and_name" && series.length > 1
-      ? [`${series.length} numbers without names`]
+    ...(series.length === 0 ? ["no data"] : []),
+    ...(series.every(({ points }) => points.every(([, value]) => value === 0)) ? ["only zeros"] : []),
+    // Of a range Grafana shows the last value that there was, hours after it was gone.
+    ...(isStat && targets.some(({ instant }) => !instant) ? ["a number of the past"] : []),
+    ...(isStat && options.textMode !== "value_and_name" && series.length > 1
+      ? ["numbers without names"]
       : []),
     ...new Set(series.flatMap(({ missing }) => missing.map((label) => `no label ${label} for its legend`))),
     ...legends

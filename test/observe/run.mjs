@@ -19,16 +19,8 @@ const fileOf = (name) => fileURLToPath(new URL(`../../packages/prometheus/${name
 // Seconds; Grafana's $__rate_interval is at least four scrapes. A picture is taken of more time, with smoother lines. By two names the
 // platform is two processes for Prometheus, as in production: what a panel does not sum over them is there twice.
 const run = picture
-  ? {
-      seconds: 110,
-      outages: [
-        [38, 42],
-        [78, 80],
-      ],
-      rateInterval: 10,
-      hosts: ["127.0.0.1"],
-    }
-  : { seconds: 22, outages: [[9, 12.5]], rateInterval: 5, hosts: ["127.0.0.1", "localhost"] };
+  ? { seconds: 110, outagesAt: [38, 78], rateInterval: 10, hosts: ["127.0.0.1"] }
+  : { seconds: 22, outagesAt: [9], rateInterval: 5, hosts: ["127.0.0.1", "localhost"] };
 
 runScript(async () => {
   const binary = prometheusServer();

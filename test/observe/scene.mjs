@@ -43,11 +43,14 @@ export const provoked = {
 
 const day = 86_400;
 
-/** `outages`: from when to when stores do not answer, in seconds since the beginning. */
-export async function startScene({ outages }) {
+// Longer than a lease, shorter than the slowest payout.
+const outageSeconds = 3.5;
+
+/** `outagesAt`: when stores do not answer for a while, in seconds since the beginning. */
+export async function startScene({ outagesAt }) {
   const database = new Database(":memory:");
   const stores = createSqliteStores({ database });
-  const isOut = outageClock(outages);
+  const isOut = outageClock(outagesAt);
   const registry = new Registry();
   const endMetrics = prometheus({ registry, heldKeys: { payouts: stores.idempotency } });
   const app = express();
@@ -73,13 +76,13 @@ export async function startScene({ outages }) {
   };
 }
 
-function outageClock(outages) {
+function outageClock(outagesAt) {
   const startedAt = performance.now();
   return (step) => {
     const seconds = (performance.now() - startedAt) / 1000;
     // Renewals come through last, so that somebody else is first at a key whose owner still works.
     const longer = step === "heartbeat" ? 1 : 0;
-    return outages.some(([from, to]) => seconds >= from && seconds < to + longer);
+    return outagesAt.some((from) => seconds >= from && seconds < from + outageSeconds + longer);
   };
 }
 
