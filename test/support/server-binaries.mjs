@@ -23,6 +23,11 @@ export function pgbouncer() {
   return inPath("pgbouncer");
 }
 
+/** The path of prometheus. */
+export function prometheusServer() {
+  return inPath("prometheus");
+}
+
 /**
  * PostgreSQL and PgBouncer refuse to run as root: there they get the user `postgres`, or `nobody`. Empty for anybody else,
  * undefined when root has no such user.

@@ -71,6 +71,27 @@ describe.each([
   });
 });
 
+describe("increase() sees nothing of a counter's first event", () => {
+  const increases = [...shown, ...woken].flatMap(([title, expr]) =>
+    [...expr.matchAll(/increase\(([^()]+)\[(\w+)\]\)/g)].map(
+      ([, series = "", window = ""]) => [title, { expr, series, window }] as const,
+    ),
+  );
+
+  test.each(increases)("%s counts in full what was not there before", (_title, { expr, series, window }) => {
+    const grown = `max_over_time(${series}[${window}]) unless ${series} offset ${window}`;
+    expect(expr).toContain(`((${grown}) or increase(${series}[${window}]))`);
+  });
+});
+
+test("held keys, which every process reads of the same store, are not summed over processes", () => {
+  const held = [...shown, ...woken].map(([, expr]) => expr).filter((expr) => /held_keys/.test(expr));
+  expect(held.filter((expr) => !expr.startsWith("absent("))).toEqual([
+    "sum(max by (store) (countersign_held_keys))",
+    "max by (store) (countersign_held_keys) > 0",
+  ]);
+});
+
 test("every metric is on the dashboard", async () => {
   const base = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, "");
   const asked = new Set(shown.flatMap(([, expr]) => namesIn(expr)).map(base));
