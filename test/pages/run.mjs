@@ -6,7 +6,7 @@ import { ensureSiteInstalled } from "../../site/scripts/install.mjs";
 
 // What is spoilt on purpose is refused.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
-const known = ["sandbox"];
+const known = ["sandbox", "inspector"];
 const { values, positionals } = parseArgs({
   options: { pictures: { type: "boolean", default: false } },
   allowPositionals: true,

@@ -1,10 +1,11 @@
 // The page of a sandbox, as somebody has it: by keyboard alone, by axe in light and dark, on a telephone, with 10,000 deliveries, with
 // nothing on the console, and with no secret in any answer or in the document.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { axe, seriousViolations, telephone } from "../../site/scripts/browser.mjs";
 import { startScene } from "./sandbox-scene.mjs";
+import { smallPng } from "./small-png.mjs";
 
 const views = ["#/deliveries", "#/payouts", "#/simulate"];
 const many = 10_000;
@@ -250,6 +251,6 @@ async function picture(browser, scene, { name, colorScheme, viewport, view, pres
     await page.locator(".list").evaluate((list) => list.scrollTo(0, 0));
   }
   await page.waitForTimeout(400);
-  await page.screenshot({ path: `${pictures}sandbox-${name}.png` });
+  writeFileSync(`${pictures}sandbox-${name}.png`, smallPng(await page.screenshot()));
   await context.close();
 }

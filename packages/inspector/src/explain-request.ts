@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { fieldLines, warnOfError } from "@countersign/core";
 import {
   explainAddress,
@@ -6,9 +7,11 @@ import {
   explainHmac,
   explainPayload,
   explainSignature,
+  type ExplainHmacOptions,
   type Explanation,
   type SignatureExplanation,
 } from "@countersign/explain";
+import { signatureSchemes } from "@countersign/webhook-hmac";
 import type { Explainers } from "./options.ts";
 import type { RecordedRequest, RecordedVerdict } from "./recorded-request.ts";
 
@@ -32,15 +35,26 @@ export function isWhole({ body, bodyBytes, rawHeaders }: RecordedRequest): boole
   return !isChunked && (length ?? "0") === "0";
 }
 
+const explaining = new AsyncLocalStorage<true>();
+
+/** Whether an explanation asks a check again: what that tells is no traffic. */
+export function isExplaining(): boolean {
+  return explaining.getStore() === true;
+}
+
 const signatureGuard = "httpSignatureVerify";
 
 /** Explains each refusal of a request, by the options of its checks. Takes up to seconds: never on the request path. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
-  const signature =
+  const options =
     by.signature === undefined || judged === undefined
       ? undefined
-      : await explainSignature(requestOf(record), { ...by.signature, clock: () => judged.at });
+      : { ...by.signature, clock: () => judged.at };
+  const signature =
+    options === undefined
+      ? undefined
+      : await explaining.run(true, () => explainSignature(requestOf(record), options));
   const expected = signature?.expectedBase;
   return {
     explanations: record.verdicts
@@ -104,7 +118,7 @@ function explainBy(
     case "webhookHmac":
       return by.hmac === undefined || !hasBytes
         ? undefined
-        : explainHmac({ rawHeaders }, body, { ...by.hmac, clock: () => record.at });
+        : explainHmac({ rawHeaders }, body, asOf(by.hmac, record.at));
     case "webhookBasicAuth":
       return by.basicAuth === undefined ? undefined : explainBasicAuth({ rawHeaders }, by.basicAuth);
     case "ipAllowlist":
@@ -112,6 +126,12 @@ function explainBy(
     default:
       return undefined;
   }
+}
+
+/** The check as it was then: a clock is refused beside a scheme without a timestamp. */
+function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
+  const scheme = typeof options.scheme === "string" ? signatureSchemes[options.scheme] : options.scheme;
+  return scheme?.timestamp === undefined ? options : { ...options, clock: () => at };
 }
 
 /** The digest needs no key. */

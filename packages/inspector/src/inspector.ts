@@ -26,7 +26,22 @@ export interface Inspector {
 
 const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
-const pageModules = ["app.js"];
+const pageModules = [
+  ...[
+    "app",
+    "bases",
+    "bytes",
+    "calls",
+    "keyed",
+    "keys",
+    "parts",
+    "request",
+    "requests",
+    "stores",
+    "verdicts",
+  ].map((name) => `${name}.js`),
+  "inspector.css",
+];
 
 /**
  * Shows the requests that the guards of this process decide on from now on: on a server of its own, on loopback, to whoever has its

@@ -9,6 +9,7 @@ import {
   type KeyUseEvent,
   type RequestFact,
 } from "@countersign/core";
+import { isExplaining } from "./explain-request.ts";
 import { KeptRequests } from "./kept-requests.ts";
 import {
   addLife,
@@ -163,6 +164,7 @@ export class Recorder {
   }
 
   #keyUse({ keyid, subject, notAfter }: KeyUseEvent): void {
+    if (isExplaining()) return;
     const key = this.#keyOf(escapeForLog(keyid, 256));
     key.uses += 1;
     key.lastUsedAt = Date.now();

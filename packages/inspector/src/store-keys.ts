@@ -7,6 +7,8 @@ import { messageOf, ServiceError } from "@countersign/loopback-page";
 interface ShownKey {
   readonly key: string;
   readonly state: IdempotencyRecord["state"];
+  /** Of its attempt: who decides about it names the attempt that was looked at. */
+  readonly fence: number;
   /** When its attempt began, in milliseconds since 1970. */
   readonly since: number | undefined;
   /** Of a held key. */
@@ -56,6 +58,7 @@ function shownKey(key: string, record: IdempotencyRecord, nowMs: number): ShownK
   return {
     key,
     state: record.state,
+    fence: record.fence,
     since: begunAtMs(record.fence, nowMs),
     reason: record.state === "held" ? record.reason : undefined,
     remainingMs: record.state === "run" ? record.remainingMs : undefined,

@@ -28,13 +28,17 @@ export function time(ms) {
   );
 }
 
-/** Bytes as text: what would not be seen, or would turn the text around, has a sign. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const escapes = { "\n": String.raw`\n`, "\r": String.raw`\r`, "\t": String.raw`\t` };
+
+/** The sign of a character that would not be seen. Not one of Control Pictures, which few fonts have. */
+export function signOf(char) {
+  return escapes[char] ?? `\\u{${char.codePointAt(0).toString(16)}}`;
+}
+
+/** Bytes as text: what would not be seen, or would turn the text around, has a sign; a line feed stays one. */
 export function visible(text) {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) => {
-    const code = char.codePointAt(0);
-    if (char === "\n") return char;
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `\\u{${code.toString(16)}}`;
-  });
+  return text.replaceAll(unseen, (char) => (char === "\n" ? char : signOf(char)));
 }
 
 /** The type of an event, which a narrow window breaks behind a dot. */

@@ -1,0 +1,325 @@
+// The page of an inspector, as somebody has it: by keyboard alone, by axe in light and dark, on a telephone, with 10,000 requests, with
+// nothing on the console, and with no secret in any answer or in the document.
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { axe, seriousViolations, telephone } from "../../site/scripts/browser.mjs";
+import { startScene } from "./inspector-scene.mjs";
+import { smallPng } from "./small-png.mjs";
+
+const run = promisify(execFile);
+const command = fileURLToPath(new URL("../../packages/cli/dist/cli.js", import.meta.url));
+const many = 10_000;
+const missing = 99_999_999;
+const views = ["#/requests", "#/keys", "#/stores"];
+// Of a page with fifty rows and one request in full.
+const largestDocument = 2_000;
+
+export async function checkPage(browser) {
+  const scene = await startScene({ kept: many });
+  const watched = await openPage(browser, scene);
+  try {
+    await whileEmpty(watched.page);
+    await byKeyboard(watched.page, scene);
+    await withSecrets(watched.page, scene);
+    await byAxe(watched.page);
+    await onTelephone(watched.page);
+    await withManyRequests(watched.page, scene);
+    await watched.page.waitForTimeout(200);
+    assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
+    await withoutToken(browser, scene);
+  } finally {
+    await watched.context.close();
+    await scene.close();
+  }
+  console.log(
+    `inspector page: keyboard, axe in light and dark, ${telephone.width} px, ${many} requests, console, secrets`,
+  );
+}
+
+async function openPage(browser, { inspector, secrets }, options = {}) {
+  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce", ...options });
+  const page = await context.newPage();
+  const problems = [];
+  page.on("console", (message) => {
+    // The browser says of every 404 that there was one; what is not there is asked for once.
+    if (message.location().url.endsWith(`/inspector/requests/${missing}`)) return;
+    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${inspector.url}/`)) problems.push(`asks elsewhere: ${request.url()}`);
+  });
+  page.on("response", async (response) => {
+    // The stream has no end; the test of the API reads it.
+    if (response.url().endsWith("/inspector/stream")) return;
+    const text = await response.text().catch(() => "");
+    for (const secret of secrets)
+      if (text.includes(secret)) problems.push(`secret in the answer of ${response.url()}`);
+  });
+  await page.goto(inspector.pageUrl);
+  await page.locator(".live", { hasText: "live" }).waitFor();
+  assert.equal(new URL(page.url()).hash, "#/requests", "the token stays in the address");
+  return { context, page, problems };
+}
+
+/** What is not there yet says what to do. */
+async function whileEmpty(page) {
+  await page.getByText("No request was seen yet").waitFor();
+  await page.getByText("countersign payout --url").waitFor();
+  await page.getByText("Choose a request").waitFor();
+  await show(page, "#/keys");
+  await page.getByText("No signature was seen yet").waitFor();
+  await show(page, "#/stores");
+  await page.getByText("No payment is held.").waitFor();
+  await show(page, "#/requests");
+}
+
+/** Finds out why a request was refused, and what decides about a held payment, with no mouse. */
+async function byKeyboard(page, { inspector, baseOf, ...scene }) {
+  assert.equal(await scene.pays("op-1"), 200);
+  assert.equal(await scene.signsWithPrefix(), 401);
+  await page.getByRole("link", { name: /#1 POST \/api\/v1\/transaction passed 200/ }).waitFor();
+  await tabTo(page, (name) => name.startsWith("#2"));
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Request #2" }).waitFor();
+  const told = page.locator(".told").first();
+  await told.getByText('the signature fits with "/payments/api/v1/transaction"').waitFor();
+  const verdict = page.locator(".verdicts details[open]");
+  await verdict.getByText("signature-mismatch", { exact: true }).waitFor();
+  const id = await verdict.locator("code").first().textContent();
+  assert.match(id, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  await page.getByText(`countersign explain --verdict ${id} --inspector "${inspector.url}/#token=`).waitFor();
+  await page.getByText(`curl ${inspector.url}/inspector/verdicts/${id} -H`).waitFor();
+  await page
+    .getByText(/^\d\.\d s before it was checked$/)
+    .first()
+    .waitFor();
+
+  await sameOnCommandLine(page, inspector);
+
+  // What the signer has signed, beside what is expected.
+  await tabTo(page, (name) => name.startsWith("The signer's base"));
+  await page.keyboard.insertText(baseOf({ prefix: "/payments" }).replace(/;nonce="[^"]*"/, ""));
+  await page.getByText("They differ first in line 2, at character 11").waitFor();
+  await page.locator(".base .differs", { hasText: "/payments/api/v1/transaction" }).waitFor();
+
+  await stepsOfFocus(page, scene);
+
+  assert.equal(await scene.isHeld("op-2"), 504);
+  await tabTo(page, (name) => name === "Keys and nonces");
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("row", { name: /service-2026-08/ })
+    .first()
+    .waitFor();
+  await tabTo(page, (name) => name === "Stores");
+  await page.keyboard.press("Enter");
+  await page.getByText(/countersign keys resolve \S*late-op-2\S* --as done --fence \d+/).waitFor();
+  await tabTo(page, (name) => name.startsWith("Copy: the payment was made"));
+  await page.keyboard.press("Enter");
+  await page
+    .getByText(/^(Copied|Not allowed)$/)
+    .first()
+    .waitFor();
+}
+
+/** The lines that the page shows say the same as the page. */
+async function sameOnCommandLine(page, { pageUrl }) {
+  const told = /with a prefix\. Where a proxy takes this prefix off/;
+  const [explain, curl] = await page.locator(".detail .lines code").allTextContents();
+  const token = new URL(pageUrl).hash.slice("#token=".length);
+  // The command ends with 1: the request was refused.
+  const line = `${explain.replace(/^countersign /, `node '${command}' `)} || true`;
+  const env = { ...process.env, COUNTERSIGN_INSPECTOR_TOKEN: token };
+  const { stdout } = await run("sh", ["-c", line], { env });
+  assert.match(stdout, told);
+  const [, url, header] = /^curl (\S+) -H "(\S+): \$COUNTERSIGN_INSPECTOR_TOKEN"$/.exec(curl);
+  const answer = await fetch(url, { headers: { [header]: token } });
+  assert.match(await answer.text(), told);
+}
+
+/** A list that changes leaves the focus where it is. */
+async function stepsOfFocus(page, scene) {
+  await tabTo(page, (name) => name.startsWith("#2"));
+  await scene.spoilsBody();
+  await scene.signsWithOtherKey();
+  await page.getByRole("link", { name: /#4 POST/ }).waitFor();
+  await page.waitForTimeout(600);
+  assert.match(await nameOfFocus(page), /^#2 /, "the focus moves while the list changes");
+  await page.keyboard.press("Shift+Tab");
+  assert.match(await nameOfFocus(page), /^#3 /);
+}
+
+/** Credentials that senders put everywhere are nowhere. */
+async function withSecrets(page, { secrets, ...scene }) {
+  assert.equal(await scene.webhook(), 200);
+  assert.equal(await scene.webhookWith({ tamper: "password" }), 401);
+  assert.equal(await scene.webhookWith({ tamper: "body" }), 401);
+  assert.equal(await scene.webhookWith({ secret: "of-somebody-else" }), 401);
+  await show(page, "#/requests");
+  const rows = page.getByRole("link", { name: /POST \/hooks\/4f2a91/ });
+  await rows.nth(3).waitFor();
+  for (const [number, told] of [
+    [0, "Compare the secrets of both sides"],
+    [2, "Compare the passwords of both sides"],
+  ]) {
+    await rows.nth(number).click();
+    await page.locator(".told", { hasText: told }).waitFor();
+    for (const closed of await page.locator(".detail details:not([open]) > summary").all())
+      await closed.press("Enter");
+    await noSecretShown(page, secrets);
+  }
+  await rows.nth(3).click();
+  await page.getByText("nothing is to be changed").waitFor();
+  // Control characters of the body, each with a sign of its own.
+  for (const sign of [String.raw`\r`, String.raw`\n`, String.raw`\t`, String.raw`\u{202e}`])
+    await page.locator(".sign", { hasText: sign }).first().waitFor();
+  await noSecretShown(page, secrets);
+  // What is no UTF-8 is shown byte by byte.
+  assert.equal(await scene.webhookWith({ body: Buffer.from([0x7b, 0xff, 0x00, 0x7d]) }), 400);
+  await page.getByRole("link", { name: /refused 400/ }).click();
+  await page.getByText("000000 7b ff 00 7d").waitFor();
+  for (const view of ["#/keys", "#/stores"]) {
+    await show(page, view);
+    await noSecretShown(page, secrets);
+  }
+}
+
+/** Presses Tab until an element of this name has the focus. */
+async function tabTo(page, matches) {
+  for (let presses = 0; presses < 300; presses += 1) {
+    await page.keyboard.press("Tab");
+    if (matches(await nameOfFocus(page))) return;
+  }
+  assert.fail(`no way by keyboard to ${matches}`);
+}
+
+function nameOfFocus(page) {
+  return page.evaluate(() => {
+    const element = document.activeElement;
+    const label =
+      element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? "";
+    return label.trim().replaceAll(/\s+/g, " ");
+  });
+}
+
+async function noSecretShown(page, secrets) {
+  const shown = await page.evaluate(() => {
+    const fields = [...document.querySelectorAll("input, textarea")].map(({ value }) => value);
+    return [document.documentElement.outerHTML, ...fields, JSON.stringify(localStorage)].join("\n");
+  });
+  for (const secret of secrets) assert.ok(!shown.includes(secret), "a secret stands in the document");
+}
+
+async function byAxe(page) {
+  await page.evaluate(axe);
+  for (const view of [...views, "#/requests/1", "#/requests/2", `#/requests/${missing}`]) {
+    await show(page, view);
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, ${colorScheme}`);
+    }
+  }
+}
+
+async function show(page, view) {
+  await page.evaluate((hash) => (location.hash = hash), view);
+  await page.waitForTimeout(500);
+}
+
+async function onTelephone(page) {
+  const before = page.viewportSize();
+  await page.setViewportSize(telephone);
+  for (const view of [...views, "#/requests/1", "#/requests/2"]) {
+    await show(page, view);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= telephone.width, `${view} is ${width} px wide on a telephone`);
+    assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, telephone`);
+  }
+  await page.setViewportSize(before);
+}
+
+async function withManyRequests(page, scene) {
+  await show(page, "#/requests");
+  const newest = await page.locator(".rows .number").first().textContent();
+  await scene.unsigned(many - Number(newest.slice(1)));
+  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByRole("link", { name: new RegExp(`#${many} .*refused 401`) }).waitFor();
+  await page.getByLabel("Outcome").selectOption("passed");
+  await page.locator(".rows .badge", { hasText: "refused" }).first().waitFor({ state: "hidden" });
+  await page.getByLabel("Outcome").selectOption("all outcomes");
+  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByRole("button", { name: "Older" }).press("Enter");
+  await page.getByText(`51–100 of ${many.toLocaleString("en")}`).waitFor();
+  await page.getByRole("link", { name: new RegExp(`#${many - 50} `) }).press("Enter");
+  await page.getByRole("heading", { name: `Request #${many - 50}` }).waitFor();
+  const size = await page.evaluate(() => document.querySelectorAll("*").length);
+  assert.ok(size <= largestDocument, `${size} elements with ${many} requests`);
+  assert.equal(await page.locator(".rows li").count(), 50);
+  await page.getByRole("button", { name: "Newer" }).press("Enter");
+  await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
+}
+
+async function withoutToken(browser, { inspector }) {
+  const page = await browser.newPage();
+  await page.goto(inspector.url);
+  await page.getByRole("heading", { name: "Open the address that the inspector gave" }).waitFor();
+  await page.evaluate(axe);
+  assert.deepEqual(await seriousViolations(page, "body"), []);
+  await page.getByLabel("Token").fill(inspector.pageUrl);
+  await page.keyboard.press("Enter");
+  await page.locator(".live", { hasText: "live" }).waitFor();
+  await page.close();
+}
+
+const desk = { width: 1200, height: 780 };
+const pictures = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
+
+/** The pictures of the documentation: light, dark, and on a telephone. */
+export async function takePictures(browser) {
+  mkdirSync(pictures, { recursive: true });
+  const scene = await startScene();
+  try {
+    await scene.pays("op-1");
+    await scene.paysTwice("op-2");
+    await scene.webhook();
+    await scene.isHeld("op-3");
+    await scene.spoilsBody();
+    await scene.signsWithOtherKey();
+    await scene.webhookWith({ secret: "of-somebody-else" });
+    await scene.signsWithPrefix();
+    await scene.pays("op-1");
+    await scene.pays("op-4");
+    const shot = { colorScheme: "light", viewport: desk };
+    await picture(browser, scene, { ...shot, name: "light", view: "#/requests/9" });
+    await picture(browser, scene, {
+      ...shot,
+      name: "dark",
+      colorScheme: "dark",
+      view: "#/requests/7",
+      base: scene.baseOf({ prefix: "/payments" }),
+    });
+    await picture(browser, scene, { ...shot, name: "stores", view: "#/stores" });
+    await picture(browser, scene, { ...shot, name: "telephone", viewport: telephone, view: "#/requests" });
+  } finally {
+    await scene.close();
+  }
+}
+
+async function picture(browser, scene, { name, colorScheme, viewport, view, base }) {
+  const { page, context } = await openPage(browser, scene, { colorScheme, viewport });
+  await show(page, view);
+  if (base !== undefined) {
+    await page.getByLabel("The signer's base").fill(base);
+    await page.getByLabel("The signer's base").blur();
+    await page
+      .getByRole("heading", { name: "Signature base" })
+      .evaluate((heading) => heading.scrollIntoView());
+  }
+  await page.waitForTimeout(400);
+  writeFileSync(`${pictures}inspector-${name}.png`, smallPng(await page.screenshot()));
+  await context.close();
+}
