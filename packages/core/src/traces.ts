@@ -122,6 +122,7 @@ export function traced<T>(
   { work, outcomeOf, faultOf = fault }: Traced<T>,
 ): T | Promise<T> {
   const { start, end, asyncStart, asyncEnd, error: failed } = trace;
+  const around = arounds.get(trace) ?? [];
   const startedAtMs = performance.now();
   const succeed = (result: T): void => {
     context.durationMs = performance.now() - startedAtMs;
@@ -148,7 +149,7 @@ export function traced<T>(
   };
   return start.runStores(context, () => {
     try {
-      const answer = work();
+      const answer = within(around, context, work);
       // Beside the caller, who gets the answer itself: nothing goes another way because somebody looks.
       if (isPromiseLike(answer)) void later(answer);
       else succeed(answer);
@@ -164,6 +165,34 @@ export function traced<T>(
 
 function fault(): string {
   return "error";
+}
+
+/** Does the work of a trace, and gives what that gives. It must not throw of itself. */
+export type Around<Context extends TraceContext> = <R>(context: Context, work: () => R) => R;
+
+const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
+
+/**
+ * Runs `around` around the work of each trace, for contexts that a function call alone can set, as OpenTelemetry's: `bindStore` of a
+ * channel cannot. Without a subscriber of the trace it is not asked. Returns what ends it.
+ */
+export function aroundTrace<Context extends TraceContext>(
+  trace: Trace<Context>,
+  around: Around<Context>,
+): () => void {
+  const all = arounds.get(trace) ?? new Set();
+  arounds.set(trace, all.add(around));
+  return () => void all.delete(around);
+}
+
+function within<R>(all: Iterable<Around<never>>, context: TraceContext, work: () => R): R {
+  let run = work;
+  for (const around of all) {
+    const inner = run;
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
+    run = () => around(context as never, inner);
+  }
+  return run();
 }
 
 /** A step of a store that keeps keys or nonces. */

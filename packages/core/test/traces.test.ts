@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import {
+  aroundTrace,
   claimTrace,
   onTraceEnd,
   storeTrace,
@@ -77,6 +78,24 @@ describe("a traced step", () => {
     await expect(tracedStep(step, () => Promise.reject(broken))).rejects.toBe(broken);
     await new Promise(setImmediate);
     expect(log).toEqual(["start -", "end -", "error error", "asyncStart error", "asyncEnd error"]);
+  });
+
+  test("is done inside of what is put around it, the latest outermost, while somebody listens", () => {
+    const { log } = record();
+    for (const name of ["inner", "outer"]) {
+      ends.push(
+        aroundTrace(storeTrace, ({ step: named }, work) => {
+          if (named === step.step) log.push(name);
+          return work();
+        }),
+      );
+    }
+    const call = (): string => String(log.push("call"));
+    tracedStep(step, call);
+    expect(log.splice(0)).toEqual(["start -", "outer", "inner", "call", "end ok"]);
+    ends.splice(-2).forEach((end) => end());
+    tracedStep(step, call);
+    expect(log).toEqual(["start -", "call", "end ok"]);
   });
 
   test("that hangs is over with its time, and the caller still waits for the store", async () => {

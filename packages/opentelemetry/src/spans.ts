@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import * as api from "@opentelemetry/api";
 import {
+  aroundTrace,
   claimTrace,
   eventTrace,
   isGuardError,
@@ -8,40 +8,31 @@ import {
   onTraceEnd,
   storeTrace,
   waitTrace,
+  warnOfError,
   type GuardEvent,
   type Trace,
   type TraceContext,
 } from "@countersign/core";
 
-/**
- * What is bound to the start of a trace: it makes the span's context the active one of OpenTelemetry, whose own store cannot be bound,
- * so that spans of drivers and handlers nest too.
- */
-class ActiveContext extends AsyncLocalStorage<api.Context> {
-  override run<R, Args extends unknown[]>(store: api.Context, work: (...args: Args) => R, ...args: Args): R {
-    return api.context.with(store, () => work(...args));
-  }
-}
-
 /** Makes a span of each trace, and one of each verdict. Returns what ends that. */
 export function recordSpans(factory: string, tracer: api.Tracer): () => void {
   const ends = [
-    follow(tracer, claimTrace, ({ guard, key }) => ({
+    follow(factory, tracer, claimTrace, ({ guard, key }) => ({
       name: "claim key",
       attributes: attributesOf(guard, key),
     })),
-    follow(tracer, waitTrace, ({ guard, key }) => ({
+    follow(factory, tracer, waitTrace, ({ guard, key }) => ({
       name: "wait for key",
       attributes: attributesOf(guard, key),
     })),
     // Semantic conventions for spans of database clients.
-    follow(tracer, storeTrace, ({ engine, step }) => ({
+    follow(factory, tracer, storeTrace, ({ engine, step }) => ({
       name: `${step} ${engine}`,
       kind: api.SpanKind.CLIENT,
       attributes: { "db.system.name": engine, "db.operation.name": step },
     })),
     // Semantic conventions for messaging: the processing of one message.
-    follow(tracer, eventTrace, ({ type, eventId, webhookId }) => ({
+    follow(factory, tracer, eventTrace, ({ type, eventId, webhookId }) => ({
       name: "process webhook event",
       kind: api.SpanKind.CONSUMER,
       attributes: {
@@ -64,20 +55,28 @@ function attributesOf(guard: string, key: string): api.Attributes {
 }
 
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
+  factory: string,
   tracer: api.Tracer,
   traces: Trace<Traced>,
   describe: (told: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();
-  const active = new ActiveContext();
-  traces.start.bindStore(active, (context) => {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what core publishes alone
-    const told = context as Traced;
+  const begin = (told: Traced): api.Context => {
     const parent = api.context.active();
     const { name, ...options } = describe(told);
     const span = tracer.startSpan(name, options, parent);
     spans.set(told, span);
     return api.trace.setSpan(parent, span);
+  };
+  const endAround = aroundTrace(traces, (told, work) => {
+    let active: api.Context;
+    try {
+      active = begin(told);
+    } catch (error) {
+      warnOfError(factory, "could not begin a span", error);
+      return work();
+    }
+    return api.context.with(active, work);
   });
   const end = onTraceEnd(traces, (told) => {
     const span = spans.get(told);
@@ -88,7 +87,7 @@ function follow<Traced extends TraceContext & { readonly attempt?: number | unde
     span?.end();
   });
   return () => {
-    traces.start.unbindStore(active);
+    endAround();
     end();
   };
 }
