@@ -2,7 +2,7 @@ import { inspector, type InspectorOptions } from "@countersign/inspector";
 
 /** In development, before the platform listens; `checks` are the very options of its checks. */
 export async function startInspector(checks: InspectorOptions): Promise<() => Promise<void>> {
-  const { pageUrl, close } = await inspector({ ...checks, port: 4100 });
-  console.log(`inspector  ${pageUrl}`);
-  return close;
+  const running = await inspector({ ...checks, port: 4100 });
+  console.log(`inspector  ${running.pageUrl}`);
+  return () => running.close();
 }

@@ -1,5 +1,5 @@
 import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
-import { verifyHttpSignature } from "@countersign/http-signature-verify";
+import { recheckHttpSignature } from "@countersign/http-signature-verify";
 import { knownBody } from "./captured-request.ts";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";
 import { rightDraft } from "./draft.ts";
@@ -120,7 +120,7 @@ async function verdictOn(context: SignatureContext): Promise<string | undefined>
   const isUnsigned = body === undefined && !coversDigest(context);
   const judged = isUnsigned ? { ...request, body: async () => someByte } : { ...request };
   try {
-    await verifyHttpSignature(judged, check);
+    await recheckHttpSignature(judged, check);
     return undefined;
   } catch (error) {
     if (error instanceof BodyNotKnown) return bodyNotKnown;

@@ -126,13 +126,25 @@ export async function verifyHttpSignature(
   return verifyRequest(request, resolveOptions(options, factory));
 }
 
+/** {@link verifyHttpSignature} for whoever looks at a request again, to explain it: that is no use of the key, and nobody is told of one. */
+export async function recheckHttpSignature(
+  request: ReceivedRequest,
+  options: HttpSignatureVerifyOptions,
+): Promise<VerifiedSignature> {
+  return verifyRequest(request, resolveOptions(options, factory), { isKeyUse: false });
+}
+
 /** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */
 export function methodOverride(): GuardError<HttpSignatureCode> {
   return refusal("method-override", "the request asks to be taken for another method");
 }
 
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
-async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions): Promise<VerifiedSignature> {
+async function verifyRequest(
+  request: ReceivedRequest,
+  options: ResolvedOptions,
+  { isKeyUse } = { isKeyUse: true },
+): Promise<VerifiedSignature> {
   let received: ReceivedSignature | undefined;
   let key: VerificationKey | undefined;
   try {
@@ -144,7 +156,7 @@ async function verifyRequest(request: ReceivedRequest, options: ResolvedOptions)
     assertInTime(received, options);
     await verifyBytes(received, key, options);
     assertInTime(received, options);
-    publishKeyUse(received, key);
+    if (isKeyUse) publishKeyUse(received, key);
     const { limit, allowUnsignedBody } = options;
     assertBodyCovered(request, received, { bytes: await readBody(request, limit), allowUnsignedBody });
     assertInTime(received, options);

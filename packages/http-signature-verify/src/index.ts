@@ -21,6 +21,7 @@ export {
   httpSignatureVerifier,
   verifiedMessage,
   verifiedSignature,
+  recheckHttpSignature,
   verifyHttpSignature,
   type VerifiedSignature,
   type VerifyHttpSignature,

@@ -1,5 +1,4 @@
-import { AsyncLocalStorage } from "node:async_hooks";
-import { fieldLines, warnOfError } from "@countersign/core";
+import { warnOfError } from "@countersign/core";
 import {
   explainAddress,
   explainBasicAuth,
@@ -7,6 +6,7 @@ import {
   explainHmac,
   explainPayload,
   explainSignature,
+  knownBody,
   type ExplainHmacOptions,
   type Explanation,
   type SignatureExplanation,
@@ -27,19 +27,16 @@ export interface ExplainedRequest {
   readonly bases: (Pick<SignatureExplanation, "difference"> & { readonly expected: string }) | undefined;
 }
 
-/** Whether a body is there to be looked at: whole, or none was sent. */
-export function isWhole({ body, bodyBytes, rawHeaders }: RecordedRequest): boolean {
-  if (body !== undefined) return body.length === bodyBytes;
-  const [length] = fieldLines({ rawHeaders }, "content-length");
-  const isChunked = fieldLines({ rawHeaders }, "transfer-encoding").length > 0;
-  return !isChunked && (length ?? "0") === "0";
-}
-
-const explaining = new AsyncLocalStorage<true>();
-
-/** Whether an explanation asks a check again: what that tells is no traffic. */
-export function isExplaining(): boolean {
-  return explaining.getStore() === true;
+/** The bytes of the body; undefined where nobody has read them, and where they are not kept whole. */
+export function wholeBody({
+  method,
+  target,
+  rawHeaders,
+  body,
+  bodyBytes,
+}: RecordedRequest): Uint8Array | undefined {
+  if (body === undefined) return knownBody({ method, target, rawHeaders });
+  return body.length === bodyBytes ? body : undefined;
 }
 
 const signatureGuard = "httpSignatureVerify";
@@ -47,14 +44,13 @@ const signatureGuard = "httpSignatureVerify";
 /** Explains each refusal of a request, by the options of its checks. Takes up to seconds: never on the request path. */
 export async function explainRequest(record: RecordedRequest, by: Explainers): Promise<ExplainedRequest> {
   const judged = record.verdicts.find(({ guard }) => guard === signatureGuard);
-  const options =
+  const signature =
     by.signature === undefined || judged === undefined
       ? undefined
-      : { ...by.signature, clock: () => judged.at };
-  const signature =
-    options === undefined
-      ? undefined
-      : await explaining.run(true, () => explainSignature(requestOf(record), options));
+      : await explainSignature(
+          { ...record, body: wholeBody(record) },
+          { ...by.signature, clock: () => judged.at },
+        );
   const expected = signature?.expectedBase;
   return {
     explanations: record.verdicts
@@ -65,16 +61,6 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
       }),
     bases: expected === undefined ? undefined : { expected, difference: signature?.difference },
   };
-}
-
-function requestOf({ method, target, rawHeaders, body, scheme }: RecordedRequest): {
-  readonly method: string;
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
-  readonly body: Uint8Array;
-  readonly scheme: "http" | "https" | undefined;
-} {
-  return { method, target, rawHeaders, body: body ?? new Uint8Array(), scheme };
 }
 
 interface Found {
@@ -105,18 +91,16 @@ function explainBy(
   { by, signature }: Found,
 ): Explanation | undefined {
   const { rawHeaders, peer, faults } = record;
-  const body = record.body ?? new Uint8Array();
-  const hasBytes = isWhole(record);
+  const body = wholeBody(record);
   if (faults.length > 0 && code.endsWith("-invalid"))
-    return hasBytes ? { ...explainPayload(body, faults), code } : undefined;
+    return body === undefined ? undefined : { ...explainPayload(body, faults), code };
   switch (guard) {
     case signatureGuard:
-      if (signature === undefined || hasBytes) return digestOf(record, code) ?? signature;
-      return code.startsWith("content-digest-") ? undefined : withoutBody(signature);
+      return digestOf(record, code) ?? signature;
     case "contentDigest":
       return digestOf(record, code);
     case "webhookHmac":
-      return by.hmac === undefined || !hasBytes
+      return by.hmac === undefined || body === undefined
         ? undefined
         : explainHmac({ rawHeaders }, body, asOf(by.hmac, record.at));
     case "webhookBasicAuth":
@@ -136,14 +120,8 @@ function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
 
 /** The digest needs no key. */
 function digestOf(record: RecordedRequest, code: string): Explanation | undefined {
-  if (!code.startsWith("content-digest-") || !isWhole(record)) return undefined;
-  return explainDigest(record, record.body ?? new Uint8Array());
-}
-
-/** What an explanation says of a body that was never read would be about an empty one. */
-function withoutBody(explained: SignatureExplanation): SignatureExplanation {
-  const details = explained.details.filter((detail) => !/content-digest|\bbody\b/i.test(detail));
-  return { ...explained, details: [...details, "Nothing is said of the body: it is not here as a whole."] };
+  const body = wholeBody(record);
+  return code.startsWith("content-digest-") && body !== undefined ? explainDigest(record, body) : undefined;
 }
 
 const sentences: Readonly<Record<string, string>> = {
@@ -156,7 +134,7 @@ function messageOf(record: RecordedRequest, { guard, code, message, docs }: Reco
   const sentence =
     sentences[code ?? ""] ?? message ?? "The guard failed by itself: look at the app's own log.";
   const details = [
-    ...(isOfBytes(guard, code) && !isWhole(record)
+    ...(isOfBytes(guard, code) && wholeBody(record) === undefined
       ? ["The body is not here as a whole to be looked at."]
       : []),
     ...(docs === undefined ? [] : [`What the code means: ${docs}`]),

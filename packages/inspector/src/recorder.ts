@@ -9,7 +9,6 @@ import {
   type KeyUseEvent,
   type RequestFact,
 } from "@countersign/core";
-import { isExplaining } from "./explain-request.ts";
 import { KeptRequests } from "./kept-requests.ts";
 import {
   addLife,
@@ -164,7 +163,6 @@ export class Recorder {
   }
 
   #keyUse({ keyid, subject, notAfter }: KeyUseEvent): void {
-    if (isExplaining()) return;
     const key = this.#keyOf(escapeForLog(keyid, 256));
     key.uses += 1;
     key.lastUsedAt = Date.now();

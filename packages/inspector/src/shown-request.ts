@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { fieldLines, type Verdict } from "@countersign/core";
 import type { Masker } from "@countersign/loopback-page";
-import { isWhole } from "./explain-request.ts";
+import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, notShown } from "./secrets.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 
@@ -78,7 +78,7 @@ export interface ShownBody {
 export function shownBody(record: RecordedRequest, limitBytes: number, mask: Masker): ShownBody {
   const { body, bodyBytes: bytes } = record;
   if (body === undefined) {
-    return { state: isWhole(record) ? "empty" : "not-read", bytes: 0, isCut: false };
+    return { state: wholeBody(record) === undefined ? "not-read" : "empty", bytes: 0, isCut: false };
   }
   if (bytes === 0) return { state: "empty", bytes, isCut: false };
   const isCut = bytes > limitBytes;
