@@ -1,5 +1,6 @@
 import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
 import { inTime, isPromiseLike } from "./deadlines.ts";
+import { warnOfError } from "./reject-report.ts";
 
 /** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
 export interface TraceContext {
@@ -167,7 +168,7 @@ function fault(): string {
   return "error";
 }
 
-/** Does the work of a trace, and gives what that gives. It must not throw of itself. */
+/** Does the work of a trace, and gives what that gives. What it throws before is a process warning, and the work is done without it. */
 export type Around<Context extends TraceContext> = <R>(context: Context, work: () => R) => R;
 
 const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
@@ -189,10 +190,25 @@ function within<R>(all: Iterable<Around<never>>, context: TraceContext, work: ()
   let run = work;
   for (const around of all) {
     const inner = run;
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
-    run = () => around(context as never, inner);
+    run = () => guarded(around, context, inner);
   }
   return run();
+}
+
+function guarded<R>(around: Around<never>, context: TraceContext, work: () => R): R {
+  let isBegun = false;
+  const begun = (): R => {
+    isBegun = true;
+    return work();
+  };
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
+    return around(context as never, begun);
+  } catch (error) {
+    if (isBegun) throw error;
+    warnOfError("aroundTrace", "did the work without what is around it", error);
+    return work();
+  }
 }
 
 /** A step of a store that keeps keys or nonces. */

@@ -11,7 +11,7 @@ import {
   type StoreTrace,
   type TraceContext,
 } from "@countersign/core";
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 type Phase = "start" | "end" | "asyncStart" | "asyncEnd" | "error";
 const phases: readonly Phase[] = ["start", "end", "asyncStart", "asyncEnd", "error"];
@@ -91,11 +91,33 @@ describe("a traced step", () => {
       );
     }
     const call = (): string => String(log.push("call"));
-    tracedStep(step, call);
+    void tracedStep(step, call);
     expect(log.splice(0)).toEqual(["start -", "outer", "inner", "call", "end ok"]);
     ends.splice(-2).forEach((end) => end());
-    tracedStep(step, call);
+    void tracedStep(step, call);
     expect(log).toEqual(["start -", "call", "end ok"]);
+  });
+
+  test("is done without what is put around it and throws, and throws its own error once", () => {
+    record();
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    ends.push(() => emitWarning.mockRestore());
+    const bug = (): never => {
+      throw new Error("no tracer");
+    };
+    ends.push(aroundTrace(storeTrace, bug));
+    expect(tracedStep(step, () => "acquired")).toBe("acquired");
+    expect(emitWarning.mock.calls.map(([text]) => String(text))).toEqual([
+      expect.stringMatching(/^aroundTrace .*no tracer/),
+    ]);
+    ends.push(aroundTrace(storeTrace, (_context, work) => work()));
+    let calls = 0;
+    const broken = (): never => {
+      calls += 1;
+      throw new Error("no connection");
+    };
+    expect(() => tracedStep(step, broken)).toThrow("no connection");
+    expect(calls).toBe(1);
   });
 
   test("that hangs is over with its time, and the caller still waits for the store", async () => {

@@ -8,7 +8,6 @@ import {
   onTraceEnd,
   storeTrace,
   waitTrace,
-  warnOfError,
   type GuardEvent,
   type Trace,
   type TraceContext,
@@ -17,22 +16,22 @@ import {
 /** Makes a span of each trace, and one of each verdict. Returns what ends that. */
 export function recordSpans(factory: string, tracer: api.Tracer): () => void {
   const ends = [
-    follow(factory, tracer, claimTrace, ({ guard, key }) => ({
+    follow(tracer, claimTrace, ({ guard, key }) => ({
       name: "claim key",
       attributes: attributesOf(guard, key),
     })),
-    follow(factory, tracer, waitTrace, ({ guard, key }) => ({
+    follow(tracer, waitTrace, ({ guard, key }) => ({
       name: "wait for key",
       attributes: attributesOf(guard, key),
     })),
     // Semantic conventions for spans of database clients.
-    follow(factory, tracer, storeTrace, ({ engine, step }) => ({
+    follow(tracer, storeTrace, ({ engine, step }) => ({
       name: `${step} ${engine}`,
       kind: api.SpanKind.CLIENT,
       attributes: { "db.system.name": engine, "db.operation.name": step },
     })),
     // Semantic conventions for messaging: the processing of one message.
-    follow(factory, tracer, eventTrace, ({ type, eventId, webhookId }) => ({
+    follow(tracer, eventTrace, ({ type, eventId, webhookId }) => ({
       name: "process webhook event",
       kind: api.SpanKind.CONSUMER,
       attributes: {
@@ -55,28 +54,17 @@ function attributesOf(guard: string, key: string): api.Attributes {
 }
 
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
-  factory: string,
   tracer: api.Tracer,
   traces: Trace<Traced>,
   describe: (told: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();
-  const begin = (told: Traced): api.Context => {
+  const endAround = aroundTrace(traces, (told, work) => {
     const parent = api.context.active();
     const { name, ...options } = describe(told);
     const span = tracer.startSpan(name, options, parent);
     spans.set(told, span);
-    return api.trace.setSpan(parent, span);
-  };
-  const endAround = aroundTrace(traces, (told, work) => {
-    let active: api.Context;
-    try {
-      active = begin(told);
-    } catch (error) {
-      warnOfError(factory, "could not begin a span", error);
-      return work();
-    }
-    return api.context.with(active, work);
+    return api.context.with(api.trace.setSpan(parent, span), work);
   });
   const end = onTraceEnd(traces, (told) => {
     const span = spans.get(told);
