@@ -2,34 +2,54 @@
 // nothing on the console, and with no secret in any answer or in the document.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { axe, seriousViolations, telephone } from "../../site/scripts/browser.mjs";
+import { telephone } from "../../site/scripts/browser.mjs";
+import { writePicture } from "../../site/scripts/picture.mjs";
 import { startScene } from "./inspector-scene.mjs";
-import { smallPng } from "./small-png.mjs";
+import {
+  byAxe,
+  missing,
+  nameOfFocus,
+  noSecretShown,
+  onTelephone,
+  openPage,
+  show,
+  tabTo,
+  withoutToken,
+} from "./watched-page.mjs";
 
 const run = promisify(execFile);
 const command = fileURLToPath(new URL("../../packages/cli/dist/cli.js", import.meta.url));
 const many = 10_000;
-const missing = 99_999_999;
 const views = ["#/requests", "#/keys", "#/stores"];
+const details = ["#/requests/1", "#/requests/2"];
 // Of a page with fifty rows and one request in full.
 const largestDocument = 2_000;
 
+/** What {@link openPage} watches. */
+const watching = ({ inspector, secrets }) => ({
+  service: inspector,
+  secrets,
+  home: "#/requests",
+  stream: "/inspector/stream",
+  missingPath: `/inspector/requests/${missing}`,
+});
+
 export async function checkPage(browser) {
   const scene = await startScene({ kept: many });
-  const watched = await openPage(browser, scene);
+  const watched = await openPage(browser, watching(scene));
   try {
     await whileEmpty(watched.page);
     await byKeyboard(watched.page, scene);
     await withSecrets(watched.page, scene);
-    await byAxe(watched.page);
-    await onTelephone(watched.page);
+    await byAxe(watched.page, [...views, ...details, `#/requests/${missing}`]);
+    await onTelephone(watched.page, [...views, ...details]);
     await withManyRequests(watched.page, scene);
     await watched.page.waitForTimeout(200);
     assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
-    await withoutToken(browser, scene);
+    await withoutToken(browser, scene.inspector, "Open the address that the inspector gave");
   } finally {
     await watched.context.close();
     await scene.close();
@@ -37,32 +57,6 @@ export async function checkPage(browser) {
   console.log(
     `inspector page: keyboard, axe in light and dark, ${telephone.width} px, ${many} requests, console, secrets`,
   );
-}
-
-async function openPage(browser, { inspector, secrets }, options = {}) {
-  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce", ...options });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("console", (message) => {
-    // The browser says of every 404 that there was one; what is not there is asked for once.
-    if (message.location().url.endsWith(`/inspector/requests/${missing}`)) return;
-    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(`${inspector.url}/`)) problems.push(`asks elsewhere: ${request.url()}`);
-  });
-  page.on("response", async (response) => {
-    // The stream has no end; the test of the API reads it.
-    if (response.url().endsWith("/inspector/stream")) return;
-    const text = await response.text().catch(() => "");
-    for (const secret of secrets)
-      if (text.includes(secret)) problems.push(`secret in the answer of ${response.url()}`);
-  });
-  await page.goto(inspector.pageUrl);
-  await page.locator(".live", { hasText: "live" }).waitFor();
-  assert.equal(new URL(page.url()).hash, "#/requests", "the token stays in the address");
-  return { context, page, problems };
 }
 
 /** What is not there yet says what to do. */
@@ -188,60 +182,6 @@ async function withSecrets(page, { secrets, ...scene }) {
   }
 }
 
-/** Presses Tab until an element of this name has the focus. */
-async function tabTo(page, matches) {
-  for (let presses = 0; presses < 300; presses += 1) {
-    await page.keyboard.press("Tab");
-    if (matches(await nameOfFocus(page))) return;
-  }
-  assert.fail(`no way by keyboard to ${matches}`);
-}
-
-function nameOfFocus(page) {
-  return page.evaluate(() => {
-    const element = document.activeElement;
-    const label =
-      element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? "";
-    return label.trim().replaceAll(/\s+/g, " ");
-  });
-}
-
-async function noSecretShown(page, secrets) {
-  const shown = await page.evaluate(() => {
-    const fields = [...document.querySelectorAll("input, textarea")].map(({ value }) => value);
-    return [document.documentElement.outerHTML, ...fields, JSON.stringify(localStorage)].join("\n");
-  });
-  for (const secret of secrets) assert.ok(!shown.includes(secret), "a secret stands in the document");
-}
-
-async function byAxe(page) {
-  await page.evaluate(axe);
-  for (const view of [...views, "#/requests/1", "#/requests/2", `#/requests/${missing}`]) {
-    await show(page, view);
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme });
-      assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, ${colorScheme}`);
-    }
-  }
-}
-
-async function show(page, view) {
-  await page.evaluate((hash) => (location.hash = hash), view);
-  await page.waitForTimeout(500);
-}
-
-async function onTelephone(page) {
-  const before = page.viewportSize();
-  await page.setViewportSize(telephone);
-  for (const view of [...views, "#/requests/1", "#/requests/2"]) {
-    await show(page, view);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= telephone.width, `${view} is ${width} px wide on a telephone`);
-    assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, telephone`);
-  }
-  await page.setViewportSize(before);
-}
-
 async function withManyRequests(page, scene) {
   await show(page, "#/requests");
   const newest = await page.locator(".rows .number").first().textContent();
@@ -261,18 +201,6 @@ async function withManyRequests(page, scene) {
   assert.equal(await page.locator(".rows li").count(), 50);
   await page.getByRole("button", { name: "Newer" }).press("Enter");
   await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
-}
-
-async function withoutToken(browser, { inspector }) {
-  const page = await browser.newPage();
-  await page.goto(inspector.url);
-  await page.getByRole("heading", { name: "Open the address that the inspector gave" }).waitFor();
-  await page.evaluate(axe);
-  assert.deepEqual(await seriousViolations(page, "body"), []);
-  await page.getByLabel("Token").fill(inspector.pageUrl);
-  await page.keyboard.press("Enter");
-  await page.locator(".live", { hasText: "live" }).waitFor();
-  await page.close();
 }
 
 const desk = { width: 1200, height: 780 };
@@ -310,7 +238,7 @@ export async function takePictures(browser) {
 }
 
 async function picture(browser, scene, { name, colorScheme, viewport, view, base }) {
-  const { page, context } = await openPage(browser, scene, { colorScheme, viewport });
+  const { page, context } = await openPage(browser, watching(scene), { colorScheme, viewport });
   await show(page, view);
   if (base !== undefined) {
     await page.getByLabel("The signer's base").fill(base);
@@ -320,6 +248,6 @@ async function picture(browser, scene, { name, colorScheme, viewport, view, base
       .evaluate((heading) => heading.scrollIntoView());
   }
   await page.waitForTimeout(400);
-  writeFileSync(`${pictures}inspector-${name}.png`, smallPng(await page.screenshot()));
+  await writePicture(`${pictures}inspector-${name}.png`, page);
   await context.close();
 }

@@ -1,29 +1,48 @@
 // The page of a sandbox, as somebody has it: by keyboard alone, by axe in light and dark, on a telephone, with 10,000 deliveries, with
 // nothing on the console, and with no secret in any answer or in the document.
 import assert from "node:assert/strict";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { axe, seriousViolations, telephone } from "../../site/scripts/browser.mjs";
+import { telephone } from "../../site/scripts/browser.mjs";
+import { writePicture } from "../../site/scripts/picture.mjs";
 import { startScene } from "./sandbox-scene.mjs";
-import { smallPng } from "./small-png.mjs";
+import {
+  byAxe,
+  missing,
+  noSecretShown,
+  onTelephone,
+  openPage,
+  show,
+  tabTo,
+  withoutToken,
+} from "./watched-page.mjs";
 
 const views = ["#/deliveries", "#/payouts", "#/simulate"];
+const details = ["#/deliveries/1", "#/payouts/1"];
 const many = 10_000;
-const missing = 99_999_999;
 // Of a page with fifty rows and one delivery in full.
 const largestDocument = 2_000;
 
+/** What {@link openPage} watches. */
+const watching = ({ sandbox, secrets }) => ({
+  service: sandbox,
+  secrets,
+  home: "#/deliveries",
+  stream: "/sandbox/stream",
+  missingPath: `/sandbox/deliveries/${missing}`,
+});
+
 export async function checkPage(browser) {
   const scene = await startScene();
-  const watched = await openPage(browser, scene);
+  const watched = await openPage(browser, watching(scene));
   try {
     await byKeyboard(watched.page, scene);
-    await byAxe(watched.page);
-    await onTelephone(watched.page);
+    await byAxe(watched.page, [...views, ...details, `#/deliveries/${missing}`]);
+    await onTelephone(watched.page, [...views, ...details]);
     await withManyDeliveries(watched.page, scene);
     await watched.page.waitForTimeout(200);
     assert.deepEqual(watched.problems, [], "console, requests to elsewhere, secrets");
-    await withoutToken(browser, scene);
+    await withoutToken(browser, scene.sandbox, "Open the address that the sandbox printed");
   } finally {
     await watched.context.close();
     await scene.close();
@@ -31,32 +50,6 @@ export async function checkPage(browser) {
   console.log(
     `sandbox page: keyboard, axe in light and dark, ${telephone.width} px, ${many} deliveries, console, secrets`,
   );
-}
-
-async function openPage(browser, { sandbox, secrets }, options = {}) {
-  const context = await browser.newContext({ colorScheme: "light", reducedMotion: "reduce", ...options });
-  const page = await context.newPage();
-  const problems = [];
-  page.on("console", (message) => {
-    // The browser says of every 404 that there was one; what is not there is asked for once.
-    if (message.location().url.endsWith(`/sandbox/deliveries/${missing}`)) return;
-    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => problems.push(`error: ${error.message}`));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(`${sandbox.url}/`)) problems.push(`asks elsewhere: ${request.url()}`);
-  });
-  page.on("response", async (response) => {
-    // The stream has no end; the test of the API reads it.
-    if (response.url().endsWith("/sandbox/stream")) return;
-    const text = await response.text().catch(() => "");
-    for (const secret of secrets)
-      if (text.includes(secret)) problems.push(`secret in the answer of ${response.url()}`);
-  });
-  await page.goto(sandbox.pageUrl);
-  await page.locator(".live", { hasText: "live" }).waitFor();
-  assert.equal(new URL(page.url()).hash, "#/deliveries", "the token stays in the address");
-  return { context, page, problems };
 }
 
 /** Sends a payout, opens a delivery and sends it again, with no mouse. */
@@ -106,57 +99,6 @@ async function byKeyboard(page, { sandbox, register, secrets }) {
   await noSecretShown(page, secrets);
 }
 
-/** Presses Tab until an element of this name has the focus. */
-async function tabTo(page, matches) {
-  for (let presses = 0; presses < 300; presses += 1) {
-    await page.keyboard.press("Tab");
-    const name = await page.evaluate(() => {
-      const element = document.activeElement;
-      const label =
-        element.getAttribute("aria-label") ?? element.labels?.[0]?.innerText ?? element.innerText ?? "";
-      return label.trim().replaceAll(/\s+/g, " ");
-    });
-    if (matches(name)) return;
-  }
-  assert.fail(`no way by keyboard to ${matches}`);
-}
-
-async function noSecretShown(page, secrets) {
-  const shown = await page.evaluate(() => {
-    const fields = [...document.querySelectorAll("input, textarea")].map(({ value }) => value);
-    return [document.documentElement.outerHTML, ...fields, JSON.stringify(localStorage)].join("\n");
-  });
-  for (const secret of secrets) assert.ok(!shown.includes(secret), "a secret stands in the document");
-}
-
-async function byAxe(page) {
-  await page.evaluate(axe);
-  for (const view of [...views, "#/deliveries/1", "#/payouts/1", `#/deliveries/${missing}`]) {
-    await show(page, view);
-    for (const colorScheme of ["light", "dark"]) {
-      await page.emulateMedia({ colorScheme });
-      assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, ${colorScheme}`);
-    }
-  }
-}
-
-async function show(page, view) {
-  await page.evaluate((hash) => (location.hash = hash), view);
-  await page.waitForTimeout(300);
-}
-
-async function onTelephone(page) {
-  const before = page.viewportSize();
-  await page.setViewportSize(telephone);
-  for (const view of [...views, "#/deliveries/1", "#/payouts/1"]) {
-    await show(page, view);
-    const width = await page.evaluate(() => document.documentElement.scrollWidth);
-    assert.ok(width <= telephone.width, `${view} is ${width} px wide on a telephone`);
-    assert.deepEqual(await seriousViolations(page, "body"), [], `axe, ${view}, telephone`);
-  }
-  await page.setViewportSize(before);
-}
-
 async function withManyDeliveries(page, { sandbox }) {
   await show(page, "#/deliveries");
   const sent = sandbox.deliveries.list({ limit: 1 })[0].id;
@@ -175,18 +117,6 @@ async function withManyDeliveries(page, { sandbox }) {
   await page.getByRole("heading", { name: `Delivery #${many - 50}` }).waitFor();
   await page.getByRole("button", { name: "Newer" }).press("Enter");
   await page.getByText(`1–50 of ${many.toLocaleString("en")}`).waitFor();
-}
-
-async function withoutToken(browser, { sandbox }) {
-  const page = await browser.newPage();
-  await page.goto(sandbox.url);
-  await page.getByRole("heading", { name: "Open the address that the sandbox printed" }).waitFor();
-  await page.evaluate(axe);
-  assert.deepEqual(await seriousViolations(page, "body"), []);
-  await page.getByLabel("Token").fill(sandbox.pageUrl);
-  await page.keyboard.press("Enter");
-  await page.locator(".live", { hasText: "live" }).waitFor();
-  await page.close();
 }
 
 const desk = { width: 1200, height: 780 };
@@ -242,7 +172,7 @@ export async function takePictures(browser) {
 }
 
 async function picture(browser, scene, { name, colorScheme, viewport, view, press }) {
-  const { page, context } = await openPage(browser, scene, { colorScheme, viewport });
+  const { page, context } = await openPage(browser, watching(scene), { colorScheme, viewport });
   await show(page, view);
   if (press !== undefined) {
     await page.getByText(press[0], { exact: true }).click();
@@ -251,6 +181,6 @@ async function picture(browser, scene, { name, colorScheme, viewport, view, pres
     await page.locator(".list").evaluate((list) => list.scrollTo(0, 0));
   }
   await page.waitForTimeout(400);
-  writeFileSync(`${pictures}sandbox-${name}.png`, smallPng(await page.screenshot()));
+  await writePicture(`${pictures}sandbox-${name}.png`, page);
   await context.close();
 }

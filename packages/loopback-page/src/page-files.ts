@@ -5,7 +5,7 @@ import { refuseOtherMethods } from "./problem.ts";
 
 const types = { html: "text/html", css: "text/css", js: "text/javascript", svg: "image/svg+xml" } as const;
 
-const shared = ["elements.js", "service.js", "style.css", "icon.svg"] as const;
+const shared = ["elements.js", "frame.js", "service.js", "style.css", "icon.svg"] as const;
 
 // Nothing but the page's own files runs, is shown or is asked; no other page can hold it in a frame.
 const headers = {

@@ -1,99 +1,20 @@
-// The frame: which view is shown, and what the stream tells it.
+// The views, and what every page of this kind has around them.
 
 import { deliveriesView } from "./deliveries.js";
-import { field, h } from "./elements.js";
+import { h } from "./elements.js";
+import { startFrame } from "./frame.js";
 import { payoutsView } from "./payouts.js";
-import { get, isTokenWrong, listen, setToken, takeToken } from "./service.js";
 import { simulationView } from "./simulation.js";
 
-const main = document.querySelector("#main");
-const live = document.querySelector("#live");
-const makers = { deliveries: deliveriesView, payouts: payoutsView, simulate: simulationView };
-const views = new Map();
-let overview;
-let shown;
-
-/** The view that the address names: `#/deliveries/12`. */
-function show() {
-  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/");
-  const known = Object.hasOwn(makers, name) ? name : "deliveries";
-  if (!views.has(known)) views.set(known, makers[known](overview));
-  const view = views.get(known);
-  for (const link of document.querySelectorAll(".top nav a")) {
-    if (link.hash === `#/${known}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
-  if (shown !== view) main.replaceChildren(view.element);
-  shown = view;
-  view.open(rest.map((part) => decodeURIComponent(part)));
-}
-
-async function refresh() {
-  overview = Object.assign(overview ?? {}, await get("/sandbox/overview"));
-  shown?.refresh();
-}
-
-function setLive(text, tone) {
-  live.textContent = text;
-  live.className = `live ${tone}`;
-}
-
-function onChange(change) {
-  overview.counts = change.counts;
-  if (change.kinds.includes("endpoints")) void refresh().catch(() => {});
-  for (const view of views.values()) view.change?.(change);
-}
-
-function onState(state) {
-  if (state === "live") {
-    setLive("live", "good");
-    void refresh().catch(() => {});
-  } else if (state === "refused") {
-    askForToken();
-  } else {
-    setLive("the sandbox does not answer", "bad");
-  }
-}
-
-async function start() {
-  try {
-    await refresh();
-  } catch (error) {
-    if (isTokenWrong(error)) askForToken();
-    else setLive("the sandbox does not answer", "bad");
-    return;
-  }
-  addEventListener("hashchange", show);
-  show();
-  await listen({ path: "/sandbox/stream", onChange, onState });
-}
-
-/** Without the token that the start printed nothing is shown: other people on this machine can open the page as well. */
-function askForToken() {
-  setLive("no token", "bad");
-  const input = h("input", { name: "token", required: true, autocomplete: "off", spellcheck: "false" });
-  const submit = (event) => {
-    event.preventDefault();
-    setToken(input.value.trim().replace(/^.*#token=/, ""));
-    location.reload();
-  };
-  main.replaceChildren(
-    h(
-      "form",
-      { class: "card gate", onsubmit: submit },
-      h("h2", {}, "Open the address that the sandbox printed"),
-      h(
-        "p",
-        {},
-        "It ends with a token for this start of ",
-        h("code", {}, "countersign sandbox"),
-        ". Or paste it here.",
-      ),
-      field("Token", input),
-      h("button", { type: "submit", class: "primary" }, "Open"),
-    ),
-  );
-}
-
-takeToken("#/deliveries");
-void start();
+void startFrame({
+  makers: { deliveries: deliveriesView, payouts: payoutsView, simulate: simulationView },
+  paths: { overview: "/sandbox/overview", stream: "/sandbox/stream" },
+  silent: "the sandbox does not answer",
+  gate: {
+    heading: "Open the address that the sandbox printed",
+    words: ["It ends with a token for this start of ", h("code", {}, "countersign sandbox"), "."],
+  },
+  onChange({ kinds }, refresh) {
+    if (kinds.includes("endpoints")) refresh();
+  },
+});

@@ -1,10 +1,36 @@
-// Shrinks a picture of few colours: a PNG with a palette, a third of what a browser writes.
+// Pictures of pages as the documentation has them: with a palette, a third of what a browser writes.
+import { writeFileSync } from "node:fs";
 import { crc32, deflateSync } from "node:zlib";
 
 const maxColours = 256;
 
+/** Writes what a page or a part of it shows, as a browser's screenshot, into `file`. */
+export async function writePicture(file, shown) {
+  const shot = await shown.screenshot();
+  const browser = (shown.page?.() ?? shown).context().browser();
+  // The page's own policy may let it read no picture.
+  const blank = await browser.newPage();
+  const { width, height, base64 } = await blank.evaluate(pixelsOf, shot.toString("base64"));
+  await blank.close();
+  writeFileSync(file, indexedPng({ width, height, rgba: Buffer.from(base64, "base64") }));
+}
+
+/** In a page, which can read a PNG. */
+async function pixelsOf(png) {
+  const answer = await fetch(`data:image/png;base64,${png}`);
+  const bitmap = await createImageBitmap(await answer.blob());
+  const { width, height } = bitmap;
+  const context = new OffscreenCanvas(width, height).getContext("2d");
+  context.drawImage(bitmap, 0, 0);
+  const { data } = context.getImageData(0, 0, width, height);
+  const reader = new FileReader();
+  reader.readAsDataURL(new Blob([data]));
+  await new Promise((resolve) => reader.addEventListener("load", resolve));
+  return { width, height, base64: reader.result.split(",")[1] };
+}
+
 /** A PNG (RFC 2083) of 8 bits a pixel. The most frequent colours stay as they are, of the others each becomes the nearest of these. */
-export function indexedPng({ width, height, rgba }) {
+function indexedPng({ width, height, rgba }) {
   const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
   const counts = new Map();
   for (const pixel of pixels) counts.set(pixel, (counts.get(pixel) ?? 0) + 1);
