@@ -1,14 +1,14 @@
 import { createHmac } from "node:crypto";
 import { once } from "node:events";
-import { request, type Agent, type IncomingHttpHeaders, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { inspector, type Inspector, type InspectorOptions } from "@countersign/inspector";
 import { payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express, { type Express } from "express";
+import { asPage, send, streamOf, type Answer, type Sending } from "../../../test/support/page-client.ts";
 import { payoutBody } from "../../payout/test/payout-body.ts";
 import { createHandSigner, signByHand, type HandSigner } from "../../payout/test/sign-by-hand.ts";
 
@@ -26,44 +26,9 @@ export const payoutPath = "/api/v1/transaction";
 export const hookPath = "/hooks/inspected";
 export const signer: HandSigner = createHandSigner("lender-1");
 
-/** One answer as it came. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  readonly body: Record<string, unknown>;
-}
-
 /** The body of a payout under this key, which the store keeps as `payout:<key>.a.b`. */
 export function payoutText(key: string): string {
   return JSON.stringify({ ...payoutBody, idempotency_key: `${key}.a.b` });
-}
-
-interface Sending {
-  readonly method?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-  readonly agent?: Agent;
-}
-
-/** Sends a request with these header fields and no others; an empty one is not sent. */
-export async function send(
-  to: string,
-  { method = "GET", headers = {}, body, agent }: Sending = {},
-): Promise<Answer> {
-  const { hostname, port } = new URL(to);
-  const path = to.slice(to.indexOf("/", "http://".length));
-  const fields = Object.entries(headers).filter(([, value]) => value !== "");
-  const sent = request({ hostname, port, path, method, agent, headers: Object.fromEntries(fields) });
-  sent.end(body);
-  const [answer] = await once(sent, "response");
-  const received = await text(answer);
-  return {
-    status: answer.statusCode,
-    headers: answer.headers,
-    text: received,
-    body: received.startsWith("{") ? (JSON.parse(received) as Record<string, unknown>) : {},
-  };
 }
 
 const retentionMs = 72 * 3_600_000;
@@ -173,17 +138,9 @@ export class InspectorBench {
     });
   }
 
-  /** As the page asks: with its token, from its own origin. Headers of `others` replace these; an empty one is not sent. */
-  ask(path: string, others: Readonly<Record<string, string>> = {}, method = "GET"): Promise<Answer> {
-    const { host, origin } = new URL(this.inspector.url);
-    const headers = {
-      Host: host,
-      Origin: method === "GET" ? "" : origin,
-      "Sec-Fetch-Site": "same-origin",
-      "X-Page-Token": this.token,
-      ...others,
-    };
-    return send(this.inspector.url + path, { method, headers });
+  /** As the page asks, see {@link asPage}. */
+  ask(path: string, headers: Readonly<Record<string, string>> = {}, method = "GET"): Promise<Answer> {
+    return asPage({ url: this.inspector.url, token: this.token }, path, { method, headers });
   }
 
   /** The newest request, when it has been answered. */
@@ -194,18 +151,7 @@ export class InspectorBench {
   }
 
   /** The first events of the stream until `isLast` holds. */
-  async stream(isLast: (text: string) => boolean): Promise<string> {
-    const { hostname, port } = new URL(this.inspector.url);
-    const headers = { "X-Page-Token": this.token };
-    const sent = request({ hostname, port, path: "/inspector/stream", headers });
-    sent.end();
-    const [answer] = await once(sent, "response");
-    let received = "";
-    for await (const chunk of answer) {
-      received += String(chunk);
-      if (isLast(received)) break;
-    }
-    sent.destroy();
-    return received;
+  stream(isLast: (text: string) => boolean): Promise<string> {
+    return streamOf({ url: this.inspector.url, token: this.token }, "/inspector/stream", isLast);
   }
 }

@@ -9,15 +9,14 @@ import { payoutBody } from "../../payout/test/payout-body.ts";
 import { createHandSigner, signByHand } from "../../payout/test/sign-by-hand.ts";
 import {
   clientAddress,
-  type Answer,
   hookPath,
   InspectorBench,
   payoutPath,
   payoutText,
   seeded,
-  send,
   signer,
 } from "./inspector-bench.ts";
+import { send, type Answer } from "../../../test/support/page-client.ts";
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { createServer, request, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { asPage, streamOf, type Answer } from "../../../test/support/page-client.ts";
 import { generateKeyPair } from "../src/key-pair.ts";
 import type { SandboxOptions } from "../src/service/options.ts";
 import { startSandbox, type Sandbox } from "../src/service/sandbox.ts";
@@ -28,14 +29,6 @@ export const secrets: readonly string[] = [
     ],
   ),
 ];
-
-/** One answer as it came. */
-export interface PageAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-  readonly body: Record<string, unknown>;
-}
 
 /** A sandbox with a page, and a platform that answers with everything that it was sent. */
 export class PageBench {
@@ -93,46 +86,19 @@ export class PageBench {
     await new Promise((resolve) => this.#platform?.close(resolve));
   }
 
-  /** As the page asks: with its token, from its own origin. Headers of `others` replace these; an empty one is not sent. */
-  async ask(
+  /** As the page asks, see {@link asPage}. */
+  ask(
     method: string,
     path: string,
-    { body, headers: others = {} }: { body?: unknown; headers?: Record<string, string> } = {},
-  ): Promise<PageAnswer> {
-    const { hostname, port, host, origin } = new URL(this.sandbox.url);
-    const headers = Object.entries({
-      Host: host,
-      Origin: method === "GET" ? "" : origin,
-      "Sec-Fetch-Site": "same-origin",
-      "X-Page-Token": this.token,
-      ...(body === undefined ? {} : { "Content-Type": "application/json" }),
-      ...others,
-    }).filter(([, value]) => value !== "");
-    const sent = request({ hostname, port, method, path, headers: Object.fromEntries(headers) });
-    sent.end(body === undefined ? undefined : JSON.stringify(body));
-    const [answer] = await once(sent, "response");
-    const received = await text(answer);
-    return {
-      status: answer.statusCode,
-      headers: answer.headers,
-      text: received,
-      body: received.startsWith("{") ? (JSON.parse(received) as Record<string, unknown>) : {},
-    };
+    { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const { url } = this.sandbox;
+    const sent = body === undefined ? undefined : JSON.stringify(body);
+    return asPage({ url, token: this.token }, path, { method, headers, body: sent });
   }
 
   /** The first events of the stream for which `isLast` holds at the end, as they came. */
-  async stream(isLast: (text: string) => boolean): Promise<string> {
-    const { hostname, port } = new URL(this.sandbox.url);
-    const headers = { "X-Page-Token": this.token };
-    const sent = request({ hostname, port, path: "/sandbox/stream", headers });
-    sent.end();
-    const [answer] = await once(sent, "response");
-    let received = "";
-    for await (const chunk of answer) {
-      received += String(chunk);
-      if (isLast(received)) break;
-    }
-    sent.destroy();
-    return received;
+  stream(isLast: (text: string) => boolean): Promise<string> {
+    return streamOf({ url: this.sandbox.url, token: this.token }, "/sandbox/stream", isLast);
   }
 }
