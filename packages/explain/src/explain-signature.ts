@@ -1,4 +1,5 @@
 import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
+import type { VerificationKey } from "@countersign/http-message-signatures";
 import { recheckHttpSignature } from "@countersign/http-signature-verify";
 import { knownBody } from "./captured-request.ts";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";
@@ -15,6 +16,7 @@ import { memberText } from "./params-misses.ts";
 import { search } from "./search.ts";
 import {
   baseOfMessage,
+  keyidsOf,
   messageOf,
   numberOf,
   signatureOf,
@@ -62,7 +64,10 @@ export async function explainSignature(
   assertRequest(request);
   const body = knownBody(request);
   const received = receivedOf(request, body);
-  const unjudged = { request: received, body, own, check, code: undefined };
+  // What has failed says the check.
+  const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
+  const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
+  const unjudged = { request: received, body, own: known, check: check(keys), code: undefined };
   const context: SignatureContext = { ...unjudged, code: await verdictOn(unjudged) };
   const { code } = context;
   if (code === undefined) {
@@ -161,6 +166,11 @@ async function explainCode(context: SignatureContext): Promise<SignatureExplanat
   if (code === bodyNotKnown) {
     const found = explainDigest(context.request, undefined);
     return alone({ ...found, details: ["The signature fits the fields of the request."] }, context);
+  }
+  if (code === "key-store-unavailable") {
+    const sentence =
+      "Nothing to change: the key store gave no answer, so nobody knows whether the signature fits.";
+    return alone(explanation(code, code, sentence), context);
   }
   if (code.startsWith("content-digest-")) {
     return alone(explainDigest(context.request, context.body), context);

@@ -1,4 +1,5 @@
 import {
+  inTime,
   option,
   optionError,
   splitOptions,
@@ -15,8 +16,11 @@ import {
 } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,
-  type ConfiguredKey,
   type HttpSignatureVerifyOptions,
+  type KeyLookup,
+  type Keys,
+  type KeyStore,
+  type LiveKeyStore,
 } from "@countersign/http-signature-verify";
 
 /** Those of httpSignatureVerify that say what a signature has to be, and these. */
@@ -24,8 +28,11 @@ export interface ExplainSignatureOptions extends Omit<
   HttpSignatureVerifyOptions,
   "engine" | "keys" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool"
 > {
-  /** The public keys by keyid, a record or a Map. All of them are tried, at most 100. */
-  readonly keys: Readonly<Record<string, ConfiguredKey>> | ReadonlyMap<string, ConfiguredKey>;
+  /**
+   * The option of the check. A signature is tried under all keys of a record, a Map or a store that lists its `keys()`, as jwksKeys does, at
+   * most 100; a function or another store is asked for the keyids of the request alone.
+   */
+  readonly keys: Keys;
   /** The signature base as the signer has made it: where nothing fits, it is compared with the expected one. Default none. */
   readonly signerBase?: string | undefined;
   /** Path prefixes that are tried before `@path`. Default `/api`, `/api/v1`, `/v1`, `/v2`, `/payments`, `/payout`. */
@@ -36,11 +43,17 @@ export interface ExplainSignatureOptions extends Omit<
 
 /** What is the explanation's own; the rest is for the check. */
 export interface OwnOptions {
-  readonly keys: ReadonlyMap<string, VerificationKey>;
+  readonly keys: FindKeys;
   readonly signerBase: string | undefined;
   readonly pathPrefixes: readonly string[];
   readonly maxAttempts: number;
 }
+
+/** The keys that an explanation goes by. Rejects when a store gives no answer. */
+export type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
+
+/** By keyid. */
+export type KnownKeys = ReadonlyMap<string, VerificationKey>;
 
 type Own = Pick<ExplainSignatureOptions, "keys" | "maxAttempts" | "pathPrefixes" | "signerBase">;
 
@@ -64,34 +77,72 @@ export function readExplainOptions(
   options: ExplainSignatureOptions,
 ): {
   readonly own: OwnOptions;
-  readonly check: HttpSignatureVerifyOptions;
+  /** The check by keys that are known; without them its key store is down. */
+  readonly check: (keys: KnownKeys | undefined) => HttpSignatureVerifyOptions;
 } {
   const [own, rest] = splitOptions(owner, table, options);
-  const { keys } = own;
   // An explanation claims no nonce: the request that it explains would be a replay.
-  const fixed = { keys: { engine, get: (keyid: string) => keys.get(keyid) }, nonces: anyNonce };
-  const check = { clock: systemClock, ...rest, ...fixed };
-  assertVerifyOptions(check, owner);
+  const check = (keys: KnownKeys | undefined): HttpSignatureVerifyOptions => ({
+    clock: systemClock,
+    ...rest,
+    keys: { engine, get: (keyid) => (keys ?? noAnswer()).get(keyid) },
+    nonces: anyNonce,
+  });
+  assertVerifyOptions(check(undefined), owner);
   return { own, check };
 }
 
-function readKeys(
-  keys: unknown,
-  ownerOfKeys: OptionOwner,
-  name: string,
-): ReadonlyMap<string, VerificationKey> {
+function noAnswer(): never {
+  throw new Error("the key store gave no answer");
+}
+
+const storeTimeoutMs = 5_000;
+const late = (): Error => new Error(`the key store gave no answer within ${storeTimeoutMs} ms`);
+
+function readKeys(keys: unknown, ownerOfKeys: OptionOwner, name: string): FindKeys {
+  if (isLookup(keys)) return asked(keys);
+  if (isListing(keys)) return async () => new Map(keys.keys().map((key) => [key.keyid, key]));
+  if (isStore(keys)) return asked((keyid) => keys.get(keyid));
   const entries: readonly (readonly [unknown, unknown])[] =
     keys instanceof Map ? [...keys] : isRecord(keys) ? Object.entries(keys) : [];
   if (entries.length === 0) {
-    throw optionError(ownerOfKeys, name, "a record or Map of keyid to public key, not empty", keys);
+    const expected = "a record or Map of keyid to public key, not empty, a function, or a KeyStore";
+    throw optionError(ownerOfKeys, name, expected, keys);
   }
-  return new Map(
+  const known = new Map(
     entries.map(([keyid, key]): [string, VerificationKey] => {
       if (typeof keyid !== "string") throw optionError(ownerOfKeys, name, "keys by keyid", keyid);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- importVerificationKey refuses everything else
       return [keyid, isVerificationKey(key) ? key : importVerificationKey(keyid, key as PublicKeyInput)];
     }),
   );
+  return () => Promise.resolve(known);
+}
+
+/** Asks for each keyid of the request, and for no other: a function lists none. */
+function asked(lookup: KeyLookup): FindKeys {
+  const find = async (keyid: string): Promise<[string, VerificationKey] | undefined> => {
+    const key = await inTime(lookup(keyid), storeTimeoutMs, late);
+    if (key === undefined || key === null) return undefined;
+    if (!isVerificationKey(key)) throw new Error("the key store gave something that is no key");
+    return [keyid, key];
+  };
+  return async (keyids) => {
+    const found = await Promise.all(keyids.map(find));
+    return new Map(found.filter((entry) => entry !== undefined));
+  };
+}
+
+function isLookup(keys: unknown): keys is KeyLookup {
+  return typeof keys === "function";
+}
+
+function isStore(keys: unknown): keys is KeyStore {
+  return !(keys instanceof Map) && typeof Object(keys).get === "function";
+}
+
+function isListing(keys: unknown): keys is LiveKeyStore {
+  return isStore(keys) && "keys" in keys && typeof keys.keys === "function";
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -32,6 +32,8 @@ export async function explainKey(
   const { own, code } = context;
   const keys = [...own.keys.values()];
   const [first] = keys;
+  if (first === undefined && code === "key-unknown")
+    return { ...explainUnknownKey(context, input, undefined), attempts: 0 };
   if (base === undefined || first === undefined) return { ...explainPolicy(context, input), attempts: 0 };
   const right = { ...rightDraft(base, first, signature), signature: new Uint8Array() };
   const misses = keys
@@ -53,7 +55,11 @@ function explainUnknownKey(
 ): Explanation {
   const keyid = textOf(input, "keyid") ?? "";
   const known = [...own.keys.keys()];
-  const details = [`Known keyids: ${known.slice(0, 20).map(quoted).join(", ")}`];
+  const details = [
+    known.length === 0
+      ? "No other key was tried: the key store lists none."
+      : `Known keyids: ${known.slice(0, 20).map(quoted).join(", ")}`,
+  ];
   if (signer !== undefined) {
     const sentence = `Send keyid=${quoted(signer.keyid)}: the signature fits that key, and none is known as ${quoted(keyid)}.`;
     return explanation("keyid-other-name", code, sentence, details);

@@ -1,4 +1,4 @@
-import { fieldLines, type ReceivedRequest } from "@countersign/core";
+import { fieldLines, type HeaderLines, type ReceivedRequest } from "@countersign/core";
 import {
   createSignatureBase,
   parseByteSequenceDictionary,
@@ -7,14 +7,14 @@ import {
   type SignatureInput,
 } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { OwnOptions } from "./options.ts";
+import type { KnownKeys, OwnOptions } from "./options.ts";
 
 /** What the explanation of one refusal goes by. */
 export interface SignatureContext {
   readonly request: ReceivedRequest;
   /** Undefined where it is not known. */
   readonly body: Uint8Array | undefined;
-  readonly own: OwnOptions;
+  readonly own: Omit<OwnOptions, "keys"> & { readonly keys: KnownKeys };
   readonly check: HttpSignatureVerifyOptions;
   readonly code: string | undefined;
 }
@@ -44,6 +44,19 @@ export function signatureOf({ request, own, check }: SignatureContext): Labelled
     return { label, input, signature, others: new Map([...signatures].filter(([other]) => other !== label)) };
   } catch {
     return undefined;
+  }
+}
+
+const maxKeyids = 10;
+
+/** The keyids that a request names: text of a stranger. */
+export function keyidsOf(request: HeaderLines): readonly string[] {
+  try {
+    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+    const keyids = [...inputs.values()].map((input) => textOf(input, "keyid"));
+    return [...new Set(keyids.filter((keyid) => keyid !== undefined))].slice(0, maxKeyids);
+  } catch {
+    return [];
   }
 }
 

@@ -53,7 +53,7 @@ const minuteMs = 60_000;
  */
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
-  const { clock = systemClock } = readExplainOptions(owner, rest).check;
+  const { clock = systemClock } = readExplainOptions(owner, rest).check(undefined);
   if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
   let last: Promise<void> = Promise.resolve();

@@ -1,6 +1,7 @@
 import { createHmac, sign } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
+import { jwksKeys, type Keys } from "@countersign/http-signature-verify";
 import { explainSignature, knownBody, type ExplainedRequest } from "../dist/index.js";
 import {
   body,
@@ -231,5 +232,71 @@ describe("explainSignature of a body that nobody has read", () => {
     const { rawHeaders, ...rest } = unread();
     const request = { ...rest, ...change, rawHeaders: [...rawHeaders, ...lines] };
     expect(knownBody(request)).toEqual(isKnown ? new Uint8Array() : undefined);
+  });
+});
+
+describe("the keys of an explanation", () => {
+  const key = importVerificationKey("test-key", servicePublicPem);
+  const put = { ...mistaken(), method: "PUT" };
+  const explained = (keys: Keys, request: ExplainedRequest = put) =>
+    explainSignature(request, { ...verifier, keys });
+
+  test("may be asked for, by a function or a store, those of the request alone", async () => {
+    const asked: string[] = [];
+    const get = async (keyid: string) => {
+      asked.push(keyid);
+      return keyid === key.keyid ? key : null;
+    };
+    for (const keys of [get, { get }, (keyid: string) => (keyid === key.keyid ? key : undefined)]) {
+      await expect(explained(keys)).resolves.toMatchObject({ what: "method-other" });
+    }
+    expect(asked).toEqual(["test-key", "test-key"]);
+  });
+
+  test("are all tried where a store lists them", async () => {
+    const listing = { get: () => undefined, keys: () => [key] };
+    await expect(explained(listing)).resolves.toMatchObject({ what: "method-other" });
+    const named = mistaken({ plan: { keyid: "production" } });
+    await expect(explained(listing, named)).resolves.toMatchObject({
+      what: "keyid-other-name",
+      details: ['Known keyids: "test-key"'],
+    });
+  });
+
+  test("that nobody lists are not all tried", async () => {
+    const named = mistaken({ plan: { keyid: "production" } });
+    await expect(explained(() => undefined, named)).resolves.toMatchObject({
+      what: "key-unknown",
+      details: ["No other key was tried: the key store lists none."],
+    });
+  });
+
+  test.each<[string, Keys]>([
+    ["rejects", () => Promise.reject(new Error("no connection"))],
+    [
+      "throws",
+      () => {
+        throw new Error("no connection");
+      },
+    ],
+    ["gives what is no key", () => servicePublicPem as never],
+  ])("that are in a store that %s are no fault of the signer", async (_name, keys) => {
+    await expect(explained(keys)).resolves.toMatchObject({
+      what: "key-store-unavailable",
+      code: "key-store-unavailable",
+      sentence: expect.stringMatching(/^Nothing to change: the key store gave no answer/),
+    });
+  });
+
+  test("of a live store are those that it has at the time", async () => {
+    const set = JSON.stringify({ keys: [{ ...key.publicKey.export({ format: "jwk" }), kid: "test-key" }] });
+    const fetchSet = async () => new Response(set, { headers: { "Content-Type": "application/json" } });
+    const keys = jwksKeys("https://service.example/jwks", { fetch: fetchSet });
+    try {
+      await keys.ready();
+      await expect(explained(keys)).resolves.toMatchObject({ what: "method-other" });
+    } finally {
+      keys.close();
+    }
   });
 });

@@ -20,7 +20,7 @@ import type { IdempotencyStore } from "@countersign/idempotency";
 import type { BasicAuthChallenge, BasicAuthCredential } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
 
-/** The options of `httpSignatureVerify`, with keys by keyid. */
+/** The options of `httpSignatureVerify`. */
 export type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
   Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;
 

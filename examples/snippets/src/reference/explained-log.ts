@@ -1,7 +1,8 @@
 import { refusalExplainer } from "@countersign/explain";
+import type { Keys } from "@countersign/http-signature-verify";
 import { pinoLog, type FieldLogger } from "@countersign/log";
 
 /** Each refusal, and behind it, up to ten times a minute, what its signer has to change. */
-export function startLog(logger: FieldLogger, keys: Readonly<Record<string, string>>): () => void {
+export function startLog(logger: FieldLogger, keys: Keys): () => void {
   return pinoLog(logger, { explain: refusalExplainer({ keys }) });
 }
