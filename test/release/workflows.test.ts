@@ -33,8 +33,8 @@ const read = (file: string): Workflow => parse(textOf(file)) as Workflow;
 const jobsOf = (file: string): readonly Job[] => Object.values(read(file).jobs);
 const stepsOf = (file: string): readonly Step[] => jobsOf(file).flatMap(({ steps = [] }) => steps);
 
-test("there is a workflow for every change, one for a release and one for the pages", () => {
-  expect(new Set(files)).toEqual(new Set(["ci.yml", "pages.yml", "release.yml"]));
+test("there is a workflow for every change, one for each night, for a release and for the pages", () => {
+  expect(new Set(files)).toEqual(new Set(["ci.yml", "nightly.yml", "pages.yml", "release.yml"]));
 });
 
 const identity = { "id-token": "write" } as const;

@@ -50,7 +50,7 @@ export interface OwnOptions {
 }
 
 /** The keys that an explanation goes by. Rejects when a store gives no answer. */
-export type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
+type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
 
 /** By keyid. */
 export type KnownKeys = ReadonlyMap<string, VerificationKey>;
