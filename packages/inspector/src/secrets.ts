@@ -58,9 +58,16 @@ function partsOf(value: string): readonly string[] {
   ];
 }
 
-// In PEM, and Ed25519 in base64 alone: the beginning is the same in each PKCS#8 (RFC 8410 section 7).
-const privateKey =
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)|MC4CAQAwBQYDK2Vw[\w+/=-]*/gs;
+// In PEM; Ed25519 in base64 alone, where the beginning is the same in each PKCS#8 (RFC 8410 section 7); the private members of a JWK
+// (RFC 7518 section 6), also inside of a text.
+const privateKey = new RegExp(
+  [
+    "-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+    String.raw`MC4CAQAwBQYDK2Vw[\w+/=-]*`,
+    String.raw`(?<="(?:d|p|q|dp|dq|qi|k)\\*"\s{0,9}:\s{0,9}\\*")[\w-]{20,}`,
+  ].join("|"),
+  "gs",
+);
 
 /** Whoever sends a private key by mistake has it shown to nobody. */
 function keysMasked(mask: Masker): Masker {

@@ -259,11 +259,14 @@ test("a request that cannot be looked at is a warning, and reaches neither the c
 });
 
 describe("no secret", () => {
-  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const { privateKey } = generateKeyPairSync("ed25519");
+  const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const jwk = privateKey.export({ format: "jwk" });
   const own = { apiKey: "seeded-api-key-7f41", cookie: "seeded-cookie-e19d", token: "seeded-token-88aa" };
   const { username, password, secret, other } = seeded;
   const hidden: readonly string[] = [
     ...pem.split("\n").filter((line) => line !== "" && !line.startsWith("-----")),
+    String(jwk.d),
     ...[password, secret, other, ...Object.values(own), `${username}:${password}`].flatMap((text) => [
       text,
       JSON.stringify(text).slice(1, -1),
@@ -273,8 +276,10 @@ describe("no secret", () => {
     ]),
   ];
   const echoes = [
-    ...hidden,
+    ...hidden.filter((text) => text !== jwk.d),
     pem,
+    JSON.stringify(jwk),
+    JSON.stringify(jwk, undefined, 1),
     ...[1, 2, 3].map((length) => Buffer.from("x".repeat(length) + secret).toString("base64")),
   ];
   const headers = {
