@@ -168,7 +168,7 @@ function fault(): string {
   return "error";
 }
 
-/** Does the work of a trace, and gives what that gives. What it throws before is a process warning, and the work is done without it. */
+/** Does the work of a trace, and gives what that gives. What it throws of itself is a process warning, and changes nothing for the caller. */
 export type Around<Context extends TraceContext> = <R>(context: Context, work: () => R) => R;
 
 const arounds = new WeakMap<Trace<TraceContext>, Set<Around<never>>>();
@@ -195,19 +195,29 @@ function within<R>(all: Iterable<Around<never>>, context: TraceContext, work: ()
   return run();
 }
 
+/** The work is done once, whatever `around` does, and what comes of it is its own answer or error: it may have claimed a payment. */
 function guarded<R>(around: Around<never>, context: TraceContext, work: () => R): R {
-  let isBegun = false;
-  const begun = (): R => {
-    isBegun = true;
-    return work();
+  let ended: { readonly answer: R } | { readonly error: unknown } | undefined;
+  const once = (): R => {
+    ended ??= endOf(work);
+    if ("error" in ended) throw ended.error;
+    return ended.answer;
   };
   try {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
-    return around(context as never, begun);
+    around(context as never, once);
   } catch (error) {
-    if (isBegun) throw error;
-    warnOfError("aroundTrace", "did the work without what is around it", error);
-    return work();
+    const isOwn = ended !== undefined && "error" in ended && ended.error === error;
+    if (!isOwn) warnOfError("aroundTrace", "caught what is around a trace", error);
+  }
+  return once();
+}
+
+function endOf<R>(work: () => R): { readonly answer: R } | { readonly error: unknown } {
+  try {
+    return { answer: work() };
+  } catch (error) {
+    return { error };
   }
 }
 

@@ -13,6 +13,10 @@ import {
 } from "@countersign/core";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
+function fail(): never {
+  throw new Error("no context manager");
+}
+
 type Phase = "start" | "end" | "asyncStart" | "asyncEnd" | "error";
 const phases: readonly Phase[] = ["start", "end", "asyncStart", "asyncEnd", "error"];
 const channels = tracingChannel<string, object>("countersign:store");
@@ -118,6 +122,36 @@ describe("a traced step", () => {
     };
     expect(() => tracedStep(step, broken)).toThrow("no connection");
     expect(calls).toBe(1);
+  });
+
+  test.each<[string, <R>(work: () => R) => R]>([
+    ["throws behind the work", (work) => [work()].map(() => fail())[0] as never],
+    ["does the work twice", (work) => [work(), work()][0] as never],
+    ["does no work", () => undefined as never],
+    ["gives something else", (work) => void work() as never],
+    [
+      "swallows an error",
+      (work) => {
+        try {
+          return work();
+        } catch {
+          return undefined as never;
+        }
+      },
+    ],
+  ])("is done once, and its own answer or error is given, when what is around it %s", (_name, around) => {
+    record();
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    ends.push(() => emitWarning.mockRestore());
+    ends.push(aroundTrace(storeTrace, (_context, work) => around(work)));
+    let calls = 0;
+    expect(tracedStep(step, () => `acquired ${(calls += 1)}`)).toBe("acquired 1");
+    const broken = (): never => {
+      calls += 1;
+      throw new Error("no connection");
+    };
+    expect(() => tracedStep(step, broken)).toThrow("no connection");
+    expect(calls).toBe(2);
   });
 
   test("that hangs is over with its time, and the caller still waits for the store", async () => {
