@@ -6,7 +6,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { root, site } from "./source.mjs";
 
-const columns = 100;
+const columns = 60;
 const started = performance.now();
 const events = [];
 const child = spawn(process.execPath, ["scripts/start.mjs", "--once"], {

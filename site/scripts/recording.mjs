@@ -40,8 +40,8 @@ const animation = `@media (prefers-reduced-motion: no-preference) {
 
 function colourOf(line) {
   if (line.startsWith("$") || /^[-\s]+$/.test(line)) return "#8fa3b8";
-  if (/\bNO$/.test(line)) return "#f66f81";
-  if (/\byes$/.test(line)) return "#7fe0a8";
+  if (line.startsWith("NO ")) return "#f66f81";
+  if (line.startsWith("ok ")) return "#7fe0a8";
   return "#eaeaea";
 }
 

@@ -105,8 +105,8 @@ test("the sizes that the page on several machines tells are those of the code", 
 test("the recording shows the cases of the demo, all as expected", () => {
   const [, ...events] = read("site/recordings/demo.cast").trimEnd().split("\n");
   const output = events.map((line) => (JSON.parse(line) as [number, string, string])[2]).join("");
-  const cases = output.split("\r\n").filter((line) => line.endsWith(" yes"));
-  const names = cases.map((line) => line.split(/ {2,}/)[0] ?? "");
+  const cases = output.split("\r\n").filter((line) => line.startsWith("ok  "));
+  const names = cases.map((line) => line.split(/ {2,}/)[1] ?? "");
   const folder = join(root, "examples/demo/src");
   const sources = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
   expect(names.filter((name) => !sources.some((text) => text.includes(`"${name}"`)))).toEqual([]);

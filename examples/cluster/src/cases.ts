@@ -67,9 +67,9 @@ function payoutCases({ platforms }: Cluster, keys: string[]): readonly DemoCase[
   const idempotencyKey = newKey();
   return [
     { name: "a good payout", expected: "200", idempotencyKey },
-    { name: "the same key at the other process", expected: "409", idempotencyKey },
+    { name: "the same key, other process", expected: "409", idempotencyKey },
     {
-      name: "a replayed nonce at the other process",
+      name: "a replayed nonce, other process",
       expected: "200 401",
       variant: "replay",
       idempotencyKey: newKey(),
@@ -77,7 +77,7 @@ function payoutCases({ platforms }: Cluster, keys: string[]): readonly DemoCase[
     { name: "a tampered body", expected: "401", variant: "tamper-body" },
     { name: "a payout past the proxy", expected: "401", url: `${platforms[0]?.url}${payoutPath}` },
     {
-      name: "one key at both processes at once",
+      name: "one key at both, at once",
       expected: "200 409|503",
       variant: "concurrent",
       idempotencyKey: newKey(),

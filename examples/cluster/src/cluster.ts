@@ -3,7 +3,7 @@ import path from "node:path";
 import {
   demoKeyid,
   DemoStartError,
-  formatTable,
+  printedTable,
   lastingFolder,
   startDemoService,
   temporaryFolder,
@@ -124,8 +124,9 @@ async function demonstrate({
   const service = await startDemoService();
   try {
     const results = await runClusterCases(cluster, service);
-    console.log(formatTable(results));
-    if (!results.every(({ ok }) => ok)) process.exitCode = 1;
+    const table = printedTable();
+    for (const result of results) table.add(result);
+    if (!table.end()) process.exitCode = 1;
   } finally {
     await service.close();
   }

@@ -8,6 +8,7 @@ import {
   type PayoutVariant,
   type SigningKeyPair,
 } from "@countersign/sandbox";
+import type { Report } from "./table.ts";
 
 /** One line of the demo's table. */
 export interface CaseResult {
@@ -41,13 +42,11 @@ export interface DemoCase extends PayoutInstructionOptions {
 }
 
 /** Sends every case but the restart, one after the other. `goodKey` is paid by the first. */
-export async function runCases(target: DemoTarget, goodKey: string): Promise<readonly CaseResult[]> {
-  const results: CaseResult[] = [];
+export async function runCases(target: DemoTarget, goodKey: string, report: Report): Promise<void> {
   for (const one of cases(target, goodKey)) {
     // oxlint-disable-next-line no-await-in-loop -- later cases depend on earlier ones
-    results.push(await runCase(target, one));
+    report(await runCase(target, one));
   }
-  return results;
 }
 
 /** The case that follows a restart: the key was paid by the process that is gone. */

@@ -5,11 +5,12 @@ import { assertFreePort, type Environment, parsePort, SettingError } from "@coun
 import { z } from "zod";
 import { listedIp, runCases, runPaidKeyAgain, type CaseResult } from "./cases.ts";
 import { lastingFolder, temporaryFolder } from "./folder.ts";
+import { startDemoPages, type DemoPages } from "./pages.ts";
 import { demoKeyid, prepareDemo, type DemoSetup } from "./setup.ts";
 import { startDemoService, type DemoService } from "./service.ts";
 import { DemoStartError, startDemoPlatform, type DemoPlatform } from "./platform.ts";
 import { runRotation } from "./rotation.ts";
-import { formatTable } from "./table.ts";
+import { printedTable, type Report } from "./table.ts";
 import { runWebhookCases, type WebhookTarget } from "./webhook-cases.ts";
 import { missEvent, runAfterRestart } from "./webhook-restart.ts";
 import { onceSignalled } from "@countersign/example-platform/process/signals";
@@ -62,15 +63,27 @@ async function demonstrateAndServe(running: Set<DemoPlatform>, { folder, cwd }: 
   // Before the key files of another demo on this port are replaced.
   await assertFreePort(port, "npm start");
   const place = lastingFolder(folder, String(port));
-  const demonstration = await demonstrate(running, place, String(port));
-  console.log(instructions(demonstration, path.relative(cwd, place) || "."));
-  await demonstration.platform.ended;
+  const { platform, setup } = await demonstrate(running, place, String(port));
+  const shown = path.relative(cwd, place) || ".";
+  const keyFile = path.join(shown, `${demoKeyid}.private.pem`);
+  const pages = await startDemoPages({
+    setup,
+    platform,
+    payoutUrl: platform.url + payoutPath,
+    keyFile,
+  });
+  try {
+    console.log(instructions({ platform, pages, webhook: setup.webhook, keyFile, place: shown }));
+    await platform.ended;
+  } finally {
+    await pages.close();
+  }
 }
 
 /** What the demo works with and what it leaves running. */
 interface Demonstration {
   readonly platform: DemoPlatform;
-  readonly webhook: DemoSetup["webhook"];
+  readonly setup: DemoSetup;
 }
 
 async function demonstrate(running: Set<DemoPlatform>, folder: string, port: string): Promise<Demonstration> {
@@ -82,10 +95,10 @@ async function demonstrate(running: Set<DemoPlatform>, folder: string, port: str
   };
   const service = await startDemoService();
   try {
-    const { platform, results } = await showCases({ setup, service, start, port });
-    console.log(formatTable(results));
-    if (!results.every(({ ok }) => ok)) process.exitCode = 1;
-    return { platform, webhook: setup.webhook };
+    const table = printedTable();
+    const platform = await showCases({ setup, service, start, port }, table.add);
+    if (!table.end()) process.exitCode = 1;
+    return { platform, setup };
   } finally {
     await service.close();
   }
@@ -98,12 +111,8 @@ interface Stage {
   readonly port: string;
 }
 
-async function showCases({
-  setup,
-  service,
-  start,
-  port,
-}: Stage): Promise<{ readonly platform: DemoPlatform; readonly results: readonly CaseResult[] }> {
+/** Resolves with the platform that is left running. */
+async function showCases({ setup, service, start, port }: Stage, report: Report): Promise<DemoPlatform> {
   const first = await start({ PORT: port });
   const strict = await start({
     PORT: "0",
@@ -113,22 +122,17 @@ async function showCases({
   });
   const target = { url: first.url + payoutPath, proxiedUrl: strict.url + payoutPath, key: setup.key };
   const goodKey = `payout-${randomUUID()}.funding-1.business-1`;
-  const payouts = await runCases(target, goodKey);
-  const rotation = await runRotation(target, setup.keysFile);
-  const webhooks = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url));
+  await runCases(target, goodKey, report);
+  await runRotation(target, setup.keysFile, report);
+  const exchange = await runWebhookCases(service, webhookTarget(setup, first.url, strict.url), report);
   await Promise.all([first.kill(), strict.stop()]);
-  const missedEventId = await missEvent(webhooks.exchange);
+  const missedEventId = await missEvent(exchange);
   // Where the service knows it.
-  const platform = await start({ PORT: new URL(first.url).port });
-  const results = [
-    ...payouts,
-    ...rotation,
-    await runPaidKeyAgain(target, goodKey),
-    await countRows(platform.url, goodKey),
-    ...webhooks.results,
-    ...(await runAfterRestart(webhooks.exchange, missedEventId, platform.url)),
-  ];
-  return { platform, results };
+  const platform = await start({ PORT: new URL(first.url).port, INSPECTOR_PORT: "0" });
+  report(await runPaidKeyAgain(target, goodKey));
+  report(await countRows(platform.url, goodKey));
+  await runAfterRestart(exchange, missedEventId, platform.url, report);
+  return platform;
 }
 
 function webhookTarget({ webhook, databaseFile }: DemoSetup, url: string, strictUrl: string): WebhookTarget {
@@ -149,24 +153,39 @@ async function stopAll(running: Set<DemoPlatform>): Promise<void> {
   await Promise.all(platforms.map((platform) => platform.stop()));
 }
 
-function instructions({ platform: { url }, webhook }: Demonstration, place: string): string {
+interface Shown {
+  readonly platform: DemoPlatform;
+  readonly pages: DemoPages;
+  readonly webhook: DemoSetup["webhook"];
+  readonly keyFile: string;
+  readonly place: string;
+}
+
+// At most 76 columns, as long as the folder's path is no longer than usual.
+function instructions({ platform: { url }, pages, webhook, keyFile, place }: Shown): string {
   const { path: route, authUsername, authPassword, signatureSecret } = webhook;
-  const key = quoted(path.join(place, `${demoKeyid}.private.pem`));
   return [
     "",
     `listening on ${url} (Ctrl-C ends it)`,
     "",
-    "Send a payout by hand, from another terminal in this folder; --help shows the ways to spoil it:",
-    `  npm run countersign -- payout --url ${url}${payoutPath} --key ${key} --keyid ${demoKeyid}`,
-    "Send a webhook by hand, with the credentials of this start:",
-    `  npm run countersign -- webhook --url ${url}${route} --allow-http \\`,
+    "The sandbox: send payouts and webhooks, spoilt ones too",
+    `  ${pages.sandboxUrl}`,
+    "The inspector: each request, and what its sender has to change",
+    `  ${pages.inspectorUrl}`,
+    "",
+    "By hand, from another terminal in this folder (--help shows more):",
+    "  npm run countersign -- payout \\",
+    `    --url ${url}${payoutPath} \\`,
+    `    --key ${quoted(keyFile)} --keyid ${demoKeyid}`,
+    "  npm run countersign -- webhook --allow-http \\",
+    `    --url ${url}${route} \\`,
     `    --username ${authUsername} \\`,
-    `    --password ${authPassword} \\`,
-    `    --secret ${signatureSecret}`,
-    "See what was paid, and what the webhooks have changed:",
-    `  curl ${url}/inspect/payouts`,
-    `  curl ${url}/inspect/state`,
-    `  curl ${url}/inspect/events`,
+    "    --password \\",
+    `    ${authPassword} \\`,
+    "    --secret \\",
+    `    ${signatureSecret}`,
+    "What was paid, and what the webhooks have changed:",
+    ...["payouts", "state", "events"].map((what) => `  curl ${url}/inspect/${what}`),
     "Log and database:",
     `  ${path.join(place, "platform.log")}`,
     `  ${path.join(place, "platform.db")}`,

@@ -3,5 +3,5 @@ export { lastingFolder, temporaryFolder } from "./folder.ts";
 export { DemoStartError, startDemoPlatform, type DemoPlatform } from "./platform.ts";
 export { startDemoService, type DemoService } from "./service.ts";
 export { demoKeyid, prepareDemo, type DemoSetup } from "./setup.ts";
-export { formatTable } from "./table.ts";
+export { printedTable, type Report, type ResultTable } from "./table.ts";
 export { answersOf, ownWebhook, resultOf } from "./webhook-cases.ts";

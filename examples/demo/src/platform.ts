@@ -8,6 +8,8 @@ import type { Environment } from "@countersign/example-settings";
 /** A platform in a process of its own, as `npm run platform` starts it. */
 export interface DemoPlatform {
   readonly url: string;
+  /** The page of its inspector, where INSPECTOR_PORT is set. */
+  readonly inspectorUrl: string | undefined;
   readonly pid: number | undefined;
   /** SIGKILL: no chance to write anything. */
   kill(): Promise<void>;
@@ -34,22 +36,27 @@ export async function startDemoPlatform(env: Environment, logFile: string): Prom
     child.kill(signal);
     await ended;
   };
-  const url = await listeningUrl(child, logFile);
-  return { url, pid: child.pid, ended, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
+  const { url, inspectorUrl } = await announced(child, logFile);
+  return { url, inspectorUrl, pid: child.pid, ended, kill: () => end("SIGKILL"), stop: () => end("SIGTERM") };
 }
 
-async function listeningUrl(child: ChildProcess, logFile: string): Promise<string> {
+type Announced = Pick<DemoPlatform, "url" | "inspectorUrl">;
+
+async function announced(child: ChildProcess, logFile: string): Promise<Announced> {
   const failed = once(child, "exit").then(() => {
     throw new DemoStartError(lastWords(logFile));
   });
-  return Promise.race([failed, firstUrl(child)]);
+  return Promise.race([failed, readAnnouncement(child)]);
 }
 
-async function firstUrl(child: ChildProcess): Promise<string> {
+// The line that says where it listens is the last one.
+async function readAnnouncement(child: ChildProcess): Promise<Announced> {
   if (child.stdout === null) throw new Error("the platform was started without a pipe");
+  let inspectorUrl: string | undefined;
   for await (const line of createInterface({ input: child.stdout })) {
-    const url = /^listening on (?<url>http:\S+)$/.exec(line)?.groups?.["url"];
-    if (url !== undefined) return url;
+    const { what, url } = /^(?<what>listening on|inspector at) (?<url>http:\S+)$/.exec(line)?.groups ?? {};
+    if (url !== undefined && what === "listening on") return { url, inspectorUrl };
+    inspectorUrl ??= url;
   }
   // The exit of the process says why.
   return new Promise(() => {});

@@ -2,6 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
 import { z } from "zod";
 import { runCase, type CaseResult, type DemoTarget } from "./cases.ts";
+import type { Report } from "./table.ts";
 import { resultOf } from "./webhook-cases.ts";
 
 const inspectedKeys = z.object({
@@ -19,7 +20,7 @@ const payoutsByEachKey = 10;
  * One key follows another while payouts arrive, without a restart: the new one is published beside the old one, the sender changes
  * over, and when the old one is idle it is taken out of `keysFile`. The key of `target` stays.
  */
-export async function runRotation(target: DemoTarget, keysFile: string): Promise<readonly CaseResult[]> {
+export async function runRotation(target: DemoTarget, keysFile: string, report: Report): Promise<void> {
   const old = generateKeyPair({ keyid: "rotation-old" });
   const next = generateKeyPair({ keyid: "rotation-new" });
   const publish = async (...pairs: readonly SigningKeyPair[]): Promise<boolean> => {
@@ -30,21 +31,16 @@ export async function runRotation(target: DemoTarget, keysFile: string): Promise
   const steps = [await publish(old)];
   const traffic = startTraffic(target, old);
   steps.push(await untilUsed(target, old), await publish(old, next));
-  const both = [
-    await pay(target, "the old key, both published", "200", old),
-    await pay(target, "the new key, both published", "200", next),
-  ];
+  report(await pay(target, "the old key, both published", "200", old));
+  report(await pay(target, "the new key, both published", "200", next));
   traffic.signBy(next);
   steps.push(await untilUsed(target, next), await publish(next), await untilUsed(target, next));
   const answers = await traffic.end();
   const refused = answers.filter((answer) => answer !== "200").length;
   const count = refused === 0 ? "0 refused" : `${refused} of ${answers.length} refused`;
   const got = steps.includes(false) ? "a step never happened" : count;
-  return [
-    ...both,
-    resultOf("payouts during the rotation", "0 refused", got),
-    await pay(target, "the old key, taken out", "401", old),
-  ];
+  report(resultOf("payouts during the rotation", "0 refused", got));
+  report(await pay(target, "the old key, taken out", "401", old));
 }
 
 function pay(

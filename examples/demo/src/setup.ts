@@ -77,6 +77,7 @@ function webhookEnvironment({
 const surroundings: Environment = {
   HOST: "127.0.0.1",
   PLATFORM_INSPECT: "1",
+  INSPECTOR_PORT: undefined,
   PAYOUT_ALLOWED_IPS: undefined,
   PAYOUT_PATH: undefined,
   PATH_PREFIX: undefined,

@@ -1,19 +1,43 @@
+import { styleText } from "node:util";
 import type { CaseResult } from "./cases.ts";
 
-/** The results as an aligned table with a header line and a closing count. */
-export function formatTable(results: readonly CaseResult[]): string {
-  const rows = [
-    ["case", "expected", "got", "ok"],
-    ...results.map(({ name, expected, got, ok }) => [name, expected, got, ok ? "yes" : "NO"]),
-  ];
-  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  const rule = widths.map((width) => "-".repeat(width)).join("  ");
-  const asExpected = results.filter(({ ok }) => ok).length;
-  return [lines[0], rule, ...lines.slice(1), "", `${asExpected} of ${results.length} as expected`].join("\n");
+/** Prints the result of a case. */
+export type Report = (result: CaseResult) => void;
+
+/** The table of results, of which each row is printed as soon as it is known. */
+export interface ResultTable {
+  readonly add: Report;
+  /** Prints how many results were as expected. Returns whether all were. */
+  end(): boolean;
+}
+
+// Together at most 60 columns; what was expected has a line of its own.
+const nameColumns = 34;
+
+/** `print` gets one line or several at a time, without the last line break. */
+export function resultTable(print: (lines: string) => void, colours: boolean): ResultTable {
+  let all = 0;
+  let asExpected = 0;
+  const paint = (colour: "green" | "red", text: string): string =>
+    colours ? styleText(colour, text, { validateStream: false }) : text;
+  return {
+    add({ name, expected, got, ok }) {
+      all += 1;
+      if (ok) asExpected += 1;
+      const row = `${name.padEnd(nameColumns)}  ${got}`;
+      if (ok) print(`${paint("green", "ok")}  ${row}`);
+      else print(`${paint("red", `NO  ${row}`)}\n    ${"expected".padEnd(nameColumns)}  ${expected}`);
+    },
+    end() {
+      const isAll = asExpected === all;
+      print(`\n${paint(isAll ? "green" : "red", `${asExpected} of ${all} as expected`)}`);
+      return isAll;
+    },
+  };
+}
+
+/** A table on stdout: with colours on a terminal that has them, unless NO_COLOR is set. */
+export function printedTable(): ResultTable {
+  const colours = process.stdout.isTTY && process.stdout.hasColors();
+  return resultTable((lines) => console.log(lines), colours);
 }

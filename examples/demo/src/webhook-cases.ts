@@ -5,6 +5,7 @@ import type { PartyStatus } from "@countersign/webhooks";
 import type { CaseResult } from "./cases.ts";
 import { refuseSeller } from "./fault.ts";
 import type { DemoService } from "./service.ts";
+import type { Report } from "./table.ts";
 
 /** What the webhooks of the demo are sent to. */
 export interface WebhookTarget {
@@ -46,15 +47,16 @@ interface WebhookCase {
 export async function runWebhookCases(
   service: DemoService,
   target: WebhookTarget,
-): Promise<{ readonly exchange: WebhookExchange; readonly results: readonly CaseResult[] }> {
+  report: Report,
+): Promise<WebhookExchange> {
   const { status, endpointId } = await service.register(target.endpoint);
   const exchange: WebhookExchange = { service, target, endpointId, parties: newParties(), ownEventIds: [] };
-  const results = [resultOf("a webhook endpoint, registered", "201", String(status))];
+  report(resultOf("a webhook endpoint, registered", "201", String(status)));
   for (const { name, expected, run } of [...goodCases(exchange), ...refusedCases(exchange)]) {
     // oxlint-disable-next-line no-await-in-loop -- later cases depend on earlier ones
-    results.push(resultOf(name, expected, await run()));
+    report(resultOf(name, expected, await run()));
   }
-  return { exchange, results };
+  return exchange;
 }
 
 export function resultOf(name: string, expected: string, got: string): CaseResult {
@@ -111,7 +113,7 @@ function goodCases(exchange: WebhookExchange): readonly WebhookCase[] {
       },
     },
     {
-      name: "a webhook of which one event fails once",
+      name: "one of three events fails once",
       expected: "3 events: 404 200",
       run: () => runFailure(exchange),
     },
@@ -181,7 +183,7 @@ function refusedCases({ service, target, parties }: WebhookExchange): readonly W
     { name: "plain http", expected, run: () => refused({ url: target.httpsOnlyUrl }, "PENDING") },
     {
       name: "a probe with OPTIONS",
-      expected: "404 of an unknown path",
+      expected: "404 as elsewhere",
       run: () => probe(target.endpoint.url),
     },
   ];
@@ -191,7 +193,7 @@ async function probe(url: string): Promise<string> {
   // As long as the real one, so that Content-Length is the same.
   const unknown = new URL("0".repeat(new URL(url).pathname.length - 1), url).href;
   const [got, elsewhere] = await Promise.all([url, unknown].map(appearance));
-  return `${got?.status} ${got?.rest === elsewhere?.rest ? "of an unknown path" : "of its own"}`;
+  return `${got?.status} ${got?.rest === elsewhere?.rest ? "as elsewhere" : "of its own"}`;
 }
 
 /** Status, header fields and body, without what tells any two answers apart. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CaseResult } from "./cases.ts";
+import type { Report } from "./table.ts";
 import { resultOf, type WebhookExchange } from "./webhook-cases.ts";
 
 const inspectedEvents = z.array(z.object({ event_id: z.string(), applied: z.number() }));
@@ -21,17 +22,16 @@ export async function runAfterRestart(
   exchange: WebhookExchange,
   missedEventId: string,
   url: string,
-): Promise<readonly CaseResult[]> {
+  report: Report,
+): Promise<void> {
   const { service, endpointId } = exchange;
   const delivery = await service.untilDelivered(endpointId, missedEventId);
   const answers = delivery?.attempts.map(({ status, error }) => (error === undefined ? status : "no answer"));
   // How many attempts find nobody depends on how long the restart takes.
   const got = [...new Set(answers)].join(", then ");
-  return [
-    resultOf("an event during the restart", "no answer, then 200", got),
-    await countApplied(exchange, url),
-    await compareStates(exchange, url),
-  ];
+  report(resultOf("an event during the restart", "no answer, then 200", got));
+  report(await countApplied(exchange, url));
+  report(await compareStates(exchange, url));
 }
 
 async function countApplied(exchange: WebhookExchange, url: string): Promise<CaseResult> {

@@ -45,7 +45,7 @@ type Ended = Promise<number | NodeJS.Signals | null>;
 
 /** Runs the line that the demo prints for sending a payout by hand, without the npm in front of it. */
 function sendByHand(shown: Captured, ...further: readonly string[]): Ended {
-  return runPrinted(/npm run countersign -- (?<args>payout .*)/.exec(shown.stdout()), further);
+  return runPrinted(/npm run countersign -- (?<args>payout (?:.*\\\n)*.*)/.exec(shown.stdout()), further);
 }
 
 /** The same for a webhook; its line is broken by backslashes. */
@@ -75,6 +75,27 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
+/** Both pages are there, and the sandbox's can act; no line is too long for a terminal of 80 columns. */
+async function expectPages(shown: Captured): Promise<void> {
+  const pages = [...shown.stdout().matchAll(/^ {2}(?<url>http:\S+)\/#token=(?<token>\S+)$/gm)];
+  expect(pages).toHaveLength(2);
+  for (const { groups } of pages) {
+    const page = await fetch(`${groups?.["url"]}/`);
+    expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  }
+  const { url = "", token = "" } = pages[0]?.groups ?? {};
+  const overview = await fetch(`${url}/sandbox/overview`, { headers: { "X-Page-Token": token } });
+  expect([overview.status, await overview.text()]).toEqual([
+    200,
+    expect.stringContaining(`http://127.0.0.1:${port}/`),
+  ]);
+  const columns = shown
+    .stdout()
+    .split("\n")
+    .map((line) => line.length);
+  expect(Math.max(...columns)).toBeLessThanOrEqual(76);
+}
+
 async function stop(running: Captured): Promise<void> {
   signalGroup(running, "SIGINT");
   expect(await running.ended).toBe(0);
@@ -84,6 +105,7 @@ describe("the demo", () => {
   test("goes on serving, prints a line that works by hand, ends cleanly, and remembers paid keys at the next start", async () => {
     const first = startDemo({ PORT: port });
     expect(await listeningUrl(first)).toBe(`http://127.0.0.1:${port}`);
+    await expectPages(first);
     expect(await sendByHand(first, "--idempotency-key", "by-hand.from.to")).toBe(0);
     expect(await sendWebhookByHand(first, "--event-id", "by-hand")).toBe(0);
     await stop(first);
@@ -91,7 +113,7 @@ describe("the demo", () => {
 
     const second = startDemo({ PORT: port });
     await listeningUrl(second);
-    expect(second.stdout()).not.toMatch(/ NO$/m);
+    expect(second.stdout()).not.toMatch(/^NO /m);
     expect(await sendByHand(second, "--idempotency-key", "by-hand.from.to", "--expect", "409")).toBe(0);
     expect(await sendWebhookByHand(second, "--event-id", "by-hand")).toBe(0);
     const inspected = await fetch(`http://127.0.0.1:${port}/inspect/events`);

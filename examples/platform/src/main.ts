@@ -33,13 +33,14 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  process.stdout.write(announcement(platform.url, settings));
+  process.stdout.write(announcement(platform, settings));
 }
 
 // A path that was set is known to whoever set it, and a secret to everybody else.
-function announcement(url: string, { webhook }: Settings): string {
-  const listening = `listening on ${url}\n`;
-  return webhook?.isPathGenerated === true ? `webhooks at ${url}${webhook.path}\n${listening}` : listening;
+function announcement({ url, inspectorUrl }: Platform, { webhook }: Settings): string {
+  const webhooks = webhook?.isPathGenerated === true ? `webhooks at ${url}${webhook.path}\n` : "";
+  const inspector = inspectorUrl === undefined ? "" : `inspector at ${inspectorUrl}\n`;
+  return `${webhooks}${inspector}listening on ${url}\n`;
 }
 
 void main();

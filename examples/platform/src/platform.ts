@@ -4,10 +4,12 @@ import type { AddressInfo } from "node:net";
 import { withDeadline } from "@countersign/core";
 import { listen, openKeys, type Settings } from "@countersign/example-settings";
 import { keyUse } from "@countersign/http-signature-verify";
+import type { Inspector } from "@countersign/inspector";
 import type { Logger } from "pino";
 import { createApp, type AppParts } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
+import { startInspector } from "./inspector.ts";
 import { createInFlight } from "./process/in-flight.ts";
 import { openPostgresStorage } from "./engines/postgres/storage.ts";
 import { openRedisStorage } from "./engines/redis.ts";
@@ -28,6 +30,8 @@ export interface PlatformPorts {
 export interface Platform {
   /** `http://HOST:PORT` with the real port; `https:` with TLS_CERT. */
   readonly url: string;
+  /** The page of the inspector, where INSPECTOR_PORT is set. */
+  readonly inspectorUrl: string | undefined;
   /**
    * Stops accepting, waits for the requests and tasks that run, closes the databases. Rejects when that takes longer than
    * `timeoutMs`; connections are cut then, and what had not committed never happened.
@@ -65,7 +69,9 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
 
   let server: Server;
   let url: string;
+  let inspector: Inspector | undefined;
   try {
+    inspector = await startInspector({ settings, keys: opened.keys, stores });
     const onAccepted = (): void => workers.wake();
     const app = createApp({
       settings,
@@ -82,11 +88,13 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     url = urlOf(await listen(server, settings), settings);
   } catch (error) {
     uses.close();
+    await inspector?.close();
     await closeStorage();
     throw error;
   }
   return {
     url,
+    inspectorUrl: inspector?.pageUrl,
     async close(timeoutMs) {
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
@@ -98,6 +106,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       } finally {
         // Even where the rest was late.
         uses.close();
+        await inspector?.close();
         server.closeAllConnections();
       }
     },

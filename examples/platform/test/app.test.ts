@@ -28,6 +28,7 @@ const settings: Settings = {
   confirmationApiKey: undefined,
   webhook: undefined,
   tls: undefined,
+  inspectorPort: undefined,
   inspect: false,
   logLevel: "silent",
 };

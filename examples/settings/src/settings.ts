@@ -41,6 +41,8 @@ export interface Settings {
   /** Undefined: plain http. */
   readonly tls: TlsSettings | undefined;
   readonly inspect: boolean;
+  /** Undefined: there is no inspector. */
+  readonly inspectorPort: number | undefined;
   readonly logLevel: LogLevel;
 }
 
@@ -64,10 +66,20 @@ export function readSettings(env: Environment): Settings {
     webhook,
     tls: readTls(env),
     inspect: optional("PLATFORM_INSPECT", env, parseFlag) ?? false,
+    inspectorPort: readInspectorPort(env),
     logLevel: parseLogLevel("LOG_LEVEL", env["LOG_LEVEL"] ?? "info"),
     businesses: optional("BUSINESSES", env, readBusinesses),
     keys: readKeySource(env),
   };
+}
+
+// The inspector shows each request to whoever has its address, and refuses itself in production.
+function readInspectorPort(env: Environment): number | undefined {
+  const port = optional("INSPECTOR_PORT", env, parsePort);
+  if (port !== undefined && env["NODE_ENV"] === "production") {
+    throw new SettingError("INSPECTOR_PORT", "no value, because NODE_ENV is production");
+  }
+  return port;
 }
 
 function readConfirmation(env: Environment): Pick<Settings, "confirmationUrl" | "confirmationApiKey"> {

@@ -89,6 +89,8 @@ describe("readSettings", () => {
     ],
     ["inspection", { PLATFORM_INSPECT: "1" }, { inspect: true }],
     ["no inspection", { PLATFORM_INSPECT: "0" }, { inspect: false }],
+    ["an inspector", { INSPECTOR_PORT: "4100" }, { inspectorPort: 4100 }],
+    ["no inspector", {}, { inspectorPort: undefined }],
     ["a quiet log", { LOG_LEVEL: "silent" }, { logLevel: "silent" }],
   ])("takes %s", (_name, env, expected) => {
     expect(readSettings({ ...good, ...env })).toMatchObject(expected);
@@ -180,6 +182,7 @@ describe("readSettings", () => {
     ["a line end", "CONFIRMATION_API_KEY", "hunter2\n", /ASCII characters without spaces$/],
     ["a word", "PLATFORM_INSPECT", "yes", /^PLATFORM_INSPECT: expected 1 or 0, got "yes"$/],
     ["nothing", "PLATFORM_INSPECT", "", /1 or 0/],
+    ["a word", "INSPECTOR_PORT", "yes", /an integer from 0 to 65535, got "yes"$/],
     ["an unknown level", "LOG_LEVEL", "loud", /^LOG_LEVEL: expected one of trace, debug, info/],
     ["no file", "BUSINESSES", "/nowhere/b.json", /^BUSINESSES: expected the path of a JSON file .*ENOENT/],
   ])("refuses %s as %s", (_name, variable, value, message) => {
@@ -306,6 +309,11 @@ describe("readSettings", () => {
   ])("shows no value of %s, which may hold a secret", (variable, value) => {
     expect(errorOf({ [variable]: value }).message).not.toContain("hunter2");
   });
+});
+
+test("refuses an inspector in production", () => {
+  const error = errorOf({ INSPECTOR_PORT: "0", NODE_ENV: "production" });
+  expect(error.message).toBe("INSPECTOR_PORT: expected no value, because NODE_ENV is production");
 });
 
 describe("BUSINESSES", () => {

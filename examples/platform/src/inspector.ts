@@ -1,0 +1,39 @@
+import { SettingError, type Settings } from "@countersign/example-settings";
+import type { Keys } from "@countersign/http-signature-verify";
+import type { Inspector } from "@countersign/inspector";
+import type { GuardStores } from "./engines/storage.ts";
+
+/** What the inspector explains refusals with: what the checks have. */
+interface Inspected {
+  readonly settings: Settings;
+  readonly keys: Keys;
+  readonly stores: GuardStores;
+}
+
+/**
+ * In development: a page that shows each request that the checks have decided. Undefined without INSPECTOR_PORT. Throws a SettingError
+ * when its port cannot be had.
+ */
+export async function startInspector({ settings, keys, stores }: Inspected): Promise<Inspector | undefined> {
+  const { inspectorPort: port, allowedIps, trustProxy, pathPrefix, webhook } = settings;
+  if (port === undefined) return undefined;
+  const { inspector } = await import("@countersign/inspector");
+  try {
+    return await inspector({
+      port,
+      addresses: { allow: allowedIps, trustProxy: trustProxy.length === 0 ? undefined : trustProxy },
+      signature: { keys, pathPrefix },
+      basicAuth:
+        webhook === undefined ? undefined : { username: webhook.username, password: webhook.password },
+      hmac: webhook === undefined ? undefined : { secrets: webhook.secrets },
+      stores: { payouts: stores.idempotency },
+    });
+  } catch (error) {
+    if (!isInUse(error)) throw error;
+    throw new SettingError("INSPECTOR_PORT", `a free port, ${port} is in use on 127.0.0.1`);
+  }
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+}
