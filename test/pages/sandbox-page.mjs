@@ -37,6 +37,7 @@ export async function checkPage(browser) {
   const watched = await openPage(browser, watching(scene));
   try {
     await byKeyboard(watched.page, scene);
+    await sendIsInView(watched.page);
     await byAxe(watched.page, [...views, ...details, `#/deliveries/${missing}`]);
     await onTelephone(watched.page, [...views, ...details]);
     await withManyDeliveries(watched.page, scene);
@@ -47,6 +48,7 @@ export async function checkPage(browser) {
     await watched.context.close();
     await scene.close();
   }
+  await nothingGreenAtAWrongPath(browser);
   console.log(
     `sandbox page: keyboard, axe in light and dark, ${telephone.width} px, ${many} deliveries, console, secrets`,
   );
@@ -97,6 +99,50 @@ async function byKeyboard(page, { sandbox, register, secrets }) {
   assert.equal(sandbox.buyerStatus("buyer-1"), "SUSPENDED");
   await page.getByText(`countersign sandbox buyer buyer-1 SUSPENDED --url ${sandbox.url}`).waitFor();
   await noSecretShown(page, secrets);
+}
+
+/** On the usual desks, with the last call at the foot of the page. */
+async function sendIsInView(page) {
+  const before = page.viewportSize();
+  for (const size of [
+    { width: 1440, height: 900 },
+    { width: 1024, height: 700 },
+  ]) {
+    await page.setViewportSize(size);
+    await show(page, "#/payouts");
+    const isInView = await page.getByRole("button", { name: "Send", exact: true }).evaluate((send) => {
+      const { left, top, width, height } = send.getBoundingClientRect();
+      const shown = document.elementFromPoint(left + width / 2, top + height / 2);
+      return send.contains(shown);
+    });
+    assert.ok(isInView, `Send is hidden at ${size.width} x ${size.height}`);
+  }
+  await page.setViewportSize(before);
+}
+
+/** A path at which nothing is answers 404 to everything, also to what has to be refused. */
+async function nothingGreenAtAWrongPath(browser) {
+  const scene = await startScene();
+  const { page, context } = await openPage(browser, watching(scene));
+  scene.register("/hooks/misspelt");
+  scene.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
+  await page.getByRole("link", { name: /#1 .*404/ }).waitFor();
+  await show(page, "#/deliveries/1");
+  await page.getByRole("button", { name: "Spoil", exact: true }).press("Enter");
+  await page.getByText("404: refused, as everything was so far").waitFor();
+  await page.locator(".attempt .badge.doubt", { hasText: "404" }).waitFor();
+  assert.equal(await page.locator(".detail .badge.good, .dock .badge.good").count(), 0);
+
+  await show(page, "#/payouts");
+  const endpoint = page.getByLabel("Payout endpoint");
+  const right = await endpoint.inputValue();
+  await endpoint.fill(right.replace("/api/v1/transaction", "/refuses/everything"));
+  await page.getByText("--expired").click();
+  await page.getByRole("button", { name: "Send", exact: true }).press("Enter");
+  await page.getByText("401: as expected, but no payout was accepted there yet").waitFor();
+  assert.equal(await page.locator(".detail .badge.good, .dock .badge.good").count(), 0);
+  await context.close();
+  await scene.close();
 }
 
 async function withManyDeliveries(page, { sandbox }) {

@@ -39,6 +39,7 @@ export async function startScene({ answers = () => 200, sandbox: options = {} } 
     }),
     (_req, res) => res.json({ status: "acknowledged" }),
   );
+  app.post("/refuses/everything", (_req, res) => res.status(401).end());
   let received = 0;
   app.post("/hooks/4f2a91", (req, res) => {
     req.resume();
@@ -58,9 +59,9 @@ export async function startScene({ answers = () => 200, sandbox: options = {} } 
     keyid: pair.keyid,
   };
   const sandbox = await startSandbox({ apiKey: seeded.apiKey, allowHttp: "loopback", page, ...options });
-  const register = () =>
+  const register = (path = "/hooks/4f2a91") =>
     sandbox.deliveries.addEndpoint({
-      url: `${platform}/hooks/4f2a91`,
+      url: platform + path,
       username: "service",
       password: seeded.password,
       secret: seeded.secret,

@@ -223,8 +223,10 @@ function deliveryDetail(overview) {
     overview.spoilt.map((name) => h("option", { value: name }, name)),
   );
   const spoil = button("Spoil", () =>
-    act(calls.spoil(id, part.value), spoiltAnswer, (answer) =>
-      spoiltAnswer(answer).endsWith("should be") ? "good" : "bad",
+    act(
+      calls.spoil(id, part.value),
+      (answer) => spoiltAnswer(answer).text,
+      (answer) => spoiltAnswer(answer).tone,
     ),
   );
   const pause = button("Pause", () => act(calls.control(id, isPaused() ? "continue" : "pause")));
@@ -279,14 +281,22 @@ function deliveryDetail(overview) {
 
 // What the interface has a platform answer to a webhook that it does not believe.
 const isRefusal = (status) => status === 401 || status === 404;
+const isTaken = (status) => status >= 200 && status <= 299;
 
 function spoiltAnswer({ attempts }) {
-  const { status, error } = attempts.findLast(({ spoilt }) => spoilt !== undefined) ?? {};
-  const text = String(status ?? error);
-  if (isRefusal(status)) return `${text}: refused, as it should be`;
-  return status >= 200 && status <= 299
-    ? `${text}: taken although it was spoilt`
-    : `${text}: 401 or 404 is expected`;
+  const attempt = attempts.findLast(({ spoilt }) => spoilt !== undefined) ?? {};
+  const { status, error } = attempt;
+  const tone = toneOf(attempt, attempts);
+  const told = { good: "refused, as it should be", doubt: "refused, as everything was so far" };
+  const wrong = isTaken(status) ? "taken although it was spoilt" : "401 or 404 is expected";
+  return { text: `${status ?? error}: ${told[tone] ?? wrong}`, tone };
+}
+
+// A wrong path refuses everything: of a spoilt attempt that says nothing until one as it should be was taken.
+function toneOf({ status, spoilt }, attempts) {
+  if (spoilt === undefined) return isTaken(status) ? "good" : "bad";
+  if (!isRefusal(status)) return "bad";
+  return attempts.some((one) => one.spoilt === undefined && isTaken(one.status)) ? "good" : "doubt";
 }
 
 function openBlocks(place) {
@@ -330,7 +340,7 @@ function detailParts({ delivery, request, schedule, attempts }) {
       facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     ),
     h("h3", {}, attempts.length === 0 ? "No attempt yet" : "Attempts"),
-    ...attempts.map(attemptPart),
+    ...attempts.map((attempt, index) => attemptPart(attempt, index, toneOf(attempt, attempts))),
     h("h3", {}, "Schedule"),
     scheduleList(delivery, schedule),
     h("h3", {}, "Request"),
@@ -364,9 +374,8 @@ function scheduleList({ nextAttemptAt, state, stopped }, { givesUpAt, later }) {
 function attemptPart(
   { at, status, error, durationMs, spoilt, requestHeaders, answerHeaders, answerBody },
   index,
+  tone,
 ) {
-  const taken = status >= 200 && status <= 299;
-  const isGood = spoilt === undefined ? taken : isRefusal(status);
   return h(
     "details",
     { class: "attempt" },
@@ -374,7 +383,7 @@ function attemptPart(
       "summary",
       {},
       h("span", {}, `${index + 1}. `, time(at)),
-      badge(String(status ?? error), isGood ? "good" : "bad"),
+      badge(String(status ?? error), tone),
       spoilt !== undefined && badge(`${spoilt} spoilt`, "calm"),
       h("small", {}, `${durationMs.toFixed(0)} ms`),
     ),

@@ -126,9 +126,8 @@ function payoutComposer(about) {
       ),
       block("Public key", about.publicKeyPem),
     ),
-    problem,
-    h("button", { type: "submit", class: "primary" }, "Send"),
     h("details", {}, h("summary", {}, "As a command and as an API call"), preview),
+    h("div", { class: "send" }, problem, h("button", { type: "submit", class: "primary" }, "Send")),
   );
   form.addEventListener("input", show);
   form.addEventListener("submit", (event) => void send(event));
@@ -169,12 +168,18 @@ function objectOf(text) {
 async function sendPayout(order) {
   const sent = await perform(
     calls.payout(order),
-    ({ steps, asExpected }) => {
-      return `${steps.map(answerOf).join(", ")}: ${asExpected ? "as expected" : "not as expected"}`;
-    },
-    ({ asExpected }) => (asExpected ? "good" : "bad"),
+    (payout) => `${payout.steps.map(answerOf).join(", ")}: ${verdictOf(payout).text}`,
+    (payout) => verdictOf(payout).tone,
   );
   if (sent !== undefined) location.hash = `#/payouts/${sent.number}`;
+}
+
+// A wrong path answers everything alike: nothing is green until one payout was accepted there.
+function verdictOf({ asExpected, isUrlProven }) {
+  if (!asExpected) return { text: "not as expected", tone: "bad" };
+  return isUrlProven
+    ? { text: "as expected", tone: "good" }
+    : { text: "as expected, but no payout was accepted there yet", tone: "doubt" };
 }
 
 const answerOf = ({ answer, error }) => String(answer?.status ?? error?.code);
@@ -202,7 +207,7 @@ function payoutList() {
     pages.update({ first: offset, shown: payouts.length, total });
     empty.textContent = total === 0 ? "No payout was sent from here yet." : "";
     items.replaceChildren(
-      ...payouts.map(({ number, variant, at, asExpected, answers, url }) =>
+      ...payouts.map(({ number, variant, at, answers, url, ...verdict }) =>
         h(
           "li",
           {},
@@ -211,7 +216,7 @@ function payoutList() {
             { href: `#/payouts/${number}` },
             h("span", { class: "number" }, `#${number}`),
             h("span", { class: "what" }, variant),
-            badge(answers.slice(0, 4).join(", "), asExpected ? "good" : "bad"),
+            badge(answers.slice(0, 4).join(", "), verdictOf(verdict).tone),
             h(
               "span",
               { class: "meta" },
@@ -259,7 +264,8 @@ function payoutDetail(about) {
 }
 
 function payoutParts(sent, about) {
-  const { number, at, url, variant, count, fields, asExpected, steps } = sent;
+  const { number, at, url, variant, count, fields, steps } = sent;
+  const verdict = verdictOf(sent);
   const wire = {
     ...fields,
     idempotency_key: fields.idempotencyKey,
@@ -284,7 +290,7 @@ function payoutParts(sent, about) {
     ["Sent", time(at)],
     ["To", h("code", {}, visible(url))],
     ["Variant", variant],
-    ["Verdict", badge(asExpected ? "as expected" : "not as expected", asExpected ? "good" : "bad")],
+    ["Verdict", badge(verdict.text, verdict.tone)],
   ];
   return [
     h("a", { class: "back", href: "#/payouts" }, "All payouts"),
@@ -305,17 +311,19 @@ function payoutParts(sent, about) {
       { class: "facts" },
       facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
     ),
-    ...steps.flatMap((step, index) => stepParts(step, index, steps.length)),
+    ...steps.flatMap((step, index) => stepParts({ ...step, tone: toneOf(step, sent) }, index, steps.length)),
     h("h3", {}, "The same from elsewhere"),
     callLines(calls.payout(order(variant))),
   ];
 }
 
-function stepParts({ request, answer, error, expected, asExpected }, index, all) {
+const toneOf = ({ asExpected }, { isUrlProven }) => verdictOf({ asExpected, isUrlProven }).tone;
+
+function stepParts({ request, answer, error, expected, tone }, index, all) {
   const told =
     answer === undefined
       ? [h("p", {}, badge(error.code, "bad"), " ", visible(error.message))]
-      : answerParts(answer, expected, asExpected);
+      : answerParts(answer, expected, tone);
   return [
     h("h3", {}, all === 1 ? "Answer" : `Request ${index + 1} of ${all}: answer`),
     ...told,
@@ -328,12 +336,12 @@ function stepParts({ request, answer, error, expected, asExpected }, index, all)
   ];
 }
 
-function answerParts({ status, meaning, headers, body, durationMs }, expected, asExpected) {
+function answerParts({ status, meaning, headers, body, durationMs }, expected, tone) {
   return [
     h(
       "p",
       {},
-      badge(`${status}`, asExpected ? "good" : "bad"),
+      badge(`${status}`, tone),
       ` ${meaning}; expected ${expected.join(" or ")}, ${durationMs.toFixed(0)} ms`,
     ),
     body !== "" && block("Body of the answer", body),

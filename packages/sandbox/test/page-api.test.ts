@@ -223,6 +223,21 @@ describe("a payout from the page", () => {
     expect((await bench.ask("GET", "/sandbox/payouts/11")).status).toBe(404);
   });
 
+  test("says whether its URL has accepted one: a path at which nothing is refuses every spoilt one too", async () => {
+    const send = async (variant: string, path = "/pay"): Promise<unknown> => {
+      const order = { url: `${bench.platform}${path}`, variant };
+      const { body } = await bench.ask("POST", "/sandbox/payouts", { body: order });
+      return [body["asExpected"], body["isUrlProven"]];
+    };
+    bench.status = 401;
+    expect(await send("expired")).toEqual([true, false]);
+    bench.status = 200;
+    expect(await send("plain")).toEqual([true, true]);
+    bench.status = 401;
+    expect(await send("expired")).toEqual([true, true]);
+    expect(await send("expired", "/elsewhere")).toEqual([true, false]);
+  });
+
   test("that gets no answer says why", async () => {
     bench.status = undefined;
     const { body } = await bench.ask("POST", "/sandbox/payouts", { body: { url: `${bench.platform}/pay` } });

@@ -27,6 +27,8 @@ export interface SentPayout extends PayoutOrder {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly asExpected: boolean;
+  /** Whether this URL has accepted a payout from here, with 2xx: one at which nothing listens refuses everything. */
+  readonly isUrlProven: boolean;
   readonly steps: readonly SentStep[];
 }
 
@@ -88,6 +90,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
   const { keyid } = made;
   const sent: SentPayout[] = [];
+  const provenUrls = new Set<string>();
   let number = 0;
   return {
     about: {
@@ -109,7 +112,9 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
       const at = init.clock();
       const { asExpected, outcomes } = await runPayoutPlan(plan, { ca: init.ca, bodyLimitBytes: shownBytes });
       number += 1;
-      const payout = { ...order, fields, number, at, asExpected, steps: outcomes.map(stepOf) };
+      if (outcomes.some(isAccepted)) provenUrls.add(order.url);
+      const isUrlProven = provenUrls.has(order.url);
+      const payout = { ...order, fields, number, at, asExpected, isUrlProven, steps: outcomes.map(stepOf) };
       sent.unshift(payout);
       sent.splice(kept);
       init.changed();
@@ -117,6 +122,10 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
     },
     list: () => sent,
   };
+}
+
+function isAccepted({ answer }: PayoutOutcome): boolean {
+  return answer !== undefined && answer.status >= 200 && answer.status <= 299;
 }
 
 function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOutcome): SentStep {
