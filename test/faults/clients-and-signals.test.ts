@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { expect } from "@jest/globals";
 import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
-import { pay, payoutRequest, spawnPayer, startPayer } from "./payers.ts";
+import { pay, payTo, payoutRequest, spawnPayer, startPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";
 
 /** Sends a payout and returns the function that breaks its connection. */
@@ -38,8 +38,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
     const key = newKey();
     const config = { engine: ground().engine };
     const payer = await spawnPayer(config, { armed: ["handler"] });
-    const answer = pay(payer, key);
-    await payer.reached("handler");
+    const { answer } = await payTo("handler", payer, key);
     payer.signal("SIGTERM");
     await payer.draining();
     await expect(pay(payer, newKey())).rejects.toMatchObject({

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "@jest/globals";
 import { send } from "../support/http-client.ts";
 import { describeEngines, newKey } from "./engines.ts";
-import { pay, spawnPayer, type PayerProcess, type RunningPayer } from "./payers.ts";
+import { pay, payTo, spawnPayer, type PayerProcess, type RunningPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, expectRefusedFor, leaseMs } from "./timing.ts";
 
 const tenMinutesMs = 600_000;
@@ -28,8 +28,7 @@ describeEngines(["sqlite", "redis", "postgres"], (ground) => {
   async function expectNoEffect(owner: PayerProcess, other: PayerProcess): Promise<void> {
     const finished = newKey();
     owner.arm("handler");
-    const answer = pay(owner, finished);
-    await owner.reached("handler");
+    const { answer } = await payTo("handler", owner, finished);
     await expectRefusedFor([owner, other], finished, leaseMs * 1.3);
     owner.go("handler");
     expect(await answer).toMatchObject({ status: 200 });
@@ -40,8 +39,8 @@ describeEngines(["sqlite", "redis", "postgres"], (ground) => {
 
     const orphaned = newKey();
     owner.arm("handler");
-    pay(owner, orphaned).catch(() => {});
-    await owner.reached("handler");
+    const { answer: orphan } = await payTo("handler", owner, orphaned);
+    orphan.catch(() => {});
     const since = performance.now();
     await owner.kill();
     await expectOnePaymentAfterLease(other, orphaned, since);

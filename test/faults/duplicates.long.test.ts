@@ -2,7 +2,7 @@
 import { expect } from "@jest/globals";
 import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
-import { pay, spawnPayer, startPayer, type PayoutAnswer, type RunningPayer } from "./payers.ts";
+import { pay, payTo, spawnPayer, startPayer, type PayoutAnswer, type RunningPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -55,8 +55,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
     const config = { engine: ground().engine, times: { waitMs: 5_000, leaseMs: 6_000 } };
     const owner = await startPayer(config, { armed: ["handler"] });
     const other = kind === "memory" ? owner : await startPayer(config);
-    const first = pay(owner, key, { fault: "fail" });
-    await owner.reached("handler");
+    const { answer: first } = await payTo("handler", owner, key, { fault: "fail" });
     const waiters = [owner, other, owner, other].map((payer) => pay(payer, key));
     await sleep(200);
     owner.go("handler");
@@ -83,8 +82,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
     const config = { engine: ground().engine };
     const owner = await startPayer(config, { armed: ["handler"] });
     const other = kind === "memory" ? owner : await startPayer(config);
-    const first = pay(owner, key, { amount: 100 });
-    await owner.reached("handler");
+    const { answer: first } = await payTo("handler", owner, key, { amount: 100 });
     for (const payer of [owner, other]) {
       expect(await pay(payer, key, { amount: 200 })).toMatchObject({ status: 503, code: "in-flight" });
     }

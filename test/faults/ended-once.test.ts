@@ -4,7 +4,7 @@ import { steadyTest as test } from "../support/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";
-import { pay, spawnPayer, startPayer } from "./payers.ts";
+import { pay, payTo, spawnPayer, startPayer } from "./payers.ts";
 import { leaseMs, payUntilDecided } from "./timing.ts";
 
 describeEngines(["sqlite", "postgres"], (ground) => {
@@ -48,8 +48,7 @@ describeEngines(["sqlite", "postgres"], (ground) => {
         await spawnPayer(config, { armed: ["handler"] }),
         await startPayer(config),
       ];
-      const answer = pay(sleeper, key);
-      await sleeper.reached("handler");
+      const { answer } = await payTo("handler", sleeper, key);
       const shown = await operator.store.read(key);
       sleeper.signal("SIGSTOP");
       await sleep(leaseMs * 1.2);

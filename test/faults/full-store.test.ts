@@ -4,7 +4,7 @@ import { steadyTest as test } from "../support/steadily.ts";
 import { createClient } from "redis";
 import { startPrivateRedis } from "../support/private-redis.ts";
 import { describeEngines, newKey, openGround } from "./engines.ts";
-import { pay, startPayer } from "./payers.ts";
+import { pay, payTo, startPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";
 
 const row = "row 16, store full: 503; nothing alive evicted";
@@ -16,8 +16,7 @@ describeEngines(["memory"], (ground) => {
     const [paid, running, refused] = [[newKey(), newKey(), newKey()], newKey(), newKey()];
     for (const key of paid) expect(await pay(payer, key)).toMatchObject({ status: 200 });
     payer.arm("handler");
-    const answer = pay(payer, running);
-    await payer.reached("handler");
+    const { answer } = await payTo("handler", payer, running);
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await pay(payer, refused)).toMatchObject({ status: 503, retryAfter: "1" });
     }
@@ -67,8 +66,7 @@ afterAll(() => redis?.close());
       const [paid, running, refused] = [newKey(), newKey(), newKey()];
       expect(await pay(payer, paid)).toMatchObject({ status: 200 });
       payer.arm("handler");
-      const answer = pay(payer, running);
-      await payer.reached("handler");
+      const { answer } = await payTo("handler", payer, running);
       await operator.configSet("maxmemory", "1mb");
       expect(await pay(payer, refused)).toMatchObject({ status: 503, retryAfter: "1" });
       expect(await pay(payer, paid)).toMatchObject({ status: 409 });

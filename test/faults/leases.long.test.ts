@@ -4,7 +4,7 @@ import { expect } from "@jest/globals";
 import { steadyTest as test } from "../support/steadily.ts";
 import { describeEngines, newKey, type Ground } from "./engines.ts";
 import type { PayerConfig, Point } from "./payer-app.mjs";
-import { pay, spawnPayer } from "./payers.ts";
+import { pay, payTo, spawnPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, expectRefusedFor, leaseMs } from "./timing.ts";
 
 describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
@@ -14,8 +14,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
     const owner = await spawnPayer(config, { armed: ["handler"] });
     // What memory knows is known in one process only.
     const others = kind === "memory" ? [owner] : [owner, await spawnPayer(config)];
-    const answer = pay(owner, key);
-    await owner.reached("handler");
+    const { answer } = await payTo("handler", owner, key);
     await expectRefusedFor(others, key, leaseMs * 2.5);
     expect(await ground().payments(key)).toBe(0);
     owner.go("handler");
@@ -28,8 +27,7 @@ describeEngines(["memory", "sqlite", "redis", "postgres"], (ground, kind) => {
 /** Stops the first process at the point for twice the lease; meanwhile the second one gets the retries. */
 async function stopForTwiceTheLease(config: PayerConfig, point: Point, key: string) {
   const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
-  const answer = pay(first, key);
-  await first.reached(point);
+  const { answer } = await payTo(point, first, key);
   first.signal("SIGSTOP");
   const stoppedAt = performance.now();
   return {

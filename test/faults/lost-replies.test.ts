@@ -4,7 +4,7 @@ import { steadyTest as test } from "../support/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { behindProxy, describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";
-import { pay, spawnPayer, startPayer } from "./payers.ts";
+import { pay, payTo, spawnPayer, startPayer } from "./payers.ts";
 import { StoreFaults } from "./store-faults.ts";
 import { payUntilDecided } from "./timing.ts";
 
@@ -109,8 +109,7 @@ describeEngines(["redis", "postgres"], (ground, kind) => {
     const { engine, proxy } = await behindProxy(ground());
     const point = kind === "postgres" ? "before commit" : "after commit";
     const payer = await spawnPayer({ engine, times }, { armed: [point] });
-    const answer = pay(payer, key);
-    await payer.reached(point);
+    const { answer } = await payTo(point, payer, key);
     proxy.dropReplies(true);
     payer.go(point);
     await sleep(2 * times.storeTimeoutMs);

@@ -127,6 +127,25 @@ export async function pay(
   return payoutAnswer(await send(port, payoutRequest(key, amount, fault)));
 }
 
+/**
+ * Sends a payout until one has stopped at the point, as the service does: on a busy machine the first connection of a payer can take
+ * longer than its store may. Throws on any answer but 503 before.
+ */
+export async function payTo(
+  point: Point,
+  payer: RunningPayer,
+  ...payout: [key: string, options?: Parameters<typeof pay>[2]]
+): Promise<{ readonly answer: Promise<PayoutAnswer> }> {
+  const reached = payer.reached(point);
+  for (;;) {
+    const answer = pay(payer, ...payout);
+    // oxlint-disable-next-line no-await-in-loop -- one after the other
+    const early = await Promise.race([reached, answer]);
+    if (early === undefined) return { answer };
+    if (early.status !== 503) throw new Error(`answered by ${early.status} before it came to ${point}`);
+  }
+}
+
 /** Begins a payout in a process that is killed at the point, and returns another process. */
 export async function killedAt(
   point: Point,
@@ -134,14 +153,13 @@ export async function killedAt(
   key: string,
 ): Promise<{ readonly second: PayerProcess; readonly since: number }> {
   const [first, second] = await Promise.all([spawnPayer(config, { armed: [point] }), spawnPayer(config)]);
-  const answer = pay(first, key).then(
+  const { answer } = await payTo(point, first, key);
+  const since = performance.now();
+  await first.kill();
+  const ended = await answer.then(
     ({ status }) => status,
     ({ code }: NodeJS.ErrnoException) => code,
   );
-  await first.reached(point);
-  const since = performance.now();
-  await first.kill();
-  const ended = await answer;
   if (ended !== "ECONNRESET") throw new Error(`the payout ended with ${String(ended)}`);
   return { second, since };
 }

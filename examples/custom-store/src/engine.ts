@@ -33,9 +33,12 @@ const inTransactionFlag = 1;
 /** MariaDB as both stores use it: a pool of their own, since they need sessions of their own kind. */
 export class Engine {
   readonly #pool: Pool;
+  readonly #primaryKeys: Readonly<Record<string, string>>;
   readonly #prepared = new WeakSet();
 
-  constructor(uri: string) {
+  /** `primaryKeys` has the column of the primary key that each table must have, by the table's quoted name. */
+  constructor(uri: string, primaryKeys: Readonly<Record<string, string>>) {
+    this.#primaryKeys = primaryKeys;
     this.#pool = createPool({ uri, connectTimeout: callTimeoutMs, connectionLimit: 10 });
   }
 
@@ -113,12 +116,28 @@ export class Engine {
         "the stores need innodb_flush_log_at_trx_commit = 1: else a crash forgets what was answered",
       );
     }
+    await this.#assertKeys(connection);
     // Without gap locks, and each statement sees what was committed before it, also behind a lock that it waited for.
     await connection.query("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
     await connection.query(
       `SET SESSION autocommit = 1, innodb_lock_wait_timeout = ${lockWaitSeconds}, sql_mode = 'TRADITIONAL'`,
     );
     this.#prepared.add(connection.connection);
+  }
+
+  /** A table that was copied or restored without its primary key gives a row, and so the key, to each of two claims. */
+  async #assertKeys(connection: PoolConnection): Promise<void> {
+    for (const [table, column] of Object.entries(this.#primaryKeys)) {
+      // oxlint-disable-next-line no-await-in-loop -- one connection
+      const [parts] = await connection.query<RowDataPacket[]>(
+        `SHOW KEYS FROM ${table} WHERE Key_name = 'PRIMARY'`,
+      );
+      if (parts.length === 1 && parts[0]?.["Column_name"] === column) continue;
+      const remedy = `ALTER TABLE ${table} ADD PRIMARY KEY (${column})`;
+      throw new Error(
+        `the table ${table} has lost its primary key, and would give a key to two; run: ${remedy}`,
+      );
+    }
   }
 }
 

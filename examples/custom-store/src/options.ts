@@ -60,9 +60,10 @@ const table: OptionTable<MariadbStoresOptions, ReadOptions> = {
 /** Checks the options and fills in the defaults. Throws a TypeError that names the option. */
 export function resolveOptions(options: MariadbStoresOptions): StoreParts {
   const { uri, prefix, retentionMs, pruneIntervalMs, now } = readOptions(factory, table, options);
+  const names = tableNames(prefix);
   return {
-    engine: new Engine(uri),
-    names: tableNames(prefix),
+    engine: new Engine(uri, { [names.keys]: "id", [names.nonces]: "digest" }),
+    names,
     retentionMs,
     pruneIntervalMs,
     clock: now === undefined ? serverClock : ":nowUs",

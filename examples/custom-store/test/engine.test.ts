@@ -72,6 +72,41 @@ describeHere("the stores on a MariaDB of their own", () => {
   });
 });
 
+describeHere("the stores on a table that was restored without its primary key", () => {
+  const claim = { fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
+
+  test.each([
+    ["keys", "id"],
+    ["nonces", "digest"],
+  ])("refuse every claim, and tell what mends it: %s", async (name, column) => {
+    const pool = createPool({ uri: setting.url });
+    const prefix = `lost_${name}`;
+    await createTables(pool, prefix);
+    await pool.query(`ALTER TABLE ${prefix}_${name} DROP PRIMARY KEY`);
+    await createTables(pool, prefix);
+    const stores = createMariadbStores({ uri: setting.url, prefix });
+    try {
+      const remedy = `ALTER TABLE \`${prefix}_${name}\` ADD PRIMARY KEY (${column})`;
+      const attempts = ["a", "b"].map(async (token) => stores.idempotency.claim("key", { ...claim, token }));
+      const refused = {
+        status: "rejected",
+        reason: { message: expect.stringContaining(`; run: ${remedy}`) },
+      };
+      expect(await Promise.allSettled(attempts)).toMatchObject([refused, refused]);
+      const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };
+      await expect(stores.nonces.claim(use)).rejects.toThrow(`; run: ${remedy}`);
+      await pool.query(remedy);
+      expect(await stores.idempotency.claim("key", { ...claim, token: "a" })).toMatchObject({
+        status: "acquired",
+      });
+      expect(await stores.nonces.claim(use)).toBe("fresh");
+    } finally {
+      await stores.close();
+      await pool.end();
+    }
+  });
+});
+
 async function startOwn(): Promise<MariadbServer | undefined> {
   const started = await startMariadbServer();
   if (started === undefined) {

@@ -4,7 +4,7 @@ import { Pool } from "pg";
 
 const connectionString = process.env["DATABASE_URL"];
 // Two pools: behind the handlers' transactions a heartbeat of the stores would come too late.
-const [keys, payouts] = [new Pool({ connectionString, max: 5 }), new Pool({ connectionString, max: 20 })];
+const [keys, payouts] = [connect(5), connect(20)];
 export const stores = createPostgresStores({ pool: keys });
 
 /** A handler's payment: the row and the end of its key commit together. */
@@ -13,4 +13,10 @@ export async function pay(attempt: RequestIdempotency): Promise<void> {
     await attempt.completeIn(client); // first: throws when the key is another attempt's, or paid
     await client.query("INSERT INTO payouts (idempotency_key) VALUES ($1)", [attempt.key]);
   });
+}
+
+function connect(max: number): Pool {
+  const pool = new Pool({ connectionString, max });
+  // Without a listener, the loss of a resting connection ends the process.
+  return pool.on("error", (error) => console.error(error.message));
 }

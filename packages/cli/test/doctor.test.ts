@@ -227,7 +227,7 @@ describe("countersign doctor on SQLite", () => {
 });
 
 describeOnPostgres("countersign doctor on PostgreSQL", () => {
-  test("knows that tables are missing, old, new and unlogged", async () => {
+  test("knows that tables are missing, old, new, unlogged and without their key", async () => {
     const schema = isolatedName("doctor");
     const pool = new Pool({ connectionString: postgresUrl ?? "", max: 1 });
     const flags = ["--store-url", postgresUrl ?? "", "--schema", schema];
@@ -247,6 +247,11 @@ describeOnPostgres("countersign doctor on PostgreSQL", () => {
       await pool.query(`UPDATE ${schema}.countersign_schema SET version = ${postgresSchemaVersion}`);
       await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET UNLOGGED`);
       expect(await ids()).toEqual(["tables-unlogged"]);
+      await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET LOGGED`);
+      await pool.query(`ALTER TABLE ${schema}.countersign_nonces DROP CONSTRAINT countersign_nonces_pkey`);
+      expect(await ids()).toEqual(["tables-without-key"]);
+      const migrated = await run(["migrate", ...flags]);
+      expect(migrated).toMatchObject({ code: 1, err: expect.stringContaining("ADD PRIMARY KEY (digest)") });
     } finally {
       await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
       await pool.end();

@@ -8,6 +8,7 @@ import {
 import {
   closePlatforms,
   collectNotices,
+  eventually,
   faultyStore,
   frameworks,
   payoutGuard,
@@ -73,25 +74,29 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
   });
 
   test("lets a duplicate wait for the first attempt, and answers 409 when that is done", async () => {
+    let begun = false;
     const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+      begun = true;
       await sleep(60);
       res.json({});
     });
     const started = performance.now();
     const first = app.pay();
-    await sleep(20);
+    await eventually(() => begun);
     expect(await app.pay()).toMatchObject({ status: 409, code: "already-processed" });
     expect(performance.now() - started).toBeGreaterThan(55);
     expect((await first).status).toBe(200);
   });
 
   test("flags another payload that waited", async () => {
+    let begun = false;
     const app = await platform(framework, { store: createStore() }, async (_req, res) => {
+      begun = true;
       await sleep(50);
       res.json({});
     });
     const first = app.pay();
-    await sleep(15);
+    await eventually(() => begun);
     expect(await app.pay({ body: "2" })).toMatchObject({ status: 409, code: "idempotency-key-reused" });
     expect((await first).status).toBe(200);
   });
@@ -105,18 +110,20 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
       res.status(failed ? 500 : 200).json({});
     });
     const first = app.pay();
-    await sleep(15);
+    await eventually(() => runs === 1);
     expect((await app.pay()).status).toBe(200);
     expect((await first).status).toBe(500);
     expect(runs).toBe(2);
   });
 
   test("answers 503 with Retry-After when the first attempt outlasts the wait", async () => {
+    let begun = false;
     let finish = (): void => {};
     const app = await platform(
       framework,
       { store: createStore(), waitMs: 60, retryAfterSeconds: 7 },
       async (_req, res) => {
+        begun = true;
         await new Promise<void>((resolve) => {
           finish = resolve;
         });
@@ -124,7 +131,7 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
       },
     );
     const first = app.pay();
-    await sleep(20);
+    await eventually(() => begun);
     const second = await app.pay();
     expect(second).toMatchObject({ status: 503, code: "in-flight" });
     expect(second.headers["retry-after"]).toBe("7");

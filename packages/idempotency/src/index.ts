@@ -6,6 +6,7 @@ export {
 } from "./answers.ts";
 export { begunAtMs } from "./begun-at.ts";
 export type { IdempotencyCode } from "./codes.ts";
+export { failureFingerprint, failureKey, isFailureCount } from "./failure-count.ts";
 export {
   IdempotencyKeys,
   idempotencyKeys,

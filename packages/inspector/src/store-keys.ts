@@ -1,6 +1,11 @@
 import { withDeadline } from "@countersign/core";
 import { explainClaim, type Explanation } from "@countersign/explain";
-import { begunAtMs, type IdempotencyRecord, type IdempotencyStore } from "@countersign/idempotency";
+import {
+  begunAtMs,
+  isFailureCount,
+  type IdempotencyRecord,
+  type IdempotencyStore,
+} from "@countersign/idempotency";
 import { messageOf, ServiceError } from "@countersign/loopback-page";
 
 /** A key of a store, without token, fingerprint and answer. */
@@ -13,7 +18,7 @@ interface ShownKey {
   readonly since: number | undefined;
   /** Of a held key. */
   readonly reason: string | undefined;
-  /** Of a run: what is left of its lease. */
+  /** Of a run: what is left of its lease. Not of one that counts a failed attempt of an event: nobody decides about it. */
   readonly remainingMs: number | undefined;
   /** Who has it, and what to do. */
   readonly sentence: string;
@@ -61,7 +66,7 @@ function shownKey(key: string, record: IdempotencyRecord, nowMs: number): ShownK
     fence: record.fence,
     since: begunAtMs(record.fence, nowMs),
     reason: record.state === "held" ? record.reason : undefined,
-    remainingMs: record.state === "run" ? record.remainingMs : undefined,
+    remainingMs: record.state === "run" && !isFailureCount(key, record) ? record.remainingMs : undefined,
     sentence: explainClaim({ key, record, nowMs }).sentence,
   };
 }

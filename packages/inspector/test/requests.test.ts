@@ -343,6 +343,18 @@ describe("the stores", () => {
     expect(await bench.ask("/inspector/stores/none/keys")).toMatchObject({ status: 404 });
   });
 
+  test("show no lease of a key that counts a failure of an event", async () => {
+    const claim = { token: "t", leaseMs: 60_000, recovery: "rerun" } as const;
+    bench.store.claim("webhook-event:e\tfailure-1", { ...claim, fingerprint: "failure" });
+    bench.store.claim("payout:e\tfailure-1", { ...claim, fingerprint: "the digest of a payload" });
+    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
+    const shown = body["keys"] as { key: string; remainingMs?: number }[];
+    expect(shown.map(({ key, remainingMs }) => [key, remainingMs !== undefined])).toEqual([
+      ["payout:e\tfailure-1", true],
+      ["webhook-event:e\tfailure-1", false],
+    ]);
+  });
+
   test("list two hundred at most, and nothing where they cannot list", async () => {
     const fence = { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
     for (let index = 0; index <= 200; index += 1) bench.store.claim(`key-${index}`, fence);

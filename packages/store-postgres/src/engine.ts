@@ -5,6 +5,7 @@ import type { ResolvedOptions } from "./options.ts";
 import { factory } from "./options.ts";
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
+import { checkedTables } from "./table-keys.ts";
 
 // One of the statements that are in each other's way succeeds each time: many claims of new keys at once, where the default isolation
 // of the pool is SERIALIZABLE, read and write the same page of an index.
@@ -68,10 +69,7 @@ export class Engine {
   async #check(): Promise<void> {
     const { names, place } = this.#options;
     try {
-      assertServer(
-        singleRow(await this.#runOnce(readServer, [names.idempotency, names.nonces])),
-        this.#options,
-      );
+      assertServer(singleRow(await this.#runOnce(readServer, checkedTables(names))), this.#options);
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {

@@ -1,3 +1,4 @@
+export { postgresMissingKeys } from "./table-keys.ts";
 export { createPostgresAnswers, type PostgresAnswerStore } from "./answer-store.ts";
 export type { PostgresStoreCode } from "./codes.ts";
 export type { PostgresIdempotencyStore } from "./idempotency-store.ts";

@@ -9,6 +9,7 @@ import {
   resolveTables,
   tableNames,
 } from "./table-names.ts";
+import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release reads and writes. */
 export const postgresSchemaVersion = 2;
@@ -197,6 +198,8 @@ async function migrate(
   const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
   try {
     await queryable.query(text);
+    // Nothing is made of a table that is there: what it has lost is said here, and not by the first claim.
+    assertKeys(caller, await postgresMissingKeys(queryable, resolved));
   } catch (error) {
     throw explained(caller, `${resolved.schema}.${resolved.table}_*`, error);
   }

@@ -3,11 +3,13 @@ import type { Row } from "@countersign/store-core";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { integerOf } from "./queryable.ts";
+import { assertKeys, missingKeys } from "./table-keys.ts";
 
-/** The server and its settings, for {@link assertServer}. $1, $2: the names of the tables that must survive a crash. */
-export const readServer = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
+/** The server and its settings, for {@link assertServer}. Its parameters are `checkedTables`, of which the first two must survive a crash. */
+export const readServer: string = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS standby,
-  (SELECT count(*)::text FROM pg_class WHERE oid IN (to_regclass($1), to_regclass($2)) AND relpersistence <> 'p') AS unlogged`;
+  (SELECT count(*)::text FROM pg_class WHERE oid IN (to_regclass($1), to_regclass($2)) AND relpersistence <> 'p') AS unlogged,
+  ${missingKeys}`;
 
 const oldestVersion = 130_000;
 
@@ -42,6 +44,7 @@ export function assertServer(row: Row, { place }: ResolvedOptions): void {
       `${factory}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
     );
   }
+  assertKeys(factory, row["missing_keys"]);
   assertDurable(row);
 }
 

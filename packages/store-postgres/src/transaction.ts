@@ -1,4 +1,11 @@
-import { GuardError, option, readOptions, withDeadline, type OptionTable } from "@countersign/core";
+import {
+  GuardError,
+  isPromiseLike,
+  option,
+  readOptions,
+  withDeadline,
+  type OptionTable,
+} from "@countersign/core";
 import type { PostgresStoreCode } from "./codes.ts";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
@@ -13,10 +20,15 @@ export interface PostgresPoolClient extends PostgresTransaction {
   removeListener?(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** A pool whose connections are clients of the type `Client`. The second form is that of `pg`, and not used. */
+/**
+ * A pool whose connections are clients of the type `Client`. It calls back, as the one of `pg` does, or returns a promise. A client
+ * that only comes by a promise must have a listener of its own for `error` until then.
+ */
 export interface PostgresPool<Client extends PostgresPoolClient> {
   connect(): Promise<Client>;
-  connect(callback: (error: Error | undefined, client: Client | undefined, done: () => void) => void): void;
+  connect(
+    callback: (error: Error | undefined, client: Client | undefined, done: () => void) => void,
+  ): void | PromiseLike<Client | undefined>;
 }
 
 /** Options of {@link withPostgresTransaction}. */
@@ -85,14 +97,25 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
 }
 
 /** A client of the pool, to be given back by {@link releaseClient}. */
-export async function takeClient<Client extends PostgresPoolClient>(
-  pool: PostgresPool<Client>,
-): Promise<Client> {
-  const client = await pool.connect();
-  // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
-  // restart, would end this process by an error event without a listener; the next statement rejects anyway.
-  client.on?.("error", ignoreError);
-  return client;
+export function takeClient<Client extends PostgresPoolClient>(pool: PostgresPool<Client>): Promise<Client> {
+  return new Promise((resolve, reject) => {
+    // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
+    // restart, would end this process by an error event without a listener; the next statement rejects anyway. Attached in the
+    // callback: the end of a session can come in the packet that begins it, and be told before a promise is.
+    let taken: Client | undefined;
+    const take = (client: Client | undefined | void): void => {
+      if (client === undefined || client === taken) return;
+      taken = client;
+      client.on?.("error", ignoreError);
+      resolve(client);
+    };
+    const connecting = pool.connect((error, client) => {
+      if (error) reject(error);
+      else take(client);
+    });
+    // A pool that knows no callbacks. One that does gives nothing here, or a promise of nothing.
+    if (isPromiseLike<Client | undefined | void>(connecting)) connecting.then(take, reject);
+  });
 }
 
 async function begin(client: PostgresPoolClient, idleTimeoutMs: number): Promise<void> {

@@ -3,6 +3,7 @@ import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
+import { steadyTest } from "../../../test/support/steadily.ts";
 import { createStores, dayMs, hostileTexts, newStores, pause, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
@@ -545,7 +546,7 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
 });
 
 describeOnPostgres("idempotency store by the server's clock", () => {
-  test("expires a lease after its time, whatever the session thinks of time zones", async () => {
+  steadyTest("expires a lease after its time, whatever the session thinks of time zones", async () => {
     const { idempotency: store } = await newStores(
       {},
       { options: "-c TimeZone=Pacific/Chatham -c DateStyle=German" },

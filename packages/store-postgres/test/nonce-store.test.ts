@@ -2,6 +2,7 @@ import type { PostgresNonceStore } from "@countersign/store-postgres";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
+import { steadyTest } from "../../../test/support/steadily.ts";
 import { createStores, hostileTexts, newStores, pause, testClock } from "./connections.ts";
 
 const use = { scope: "key-1", nonce: "0b7d1b5e-6d5c-4a2c-9d7e-6a7c1f1f9b11", token: "a", retainMs: 120_000 };
@@ -125,7 +126,7 @@ describeOnPostgres("nonce store", () => {
 });
 
 describeOnPostgres("nonce store by the server's clock", () => {
-  test("remembers over connections and processes, for its retention", async () => {
+  steadyTest("remembers over connections and processes, for its retention", async () => {
     const { nonces: first, pool, schema } = await newStores();
     expect(await first.claim({ ...use, retainMs: 300 })).toBe("fresh");
     const { nonces: second } = createStores(pool, { schema });

@@ -2,6 +2,9 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import {
   type PostgresQueryable,
   createPostgresStores,
+  migratePostgres,
+  migratePostgresAnswers,
+  postgresMissingKeys,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
@@ -17,6 +20,7 @@ const sound = {
   full_page_writes: "on",
   standby: false,
   unlogged: "0",
+  missing_keys: null,
 };
 
 /** A server that answers the check like this. */
@@ -64,6 +68,11 @@ describe("ready()", () => {
     ],
     ["is a standby", { standby: true }, /standby; connect the pool to the primary/],
     ["has unlogged tables", { unlogged: "1" }, /unlogged, .* SET LOGGED/],
+    [
+      "has a table without its key",
+      { missing_keys: "ALTER TABLE …" },
+      /lost their primary key, .*; run: ALTER TABLE …/,
+    ],
   ])("rejects where the server %s", async (_case, settings, message) => {
     const { ready } = createStores(serverWith(settings), {});
     await expect(ready()).rejects.toThrow(message);
@@ -136,5 +145,49 @@ describeOnPostgres("ready() on a server", () => {
     await expect(stores.nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 })).rejects.toThrow(
       /unlogged/,
     );
+  });
+
+  test.each([
+    ["idempotency", "key"],
+    ["nonces", "digest"],
+    ["answers", "token"],
+  ])("finds the table of %s without its primary key, and tells what mends it", async (name, column) => {
+    const pool = connectPool();
+    const schema = await createSchema(pool);
+    await migratePostgresAnswers(pool, { schema });
+    const table = `"${schema}"."countersign_${name}"`;
+    await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT countersign_${name}_pkey`);
+    const remedy = `ALTER TABLE ${table} ADD PRIMARY KEY (${column})`;
+    const lost = expect.objectContaining({
+      message: expect.stringMatching(/: tables have lost their primary key, /),
+    });
+    await expect(migratePostgres(pool, { schema })).rejects.toEqual(lost);
+    await expect(createStores(pool, { schema }).ready()).rejects.toThrow(`; run: ${remedy}`);
+    await expect(createStores(pool, { schema }).idempotency.claim("k", claim)).rejects.toEqual(lost);
+    // What ON CONFLICT does not take either.
+    await pool.query(`CREATE UNIQUE INDEX ON ${table} (${column}, until_at)`);
+    await pool.query(`CREATE UNIQUE INDEX ON ${table} (${column}) WHERE until_at IS NOT NULL`);
+    await pool.query(`ALTER TABLE ${table} ADD CONSTRAINT late UNIQUE (${column}) DEFERRABLE`);
+    expect(await postgresMissingKeys(pool, { schema })).toBe(remedy);
+    await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT late`);
+    await pool.query(remedy);
+    await migratePostgres(pool, { schema });
+    const { ready, idempotency, nonces } = createStores(pool, { schema });
+    await ready();
+    expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
+    expect(await nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 })).toBe("fresh");
+  });
+
+  test("takes a unique index in place of a primary key, and knows no table that is not there", async () => {
+    const pool = connectPool();
+    const schema = await createSchema(pool);
+    await pool.query(
+      `ALTER TABLE ${schema}.countersign_idempotency DROP CONSTRAINT countersign_idempotency_pkey`,
+    );
+    await pool.query(`CREATE UNIQUE INDEX ON ${schema}.countersign_idempotency (key) INCLUDE (state)`);
+    const { ready, idempotency } = createStores(pool, { schema });
+    await ready();
+    expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
+    expect(await postgresMissingKeys(pool, { schema: `${schema}_none` })).toBeUndefined();
   });
 });

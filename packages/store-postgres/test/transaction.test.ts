@@ -1,8 +1,10 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "../../../test/support/engines.ts";
-import { connectPool, createSchema, pause } from "./connections.ts";
+import { afterTest, connectPool, createSchema, createStores, pause } from "./connections.ts";
 
 describeOnPostgres("withPostgresTransaction()", () => {
   async function setUp() {
@@ -322,4 +324,55 @@ test("withPostgresTransaction() gives the work the methods of a client that keep
   const pool = { connect: () => Promise.resolve(new Client()) };
   const sent = await withPostgresTransaction(pool, (client) => Promise.resolve(client.sent()));
   expect(sent).toEqual(["BEGIN", "COMMIT"]);
+});
+
+describe("a backend that ends in the packet that says it is ready", () => {
+  const message = (type: string, ...parts: (string | Buffer)[]): Buffer => {
+    const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
+    const head = Buffer.from(`${type}\0\0\0\0`);
+    head.writeUInt32BE(4 + body.length, 1);
+    return Buffer.concat([head, body]);
+  };
+  const packet = Buffer.concat([
+    message("R", "\0\0\0\0"), // AuthenticationOk
+    message("Z", "I"), // ReadyForQuery
+    message("E", "SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0"),
+  ]);
+
+  async function setUp() {
+    const server = createServer((socket) => {
+      socket.on("error", () => {});
+      socket.once("data", () => socket.end(packet));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    afterTest(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const pool = connectPool({ connectionString: undefined, host: "127.0.0.1", port, user: "a", max: 1 });
+    // Where nobody listens, an error event of the client ends the process.
+    const uncaught: unknown[] = [];
+    pool.on("connect", (client) => {
+      const emit = client.emit.bind(client);
+      client.emit = (...event: Parameters<typeof emit>) => {
+        if (event[0] === "error" && client.listenerCount("error") === 0) return !uncaught.push(event[1]);
+        return emit(...event);
+      };
+    });
+    return { pool, uncaught };
+  }
+
+  test("rejects the transaction, and does not end the process", async () => {
+    const { pool, uncaught } = await setUp();
+    const work = jest.fn(() => Promise.resolve(1));
+    const attempt = withPostgresTransaction(pool, work);
+    await expect(attempt).rejects.toMatchObject({ status: 503, code: "transaction-not-begun" });
+    expect(work).not.toHaveBeenCalled();
+    expect(uncaught).toEqual([]);
+  });
+
+  test("rejects a step of a store, and does not end the process", async () => {
+    const { pool, uncaught } = await setUp();
+    const stores = createStores(pool, {});
+    await expect(stores.idempotency.read("a")).rejects.toThrow();
+    expect(uncaught).toEqual([]);
+  });
 });

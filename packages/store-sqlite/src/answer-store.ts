@@ -5,7 +5,7 @@ import { type SqliteStatement, createGate, withImmediateTransaction } from "./co
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedOptions, type SqliteStoresOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
-import { answersMigration, answersName, engineClock } from "./schema.ts";
+import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
 /** The answers of done keys on SQLite. */
 export interface SqliteAnswerStore extends AnswerStore {
@@ -31,6 +31,7 @@ export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerS
   withImmediateTransaction(resolved.database, () => {
     resolved.database.exec(answersMigration(resolved.table));
   });
+  assertKey(factory, resolved.database, `${resolved.table}_answers`, "token");
   return new AnswerTable(resolved);
 }
 

@@ -69,7 +69,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
 `;
 }
 
-/** Creates what is missing. Throws when the tables are of another version. */
+/** Creates what is missing. Throws when the tables are of another version, or have lost a primary key. */
 export function ensureSchema(factory: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
     database.exec(migration(table));
@@ -81,6 +81,24 @@ export function ensureSchema(factory: string, database: SqliteDatabase, table: s
       );
     }
   });
+  assertKey(factory, database, `${table}_idempotency`, "key");
+  assertKey(factory, database, `${table}_nonces`, "scope, nonce");
+}
+
+/** Throws when a table takes the same key twice, as a copy by CREATE TABLE … AS does. */
+export function assertKey(factory: string, database: SqliteDatabase, name: string, columns: string): void {
+  try {
+    // Is not run. SQLite prepares it only where a primary key or a unique index holds these columns.
+    database.prepare(
+      `INSERT INTO "main"."${name}" (${columns}) SELECT ${columns} FROM "main"."${name}" WHERE 0 ON CONFLICT (${columns}) DO NOTHING`,
+    );
+  } catch (error) {
+    if (!String(error).includes("ON CONFLICT clause")) throw error;
+    const remedy = `CREATE UNIQUE INDEX "main"."${name}_key" ON "${name}" (${columns})`;
+    throw new Error(`${factory}: the table ${name} has lost its primary key; run: ${remedy}`, {
+      cause: error,
+    });
+  }
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { SqliteDatabase, SqliteIdempotencyStore } from "@countersign/store-sqlite";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { steadyTest } from "../../../test/support/steadily.ts";
 import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
@@ -347,7 +348,7 @@ const hostileKeys: readonly (readonly [string, string])[] = [
 ];
 
 describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, open) => {
-  test("expires a lease on SQLite's clock, whatever the process thinks of the time", async () => {
+  steadyTest("expires a lease on SQLite's clock, whatever the process thinks of the time", async () => {
     const store = createStores(connect(temporaryFile(), open)).idempotency;
     store.claim(key, claim("a", { leaseMs: 150 }));
     jest.useFakeTimers({ now: Date.now() + 600_000 });

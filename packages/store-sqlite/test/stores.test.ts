@@ -1,5 +1,10 @@
 import type { SqliteDatabase, SqliteStoresOptions } from "@countersign/store-sqlite";
-import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
+import {
+  createSqliteAnswers,
+  createSqliteStores,
+  sqliteMigration,
+  sqliteSchemaVersion,
+} from "@countersign/store-sqlite";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { connect, createStores, dayMs, drivers, temporaryFile } from "./connections.ts";
 
@@ -136,6 +141,29 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
   ])("refuses a database where %s", (_case, query, row, message) => {
     const database = reading(connect(temporaryFile(), open), query, row);
     expect(() => createStores(database)).toThrow(message);
+  });
+
+  test.each([
+    ["idempotency", "key"],
+    ["nonces", "scope, nonce"],
+    ["answers", "token"],
+  ])("refuses a table of %s that has lost its primary key, and tells what mends it", (name, columns) => {
+    const database = connect(temporaryFile(), open);
+    createStores(database);
+    createSqliteAnswers({ database, pruneIntervalMs: 0 }).close();
+    const table = `countersign_${name}`;
+    database.exec(
+      `CREATE TABLE copy AS SELECT * FROM ${table}; DROP TABLE ${table}; ALTER TABLE copy RENAME TO ${table}`,
+    );
+    const create = () => {
+      createStores(database);
+      createSqliteAnswers({ database, pruneIntervalMs: 0 }).close();
+    };
+    const remedy = `CREATE UNIQUE INDEX "main"."${table}_key" ON "${table}" (${columns})`;
+    expect(create).toThrow(`the table ${table} has lost its primary key; run: ${remedy}`);
+    database.exec(remedy);
+    create();
+    expect(createStores(database).idempotency.claim("k", claim).status).toBe("acquired");
   });
 
   test("refuses a temporary database in production", () => {

@@ -47,6 +47,7 @@ export type FindingId =
   | "migration-pending"
   | "tables-newer"
   | "tables-unlogged"
+  | "tables-without-key"
   | "postgres-fsync"
   | "postgres-full-page-writes"
   | "postgres-synchronous-commit"
@@ -158,6 +159,7 @@ export const findingKinds: Readonly<Record<FindingId, Kind>> = {
   "migration-pending": error("Run countersign migrate, and then start the processes of this release."),
   "tables-newer": error("Install the release of the stores that brought the tables up to date."),
   "tables-unlogged": error("Run ALTER TABLE … SET LOGGED on each of the tables."),
+  "tables-without-key": error("Run what is shown, as the owner of the tables."),
   "postgres-fsync": error("Set fsync = on in postgresql.conf, and restart the server."),
   "postgres-full-page-writes": warning(
     "Set full_page_writes = on, unless the file system writes whole pages.",

@@ -1,4 +1,9 @@
-import { begunAtMs, type IdempotencyListing, type IdempotencyRecord } from "@countersign/idempotency";
+import {
+  begunAtMs,
+  isFailureCount,
+  type IdempotencyListing,
+  type IdempotencyRecord,
+} from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
@@ -28,7 +33,7 @@ export function keysTable(entries: readonly KeyEntry[], io: CommandIo): string {
     record.state,
     String(record.fence),
     shortened(record.fingerprint),
-    explainRecord(record),
+    isFailureCount(key, record) ? "counts a failed attempt of an event" : explainRecord(record),
   ]);
   const { head, row } = tableFor(columns, rows, io.columns);
   const lines = rows.map((cells, at) => {

@@ -1,4 +1,4 @@
-import type { IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
+import { isFailureCount, type IdempotencyListQuery, type IdempotencyRecord } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import { messageOf } from "../thrown.ts";
 import { isUndecided, type KeyEntry } from "./keys-report.ts";
@@ -39,7 +39,7 @@ export async function listKeys(
 export async function listUndecided(store: Store, show: Show): Promise<number> {
   const shown = new Set<string>();
   const showOnce: Show = async ({ key, record }) => {
-    if (!isUndecided(record) || shown.has(key)) return;
+    if (!isUndecided(record) || isFailureCount(key, record) || shown.has(key)) return;
     shown.add(key);
     await show({ key, record });
   };

@@ -2,6 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import {
   createPostgresStores,
   migratePostgres,
+  postgresMissingKeys,
   postgresMigration,
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
@@ -62,8 +63,13 @@ export async function inspectPostgres(
     const [row] = rows;
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = row.tables ? ((await readVersion(client, { schema, table })) ?? 0) : undefined;
+    const missingKeys = await postgresMissingKeys(client, { schema, table });
     return {
-      doubts: [...serverDoubts(row), ...tableDoubts(version, `${schema}.${table}_*`)],
+      doubts: [
+        ...serverDoubts(row),
+        ...tableDoubts(version, `${schema}.${table}_*`),
+        ...keyDoubts(missingKeys),
+      ],
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
       usable: version === postgresSchemaVersion && !row.standby,
     };
@@ -128,6 +134,11 @@ function tableDoubts(version: number | undefined, place: string): StoreCondition
   if (version === postgresSchemaVersion) return [];
   const message = `the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}`;
   return [[version < postgresSchemaVersion ? "migration-pending" : "tables-newer", message]];
+}
+
+function keyDoubts(missingKeys: string | undefined): StoreCondition["doubts"] {
+  if (missingKeys === undefined) return [];
+  return [["tables-without-key", `tables have lost their primary key: ${missingKeys}`]];
 }
 
 /** The SQL of the tables. Throws a UsageError. */

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { GuardError, isGuardError, publishFailure, quoteForLog } from "@countersign/core";
-import type { IdempotencyKeys, KeyAttempt, OwnedKey } from "@countersign/idempotency";
+import {
+  failureFingerprint,
+  failureKey,
+  type IdempotencyKeys,
+  type KeyAttempt,
+  type OwnedKey,
+} from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
 import { factory, type DeadLetters } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";
@@ -170,18 +176,14 @@ export class FailureCounts {
   /** Records a failure. One that the store does not take is not counted: the event is tried once more than was asked for. */
   async record(key: string, failure: number): Promise<void> {
     try {
-      const attempt = { key: failureKey(key, failure), fingerprint: "failure", token: randomUUID() };
+      const fingerprint = failureFingerprint;
+      const attempt = { key: failureKey(key, failure), fingerprint, token: randomUUID() };
       const acquired = await this.#keys.acquire(attempt);
       if (acquired.status === "acquired") await acquired.complete();
     } catch {
       // acquire() has seen to it that no claim is left behind.
     }
   }
-}
-
-// No event has such a key: an event_id holds no control characters.
-function failureKey(key: string, failure: number): string {
-  return `${key}\tfailure-${failure}`;
 }
 
 /** The event's handler has not begun: it waits for its turn, or did not get what it needs (`cause`). Never a failure of the event. */
