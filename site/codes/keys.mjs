@@ -297,9 +297,9 @@ export const noticesOfKeys = {
     ),
   ),
   "answer-unsendable": notice(
-    ["idempotencyGuard"],
-    "The handler's answer was let out after the key had been settled, and could not be written.",
-    "Look at the error: often a header field with a line feed. The payment stands; the retry gets 409.",
+    ["idempotencyGuard", "signResponse", "digestResponse"],
+    "Node refused to send an answer that had been held back; it was 500 in its place, or the connection was cut where that was refused too.",
+    "Look at the error: often a header field with a line feed, or a reason with other characters than Latin-1. A payment stands; the retry gets 409.",
     "A header field with a line feed:",
     noticed("answer-unsendable", () =>
       answered(

@@ -1,5 +1,10 @@
 // A payout whose answer is signed: the service holds a receipt of what became of its very request.
 import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
+import { request as open, type IncomingMessage } from "node:http";
+import { PassThrough, Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import { payoutPlugin } from "@countersign/fastify";
 import { payoutRoute, signedRoute } from "@countersign/fetch";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import { createSigner, signResponse, type Signer } from "@countersign/http-signature-sign";
@@ -9,6 +14,7 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { ReceiptError, verifyReceipt } from "@countersign/service-client";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express4 from "express4";
+import { fastify, type FastifyInstance } from "fastify";
 import { signPayout } from "../doors/payout-scene.ts";
 import { listenerOf } from "../doors/fetch-behind-node.ts";
 import { expressVersionsWith } from "../support/express-versions.ts";
@@ -63,9 +69,35 @@ const onFetch: Serve = ({ signer = localSigner, store = memoryIdempotencyStore()
   return listening(listenerOf((request, _path, info) => signed(request, info)));
 };
 
+/** A Fastify whose every answer is behind signResponse(). */
+async function fastifyWith(signer: Signer, mount: (app: FastifyInstance) => void): Promise<number> {
+  const app = fastify({ forceCloseConnections: true });
+  const receipts = signResponse({ signer });
+  app.addHook("onRequest", (request, reply, done) => {
+    receipts(request.raw, reply.raw, (error) => done(error as Error | undefined));
+  });
+  mount(app);
+  closing.push(() => app.close());
+  return Number(new URL(await app.listen({ port: 0, host: "127.0.0.1" })).port);
+}
+
+const onFastify: Serve = ({ signer = localSigner, store = memoryIdempotencyStore(), paid = [] }) =>
+  fastifyWith(signer, (app) => {
+    const plugin = payoutPlugin({
+      ...optionsOf(store),
+      url: samplePath,
+      handler(_request, _reply, { payout }) {
+        paid.push(payout.idempotencyKey);
+        return { status: "acknowledged" };
+      },
+    });
+    void app.register(plugin);
+  });
+
 const expressVersions = expressVersionsWith(express4);
 const doors: readonly (readonly [string, Serve])[] = [
   ...expressVersions.map(([name, framework]) => [name, onExpress(framework)] as const),
+  ["fastify", onFastify],
   ["fetch", onFetch],
 ];
 
@@ -128,5 +160,48 @@ describe.each(doors)("the answer to a payout on %s", (_name, serve) => {
       complete: () => "lost" as const,
     });
     expect(await statusAndReceipt(await serve({ store }), signPayout())).toBe("503 receipt");
+  });
+});
+
+describe("signResponse in an onRequest hook of Fastify", () => {
+  test("lets answers pass that are not signed, as they come", async () => {
+    const large = Buffer.alloc(2_000_000, "0123456789abcdef");
+    let end = (): void => {};
+    const port = await fastifyWith(localSigner, (app) => {
+      app.get("/large", () => large);
+      app.get("/stream", (_request, reply) => reply.send(Readable.from([large])));
+      app.get("/events", (_request, reply) => {
+        const events = new PassThrough();
+        events.write("data: 1\n\n");
+        end = () => void events.end("data: 2\n\n");
+        return reply.type("text/event-stream").send(events);
+      });
+    });
+    for (const path of ["/large", "/stream"]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const { status, body } = await send(port, { method: "GET", path, headers: [], body: Buffer.alloc(0) });
+      expect([path, status, body.length]).toEqual([path, 200, large.length]);
+    }
+    const outgoing = open({ host: "127.0.0.1", port, path: "/events", agent: false }).end();
+    const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
+    end();
+    expect(String(await buffer(incoming))).toBe("data: 1\n\ndata: 2\n\n");
+  });
+
+  test("answers 500 where Node refuses the payout's answer, once paid, and goes on", async () => {
+    const port = await fastifyWith(localSigner, (app) => {
+      const plugin = payoutPlugin({
+        ...optionsOf(memoryIdempotencyStore()),
+        url: samplePath,
+        handler(_request, reply) {
+          reply.raw.statusMessage = "\u20ac";
+          return { status: "acknowledged" };
+        },
+      });
+      void app.register(plugin);
+    });
+    const payout = signPayout();
+    expect(await statusAndReceipt(port, payout)).toBe("500 signature-missing");
+    expect(await statusAndReceipt(port, payout)).toBe("401 signature-missing");
   });
 });

@@ -1,10 +1,10 @@
-import { createWarnOnce, publishFailure, readOptions } from "@countersign/core";
+import { publishFailure, readOptions } from "@countersign/core";
 import {
   copyResponse,
+  createCodingWatch,
   guard,
   holdResponse,
   receivedRequest,
-  type GuardResponse,
   type Middleware,
 } from "@countersign/express";
 import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-digests.ts";
@@ -30,7 +30,7 @@ const limitBytes = 1_048_576;
 export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
   const factory = "digestResponse";
   const resolved = readOptions(factory, answerTable, options);
-  const warnOnce = createWarnOnce(factory);
+  const watchCoding = createCodingWatch(factory);
   const middleware: Middleware = (req, res, next) => {
     const { method, rawHeaders: lines } = receivedRequest(req);
     holdResponse(res, {
@@ -48,24 +48,10 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
         if (body === undefined || res.headersSent) return;
         const digests = digestsOf({ method, rawHeaders: lines }, { status, rawHeaders, body }, resolved);
         for (const [name, value] of Object.entries(digests)) res.setHeader(name, value);
-        if (Object.keys(digests).length > 0)
-          watchCoding(res, () => warnOnce({ code, message: misplaced, req }));
+        if (Object.keys(digests).length > 0) watchCoding(req, res);
       },
     });
     next();
   };
   return Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
-}
-
-const code = "digest-of-other-bytes";
-const misplaced =
-  "something in front of digestResponse() has encoded an answer behind its digest, which is wrong by that: " +
-  "mount digestResponse() before compression";
-
-/** Tells when the answer has left with another content coding than it has now. */
-function watchCoding(res: GuardResponse, tell: () => void): void {
-  const before = res.getHeader("content-encoding");
-  res.once("finish", () => {
-    if (res.getHeader("content-encoding") !== before) tell();
-  });
 }

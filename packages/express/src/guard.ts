@@ -4,6 +4,8 @@ import {
   refusedWith,
   requestAborted,
   startVerdict,
+  titleOf,
+  warnOfError,
   writeUnheardRefusal,
   type Judge,
 } from "@countersign/core";
@@ -51,11 +53,13 @@ function createGuard({ name, decide, tellsPass }: Guard): Middleware {
       pass(passage);
       return;
     }
-    // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
-    verdict.then(
-      () => pass(passage),
-      (error: unknown) => refuse(passage, error),
-    );
+    verdict
+      // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
+      .then(
+        () => pass(passage),
+        (error: unknown) => refuse(passage, error),
+      )
+      .catch((error: unknown) => failLate(passage, error));
   };
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
@@ -85,6 +89,33 @@ function refuse(passage: Passage, thrown: unknown): void {
     // Behind next(), where the answer usually is: an onReject may have heard of it, and nobody waits for the line.
     if (passage.startedAt === 0) writeUnheardRefusal(passage, passage.req.method, reason);
   }
+}
+
+/**
+ * Answers 500 for what came after a check and threw, or cuts the connection where an answer has begun. Express sees to that itself; a
+ * handler on node:http has nobody else behind a promise, and the process would end with the request.
+ */
+function failLate({ name, res }: Passage, error: unknown): void {
+  warnOfError(name, "caught what came after it threw", error);
+  replaceOrCut(res, () => {
+    for (const field of res.getHeaderNames()) res.removeHeader(field);
+    res.statusCode = 500;
+    res.statusMessage = titleOf(500);
+    res.end();
+  });
+}
+
+/**
+ * Answers by `replace` in the place of an answer that Node has refused; cuts the connection where its head has left, or Node refuses
+ * this one as well. Does not throw: behind a promise that nobody waits for, it would be the end of the process.
+ */
+export function replaceOrCut(res: GuardResponse, replace: () => void): void {
+  try {
+    if (!res.headersSent) return replace();
+  } catch {
+    // What Node refused first was told.
+  }
+  res.destroy();
 }
 
 /**

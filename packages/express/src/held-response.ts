@@ -1,6 +1,8 @@
 import type { Replacement } from "@countersign/core";
+import { replaceOrCut } from "./guard.ts";
 import {
   alreadyEnded,
+  beginsAnew,
   copyChunk,
   copyHead,
   hookResponse,
@@ -124,20 +126,12 @@ class HeldResponse implements ResponseHooks {
     return this.#phase === "passing" ? this.#res.writableEnded : this.#last !== undefined;
   }
 
-  // Nothing has left yet, so an error handler that takes over after the first output begins a new answer.
   #begin(): void {
-    const { statusCode } = this.#res;
-    if (this.#phase !== "holding") return;
-    if (this.#status !== undefined && this.#status !== statusCode) {
-      if (statusCode < 400) {
-        this.#res.statusCode = this.#status;
-        return;
-      }
-      this.#pieces = [];
-      this.#bytes = 0;
-      this.#explicitHead = undefined;
-    }
-    this.#status = statusCode;
+    if (this.#phase !== "holding" || !beginsAnew(this.#res, this.#status)) return;
+    this.#status = this.#res.statusCode;
+    this.#pieces = [];
+    this.#bytes = 0;
+    this.#explicitHead = undefined;
   }
 
   /** Too much to keep. A failure may leave while its handler goes on; a 2xx, and a 409, has to be decided first. */
@@ -163,8 +157,7 @@ class HeldResponse implements ResponseHooks {
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {
       this.#settlement.unsendable(error);
-      if (this.#res.headersSent) this.#res.destroy();
-      else this.#replace({ status: 500 });
+      replaceOrCut(this.#res, () => this.#replace({ status: 500 }));
     }
   }
 

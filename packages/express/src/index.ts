@@ -5,7 +5,7 @@ export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { copyResponse, type Copying } from "./copied-response.ts";
 export { holdResponse, type Settlement } from "./held-response.ts";
 export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
-export { whileConnected } from "./node-response.ts";
+export { createCodingWatch, whileConnected } from "./node-response.ts";
 export {
   addressOf,
   countForwardedFor,

@@ -1,13 +1,14 @@
 import type { OutgoingHttpHeader } from "node:http";
 import {
   createRequestFact,
+  createWarnOnce,
   statusAnswer,
   titleOf,
   type Replacement,
   type RequestFact,
 } from "@countersign/core";
 import { expectManyProperties } from "./guard.ts";
-import type { GuardResponse } from "./types.ts";
+import type { GuardRequest, GuardResponse } from "./types.ts";
 
 /** What a response does with the calls of its handler. */
 export interface ResponseHooks {
@@ -189,6 +190,35 @@ function replaceHead(
   for (const [name, value] of Object.entries(headers)) if (value !== undefined) res.setHeader(name, value);
   res.setHeader("Content-Length", Buffer.byteLength(body));
   return body;
+}
+
+/**
+ * Whether an output begins another answer than the one with `status` before it: the first, or an error handler's that takes over while
+ * nothing has left. Any other change of the status comes too late, as with Node, and is taken back.
+ */
+export function beginsAnew(res: GuardResponse, status: number | undefined): boolean {
+  const { statusCode } = res;
+  if (status === undefined || (statusCode !== status && statusCode >= 400)) return true;
+  res.statusCode = status;
+  return false;
+}
+
+/**
+ * Makes what warns once, `digest-of-other-bytes`, when an answer that has its digest leaves with another content coding than it has now:
+ * whatever encodes stands in front of `factory`, and sees the answer behind it.
+ */
+export function createCodingWatch(factory: string): (req: GuardRequest, res: GuardResponse) => void {
+  const warnOnce = createWarnOnce(factory);
+  const code = "digest-of-other-bytes";
+  const message =
+    `something in front of ${factory}() has encoded an answer behind its digest, which is wrong by that: ` +
+    `mount ${factory}() before compression`;
+  return (req, res) => {
+    const before = res.getHeader("content-encoding");
+    res.once("finish", () => {
+      if (res.getHeader("content-encoding") !== before) warnOnce({ code, message, req });
+    });
+  };
 }
 
 /** Does `work` with a signal that aborts when the client of `res` leaves meanwhile, or has left. Leaves no listener behind. */

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { guardChannelName, GuardError, requestAborted, type GuardEvent } from "@countersign/core";
 import { guard, guardErrors, type GuardFunction } from "@countersign/express";
@@ -28,6 +29,69 @@ function build(factory: typeof express, decide: GuardFunction): Express {
   app.use(guardErrors());
   app.use(lastResort);
   return app;
+}
+
+// Express catches these itself, on node:http nobody does: behind a promise the process would end with the request.
+describe("guard on node:http, where what comes after it throws", () => {
+  const statusesOf = async (next: (res: ServerResponse) => void): Promise<unknown[]> => {
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const check = guard("exampleGuard", pause);
+    const statuses: unknown[] = [];
+    await withServer(
+      (req, res) => check(req, res, () => next(res)),
+      async (port) => {
+        for (let round = 0; round < 2; round += 1) {
+          // oxlint-disable-next-line no-await-in-loop -- the second finds the process alive
+          statuses.push(await statusOf(port));
+        }
+      },
+    );
+    statuses.push(warn.mock.calls.length);
+    warn.mockRestore();
+    return statuses;
+  };
+
+  test.each<[string, (res: ServerResponse) => void, unknown]>([
+    [
+      "an answer that Node refuses",
+      (res) => {
+        res.setHeader("Content-Length", 4);
+        res.statusMessage = "\u20ac";
+        res.end("paid");
+      },
+      500,
+    ],
+    [
+      "an answer that has begun",
+      (res) => {
+        res.write("pa");
+        throw new Error("oops");
+      },
+      "cut",
+    ],
+    [
+      "a response that refuses any answer",
+      (res) => {
+        res.writeHead = () => {
+          throw new Error("oops");
+        };
+        res.end("paid");
+      },
+      "cut",
+    ],
+  ])("answers 500, or cuts the connection: %s", async (_name, next, status) => {
+    expect(await statusesOf(next)).toEqual([status, status, 2]);
+  });
+});
+
+async function statusOf(port: number): Promise<number | string> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${port}/`);
+    await answer.text();
+    return answer.status;
+  } catch {
+    return "cut";
+  }
 }
 
 describe.each([

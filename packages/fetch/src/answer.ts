@@ -16,6 +16,7 @@ import {
   type ProblemOptions,
 } from "@countersign/core";
 import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
+import { giveUp, readCapped } from "./body.ts";
 
 /** How a route answers what its checks refuse. */
 export interface RefusalOptions {
@@ -94,7 +95,7 @@ export async function settled(
     if (limitBytes !== undefined && response.ok) run.answered(await copyAnswer(response, limitBytes));
     const replacement = await run.settle(response.status);
     if (replacement === undefined) return response;
-    void cancel(response);
+    giveUp(response.body);
     return replacementResponse(replacement);
   });
 }
@@ -107,22 +108,8 @@ async function copyAnswer(response: Response, limitBytes: number): Promise<Given
 
 /** Undefined for more than the limit, and for what cannot be read twice. */
 export async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
   try {
-    const reader = response.clone().body?.getReader();
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- a stream is read piece by piece
-      const piece = await reader?.read();
-      if (piece === undefined || piece.done) return Buffer.concat(chunks);
-      bytes += piece.value.length;
-      if (bytes > limitBytes) {
-        // Not awaited: it ends when the answer itself has been read.
-        void reader?.cancel();
-        return undefined;
-      }
-      chunks.push(piece.value);
-    }
+    return await readCapped(response.clone().body, limitBytes);
   } catch {
     return undefined;
   }
@@ -134,14 +121,6 @@ export function repeatedResponse({ status, headers, body }: KeptAnswer): Respons
   for (const [name, value] of headers) lines.append(name, value);
   // Only an answer without content may have this status.
   return new Response(status === 204 || status === 205 ? null : body, { status, headers: lines });
-}
-
-async function cancel({ body }: Response): Promise<void> {
-  try {
-    await body?.cancel();
-  } catch {
-    // Somebody reads it already, or its source throws.
-  }
 }
 
 /** What is answered in the place of a handler's answer. */

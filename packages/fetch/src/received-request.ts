@@ -13,6 +13,7 @@ import {
   type BodyCode,
   type ReceivedRequest,
 } from "@countersign/core";
+import { readCapped } from "./body.ts";
 
 /** What a `Request` does not tell of the connection. What is not said is not assumed: checks that need it refuse. */
 export interface ConnectionInfo {
@@ -72,23 +73,17 @@ async function readBody(
 ): Promise<Buffer> {
   if (request.bodyUsed || request.body?.locked === true) throw bodyAlreadyConsumed();
   const lengthBytes = assertReadableBody({ rawHeaders }, limitBytes);
-  const reader: Reader | undefined = request.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
-    const chunk = await nextChunk(reader);
-    if (chunk === undefined) break;
-    size += chunk.length;
-    if (size > limitBytes) {
-      void reader?.cancel();
-      throw bodyTooLarge(limitBytes);
-    }
-    chunks.push(chunk);
+  const { body } = request;
+  let bytes: Buffer | undefined;
+  try {
+    bytes = await readCapped(body, limitBytes);
+  } catch (error) {
+    throw bodyAborted(error);
   }
-  if (reader !== undefined && isEndedByStream(rawHeaders)) await assertNotCut(request);
-  if (lengthBytes !== undefined && size !== lengthBytes) throw bodyLengthMismatch();
-  return recordRawBody(request, Buffer.concat(chunks));
+  if (bytes === undefined) throw bodyTooLarge(limitBytes);
+  if (body && isEndedByStream(rawHeaders)) await assertNotCut(request);
+  if (lengthBytes !== undefined && bytes.length !== lengthBytes) throw bodyLengthMismatch();
+  return recordRawBody(request, bytes);
 }
 
 /** Over HTTP/2 a body that was cut ends for its reader like a whole one: the signal alone tells, and may tell late. */
@@ -101,22 +96,6 @@ async function assertNotCut({ signal }: Request): Promise<void> {
 function isEndedByStream(rawHeaders: readonly string[]): boolean {
   const lines = { rawHeaders };
   return fieldLines(lines, "content-length").length + fieldLines(lines, "transfer-encoding").length === 0;
-}
-
-interface Reader {
-  read(): Promise<{ readonly done: boolean; readonly value?: unknown }>;
-  cancel(): Promise<void>;
-}
-
-async function nextChunk(reader: Reader | undefined): Promise<Uint8Array | undefined> {
-  if (reader === undefined) return undefined;
-  try {
-    const { done, value } = await reader.read();
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the body of a Request is a stream of bytes
-    return done ? undefined : (value as Uint8Array);
-  } catch (error) {
-    throw bodyAborted(error);
-  }
 }
 
 function bodyAlreadyConsumed(): GuardError<BodyCode> {

@@ -54,6 +54,19 @@ describe("digestedRoute", () => {
     expect((await response.arrayBuffer()).byteLength).toBe(40 * 65_536);
   });
 
+  test("lets a client leave over the limit, whose source fails by that", async () => {
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+      cancel: () => {
+        throw new Error("source");
+      },
+    });
+    const response = await ask(digestedRoute({}, async () => new Response(endless)));
+    await expect(response.body?.cancel()).rejects.toThrow("source");
+    // A rejection that nobody hears would be told by now.
+    await new Promise((resolve) => void setImmediate(resolve));
+  });
+
   test("throws on a bad option at once", () => {
     expect(() => digestedRoute({ fields: [] }, async () => new Response())).toThrow(TypeError);
   });

@@ -46,6 +46,25 @@ describe("receivedRequest", () => {
     expect(await received.body(10)).toBe(await received.body(1));
   });
 
+  // The source of a body that a client has left, and one that throws: a rejection that nobody hears would end the process.
+  test("refuses a body over the limit, whose source fails when it is given up", async () => {
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(64)),
+      cancel: () => {
+        throw new Error("source");
+      },
+    });
+    const init = {
+      method: "POST",
+      body,
+      duplex: "half" as const,
+      headers: { "Transfer-Encoding": "chunked" },
+    };
+    const read = receivedRequest(new Request("https://platform.example/", init)).body(100);
+    await expect(read).rejects.toMatchObject({ code: "body-too-large" });
+    await new Promise((resolve) => void setImmediate(resolve));
+  });
+
   // As a server makes it of an HTTP/2 stream that RST_STREAM has cut: the body ends, and the signal tells a little later.
   test.each<[string, Record<string, string>, string]>([
     ["refuses a body that was cut, where its end alone says that it is whole", {}, "request-aborted"],

@@ -26,17 +26,23 @@ export interface AnswerToSign {
 /** Header fields that are added to an answer, none of them where it is not signed; or what takes its place. */
 export type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
 
-/**
- * Signs the answer to a request whose signature was verified; `subject` is the request as its framework knows it. Any other answer is
- * left as it is. What cannot be signed is replaced: 503 where the signer fails or is late, 500 over the limit; a notice, or a line on
- * stderr, says why. Does not reject.
- */
-export type SignAnswer = (subject: object, answer: AnswerToSign) => Promise<SignedAnswer>;
+/** Signs answers; made by {@link responseSigner}. `subject` is the request as its framework knows it. */
+export interface SignAnswer {
+  /**
+   * Signs the answer to a request whose signature was verified; any other answer is left as it is. What cannot be signed is replaced: 503
+   * where the signer fails or is late, 500 over the limit; a notice, or a line on stderr, says why. Does not reject.
+   */
+  (subject: object, answer: AnswerToSign): Promise<SignedAnswer>;
+  /** Whether an answer that begins now is signed: whether the request's signature was verified. Any other need not be kept. */
+  signs(this: void, subject: object): boolean;
+  /** How much of a body has to be kept, in bytes: the option `limit`. */
+  readonly limitBytes: number;
+}
 
 /**
  * Makes the step that turns an answer into the receipt of one request (RFC 9421 section 2.4): Content-Digest, Signature-Input and
- * Signature over the status, media type and digest of the answer, and method, path, digest and signature of the request. Throws an
- * OptionError on a bad option.
+ * Signature over the status, media type, content coding, Location and digest of the answer, and method, path, digest and signature of the
+ * request. Throws an OptionError on a bad option.
  */
 export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factory): SignAnswer {
   return signerOf(readOptions(owner, table, options));
@@ -46,7 +52,7 @@ export function responseSigner(options: SignResponseOptions, owner: OptionOwner 
 export function signerOf(options: ResolvedOptions): SignAnswer {
   const { limit, signTimeoutMs } = options;
   const late = (): Error => new Error(`the signer gave no signature within ${signTimeoutMs} ms`);
-  return async (subject, { status, rawHeaders, body }) => {
+  const sign = async (subject: object, { status, rawHeaders, body }: AnswerToSign): Promise<SignedAnswer> => {
     const request = verifiedMessage(subject);
     if (request === undefined) return { headers: {} };
     if (body === undefined || body.length > limit) {
@@ -56,8 +62,8 @@ export function signerOf(options: ResolvedOptions): SignAnswer {
     const requestLabel = verifiedSignature(subject)?.label ?? "";
     const digest = createContentDigest(body);
     const lines = [...withoutDigest(rawHeaders), "Content-Digest", digest];
-    const signing = receiptOf({ status, rawHeaders: lines, request }, requestLabel, options);
     try {
+      const signing = receiptOf({ status, rawHeaders: lines, request }, requestLabel, options);
       const { signatureInput, signature } = await inTime(signing, signTimeoutMs, late);
       return {
         headers: { "Content-Digest": digest, "Signature-Input": signatureInput, Signature: signature },
@@ -67,6 +73,10 @@ export function signerOf(options: ResolvedOptions): SignAnswer {
       return { status: 503, retryAfterSeconds: 1 };
     }
   };
+  return Object.assign(sign, {
+    signs: (subject: object) => verifiedMessage(subject) !== undefined,
+    limitBytes: limit,
+  });
 }
 
 interface Answer {
@@ -80,9 +90,11 @@ function receiptOf(
   requestLabel: string,
   { signer, components, label, tag, clock }: ResolvedOptions,
 ): ReturnType<typeof signAsync> {
+  const bound = receiptComponents(answer, requestLabel);
   return signAsync(answer, {
     signer,
-    components: [...receiptComponents(answer, requestLabel), ...components],
+    // Where the answer has a Location, the receipt covers it by itself.
+    components: [...bound, ...components.filter((component) => !bound.includes(component))],
     label,
     tag,
     created: Math.floor(clock() / 1000),
@@ -95,6 +107,6 @@ function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
   return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
 }
 
-function tell(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
+export function tell(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
   publishFailure({ guard: factory, code, message, req, error });
 }

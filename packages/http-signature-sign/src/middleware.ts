@@ -1,18 +1,29 @@
 import { readOptions } from "@countersign/core";
-import { finishResponse, type Middleware } from "@countersign/express";
-import { factory, signerOf } from "./check.ts";
+import { createCodingWatch, finishResponse, type Middleware } from "@countersign/express";
+import { factory, signerOf, tell } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";
 
 /**
- * Signs the answer of what is mounted behind it, whoever gives it, where the request's own signature was verified: its caller holds a
- * receipt that fits no other request. Mount it before `payoutEndpoint` or `httpSignatureVerify`, behind what changes bodies, such as
- * compression. A paid answer that cannot be signed is 503, and comes again as the 409 of a paid key. Throws a TypeError on a bad option.
+ * Signs the answers to requests whose own signature was verified: the caller holds a receipt that fits no other request. Any other answer
+ * passes as it comes. Mount it before `payoutEndpoint` or `httpSignatureVerify`, and before what changes bodies, such as compression. A
+ * paid answer that cannot be signed is 503, and comes again as the 409 of a paid key. Throws a TypeError on a bad option.
  */
 export function signResponse(options: SignResponseOptions): Middleware {
-  const resolved = readOptions(factory, table, options);
-  const sign = signerOf(resolved);
+  const sign = signerOf(readOptions(factory, table, options));
+  const watchCoding = createCodingWatch(factory);
   const middleware: Middleware = (req, res, next) => {
-    finishResponse(res, { limitBytes: resolved.limit, finish: (answer) => sign(req, answer) });
+    finishResponse(res, {
+      method: req.method,
+      limitBytes: sign.limitBytes,
+      isDue: () => sign.signs(req),
+      async finish(answer) {
+        const signed = await sign(req, answer);
+        if ("headers" in signed) watchCoding(req, res);
+        return signed;
+      },
+      unsendable: (error) =>
+        tell("answer-unsendable", "an answer could not be sent: it is 500 instead", req, error),
+    });
     next();
   };
   return Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });

@@ -8,6 +8,7 @@ import {
 } from "@countersign/core";
 import {
   assertComputable,
+  componentText,
   parseComponentIdentifier,
   receiptComponents,
   signatureAlgorithms,
@@ -27,7 +28,7 @@ export interface SignResponseOptions {
   readonly label?: string | undefined;
   /** The parameter `tag`, the name of the application or protocol (RFC 9421 section 2.3). Default none. */
   readonly tag?: string | undefined;
-  /** Largest body of an answer, in bytes or like `"1mb"`; a larger one is answered by 500. Default 1 MB. */
+  /** Largest body of an answer, in bytes or like `"1mb"`; a larger one is 500, unless it is not signed. Default 1 MB. */
   readonly limit?: number | string | undefined;
   /** How long the signer may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly signTimeoutMs?: number | undefined;
@@ -76,7 +77,9 @@ function isSigner(value: unknown): value is Signer {
 }
 
 function readComponents(components: unknown = [], owner: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(components) && areFurther(components)) return [...components];
+  if (Array.isArray(components) && areFurther(components)) {
+    return components.map((component) => componentText(parseComponentIdentifier(component)));
+  }
   throw optionError(
     owner,
     name,

@@ -1,85 +1,20 @@
-import { generateKeyPairSync } from "node:crypto";
-import { once } from "node:events";
-import { request as open, type IncomingMessage } from "node:http";
-import { buffer } from "node:stream/consumers";
-import { createContentDigest } from "@countersign/content-digest";
-import { guardErrors } from "@countersign/express";
-import { importVerificationKey, sign, type RequestMessage } from "@countersign/http-message-signatures";
-import { createSigner, signResponse, type SignResponseOptions } from "@countersign/http-signature-sign";
-import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
+import type { SignResponseOptions } from "@countersign/http-signature-sign";
 import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";
-import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../test/support/express-versions.ts";
-import { close, listen } from "../../../test/support/http-client.ts";
+import { closeAll, exchange, keys, platform, serve, signedRequest, versions } from "./kit.ts";
 import { collectNotices, type Notices } from "./notices.ts";
 
-const service = generateKeyPairSync("ed25519");
-const platform = generateKeyPairSync("ed25519");
-const key = importVerificationKey("platform-2026", platform.publicKey);
-const keys = (keyid: string) => (keyid === key.keyid ? key : undefined);
-const signer = createSigner(platform.privateKey, "platform-2026");
-const path = "/api/v1/transaction";
-
 let notices: Notices;
-const closing: (() => Promise<void>)[] = [];
 beforeEach(() => {
   notices = collectNotices();
 });
 afterEach(async () => {
   notices.stop();
-  await Promise.all(closing.splice(0).map((end) => end()));
+  await closeAll();
 });
 
-/** The port of an app that signs what `handler` answers. */
-async function serve(
-  framework: ExpressFactory,
-  handler: RequestHandler,
-  options: Partial<SignResponseOptions> = {},
-): Promise<number> {
-  const app = framework().disable("x-powered-by");
-  const verify = httpSignatureVerify({ keys: { service: service.publicKey }, nonces: memoryNonceStore() });
-  app.post(path, signResponse({ signer, ...options }), verify, handler);
-  app.use(guardErrors());
-  const { server, port } = await listen(app);
-  closing.push(() => close(server));
-  return port;
-}
-
-function signedRequest(
-  body = '{"amount":1}',
-  { privateKey = service.privateKey } = {},
-): RequestMessage & { body: string } {
-  const rawHeaders = [
-    "Content-Type",
-    "application/json",
-    "Content-Digest",
-    createContentDigest(Buffer.from(body)),
-  ];
-  const unsigned = { method: "POST", target: path, rawHeaders };
-  const { signatureInput, signature } = sign(unsigned, { key: privateKey, keyid: "service" });
-  return {
-    ...unsigned,
-    rawHeaders: [...rawHeaders, "Signature-Input", signatureInput, "Signature", signature],
-    body,
-  };
-}
-
-/** The exchange as its caller knows it. */
-async function exchange(port: number, request: RequestMessage & { body: string }) {
-  const { method, target, rawHeaders, body } = request;
-  const outgoing = open({ host: "127.0.0.1", port, method, path: target, agent: false });
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    outgoing.setHeader(rawHeaders[at] ?? "", rawHeaders[at + 1] ?? "");
-  outgoing.end(body);
-  const [incoming] = (await once(outgoing, "response")) as [IncomingMessage];
-  const bytes = await buffer(incoming);
-  const { statusCode: status = 0, rawHeaders: received, headers } = incoming;
-  return { request, status, rawHeaders: received, headers, body: bytes };
-}
-
-describe.each(expressVersionsWith(express4))("signResponse on %s", (_name, framework) => {
+describe.each(versions)("signResponse on %s", (_name, framework) => {
   test.each<[string, RequestHandler, number, string]>([
     ["json", (_req, res) => void res.json({ status: "acknowledged" }), 200, '{"status":"acknowledged"}'],
     ["send", (_req, res) => void res.status(201).send("made"), 201, "made"],
@@ -209,6 +144,22 @@ describe.each(expressVersionsWith(express4))("signResponse on %s", (_name, frame
     const receipt = verifyReceipt(got, { keys, label: "mine", tag: "payout-receipt", now });
     expect(receipt).toMatchObject({ label: "mine", created: 1_800_000_000 });
     expect(got.headers["signature-input"]).toContain('"x-batch"');
+  });
+
+  test.each<[string, string[]]>([
+    ["by itself", []],
+    ["and where it is a further component too", ["location"]],
+    ["and where that is written in full", ['"location"']],
+  ])("covers Location, %s", async (_when, components) => {
+    const port = await serve(framework, (_req, res) => void res.location("/payouts/1").json({}), {
+      components,
+    });
+    const got = await exchange(port, signedRequest());
+    expect(verifyReceipt(got, { keys })).toMatchObject({ status: 200 });
+    const elsewhere = got.rawHeaders.map((value) => (value === "/payouts/1" ? "/payouts/2" : value));
+    expect(() => verifyReceipt({ ...got, rawHeaders: elsewhere }, { keys })).toThrow(
+      expect.objectContaining({ code: "signature-mismatch" }),
+    );
   });
 
   test("answers 503 when a further component is not there", async () => {

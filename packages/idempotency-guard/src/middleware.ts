@@ -56,7 +56,8 @@ export function beginHandler(req: GuardRequest, res: GuardResponse, next: NextFu
   } else if ("run" in admission) {
     beginRun(admission.run, { req, res, next });
   } else if ("answer" in admission) {
-    if (!res.writableEnded) giveAgain(res, admission.answer);
+    // Somebody who has begun an answer meanwhile, such as a time-out, ends it.
+    if (!res.headersSent) giveAgain(res, admission.answer);
   } else next();
 }
 

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { once } from "node:events";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type express from "express";
+import { guardErrors } from "@countersign/express";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   bytesOf,
@@ -310,6 +311,25 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       });
       expect((await app.pay()).status).toBe(500);
       expect((await app.pay()).status).toBe(409);
+      expect(notices.codes()).toEqual(["answer-unsendable"]);
+    });
+
+    test("is cut off when the 500 is refused as well, and the process goes on", async () => {
+      const store = createStore();
+      const app = framework();
+      app.use(bytesOf(framework));
+      app.use((req, res, next) => {
+        if (req.headers["x-break"] === undefined) return next();
+        res.writeHead = () => {
+          throw new Error("no head");
+        };
+        next();
+      });
+      app.post("/pay", payoutGuard({ store }), (_req, res) => void res.json({ paid: true }));
+      app.use(guardErrors());
+      const running = await listen(app);
+      await expect(running.pay({ headers: { "x-break": "1" } })).rejects.toThrow("socket hang up");
+      expect((await running.pay()).status).toBe(409);
       expect(notices.codes()).toEqual(["answer-unsendable"]);
     });
 

@@ -16,6 +16,7 @@ import {
   frameworks,
   gate,
   listen,
+  payoutGuard,
   platform,
   transactionalStore,
   FakeTransaction,
@@ -64,6 +65,32 @@ describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, frame
     expect(second.headers["x-other"]).toBeUndefined();
     expect(ran).toBe(1);
     expect((await pay({ body: '{"amount":2}' })).code).toBe("idempotency-key-reused");
+  });
+
+  // Such as a time-out that streams its answer: what it has begun it ends, and the process goes on.
+  test("leaves an answer alone that somebody has begun while the first one was looked up", async () => {
+    const [begun, found] = [gate(), gate()];
+    const answers = memoryAnswerStore();
+    const find: AnswerStore["find"] = async (token) => {
+      await begun.opened;
+      found.open();
+      return answers.find(token);
+    };
+    const app = framework();
+    app.use(rawBody(), (req, res, next) => {
+      next();
+      if (req.headers["x-late"] === undefined) return;
+      res.status(503).write("late, ");
+      begun.open();
+      void found.opened.then(() => setImmediate(() => res.end("and whole")));
+    });
+    const replay = { answers: { ...answersOf(answers), find } };
+    app.post("/pay", payoutGuard({ replay }), (_req, res) => void res.send("paid"));
+    app.use(guardErrors());
+    const { pay } = await listen(app);
+    expect((await pay()).status).toBe(200);
+    expect(await pay({ headers: { "x-late": "1" } })).toMatchObject({ status: 503, body: "late, and whole" });
+    expect(await pay()).toMatchObject({ status: 200, body: "paid" });
   });
 
   test("takes a body in pieces, in any form, and a head by writeHead", async () => {

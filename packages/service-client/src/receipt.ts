@@ -63,8 +63,9 @@ export class ReceiptError extends Error {
 }
 
 /**
- * Checks that the platform has signed this very answer to this very request (RFC 9421 section 2.4): status, media type and bytes of the
- * answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError when the request is not signed.
+ * Checks that the platform has signed this very answer to this very request (RFC 9421 section 2.4): status, media type, content coding,
+ * Location and bytes of the answer; method, path, digest and signature of the request. Throws a ReceiptError; a TypeError when the request
+ * is not signed.
  */
 export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions): Receipt {
   const { request, status, rawHeaders, body } = exchange;

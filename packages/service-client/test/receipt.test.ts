@@ -42,10 +42,11 @@ function requestOf(body: string, label = "sig1"): RequestMessage {
 /** What a platform answers: `text`, signed for this request. */
 async function answerTo(
   request: RequestMessage,
-  { status = 200, text = '{"status":"acknowledged"}', ...changes } = {},
+  { status = 200, text = '{"status":"acknowledged"}', described = [] as string[], ...changes } = {},
 ) {
   const body = Buffer.from(text);
-  const rawHeaders = ["Content-Type", "application/json", "Content-Digest", createContentDigest(body)];
+  const digest = ["Content-Digest", createContentDigest(body)];
+  const rawHeaders = ["Content-Type", "application/json", ...described, ...digest];
   const response = { status, rawHeaders, request };
   const components = receiptComponents(response, "sig1");
   const fields = await signAsync(response, {
@@ -108,6 +109,39 @@ describe("verifyReceipt", () => {
     ],
   ])("refuses %s", async (_name, change, code) => {
     expect(codeOf(change(await answerTo(requestOf("{}"))))).toBe(code);
+  });
+
+  const made = ["Location", "/payouts/1", "Content-Encoding", "gzip"];
+
+  test("covers where it is, and its coding, where an answer has them", async () => {
+    expect(codeOf(await answerTo(requestOf("{}"), { status: 201, described: made }))).toBe("receipt");
+  });
+
+  const valueOf = (name: string, value: string) => (lines: readonly string[]) =>
+    lines.map((line, index) => (lines[index - 1] === name ? value : line));
+  const without = (name: string) => (lines: readonly string[]) =>
+    lines.filter((line, index) => line !== name && lines[index - 1] !== name);
+
+  test.each<[string, string[], (rawHeaders: readonly string[]) => readonly string[], string]>([
+    ["another Location", made, valueOf("Location", "/payouts/2"), "signature-mismatch"],
+    ["no Location any more", made, without("Location"), "covered-field-missing"],
+    [
+      "a Location of somebody else",
+      [],
+      (lines) => ["Location", "/payouts/2", ...lines],
+      "component-required",
+    ],
+    ["another content coding", made, valueOf("Content-Encoding", "br"), "signature-mismatch"],
+    ["no content coding any more", made, without("Content-Encoding"), "covered-field-missing"],
+    [
+      "a content coding of somebody else",
+      [],
+      (lines) => ["Content-Encoding", "gzip", ...lines],
+      "component-required",
+    ],
+  ])("refuses %s", async (_name, described, change, code) => {
+    const { rawHeaders, ...exchange } = await answerTo(requestOf("{}"), { described });
+    expect(codeOf({ ...exchange, rawHeaders: change(rawHeaders) })).toBe(code);
   });
 
   test.each<[string, Partial<ReceiptOptions>, string]>([

@@ -1,0 +1,38 @@
+/** A stream, or its reader. */
+interface Source {
+  cancel(): Promise<void>;
+}
+
+/** Reads a stream of bytes to its end; undefined over the limit, where the rest is given up. Rejects as the stream does. */
+export async function readCapped(
+  stream: ReadableStream<Uint8Array> | null,
+  limitBytes: number,
+): Promise<Buffer | undefined> {
+  const reader = stream?.getReader();
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- a stream is read piece by piece
+    const piece = await reader?.read();
+    if (piece === undefined || piece.done) return Buffer.concat(chunks);
+    bytes += piece.value.length;
+    if (bytes > limitBytes) {
+      giveUp(reader);
+      return undefined;
+    }
+    chunks.push(piece.value);
+  }
+}
+
+/** Cancels what nobody reads to its end. Not waited for: half of a stream that was cloned ends with the other half. */
+export function giveUp(source: Source | null | undefined): void {
+  // Of a stream that has failed, or whose source throws: as an unhandled rejection it would be the end of the process.
+  const cancel = async (): Promise<void> => {
+    try {
+      await source?.cancel();
+    } catch {
+      // Nobody reads it.
+    }
+  };
+  void cancel();
+}
