@@ -5,6 +5,7 @@ import {
   sampleBusiness,
   type PayoutInstructionOptions,
 } from "../payout-instruction.ts";
+import { jsonWithTexts } from "../json-text.ts";
 import { planPayout, runPayoutPlan, type PayoutOutcome } from "../payout-plan.ts";
 import { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
 import { refuseTypeErrors } from "../service/sandbox-error.ts";
@@ -18,7 +19,10 @@ export interface PayoutOrder {
   readonly variant: PayoutVariant;
   /** Of the variant `concurrent`. */
   readonly count?: number | undefined;
-  readonly fields: PayoutInstructionOptions;
+  readonly fields: Omit<PayoutInstructionOptions, "amount"> & {
+    /** A text is JSON of an object, and sent byte for byte. */
+    readonly amount?: PayoutInstructionOptions["amount"] | string;
+  };
 }
 
 /** A payout that was sent from here, with what went over the wire. */
@@ -99,12 +103,15 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
       sample: sampleBusiness,
     },
     async send(order) {
-      const body = createPayoutInstruction(order.fields);
-      const fields = { ...order.fields, idempotencyKey: body.idempotency_key };
+      const { amount, ...others } = order.fields;
+      const [given, texts] = typeof amount === "string" ? [{}, { amount }] : [amount, {}];
+      const instruction = createPayoutInstruction({ ...others, amount: given });
+      const bodyText = jsonWithTexts(instruction, texts);
+      const fields = { ...order.fields, idempotencyKey: instruction.idempotency_key };
       const plan = refuseTypeErrors(() => {
         targetOf(order.url, init.allowHttp);
         const { url, variant, count } = order;
-        return planPayout({ variant, count, request: { url, body, privateKey, keyid } });
+        return planPayout({ variant, count, request: { url, bodyText, privateKey, keyid } });
       });
       const at = init.clock();
       const { asExpected, outcomes } = await runPayoutPlan(plan, { ca: init.ca, bodyLimitBytes: shownBytes });
