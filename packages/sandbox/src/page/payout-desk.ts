@@ -1,4 +1,5 @@
 import { createPublicKey } from "node:crypto";
+import { marginBytes, type Masker } from "@countersign/loopback-page";
 import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
 import {
   createPayoutInstruction,
@@ -80,6 +81,8 @@ export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
+  /** Takes secrets out of what a platform sends back. */
+  readonly mask: Masker;
   readonly changed: () => void;
 }
 
@@ -114,9 +117,19 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
         return planPayout({ variant, count, request: { url, bodyText, privateKey, keyid } });
       });
       const at = init.clock();
-      const { asExpected, outcomes } = await runPayoutPlan(plan, { ca: init.ca, bodyLimitBytes: shownBytes });
+      const { asExpected, outcomes } = await runPayoutPlan(plan, {
+        ca: init.ca,
+        bodyLimitBytes: shownBytes + marginBytes,
+      });
       number += 1;
-      const payout = { ...order, fields, number, at, asExpected, steps: outcomes.map(stepOf) };
+      const payout = {
+        ...order,
+        fields,
+        number,
+        at,
+        asExpected,
+        steps: outcomes.map((outcome) => stepOf(outcome, init.mask)),
+      };
       sent.unshift(payout);
       sent.splice(kept);
       init.changed();
@@ -126,7 +139,8 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
   };
 }
 
-function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOutcome): SentStep {
+function stepOf(outcome: PayoutOutcome, mask: Masker): SentStep {
+  const { name, expected, asExpected, request, answer, error } = outcome;
   const { method, target, headers, bodyBytes, signature } = request;
   return {
     name,
@@ -147,7 +161,8 @@ function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOu
             status: answer.status,
             meaning: explainStatus(answer.status),
             headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)] as const),
-            body: answer.body,
+            // Half a secret at its end would not be found.
+            body: mask(answer.body).slice(0, shownBytes),
             durationMs: answer.durationMs,
           },
         }),
