@@ -56,18 +56,15 @@ const commands: readonly (readonly [name: string, argsAt: (url: string) => reado
   ],
   [
     "endpoint create",
-    (url) => [
-      ...["endpoint", "create", "--base-url", url, "--api-key", "test-key", "--retries", "0"],
-      ...["--generate", "--platform-url", "https://platform.example"],
-    ],
+    (url) =>
+      `endpoint create --base-url ${url} --api-key test-key --retries 0 --generate --platform-url https://a.example`.split(
+        " ",
+      ),
   ],
   ["doctor --url", (url) => ["doctor", "--url", url]],
   [
     "explain --inspector",
-    (url) => [
-      ...["explain", "--inspector", `${url}/#token=t`],
-      ...["--verdict", "00000000-0000-4000-8000-000000000000"],
-    ],
+    (url) => `explain --inspector ${url}/#token=t --verdict 00000000-0000-4000-8000-000000000000`.split(" "),
   ],
 ];
 

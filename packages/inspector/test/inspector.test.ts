@@ -277,7 +277,7 @@ describe("no secret", () => {
   ];
   // All of it is in the tests of loopback-page.
   const further = [secret, other, own.apiKey].flatMap((text) => [
-    [...text].map((unit) => `\\u00${unit.charCodeAt(0).toString(16)}`).join(""),
+    text.replaceAll(/./g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`),
     Buffer.from(text).toString("hex").toUpperCase(),
     Buffer.from(Buffer.from(text).toString("base64")).toString("base64"),
   ]);

@@ -68,8 +68,9 @@ function decoder(
   };
 }
 
+const escaped = "\"\\/'\b\f\n\r\t";
 const escapes = new Map(
-  [..."\"\\/'bfnrt"].map((letter, index) => [letter.charCodeAt(0), "\"\\/'\b\f\n\r\t".charCodeAt(index)]),
+  Array.from("\"\\/'bfnrt", (letter, index) => [letter.charCodeAt(0), escaped.charCodeAt(index)] as const),
 );
 
 /** RFC 8259 section 7, and `\xHH` of JavaScript and others. */

@@ -14,7 +14,7 @@ export interface Radix {
 function radixOf(bits: number, alphabets: readonly string[]): Radix {
   const values = new Int32Array(256).fill(-1);
   for (const alphabet of alphabets)
-    for (const [value, digit] of [...alphabet].entries()) values[digit.charCodeAt(0)] = value;
+    for (const [value, digit] of Buffer.from(alphabet, "latin1").entries()) values[digit] = value;
   for (const space of " \t\r\n") values[space.charCodeAt(0)] = -2;
   return { bits, values, offsets: bits === 6 ? 4 : 2, fewest: Math.ceil(32 / bits) };
 }

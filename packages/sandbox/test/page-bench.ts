@@ -36,7 +36,7 @@ function echoesOf(secret: string): readonly string[] {
     base64,
     Buffer.from(base64).toString("base64"),
     Buffer.from(secret).toString("hex").toUpperCase(),
-    [...secret].map((unit) => `\\u00${unit.charCodeAt(0).toString(16)}`).join(""),
+    secret.replaceAll(/./g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`),
     encodeURIComponent(secret),
   ];
 }
