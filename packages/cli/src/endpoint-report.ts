@@ -22,12 +22,12 @@ export function formatEndpointReport(report: EndpointReport, colours: boolean): 
   const id = idOf(report);
   const lines = [
     answer === undefined
-      ? paint("red", error === undefined ? "not created" : `not created: ${error.message}`)
+      ? paint("red", error === undefined ? "not created" : `not created: ${printable(error.message)}`)
       : paint("green", `created (status ${answer.status})`),
     ...(error?.retryAfterSeconds === undefined ? [] : [`  Retry-After: ${error.retryAfterSeconds} s`]),
     ...bodyLines(error?.body ?? ""),
     ...(id === undefined ? [] : [`id        ${printable(String(id))}`]),
-    ...(shownGenerated(report) === undefined ? [`url       ${url}`] : generatedLines(report)),
+    ...(shownGenerated(report) === undefined ? [`url       ${printable(url)}`] : generatedLines(report)),
   ];
   return `${lines.join("\n")}\n`;
 }

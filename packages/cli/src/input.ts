@@ -4,6 +4,9 @@ import { isatty } from "node:tty";
 import { UsageError } from "./command-io.ts";
 import { codeOf } from "./thrown.ts";
 
+/** Of an answer of a sandbox or an inspector, decoded: what is longer is no answer of theirs. */
+export const answerLimitBytes: number = 16 * 1024 * 1024;
+
 /** The bytes of a file that an option names. Throws a UsageError. */
 export function readNamedFile(option: string, file: string): Buffer {
   try {

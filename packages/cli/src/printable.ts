@@ -5,3 +5,8 @@ export function printable(text: string): string {
     (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
 }
+
+/** As {@link printable}, in one line. */
+export function printableLine(text: string): string {
+  return printable(text).replaceAll("\n", " ");
+}

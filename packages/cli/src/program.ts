@@ -16,7 +16,7 @@ import { resendCommand, triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
 import { packageVersion } from "./package-version.ts";
 import { StoreFailure } from "./operator/store-failure.ts";
-import { printable } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
 const groups = new Map([
@@ -125,7 +125,7 @@ function longerFlags(text: string, { options }: Command): string {
 function errorLine(text: string, path: string): string {
   const [message = "", ...suggestion] = text.trim().split("\n(Did you mean ");
   const hint = suggestion.length === 0 ? `; see ${path} --help` : ` (did you mean ${suggestion.join("")}`;
-  return printable(message.replace(/\.$/, "") + hint).replaceAll("\n", " ");
+  return printableLine(message.replace(/\.$/, "") + hint);
 }
 
 function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
@@ -134,14 +134,14 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
     return error.exitCode === 0 ? exitCodes.asExpected : exitCodes.usage;
   }
   if (error instanceof UsageError) {
-    io.writeError(`error: ${printable(error.message).replaceAll("\n", " ")}\n`);
+    io.writeError(`error: ${printableLine(error.message)}\n`);
     return exitCodes.usage;
   }
   if (error instanceof StoreFailure) {
-    io.writeError(`error: ${error.message}\n`);
+    io.writeError(`error: ${printable(error.message)}\n`);
     return error.exitCode;
   }
-  io.writeError(`countersign failed: ${error instanceof Error ? error.stack : messageOf(error)}
-`);
+  const told = error instanceof Error ? error.stack : undefined;
+  io.writeError(`countersign failed: ${printable(told ?? messageOf(error))}\n`);
   return exitCodes.internal;
 }

@@ -43,7 +43,7 @@ describe("bad usage", () => {
     [
       "an amount that is no object",
       () => bench.payout("--amount", "10.00"),
-      /--amount: expected a JSON object/,
+      /--amount: is not JSON of an object/,
     ],
     [
       "an unknown part",

@@ -103,6 +103,16 @@ describe("countersign payout", () => {
     });
   });
 
+  test("sends and signs the amount byte for byte", async () => {
+    const amount = '{ "value":10.10,"minor":1.0e3, "big":12345678901234567890 }';
+    const { code, out } = await run(bench.payout("--amount", amount, "--json"));
+    expect(code).toBe(0);
+    const received = bench.platform.received.at(-1);
+    expect(received?.body.toString()).toContain(`"amount":${amount},"reference":`);
+    expect(received).toMatchObject({ signatureValid: true, digestValid: true });
+    expect(JSON.parse(out)).toMatchObject({ outcomes: [{ request: { body: received?.body.toString() } }] });
+  });
+
   test("sends header fields, another target and from another address", async () => {
     const args = ["--header", "X-Forwarded-For: 192.0.2.9", "--header", "X-Trace:a:b", "--target", "/other"];
     await run(bench.payout(...args, "--local-address", "127.0.0.2"));

@@ -75,11 +75,11 @@ describe("countersign webhook", () => {
 
   test("puts flags into the envelope, unchecked", async () => {
     const ids = ["--event-id", "ev_1", "--webhook-id", "wh_1", "--timestamp", "2024-01-02T03:04:05.1Z"];
-    await run(webhook("--type", "new.type", "--data", '{"a":[1]}', ...ids));
+    await run(webhook("--type", "new.type", "--data", '{"a":[1, 1.10]}', ...ids));
     await run(webhook("--type", "new.type", "--event-id", ""));
     expect(receiver.received[0]?.body.toString()).toBe(
       '{"webhook_id":"wh_1","timestamp":"2024-01-02T03:04:05.1Z","events":[{"event_id":"ev_1",' +
-        '"timestamp":"2024-01-02T03:04:05.1Z","type":"new.type","data":{"a":[1]}}]}',
+        '"timestamp":"2024-01-02T03:04:05.1Z","type":"new.type","data":{"a":[1, 1.10]}}]}',
     );
     expect(JSON.parse(String(receiver.received[1]?.body))).toMatchObject({
       events: [{ event_id: "", data: {} }],

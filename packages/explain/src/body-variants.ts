@@ -8,13 +8,17 @@ export interface BodyVariant {
   readonly bytes: Buffer;
 }
 
-const maxParsedBytes = 262_144;
+/** Of a longer body no other form is made for a signature: others wait for one that is. */
+export const maxSignedBodyBytes = 32_768;
 
-/** The usual ones, those of JSON only where the body is some of at most 256 kB. Of a body that is not known the empty one. */
-export function bodyVariants(body: Uint8Array | undefined): readonly BodyVariant[] {
+/** The usual ones, those of JSON only where the body is some; none of a body longer than `maxBytes`. Of one that is not known the empty one. */
+export function bodyVariants(
+  body: Uint8Array | undefined,
+  maxBytes: number = maxSignedBodyBytes,
+): readonly BodyVariant[] {
   if (body === undefined) return [empty];
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (bytes.length > maxParsedBytes) return [empty];
+  if (bytes.length > maxBytes) return [empty];
   const variants = [...textVariants(bytes), ...jsonVariants(bytes), ...encodedVariants(bytes), empty];
   return variants.filter((variant) => !variant.bytes.equals(bytes));
 }

@@ -261,6 +261,7 @@ function* readingsOf(context: HmacContext): Generator<Attempt> {
 const maxHmacs = 2000;
 const maxHashedBytes = 64_000_000;
 const maxSecrets = 32;
+const maxBodyBytes = 262_144;
 const maxField = 8192;
 
 function readingsOfField(field: string): readonly Written[] {
@@ -347,7 +348,7 @@ function contentsOf({ request, body, options }: HmacContext): readonly Content[]
   ];
   return [
     { what: "", says: "", bytes: around(signed, bytes) },
-    ...bodyVariants(body).map(({ what, says, bytes: content }) => ({
+    ...bodyVariants(body, maxBodyBytes).map(({ what, says, bytes: content }) => ({
       what,
       says,
       bytes: around(signed, content),

@@ -12,6 +12,7 @@ import { explainMissingSignature } from "./missing-signature.ts";
 import type { MismatchContext } from "./near-miss.ts";
 import { nearMisses } from "./near-misses.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
+import { pace } from "./pace.ts";
 import { memberText } from "./params-misses.ts";
 import { search } from "./search.ts";
 import {
@@ -53,7 +54,7 @@ export interface SignatureExplanation extends Explanation {
 /**
  * Says why the signature of a request is refused, and what its signer has to change: it asks httpSignatureVerify's own check, and for a
  * mismatch tries near misses with the public key, at most `maxAttempts`. Never on the request path: it takes up to seconds, and what it
- * says is for operators, not for callers. It claims no nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option
+ * says is for operators, not for callers. Those of a process are made one after the other, and let others have a turn of the event loop after 20 ms. It claims no nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option
  * alone; whatever the request is, it gets an explanation.
  */
 export async function explainSignature(
@@ -67,9 +68,15 @@ export async function explainSignature(
   // What has failed says the check.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
   const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
-  const unjudged = { request: received, body, own: known, check: check(keys), code: undefined };
-  const context: SignatureContext = { ...unjudged, code: await verdictOn(unjudged) };
-  const { code } = context;
+  const context = { request: received, body, own: known, check: check(keys), code: undefined };
+  // What is left is work alone, and waits for nobody.
+  return pace.run(() => explainJudged(context));
+}
+
+async function explainJudged(unjudged: SignatureContext): Promise<SignatureExplanation> {
+  const code = await verdictOn(unjudged);
+  const context = { ...unjudged, code };
+  await pace.rest();
   if (code === undefined) {
     return alone(
       explanation("verifies", undefined, "The signature verifies; nonces are not looked at."),
@@ -200,8 +207,8 @@ async function explainMismatch(
   const shown = visibleBase(base);
   const right = rightDraft(base, key, signature.signature);
   const mismatch = mismatchContext(context, signature, right);
-  const misses = base.length > maxBaseBytes ? [] : nearMisses(mismatch);
-  const { found, attempts } = await search(right, misses, own.maxAttempts);
+  const misses = base.length > maxBaseBytes ? [] : await nearMisses(mismatch, pace);
+  const { found, attempts } = await search(right, misses, { maxAttempts: own.maxAttempts, pace });
   if (found !== undefined) {
     const [first, second] = found.misses;
     const sentence =

@@ -16,6 +16,7 @@ import {
 import { explanation, quoted, type Explanation } from "./explanation.ts";
 import { miss } from "./near-miss.ts";
 import { nearest } from "./nearest.ts";
+import { pace } from "./pace.ts";
 import { search } from "./search.ts";
 
 /** The refusals that are about the key of a signature. */
@@ -39,7 +40,7 @@ export async function explainKey(
   const misses = keys
     .slice(0, 100)
     .map((key) => miss("key", "key", key.keyid, (draft) => ({ ...draft, key, signature })));
-  const { found, attempts } = await search(right, misses, own.maxAttempts);
+  const { found, attempts } = await search(right, misses, { maxAttempts: own.maxAttempts, pace });
   const signer = own.keys.get(found?.misses[0]?.sentence ?? "");
   const made =
     code === "key-unknown"

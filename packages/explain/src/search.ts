@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { setImmediate as turn } from "node:timers/promises";
 import { signedBytes, type Draft, type NearMiss } from "./draft.ts";
+import type { Pace } from "./pace.ts";
 
 /** What a search has found. */
 interface Found {
@@ -14,20 +14,26 @@ export interface SearchResult {
   readonly attempts: number;
 }
 
-const attemptsPerTurn = 25;
+/** How a search is bounded. */
+export interface SearchBounds {
+  readonly maxAttempts: number;
+  readonly pace: Pick<Pace, "rest">;
+}
 
 /**
- * Tries the near misses one by one, then the usual ones by twos, until one fits or `maxAttempts` signatures were verified. After each 25
- * others have their turn of the event loop. What two near misses have in common is tried once.
+ * Tries the near misses one by one, then the usual ones by twos, until one fits or `maxAttempts` signatures were verified, at this
+ * pace. What two near misses have in common is tried once.
  */
 export async function search(
   right: Draft,
   misses: readonly NearMiss[],
-  maxAttempts: number,
+  { maxAttempts, pace }: SearchBounds,
 ): Promise<SearchResult> {
   const tried = new Set([fingerprintOf(right)]);
   let attempts = 0;
   for (const candidate of candidates(misses)) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other is what it is for
+    await pace.rest();
     const draft = candidate.reduce((made, miss) => miss.apply(made), right);
     const fingerprint = fingerprintOf(draft);
     if (tried.has(fingerprint)) continue;
@@ -35,8 +41,6 @@ export async function search(
     if (attempts >= maxAttempts) break;
     attempts += 1;
     if (fits(draft)) return { found: { misses: candidate }, attempts };
-    // oxlint-disable-next-line no-await-in-loop -- one after the other is what it is for
-    if (attempts % attemptsPerTurn === 0) await turn();
   }
   return { found: undefined, attempts };
 }

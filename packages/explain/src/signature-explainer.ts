@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   listen,
   option,
@@ -47,37 +48,56 @@ export const explainerTable: OptionTable<
 const owner = "signatureExplainer";
 const minuteMs = 60_000;
 
+// Each keeps its request until it is its turn.
+const mostWaiting = 20;
+const dropped = `not explained: ${mostWaiting} explanations are waiting`;
+let waiting = 0;
+
+/** Explains behind the answer's turn of the event loop; undefined where too many wait, of all explainers of the process. */
+async function explainWaiting(
+  request: ExplainedRequest,
+  options: ExplainSignatureOptions,
+): Promise<SignatureExplanation | undefined> {
+  if (waiting >= mostWaiting) return undefined;
+  waiting += 1;
+  try {
+    await nextTurn();
+    return await explainSignature(request, options);
+  } finally {
+    waiting -= 1;
+  }
+}
+
 /**
  * Explains the signatures that httpSignatureVerify refuses at any door, off the request path: behind the answer's turn of the event loop,
- * one at a time, at most `perMinute`. Throws a TypeError on a bad option.
+ * one at a time, at most `perMinute`; of one that finds twenty waiting it says on `countersign:notice` that it is dropped. Throws a TypeError on a bad option.
  */
 export function signatureExplainer(options: SignatureExplainerOptions): SignatureExplainer {
   const [{ write, perMinute, allowInProduction }, rest] = splitOptions(owner, explainerTable, options);
   const { clock = systemClock } = readExplainOptions(owner, rest).check(undefined);
   if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
-  let last: Promise<void> = Promise.resolve();
   const hear = (event: GuardEvent): void => {
     const request = refusedRequest(event);
     const at = clock();
     while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
     if (request === undefined || taken.length >= perMinute) return;
     taken.push(at);
-    const work = async (): Promise<void> => {
-      try {
-        write(await explainSignature(request, { ...rest, clock: () => at }));
-      } catch (error) {
-        publishFailure({
-          guard: owner,
-          code: "unexpected-error",
-          message: "an explanation has failed",
-          error,
-        });
-      }
-    };
-    setImmediate(() => {
-      last = last.then(work);
-    });
+    void tell(request, at);
+  };
+  const tell = async (request: ExplainedRequest, at: number): Promise<void> => {
+    try {
+      const explained = await explainWaiting(request, { ...rest, clock: () => at });
+      if (explained !== undefined) write(explained);
+      else publishFailure({ guard: owner, code: "explanation-dropped", message: dropped });
+    } catch (error) {
+      publishFailure({
+        guard: owner,
+        code: "unexpected-error",
+        message: "an explanation has failed",
+        error,
+      });
+    }
   };
   return { isActive: true, close: listen(owner, { verdict: hear }) };
 }
@@ -93,7 +113,8 @@ const refusalTable: OptionTable<
 
 /**
  * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature
- * that httpSignatureVerify has refused, undefined of anything else. The sink bounds how often it is asked. Throws a TypeError on a bad
+ * that httpSignatureVerify has refused, undefined of anything else. The sink bounds how often it is asked; explanations are made one at a time,
+ * and one that finds twenty waiting is a sentence that says so. Throws a TypeError on a bad
  * option.
  */
 export function refusalExplainer(
@@ -104,7 +125,8 @@ export function refusalExplainer(
   const isActive = isAllowed(allowInProduction);
   return async (event) => {
     const request = isActive ? refusedRequest(event) : undefined;
-    return request === undefined ? undefined : (await explainSignature(request, rest)).sentence;
+    if (request === undefined) return undefined;
+    return (await explainWaiting(request, rest))?.sentence ?? dropped;
   };
 }
 

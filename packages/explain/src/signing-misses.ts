@@ -10,7 +10,7 @@ import {
 import { fieldLines } from "@countersign/core";
 import { isSignatureOf } from "@countersign/http-message-signatures";
 import { ed25519ph } from "@noble/curves/ed25519.js";
-import { bodyVariants } from "./body-variants.ts";
+import { bodyVariants, maxSignedBodyBytes } from "./body-variants.ts";
 import type { Draft, NearMiss } from "./draft.ts";
 import { quoted } from "./explanation.ts";
 import { miss, type MismatchContext } from "./near-miss.ts";
@@ -221,7 +221,7 @@ function otherContent(context: MismatchContext): readonly NearMiss[] {
   const { body, member, right } = context;
   const [digestField = ""] = fieldLines(context, "content-digest");
   const pieces: readonly OtherContent[] = [
-    ...(body === undefined ? [] : contentOfBody(context, body)),
+    ...(body === undefined || body.length > maxSignedBodyBytes ? [] : contentOfBody(context, body)),
     ["signed-digest", "the value of Content-Digest alone", digestField],
     ["signed-params", "the value of Signature-Input alone", member],
     ["signed-params", 'the value of "@signature-params" alone', right.params?.value ?? ""],

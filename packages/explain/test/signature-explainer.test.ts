@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
 import { afterEach, beforeAll, afterAll, describe, expect, test } from "@jest/globals";
-import { guardChannel, type GuardEvent } from "@countersign/core";
+import { guardChannel, noticeChannelName, type GuardEvent } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express from "express";
@@ -16,6 +18,9 @@ import {
 } from "../dist/index.js";
 
 const keys = { "test-key": servicePublicPem };
+const otherPublicPem = generateKeyPairSync("ed25519")
+  .publicKey.export({ type: "spki", format: "pem" })
+  .toString();
 let server: Server;
 let port = 0;
 const explainers: SignatureExplainer[] = [];
@@ -84,6 +89,31 @@ describe("signatureExplainer", () => {
     await sendPut();
     await until(3);
     expect(all).toHaveLength(3);
+  });
+
+  test("says on countersign:notice what it has dropped", async () => {
+    const notices: unknown[] = [];
+    const hear = (notice: unknown): void => void notices.push(notice);
+    subscribe(noticeChannelName, hear);
+    try {
+      const refused: GuardEvent[] = [];
+      const keep = (event: unknown): void => void refused.push(event as GuardEvent);
+      guardChannel.subscribe(keep);
+      await sendPut();
+      guardChannel.unsubscribe(keep);
+      const { until } = written({ perMinute: 600 });
+      for (let count = 0; count < 25; count += 1) guardChannel.publish(refused[0]);
+      await until(20);
+      expect(notices).toEqual(
+        Array.from({ length: 5 }, () => ({
+          guard: "signatureExplainer",
+          code: "explanation-dropped",
+          message: "not explained: 20 explanations are waiting",
+        })),
+      );
+    } finally {
+      unsubscribe(noticeChannelName, hear);
+    }
   });
 
   test("leaves replays alone", async () => {
@@ -166,6 +196,40 @@ describe("refusalExplainer", () => {
     ]);
     const [refused] = heard;
     expect(await explain({ ...(refused as GuardEvent), guard: "ipAllowlist" })).toBeUndefined();
+  });
+
+  test("makes one explanation after the other, however many are asked for at once", async () => {
+    guardChannel.subscribe(hear);
+    await sendPut();
+    const [refused] = heard as [GuardEvent];
+    let made = 0;
+    const madeBefore = new Set<number>();
+    // The check asks for the time when an explanation begins.
+    const clock = (): number => {
+      madeBefore.add(made);
+      return Date.now();
+    };
+    const explain = refusalExplainer({ keys: { "test-key": otherPublicPem }, clock });
+    await Promise.all(
+      Array.from({ length: 10 }, async () => {
+        expect(await explain(refused)).toContain("the signature fits no usual mistake");
+        made += 1;
+      }),
+    );
+    expect([...madeBefore]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("says what it has dropped, of all explainers together, and goes on", async () => {
+    guardChannel.subscribe(hear);
+    await sendPut();
+    const [refused] = heard as [GuardEvent];
+    const [one, other] = [refusalExplainer({ keys }), refusalExplainer({ keys })];
+    const texts = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => (index % 2 === 0 ? one : other)(refused)),
+    );
+    expect(texts.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => expect.stringContaining("@method")));
+    expect(new Set(texts.slice(20))).toEqual(new Set(["not explained: 20 explanations are waiting"]));
+    expect(await one(refused)).toContain("@method");
   });
 
   test("says nothing in production, unless it is asked to", async () => {

@@ -7,7 +7,7 @@ import { isKeyStore, isLookup, vet, type ConfiguredKey, type KeyStore } from "./
 export interface CachedKeysOptions {
   /** How long a key is used without asking again, in seconds. Default 300. A withdrawn key is accepted for as long. */
   readonly ttlSeconds?: number | undefined;
-  /** How long a keyid stays unknown without asking again, in seconds. Default 10. */
+  /** How long a keyid stays unknown without asking again, in seconds. Default 10. A key published meanwhile is refused for as long. */
   readonly negativeTtlSeconds?: number | undefined;
   /** Known and unknown keyids remembered at most, each. Default 1,000. */
   readonly max?: number | undefined;

@@ -11,14 +11,10 @@ export interface JwksKeysOptions {
   readonly minTtlSeconds?: number | undefined;
   /** A longer `max-age` counts as this one, in seconds: a withdrawn key is accepted for as long. Default 3,600. */
   readonly maxTtlSeconds?: number | undefined;
-  /** After a fetch, no request causes another one for as long, in seconds. Default 30. */
+  /** After a fetch, no request causes another one for as long, in seconds. Default 30. A keyid stays unknown for as long. */
   readonly cooldownSeconds?: number | undefined;
   /** How long the last good set is used beyond its time while no other can be had, in seconds. Default 3,600. */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** How long a keyid that a fresh set did not have causes no further fetch, in seconds. Default 300. */
-  readonly negativeTtlSeconds?: number | undefined;
-  /** Unknown keyids remembered at most. Default 1,000. */
-  readonly maxUnknown?: number | undefined;
   /** How long a fetch may take with its redirects and its body, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
   /** Bytes of a document at most, uncompressed. Default 262,144. */
@@ -41,8 +37,6 @@ export const table: OptionTable<JwksKeysOptions> = {
   maxTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 3600 }),
   cooldownSeconds: option.integer({ min: 1, max: 3600, fallback: 30 }),
   staleIfErrorSeconds: option.integer({ min: 0, max: 604_800, fallback: 3600 }),
-  negativeTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
-  maxUnknown: option.integer({ min: 1, max: 1_000_000, fallback: 1000 }),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5000 }),
   maxBytes: option.integer({ min: 1, max: 16_777_216, fallback: 262_144 }),
   maxKeys: option.integer({ min: 1, max: 10_000, fallback: 100 }),
@@ -57,13 +51,13 @@ const refreshAhead = 0.8;
 
 /**
  * The keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, and from then on a
- * timer does before its time is over. An unknown keyid causes at most one fetch in each cool-down. A document that cannot be had, or of
+ * timer does before its time is over. Unknown keyids cause at most one fetch in each cool-down, all together. A document that cannot be had, or of
  * which no key can be used, leaves the last good set in use for a bounded time, and is told on `countersign:notice`; a single bad key is
  * left out and told. An empty set withdraws all keys. Throws an OptionError on a bad URL or option.
  */
 export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): LiveKeyStore {
   const read = readOptions(factory, table, options);
-  const { minTtlSeconds, maxTtlSeconds, ttlSeconds, maxKeys, validity, negativeTtlSeconds } = read;
+  const { minTtlSeconds, maxTtlSeconds, ttlSeconds, maxKeys, validity } = read;
   if (minTtlSeconds > maxTtlSeconds) {
     throw new OptionError(factory, { option: "minTtlSeconds", what: "must not exceed maxTtlSeconds" });
   }
@@ -81,7 +75,7 @@ export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): Live
     },
     cooldownMs: 1000 * read.cooldownSeconds,
     staleMs: 1000 * read.staleIfErrorSeconds,
-    unknown: { max: read.maxUnknown, ttlMs: 1000 * negativeTtlSeconds },
+    readsForUnknown: true,
     clock: read.now,
   });
 }

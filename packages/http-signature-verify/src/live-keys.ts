@@ -1,6 +1,5 @@
 import { LiveValue, publishFailure, publishNotice, quoteForLog } from "@countersign/core";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
-import { LRUCache } from "lru-cache";
 import type { KeyStore } from "./key-store.ts";
 
 /** A KeyStore that reads its keys again by itself, as one set that is replaced whole. */
@@ -33,8 +32,8 @@ export interface LiveKeysSource {
   readonly cooldownMs: number;
   /** How long a set is used beyond its `freshMs` while no other can be had. */
   readonly staleMs: number;
-  /** Absent: an unknown keyid is unknown, and causes no reading. */
-  readonly unknown?: { readonly max: number; readonly ttlMs: number } | undefined;
+  /** Whether an unknown keyid causes a reading, once the cool-down is over. Default false. */
+  readonly readsForUnknown?: boolean | undefined;
   /** Milliseconds that never go back. */
   readonly clock: () => number;
   readonly onClose?: (() => void) | undefined;
@@ -46,13 +45,12 @@ export class LiveKeys implements LiveKeyStore {
   readonly engine: string;
   readonly #source: LiveKeysSource;
   readonly #live: LiveValue<LoadedKeys>;
-  readonly #unknown: LRUCache<string, true> | undefined;
   #toldFaults = "";
 
   constructor(source: LiveKeysSource) {
     this.#source = source;
     this.engine = source.guard;
-    const { guard, unknown, clock, cooldownMs, onClose } = source;
+    const { guard, clock, cooldownMs, onClose } = source;
     this.#live = new LiveValue<LoadedKeys>({
       guard,
       load: async (signal, previous) => {
@@ -68,10 +66,6 @@ export class LiveKeys implements LiveKeyStore {
       },
       onClose,
     });
-    if (unknown !== undefined) {
-      const { max, ttlMs: ttl } = unknown;
-      this.#unknown = new LRUCache({ max, ttl, ttlResolution: 0, perf: { now: clock } });
-    }
   }
 
   // Not async: a key of a fresh set costs no turn of the event loop.
@@ -101,9 +95,12 @@ export class LiveKeys implements LiveKeyStore {
     this.#live.close();
   }
 
-  /** A key that was published a moment ago may be in the next set: strangers make this ask, once in each cool-down. */
+  /**
+   * A key that was published a moment ago may be in the next set: strangers make this ask, once in each cool-down. No keyid is
+   * remembered: who asks for the next key before it is published would keep it unknown.
+   */
   #getUnknown(keyid: string): undefined | Promise<VerificationKey | undefined> {
-    if (this.#unknown === undefined || this.#unknown.has(keyid)) return undefined;
+    if (this.#source.readsForUnknown !== true) return undefined;
     if (this.#live.mayWait()) return this.#getAfter(this.refresh(), keyid);
     // Whether the key exists is in doubt while the set cannot be read.
     const { failure } = this.#live;
@@ -112,9 +109,7 @@ export class LiveKeys implements LiveKeyStore {
 
   async #getAfter(refresh: Promise<void>, keyid: string): Promise<VerificationKey | undefined> {
     await refresh;
-    const key = this.#live.value?.keys.get(keyid);
-    if (key === undefined) this.#unknown?.set(keyid, true);
-    return key;
+    return this.#live.value?.keys.get(keyid);
   }
 
   async #getFromNextSet(keyid: string): Promise<VerificationKey | undefined> {

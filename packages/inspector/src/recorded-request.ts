@@ -5,6 +5,7 @@ import {
   type GuardEvent,
   type Verdict,
 } from "@countersign/core";
+import { marginBytes } from "@countersign/loopback-page";
 import type { SchemaFault } from "@countersign/explain";
 
 /** A verdict as it is kept. */
@@ -40,7 +41,7 @@ export interface RecordedRequest {
   readonly clientAddress: string | undefined;
   /** The other end of the socket. */
   readonly peer: string | undefined;
-  /** The beginning of the bytes, {@link bodyMarginBytes} longer than what is shown; undefined where no check has read them. */
+  /** The beginning of the bytes, {@link marginBytes} longer than what is shown; undefined where no check has read them. */
   body: Buffer | undefined;
   bodyBytes: number;
   readonly verdicts: RecordedVerdict[];
@@ -52,9 +53,6 @@ export interface RecordedRequest {
   status: number | undefined;
   durationMs: number | undefined;
 }
-
-/** A secret over the end of what is shown is found whole, and masked. */
-const bodyMarginBytes = 4096;
 
 // Node bounds both; a Request that somebody has made may not.
 const maxHeaderTexts = 2000;
@@ -155,7 +153,7 @@ export function captureBody(record: RecordedRequest, req: object, limitBytes: nu
   const bytes = capturedRawBody(req);
   if (bytes === undefined) return;
   record.bodyBytes = bytes.length;
-  const most = limitBytes + bodyMarginBytes;
+  const most = limitBytes + marginBytes;
   // A part of it would keep the whole.
   record.body = bytes.length > most ? Buffer.from(bytes.subarray(0, most)) : bytes;
 }

@@ -1,4 +1,4 @@
-import { masked, maskerOf, type Masker } from "@countersign/loopback-page";
+import { maskerOf, type Masker } from "@countersign/loopback-page";
 import type { RecordedRequest } from "./recorded-request.ts";
 import type { ResolvedOptions } from "./options.ts";
 
@@ -13,13 +13,16 @@ export function isCredentialName(name: string): boolean {
 /** Masks what the options name, in every answer. */
 export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedOptions): Masker {
   const hmacSecrets = hmac?.secrets ?? [];
-  return keysMasked(
-    maskerOf({
-      // The prefix of Standard Webhooks says what it is, and is often left out.
-      texts: [...secrets, ...hmacSecrets, ...hmacSecrets.map((secret) => secret.replace(/^whsec_/, ""))],
-      credentials: basicAuth ?? [],
-    }),
-  );
+  return maskerOf({
+    texts: [...secrets, ...hmacSecrets.flatMap(formsOfHmacSecret)],
+    credentials: basicAuth ?? [],
+  });
+}
+
+// The prefix of Standard Webhooks says what it is, and is often left out; behind it stand bytes in base64.
+function formsOfHmacSecret(secret: string): readonly string[] {
+  const rest = /^whsec_(.+)$/s.exec(secret)?.[1];
+  return rest === undefined ? [secret] : [secret, rest, Buffer.from(rest, "base64").toString("latin1")];
 }
 
 /** Masks what a request itself says that it is secret, wherever else it stands: in the body, in a base. */
@@ -56,24 +59,4 @@ function partsOf(value: string): readonly string[] {
     ...userPass,
     ...userPass.map((text) => text.slice(text.indexOf(":") + 1)),
   ];
-}
-
-// In PEM; Ed25519 in base64 alone, where the beginning is the same in each PKCS#8 (RFC 8410 section 7); the private members of a JWK
-// (RFC 7518 section 6), also inside of a text.
-const privateKey = new RegExp(
-  [
-    "-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
-    String.raw`MC4CAQAwBQYDK2Vw[\w+/=-]*`,
-    String.raw`(?<="(?:d|p|q|dp|dq|qi|k)\\*"\s{0,9}:\s{0,9}\\*")[\w-]{20,}`,
-  ].join("|"),
-  "gs",
-);
-
-/** Whoever sends a private key by mistake has it shown to nobody. */
-function keysMasked(mask: Masker): Masker {
-  return (value) => JSON.parse(JSON.stringify(mask(value)), withoutPrivateKey);
-}
-
-function withoutPrivateKey(_name: string, value: unknown): unknown {
-  return typeof value === "string" ? value.replaceAll(privateKey, masked) : value;
 }

@@ -6,7 +6,7 @@ export {
   type ReadChanges,
 } from "./change-stream.ts";
 export { listen, type Listening } from "./listen.ts";
-export { masked, maskerOf, type Masker, type Secrets } from "./masking.ts";
+export { marginBytes, masked, maskerOf, type Masker, type Secrets } from "./masking.ts";
 export { pageFiles } from "./page-files.ts";
 export {
   refuseOtherMethods,

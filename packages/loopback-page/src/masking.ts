@@ -1,8 +1,16 @@
+import { viewsOf } from "./encoded-views.ts";
+import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
+import { SecretSearch } from "./secret-search.ts";
+import { utf8View } from "./view.ts";
+
 /** Gives a copy of a value without secrets. */
 export type Masker = <T>(value: T) => T;
 
 /** What stands in the place of a secret. */
 export const masked = "[masked]";
+
+/** A text is to be masked this much longer than it is shown, and cut then: a secret over its end is found whole. */
+export const marginBytes = 4096;
 
 /** What nobody may see. */
 export interface Secrets {
@@ -15,51 +23,79 @@ export interface Secrets {
 const shortestSecret = 4;
 
 /**
- * Replaces every secret in the texts of a value, in the forms in which a peer can have sent it back: as it is, hex, base64, also as
- * a part of something longer, percent-encoded, in JSON, and as the credentials of RFC 7617.
+ * Replaces every secret in the texts of a value, names of members too: as it is, in hex, base64 and base64url, percent-encoded, in JSON with
+ * any escapes, as a part of something longer, and up to four of these in one another. And every private key, known or not, by its form: in an armour,
+ * as a JWK, as DER. Takes time that is linear in the text; one in which more is nested is masked as a whole.
  */
 export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
-  const secrets = [
-    ...credentials.map(({ username, password }) => base64Of(`${username}:${password}`)),
-    ...[...texts, ...credentials.map(({ password }) => password)]
-      .filter((text) => text.length >= shortestSecret)
-      .flatMap(formsOf),
+  const known = [
+    ...texts,
+    ...credentials.flatMap(({ username, password }) =>
+      password === "" ? [] : [password, `${username}:${password}`],
+    ),
   ];
-  if (secrets.length === 0) return (value) => value;
-  // oxlint-disable-next-line unicorn/no-array-sort -- toSorted is newer than the library that the compiler knows
-  const byLength = [...new Set(secrets)].sort((one, other) => other.length - one.length);
-  const pattern = new RegExp(byLength.map((text) => text.replaceAll(/\W/g, String.raw`\$&`)).join("|"), "g");
-  const mask = (_name: string, value: unknown): unknown =>
-    typeof value === "string" ? value.replaceAll(pattern, masked) : value;
+  const secrets = known.filter((text) => text.length >= shortestSecret);
+  const search = new SecretSearch([...new Set(secrets)].flatMap(bytesOf));
   // What leaves is JSON anyway.
-  return (value) => JSON.parse(JSON.stringify(value), mask);
+  return (value) => maskedValue(JSON.parse(JSON.stringify(value)), (text) => maskedText(text, search));
 }
 
-function base64Of(text: string): string {
-  return Buffer.from(text, "utf8").toString("base64");
-}
-
-function formsOf(text: string): readonly string[] {
-  const base64 = base64Of(text);
-  const percent = encodeURIComponent(text);
-  const inner = [0, 1, 2].map((place) => base64Within(text, place));
-  const base64s = [base64, base64.replace(/=+$/, ""), ...inner];
+/** As UTF-8, as the bytes of latin1 that btoa() takes, and as the UTF-16 of Windows. */
+function bytesOf(text: string): readonly Uint8Array[] {
+  const isLatin1 = /^[\0-\u00ff]*$/.test(text);
   return [
-    text,
-    JSON.stringify(text).slice(1, -1),
-    // The bytes of UTF-8 where a reader took each for a character.
-    Buffer.from(text, "utf8").toString("latin1"),
-    Buffer.from(text, "utf8").toString("hex"),
-    percent,
-    percent.replaceAll(/%[0-9A-F]{2}/g, (hex) => hex.toLowerCase()),
-    percent.replaceAll("%20", "+"),
-    ...base64s,
-    ...base64s.map((form) => form.replaceAll("+", "-").replaceAll("/", "_")),
+    // With a lone surrogate as an escape of JSON says it; in a Buffer it is U+FFFD.
+    utf8View(text).bytes,
+    Buffer.from(text, "utf8"),
+    ...(isLatin1 ? [Buffer.from(text, "latin1")] : []),
+    Buffer.from(text, "utf16le"),
   ];
 }
 
-/** What is always there of a text in the base64 of something that has it at byte 3n + `place`. */
-function base64Within(text: string, place: number): string {
-  const bytes = Buffer.concat([Buffer.alloc(place), Buffer.from(text, "utf8")]);
-  return bytes.toString("base64").slice(Math.ceil((place * 8) / 6), Math.floor((bytes.length * 8) / 6));
+function maskedValue<T>(value: T, mask: (text: string) => string): T;
+function maskedValue(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === "string") return mask(value);
+  if (Array.isArray(value)) return value.map((each) => maskedValue(each, mask));
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    mask(name),
+    typeof member === "string" && isPrivateMember(name, member) ? masked : maskedValue(member, mask),
+  ]);
+  return Object.fromEntries(members);
+}
+
+// Where encodings are nested, some 30 bytes are looked at for each unit of a text; a hostile one gets no more than this.
+const mostBytesOfUnit = 64;
+const mostBytes = 65_536;
+
+function maskedText(text: string, search: SecretSearch): string {
+  if (text.length < shortestSecret) return text;
+  // By unit, how many more marks begin than end there.
+  const changes = new Int32Array(text.length + 1);
+  let isMarked = false;
+  const mark = (start: number, end: number): void => {
+    changes[start] = (changes[start] ?? 0) + 1;
+    changes[end] = (changes[end] ?? 0) - 1;
+    isMarked = true;
+  };
+  let left = mostBytes + mostBytesOfUnit * text.length;
+  for (const view of viewsOf(text)) {
+    left -= view.bytes.length;
+    if (left < 0) return masked;
+    search.find(view, mark);
+    markPrivateKeys(view, mark);
+  }
+  return isMarked ? withoutMarked(text, changes) : text;
+}
+
+function withoutMarked(text: string, changes: Int32Array): string {
+  const parts: string[] = [];
+  let [depth, begun] = [0, 0];
+  for (const [index, change] of changes.entries()) {
+    if (change === 0) continue;
+    if (depth === 0) parts.push(text.slice(begun, index), masked);
+    depth += change;
+    if (depth === 0) begun = index;
+  }
+  return parts.join("") + text.slice(begun);
 }

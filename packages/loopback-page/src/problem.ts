@@ -30,9 +30,8 @@ export function sendProblem({ service, translate = () => undefined }: ProblemIni
       .status(status)
       .set("Cache-Control", "no-store")
       .type("application/problem+json")
-      .send(
-        JSON.stringify(error === undefined ? body : { ...body, code: error.code, detail: error.message }),
-      );
+      // By json(), which masks for a page.
+      .json(error === undefined ? body : { ...body, code: error.code, detail: error.message });
   };
 }
 

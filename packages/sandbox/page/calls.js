@@ -80,7 +80,7 @@ export const calls = {
       ["--keyid", about.keyid],
       ...Object.entries(fields).map(([name, value]) => [
         `--${name.replaceAll("_", "-")}`,
-        name === "amount" ? JSON.stringify(value) : value,
+        typeof value === "string" ? value : JSON.stringify(value),
       ]),
       ...(info.flag === undefined ? [] : [[`--${info.flag}`, info.takesCount ? String(count) : info.value]]),
       ...(isPlainElsewhere(url) ? [["--allow-http"]] : []),

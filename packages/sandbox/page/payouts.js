@@ -76,7 +76,7 @@ function payoutComposer(about) {
     const fields = Object.fromEntries(
       inputs.filter(([, , { value }]) => value !== "").map(([name, , { value }]) => [name, value]),
     );
-    if (amount.value !== "") fields.amount = objectOf(amount.value);
+    if (amount.value !== "") fields.amount = objectText(amount.value);
     return { url: url.value, info: chosen(), count: Number(count.value), fields, about };
   };
   const show = () => {
@@ -155,10 +155,11 @@ function variantChoice({ variant, flag, value, takesCount, sends, expected }) {
   );
 }
 
-function objectOf(text) {
+/** As it was typed: parsed and written again, 10.10 would be 10.1. */
+function objectText(text) {
   try {
     const value = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return text;
   } catch {
     // Told below.
   }

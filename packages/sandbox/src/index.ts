@@ -18,6 +18,7 @@ export {
   type PayoutRequestOptions,
   type PayoutSignature,
 } from "./payout-request.ts";
+export { isObjectText, jsonWithTexts } from "./json-text.ts";
 export { tamperedParts, type TamperedPart } from "./tamper.ts";
 export { sendPayout } from "./send-payout.ts";
 export {

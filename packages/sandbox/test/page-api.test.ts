@@ -238,6 +238,20 @@ describe("a payout from the page", () => {
     expect(await send("expired", "/elsewhere")).toEqual([true, false]);
   });
 
+  test.each<[string, unknown, string]>([
+    ["a text byte for byte", '{"value":10.10, "big":12345678901234567890}', ""],
+    ["an object as JSON", { value: "10.10" }, '{"value":"10.10"}'],
+  ])("has the amount that it is given: %s", async (_name, amount, written) => {
+    const { body } = await bench.ask("POST", "/sandbox/payouts", {
+      body: { url: `${bench.platform}/pay`, amount },
+    });
+    const expected = `"amount":${written === "" ? String(amount) : written},"reference":`;
+    expect(body).toMatchObject({
+      fields: { amount },
+      steps: [{ request: { body: expect.stringContaining(expected) } }],
+    });
+  });
+
   test("that gets no answer says why", async () => {
     bench.status = undefined;
     const { body } = await bench.ask("POST", "/sandbox/payouts", { body: { url: `${bench.platform}/pay` } });
@@ -250,6 +264,8 @@ describe("a payout from the page", () => {
     ["plain http to another host", { url: "http://platform.example/pay" }],
     ["an unknown variant", { url: "http://127.0.0.1:9/", variant: "other" }],
     ["too many at once", { url: "http://127.0.0.1:9/", variant: "concurrent", count: 101 }],
+    ["an amount that is no JSON", { url: "http://127.0.0.1:9/", amount: "10.10 EUR" }],
+    ["an amount that is no object", { url: "http://127.0.0.1:9/", amount: "[10.10]" }],
     ["an unknown field", { url: "http://127.0.0.1:9/", privateKey: "x" }],
   ])("is refused: %s", async (_name, body) => {
     expect(await post("/sandbox/payouts", body)).toMatchObject({ status: 400, code: "invalid-request" });

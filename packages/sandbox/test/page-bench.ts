@@ -24,17 +24,30 @@ export const secrets: readonly string[] = [
     (secret) => [
       secret,
       JSON.stringify(secret).slice(1, -1),
-      encodeURIComponent(secret),
-      Buffer.from(secret).toString("base64").replace(/=+$/, ""),
+      ...echoesOf(secret).map((echo) => echo.replace(/=+$/, "")),
     ],
   ),
 ];
+
+/** Some of what a receiver can make of a secret; all of it is in the tests of loopback-page. */
+function echoesOf(secret: string): readonly string[] {
+  const base64 = Buffer.from(secret).toString("base64");
+  return [
+    base64,
+    Buffer.from(base64).toString("base64"),
+    Buffer.from(secret).toString("hex").toUpperCase(),
+    secret.replaceAll(/./g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`),
+    encodeURIComponent(secret),
+  ];
+}
 
 /** A sandbox with a page, and a platform that answers with everything that it was sent. */
 export class PageBench {
   /** What the platform answers; undefined is no answer at all. */
   status: number | undefined = 200;
   received = 0;
+  /** What stands in an answer before what the platform sends back. */
+  before = "";
   /** What the platform waits for before it answers. */
   hold: Promise<void> | undefined;
   #platform: Server | undefined;
@@ -57,15 +70,18 @@ export class PageBench {
   async open(options: Partial<SandboxOptions> = {}): Promise<void> {
     this.received = 0;
     this.hold = undefined;
+    this.before = "";
     const platform = createServer(async (req, res) => {
       const body = await text(req);
       this.received += 1;
       await this.hold;
       if (this.status === undefined) req.socket.destroy();
       else {
-        const known = { password: seeded.password, secret: seeded.secret };
-        res.writeHead(this.status, { "X-Echo": req.headers.authorization ?? "none" });
-        res.end(JSON.stringify({ headers: req.headers, known, length: body.length }));
+        res.writeHead(this.status, { "X-Echo": req.headers.authorization ?? "none", "X-Key": seeded.apiKey });
+        const known = [seeded.apiKey, seeded.password, seeded.secret];
+        const echoes = this.before === "" ? known.flatMap(echoesOf) : [];
+        const headers = this.before === "" ? req.headers : {};
+        res.end(this.before + JSON.stringify({ known, headers, echoes, length: body.length }));
       }
     });
     this.#platform = platform;

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { eventually } from "../../../test/support/faulty-store.ts";
 import { startSandbox } from "../src/service/sandbox.ts";
 import { PageBench, secrets, seeded } from "./page-bench.ts";
 
@@ -187,6 +188,26 @@ describe("an option of the page", () => {
 });
 
 describe("no secret", () => {
+  test("is in an answer when it stands over the end of what is shown", async () => {
+    const own = new PageBench();
+    await own.open();
+    try {
+      own.register();
+      own.before = "x".repeat(1024 - 21);
+      own.sandbox.changeBuyerStatus("buyer-1", "SUSPENDED");
+      await eventually(() => own.sandbox.deliveries.list()[0]?.state === "delivered");
+      const { text } = await own.ask("GET", "/sandbox/deliveries/1");
+      own.before = "x".repeat(16_384 - 21);
+      const payout = await own.ask("POST", "/sandbox/payouts", { body: { url: `${own.platform}/pay` } });
+      for (const shown of [text, payout.text]) {
+        expect(shown).toMatch(/x{1003}\{\\"known/);
+        expect(shown).not.toContain(seeded.apiKey.slice(0, 6));
+      }
+    } finally {
+      await own.close();
+    }
+  });
+
   test("is in any answer for the page or its stream, whatever the platform sends back", async () => {
     bench.register(`/hooks/${encodeURIComponent(seeded.secret)}`);
     bench.status = 500;

@@ -1,3 +1,4 @@
+import { readCapped } from "./capped-body.ts";
 import type { FetchFunction } from "./options.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
@@ -55,23 +56,11 @@ async function send({ fetch, url, headers, body }: Request, signal: AbortSignal)
   try {
     // "manual" because fetch would send X-API-KEY to wherever a redirect leads.
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
-    const { bytes, truncated } = await readCapped(response);
+    const { bytes, truncated } = await readCapped(response, bodyLimitBytes);
     return { status: response.status, retryAfter: response.headers.get("retry-after"), bytes, truncated };
   } catch (error) {
     throw networkError(error);
   }
-}
-
-async function readCapped(response: Response): Promise<Pick<Answer, "bytes" | "truncated">> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > bodyLimitBytes) break;
-  }
-  const bytes = Buffer.concat(chunks);
-  return { bytes: bytes.subarray(0, bodyLimitBytes), truncated: length > bodyLimitBytes };
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

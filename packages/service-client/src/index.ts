@@ -11,6 +11,7 @@ export {
   type ServiceClientErrorCode,
   type ServiceClientErrorInit,
 } from "./service-client-error.ts";
+export { readCapped, type CappedBody } from "./capped-body.ts";
 export { joinServiceUrl, type UrlRules } from "./service-url.ts";
 export {
   ReceiptError,

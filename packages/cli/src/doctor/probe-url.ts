@@ -1,3 +1,4 @@
+import { readCapped } from "@countersign/service-client";
 import { UsageError } from "../command-io.ts";
 import { oneLine } from "../operator/store-failure.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
@@ -18,6 +19,9 @@ const probes = [
   { name: "text", type: "text/plain", body: "countersign doctor" },
   { name: "json", type: "application/json", body: "{" },
 ] as const;
+
+// A problem document has some hundred bytes; what answers is not trusted.
+const limitBytes = 65_536;
 
 interface Answer {
   readonly status: number;
@@ -70,7 +74,7 @@ async function send(
     signal: AbortSignal.timeout(timeoutMs),
   });
   const receivedMs = Date.now();
-  const code = problemCode(await response.text());
+  const code = problemCode((await readCapped(response, limitBytes)).bytes.toString("utf8"));
   const dateMs = Date.parse(response.headers.get("date") ?? "");
   return { status: response.status, code, dateMs, sentMs, receivedMs };
 }

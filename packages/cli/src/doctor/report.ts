@@ -1,6 +1,7 @@
 import type { CommandIo } from "../command-io.ts";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
+import { printable } from "../printable.ts";
 import { wrap } from "../table.ts";
 import { docsOfFinding, findingKinds, type Finding, type Severity } from "./findings.ts";
 
@@ -21,7 +22,7 @@ export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo
   const paint = createPaint(io.colours);
   // In a pipe a sentence is one line, for grep.
   const width = io.columns === undefined ? Infinity : Math.min(io.columns, proseColumns) - indent;
-  const prose = (text: string): string[] => wrap(text, width).map((line) => `  ${line}`);
+  const prose = (text: string): string[] => wrap(printable(text), width).map((line) => `  ${line}`);
   const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>
     [
       `${paint(colours[severity], severity)} ${paint("bold", id)}`,
@@ -31,7 +32,7 @@ export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo
     ].join("\n"),
   );
   const summary = paint(findings.length === 0 ? "green" : "bold", summaryOf(findings));
-  const looked = subjects.flatMap((subject) => wrap(`looked at ${subject}`, width));
+  const looked = subjects.flatMap((subject) => wrap(`looked at ${printable(subject)}`, width));
   return `${[...blocks.map((block) => `${block}\n`), ...looked, summary].join("\n")}\n`;
 }
 

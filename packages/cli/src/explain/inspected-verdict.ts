@@ -1,5 +1,7 @@
+import { readCapped } from "@countersign/service-client";
 import { z } from "zod";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import { answerLimitBytes } from "../input.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";
 import { formatExplanations, type Explained } from "./report.ts";
@@ -128,8 +130,13 @@ async function fetched(
       exitCodes.unreachable,
     );
   }
-  const document: unknown = await response.json().catch(() => undefined);
+  const document = await documentOf(response).catch(() => undefined);
   return { status: response.status, document };
+}
+
+async function documentOf(response: Response): Promise<unknown> {
+  const { bytes } = await readCapped(response, answerLimitBytes);
+  return JSON.parse(bytes.toString("utf8"));
 }
 
 function formatRequest(request: InspectedRequest, verdictId: string): string {

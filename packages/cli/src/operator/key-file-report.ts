@@ -1,5 +1,5 @@
 import { jwkThumbprint, type ImportedKeys, type VerificationKey } from "@countersign/http-message-signatures";
-import { printable } from "../printable.ts";
+import { printableLine } from "../printable.ts";
 import { jsonLine } from "../json-output.ts";
 import { tableFor, type Column } from "../table.ts";
 import { shownKey } from "./key-text.ts";
@@ -49,7 +49,7 @@ export function keyFaults({ faults }: ImportedKeys): string {
 
 /** What is wrong with a key or a file, without the name of the function that says it. */
 export function reasonOf({ message }: Error): string {
-  return printable(message.replace(/^importVerificationKey: /, "")).replaceAll("\n", " ");
+  return printableLine(message.replace(/^importVerificationKey: /, ""));
 }
 
 function describeValidity({ notBefore, notAfter, revokedAt }: VerificationKey, now: number): string {

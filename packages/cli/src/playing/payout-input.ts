@@ -2,6 +2,8 @@ import type { KeyObject } from "node:crypto";
 import {
   createPayoutInstruction,
   importPrivateKey,
+  isObjectText,
+  jsonWithTexts,
   parseStatusPatterns,
   type StatusPattern,
 } from "@countersign/sandbox";
@@ -22,14 +24,14 @@ export interface BodyFlags {
   readonly referenceField?: string | undefined;
 }
 
-/** The bytes to send: those of the file, or a sample instruction with the given values. Throws a UsageError. */
+/** The bytes to send: those of the file, or a sample instruction with the given values, the amount as typed. Throws a UsageError. */
 export function readBody({ file, amount, ...fields }: BodyFlags): Buffer {
   if (file !== undefined) return readJsonFile(file);
-  const instruction = createPayoutInstruction({
-    ...fields,
-    amount: amount === undefined ? undefined : parseAmount(amount),
-  });
-  return Buffer.from(JSON.stringify(instruction), "utf8");
+  if (amount !== undefined && !isObjectText(amount)) {
+    throw new UsageError(`--amount: is not JSON of an object such as {"value":"10.00","currency":"EUR"}`);
+  }
+  const texts = amount === undefined ? {} : { amount };
+  return Buffer.from(jsonWithTexts(createPayoutInstruction(fields), texts), "utf8");
 }
 
 /** The private key in a PEM file. Throws a UsageError, which shows nothing of the file. */
@@ -64,20 +66,4 @@ function readJsonFile(file: string): Buffer {
     throw new UsageError(`--file ${file}: is not JSON in UTF-8`, { cause: error });
   }
   return bytes;
-}
-
-function parseAmount(text: string): Readonly<Record<string, unknown>> {
-  let amount: unknown;
-  try {
-    amount = JSON.parse(text);
-  } catch (error) {
-    throw new UsageError("--amount: is not JSON", { cause: error });
-  }
-  if (!isObject(amount))
-    throw new UsageError(`--amount: expected a JSON object such as {"value":"10.00","currency":"EUR"}`);
-  return amount;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

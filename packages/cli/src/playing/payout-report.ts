@@ -45,14 +45,15 @@ function outcomeLines(outcome: PayoutOutcome, paint: Paint): string[] {
   const { name, request, expected, asExpected, answer, error } = outcome;
   const { keyid, nonce, created, expires } = request.signature;
   const sent = [
-    `${paint("bold", `${request.method} ${request.target}`)} to ${new URL(request.url).host} (${name})`,
+    `${paint("bold", `${request.method} ${printable(request.target)}`)} to ${new URL(request.url).host} (${name})`,
     ...idempotencyKeyLine(request.bodyBytes),
-    `  keyid    ${keyid}`,
+    `  keyid    ${printable(keyid)}`,
     `  nonce    ${nonce}`,
     `  created  ${formatTime(created)}`,
     `  expires  ${formatTime(expires)}`,
   ];
-  if (answer === undefined) return [...sent, `  ${paint("red", error?.message ?? "no answer")}`, ""];
+  if (answer === undefined)
+    return [...sent, `  ${paint("red", printable(error?.message ?? "no answer"))}`, ""];
   return [
     ...sent,
     paint(

@@ -1,8 +1,9 @@
 import { PayoutSendError, sendRequest, type OutgoingRequest } from "@countersign/sandbox";
 import { joinServiceUrl } from "@countersign/service-client";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger, readCertificates } from "../input.ts";
+import { answerLimitBytes, parseInteger, readCertificates } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
+import { printableLine } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
 
 /** The sandbox answered, and not with what was asked for. */
@@ -25,8 +26,6 @@ export interface SandboxApi {
   post(path: string, body: object): Promise<unknown>;
 }
 
-const bodyLimitBytes = 64 * 1024 * 1024;
-
 /** Makes the requests that the flags describe. Throws a UsageError, which does not show the API key. */
 export function sandboxApi({ url, apiKey, timeout, ca, allowHttp }: SandboxApiFlags): SandboxApi {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
@@ -37,7 +36,7 @@ export function sandboxApi({ url, apiKey, timeout, ca, allowHttp }: SandboxApiFl
   const options = {
     timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
     ca: ca === undefined ? undefined : readCertificates(ca),
-    bodyLimitBytes,
+    bodyLimitBytes: answerLimitBytes,
   };
   const send = async (method: "GET" | "POST", path: string, body?: object): Promise<unknown> => {
     const target = pathUnder(url, path);
@@ -64,7 +63,7 @@ export async function failingInOneLine(io: CommandIo, ask: () => Promise<ExitCod
     return await ask();
   } catch (error) {
     if (!(error instanceof PayoutSendError) && !(error instanceof SandboxAnswerError)) throw error;
-    io.writeError(`error: ${error.message}\n`);
+    io.writeError(`error: ${printableLine(error.message)}\n`);
     return error instanceof PayoutSendError ? exitCodes.unreachable : exitCodes.otherwise;
   }
 }

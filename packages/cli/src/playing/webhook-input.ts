@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { formatTimestamp, sampleEventData } from "@countersign/sandbox";
+import { formatTimestamp, jsonWithTexts, sampleEventData } from "@countersign/sandbox";
 import { UsageError } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
 
@@ -26,15 +26,23 @@ export function readEnvelope({ file, type, data, eventId, webhookId, timestamp }
     event_id: eventId ?? randomUUID(),
     timestamp: when,
     type,
-    data: data === undefined ? sampleDataOf(type) : parseData(data),
+    data: undefined,
   };
-  const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events: [event] };
-  return Buffer.from(JSON.stringify(envelope), "utf8");
+  const text = data === undefined ? JSON.stringify(sampleDataOf(type)) : jsonText(data);
+  const events = `[${jsonWithTexts(event, { data: text })}]`;
+  const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events };
+  return Buffer.from(jsonWithTexts(envelope, { events }), "utf8");
 }
 
 // Finer than milliseconds, so that two commands that follow each other are not of the same time.
 function now(): bigint {
   return BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+}
+
+/** The value of `--data` as it was typed. */
+function jsonText(text: string): string {
+  parseData(text);
+  return text;
 }
 
 /** Reads the value of `--data`. Throws a UsageError. */

@@ -9,6 +9,7 @@ import {
 } from "@countersign/sandbox";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
+import { printable } from "../printable.ts";
 
 /** What became of one webhook: an answer, or the error that kept it away. */
 export interface WebhookReport {
@@ -27,7 +28,7 @@ export function formatWebhookReport(report: WebhookReport, colours: boolean): st
   const colour = asExpected ? "green" : "red";
   const answered =
     answer === undefined
-      ? [`  ${paint("red", error?.message ?? "no answer")}`]
+      ? [`  ${paint("red", printable(error?.message ?? "no answer"))}`]
       : [
           paint(
             colour,
@@ -36,7 +37,7 @@ export function formatWebhookReport(report: WebhookReport, colours: boolean): st
           `  ${meaningOf(answer.status)}`,
         ];
   return [
-    `${paint("bold", `POST ${request.target}`)} to ${new URL(request.url).host} (${variant})`,
+    `${paint("bold", `POST ${printable(request.target)}`)} to ${new URL(request.url).host} (${variant})`,
     `  ${request.bodyBytes.length} bytes`,
     ...answered,
     "",

@@ -8,7 +8,7 @@ import type { DeliveryListing } from "./listing.ts";
 import { maskerOf, type Masker } from "@countersign/loopback-page";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { QueueTables } from "./queue-tables.ts";
-import { shownHeaders, type WebhookExchange } from "./send-webhook.ts";
+import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
 import { atomically } from "./transaction.ts";
 import type { Delivery, DeliveryAttempt, DeliveryState } from "./types.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
@@ -17,7 +17,7 @@ import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request
 export interface DeliveryControl {
   /** How many there are in each state; paused ones are pending. */
   counts(): Readonly<Record<DeliveryState, number>>;
-  /** A copy of a value without the password and the secret of any endpoint in its texts. */
+  /** A copy of a value without the password and the secret of any endpoint, and without a private key, in its texts. */
   readonly mask: Masker;
   /** Everything of one delivery; undefined where there is none of this number. */
   detail(id: number): DeliveryDetail | undefined;
@@ -56,6 +56,8 @@ export interface DeliveryControlInit {
   readonly listing: DeliveryListing;
   readonly sender: DeliverySender;
   readonly options: ResolvedDeliveryOptions;
+  /** What `mask` takes out beside the credentials of the endpoints. */
+  readonly secrets: readonly string[];
   readonly clock: () => number;
   /** Hears of each delivery that was changed. */
   readonly changed: (id: number) => void;
@@ -69,7 +71,7 @@ const shownSteps = 5;
 export function createDeliveryControl(init: DeliveryControlInit): DeliveryControl {
   const { database, tables, listing, sender, clock, changed } = init;
   const sql = prepare(database);
-  const mask = currentMasker(() => sql.credentials.all());
+  const mask = currentMasker(() => sql.credentials.all(), init.secrets);
   const rowOfDelivery = (id: number): DatabaseRow | undefined => {
     const row = sql.delivery.get(id);
     return row === undefined ? undefined : rowOf(row);
@@ -89,7 +91,7 @@ export function createDeliveryControl(init: DeliveryControlInit): DeliveryContro
     counts: () => countsOf(sql.counts.all()),
     detail(id) {
       const row = rowOfDelivery(id);
-      return row === undefined ? undefined : mask(detailOf(row, listing.one(id), { sql, ...init }));
+      return row === undefined ? undefined : cut(mask(detailOf(row, listing.one(id), { sql, ...init })));
     },
     pause: (id) =>
       change(
@@ -174,19 +176,30 @@ function detailOf(
   };
 }
 
+/** Behind the masking: half a secret at the end of a text would not be found. */
+function cut(detail: DeliveryDetail): DeliveryDetail {
+  const attempts = detail.attempts.map((attempt) => {
+    const { answerBody } = attempt;
+    return answerBody === undefined
+      ? attempt
+      : { ...attempt, answerBody: answerBody.slice(0, shownAnswerLength) };
+  });
+  return { ...detail, attempts };
+}
+
 /** Masks what belongs to the endpoints that there are now; they are only ever added. */
-function currentMasker(read: () => readonly unknown[]): Masker {
+function currentMasker(read: () => readonly unknown[], secrets: readonly string[]): Masker {
   let known: { readonly count: number; readonly mask: Masker } | undefined;
   return (value) => {
     const rows = read();
-    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOfEndpoints(rows) };
+    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOfEndpoints(rows, secrets) };
     return known.mask(value);
   };
 }
 
-function maskerOfEndpoints(rows: readonly unknown[]): Masker {
+function maskerOfEndpoints(rows: readonly unknown[], secrets: readonly string[]): Masker {
   const credentials = rows.map(credentialsOf);
-  return maskerOf({ credentials, texts: credentials.map(({ secret }) => secret) });
+  return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] });
 }
 
 function exchangeOf(text: unknown): Partial<WebhookExchange> {

@@ -62,7 +62,15 @@ class QueuedDeliveryService implements DeliveryService {
     this.#listing = createListing(database);
     const parts = { tables: this.#tables, listing: this.#listing, sender: this.#sender };
     const changed = (id: number): void => this.#changed([id]);
-    this.control = createDeliveryControl({ database, ...parts, options: this.#options, clock, changed });
+    const { secrets = [] } = init;
+    this.control = createDeliveryControl({
+      database,
+      ...parts,
+      secrets,
+      options: this.#options,
+      clock,
+      changed,
+    });
   }
 
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {

@@ -1,4 +1,4 @@
-import { masked } from "@countersign/loopback-page";
+import { marginBytes, masked } from "@countersign/loopback-page";
 import { PayoutSendError, type SendErrorCode } from "../send-error.ts";
 import { sendRequest, type ExchangeOptions } from "../send-request.ts";
 import { buildWebhookRequest, type WebhookRequestOptions } from "./webhook-request.ts";
@@ -14,19 +14,22 @@ export interface WebhookAnswer {
 export interface WebhookOptions
   extends WebhookRequestOptions, Pick<ExchangeOptions, "ca" | "timeoutMs" | "signal" | "dropAnswer"> {}
 
-const bodyLimitBytes = 1024;
+/** How much of an answer's body is shown, in characters. */
+export const shownAnswerLength = 1024;
+
+const bodyLimitBytes = shownAnswerLength + marginBytes;
 
 /** One request and its answer, as far as anybody may see them. */
 export interface WebhookExchange {
   /** Name and value. The value of Authorization is left out. */
   readonly requestHeaders: readonly (readonly [name: string, value: string])[];
   readonly answerHeaders?: readonly (readonly [name: string, value: string])[] | undefined;
-  /** The first KiB. */
+  /** The first 5 KiB, of which a page is shown the first. */
   readonly answerBody?: string | undefined;
 }
 
 /**
- * Signs and sends one webhook: no redirect followed, certificates always verified, of the answer's body 1 KiB read. Default
+ * Signs and sends one webhook: no redirect followed, certificates always verified, of the answer's body 5 KiB read. Default
  * `timeoutMs` 30 000. Resolves with what became of it; throws a TypeError on what cannot be sent.
  */
 export async function sendWebhook(options: WebhookOptions): Promise<WebhookAnswer> {

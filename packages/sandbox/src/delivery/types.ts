@@ -117,6 +117,8 @@ export interface DeliveryServiceInit {
   /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly options?: DeliveryOptions | undefined;
+  /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
+  readonly secrets?: readonly string[] | undefined;
   /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Hears that deliveries were formed, sent or stopped: the numbers of those that have changed, none for new ones. */

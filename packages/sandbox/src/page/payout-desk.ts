@@ -1,10 +1,12 @@
 import { createPublicKey } from "node:crypto";
+import { marginBytes, type Masker } from "@countersign/loopback-page";
 import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
 import {
   createPayoutInstruction,
   sampleBusiness,
   type PayoutInstructionOptions,
 } from "../payout-instruction.ts";
+import { jsonWithTexts } from "../json-text.ts";
 import { planPayout, runPayoutPlan, type PayoutOutcome } from "../payout-plan.ts";
 import { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
 import { refuseTypeErrors } from "../service/sandbox-error.ts";
@@ -18,7 +20,10 @@ export interface PayoutOrder {
   readonly variant: PayoutVariant;
   /** Of the variant `concurrent`. */
   readonly count?: number | undefined;
-  readonly fields: PayoutInstructionOptions;
+  readonly fields: Omit<PayoutInstructionOptions, "amount"> & {
+    /** A text is JSON of an object, and sent byte for byte. */
+    readonly amount?: PayoutInstructionOptions["amount"] | string;
+  };
 }
 
 /** A payout that was sent from here, with what went over the wire. */
@@ -78,6 +83,8 @@ export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
   readonly clock: () => number;
+  /** Takes secrets out of what a platform sends back. */
+  readonly mask: Masker;
   readonly changed: () => void;
 }
 
@@ -102,19 +109,32 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
       sample: sampleBusiness,
     },
     async send(order) {
-      const body = createPayoutInstruction(order.fields);
-      const fields = { ...order.fields, idempotencyKey: body.idempotency_key };
+      const { amount, ...others } = order.fields;
+      const [given, texts] = typeof amount === "string" ? [{}, { amount }] : [amount, {}];
+      const instruction = createPayoutInstruction({ ...others, amount: given });
+      const bodyText = jsonWithTexts(instruction, texts);
+      const fields = { ...order.fields, idempotencyKey: instruction.idempotency_key };
       const plan = refuseTypeErrors(() => {
         targetOf(order.url, init.allowHttp);
         const { url, variant, count } = order;
-        return planPayout({ variant, count, request: { url, body, privateKey, keyid } });
+        return planPayout({ variant, count, request: { url, bodyText, privateKey, keyid } });
       });
       const at = init.clock();
-      const { asExpected, outcomes } = await runPayoutPlan(plan, { ca: init.ca, bodyLimitBytes: shownBytes });
+      const { asExpected, outcomes } = await runPayoutPlan(plan, {
+        ca: init.ca,
+        bodyLimitBytes: shownBytes + marginBytes,
+      });
       number += 1;
       if (outcomes.some(isAccepted)) provenUrls.add(order.url);
-      const isUrlProven = provenUrls.has(order.url);
-      const payout = { ...order, fields, number, at, asExpected, isUrlProven, steps: outcomes.map(stepOf) };
+      const payout = {
+        ...order,
+        fields,
+        number,
+        at,
+        asExpected,
+        isUrlProven: provenUrls.has(order.url),
+        steps: outcomes.map((outcome) => stepOf(outcome, init.mask)),
+      };
       sent.unshift(payout);
       sent.splice(kept);
       init.changed();
@@ -128,7 +148,8 @@ function isAccepted({ answer }: PayoutOutcome): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status <= 299;
 }
 
-function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOutcome): SentStep {
+function stepOf(outcome: PayoutOutcome, mask: Masker): SentStep {
+  const { name, expected, asExpected, request, answer, error } = outcome;
   const { method, target, headers, bodyBytes, signature } = request;
   return {
     name,
@@ -149,7 +170,8 @@ function stepOf({ name, expected, asExpected, request, answer, error }: PayoutOu
             status: answer.status,
             meaning: explainStatus(answer.status),
             headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)] as const),
-            body: answer.body,
+            // Half a secret at its end would not be found.
+            body: mask(answer.body).slice(0, shownBytes),
             durationMs: answer.durationMs,
           },
         }),

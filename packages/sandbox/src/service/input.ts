@@ -5,6 +5,7 @@ import { deliveryStates } from "../delivery/delivery-state.ts";
 import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
 import { tamperedWebhookParts, type TamperedWebhookPart } from "../delivery/webhook-request.ts";
 import type { PayoutOrder } from "../page/payout-desk.ts";
+import { isObjectText } from "../json-text.ts";
 import { payoutVariants } from "../payout-variants.ts";
 import { partyStatuses } from "./parties.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -80,6 +81,8 @@ const spoil = z.strictObject({ part: z.enum(tamperedWebhookParts) });
 
 const text = z.string().max(10_000);
 
+const objectText = text.refine(isObjectText, "must be an object, or a text that is JSON of one");
+
 const payoutOrder = z.strictObject({
   url: text,
   variant: z.enum(payoutVariants.map(({ variant }) => variant)).default("plain"),
@@ -89,7 +92,7 @@ const payoutOrder = z.strictObject({
   iban: text.optional(),
   bic: text.optional(),
   name: text.optional(),
-  amount: z.record(z.string(), z.unknown()).optional(),
+  amount: z.union([z.record(z.string(), z.unknown()), objectText]).optional(),
   reference: text.optional(),
   reference_field: text.optional(),
 });

@@ -79,7 +79,7 @@ interface Parts {
 }
 
 function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): Parts {
-  const { clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
+  const { apiKey, clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
   const stream = createChangeStream<ChangeKind>({
     service: "the sandbox",
     read: (ids, kinds) => read(ids, kinds),
@@ -92,10 +92,13 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     onAttempt,
     onChange: (ids) => stream.changed({ ids }),
     options: delivery,
+    // Who registers an endpoint names the key, and can have it sent back.
+    secrets: [apiKey],
   });
   const read = changeReader(deliveries);
   const changed = (kind: ChangeKind): void => stream.changed({ kind });
-  const desk = { allowHttp, ca, clock, changed: () => changed("payouts") };
+  const { mask } = deliveries.control;
+  const desk = { allowHttp, ca, clock, mask, changed: () => changed("payouts") };
   return {
     deliveries,
     stream,
