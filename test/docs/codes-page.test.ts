@@ -62,12 +62,16 @@ test("each code has an example, but for those that nobody can wait for here", ()
   expect(new Set(lacking)).toEqual(new Set(withoutExample));
 });
 
+const committed = readFileSync(join(root, "docs/pages/reference/codes.md"), "utf8");
+
 test.each([...codes].filter(([, { provoke }]) => provoke !== undefined).map(([code]) => code))(
   "%s happens as the page says, with the status that it gives",
   async (code) => {
     const entry = codes.get(code);
     const happened = await entry?.provoke?.();
     expect(happened).toMatchObject({ code });
+    // Stale? npm run docs:markdown
+    expect(committed).toContain(`\n${happened?.text}\n\`\`\`\n`);
     if (happened?.text.startsWith("countersign: ")) {
       expect(happened.status).toBe(entry?.status);
       expect(happened.text).toContain(`; see ${String(docsOf(code))}`);
