@@ -61,6 +61,7 @@ export const navigation = [
       { text: "The operator's commands", page: "reference/operating" },
       { text: "Channels, metrics, alerts", page: "reference/observe" },
       { text: "Policies of others", page: "reference/policies" },
+      { text: "What is not supported", page: "reference/not-supported" },
       { text: "RFC 9421, MUST by MUST", page: "reference/rfc9421" },
       { text: "Performance", page: "reference/performance" },
     ],

@@ -23,6 +23,37 @@ test("the README of the whole shows the whole minimal server, to the letter", ()
   expect(read("README.md")).toContain(`\`\`\`ts\n${server}\`\`\``);
 });
 
+// A repository's view cuts what is wider, on its first screen.
+test("the code of the README of the whole has at most 78 columns", () => {
+  const fences = [...read("README.md").matchAll(/^```\w+\n([\s\S]*?)^```$/gm)];
+  expect(fences.length).toBeGreaterThan(3);
+  expect(fences.flatMap(([, code = ""]) => code.split("\n").filter((line) => line.length > 78))).toEqual([]);
+});
+
+test("the README of the whole begins with the clone, and says that nothing is on npm yet", () => {
+  const readme = read("README.md");
+  const order = [
+    "git clone ",
+    "npm start",
+    "npm test",
+    "fail until the first release",
+    "npm create countersign",
+  ];
+  const places = order.map((text) => readme.indexOf(text));
+  expect(places).not.toContain(-1);
+  expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);
+});
+
+test("the commands of the README are scripts of the workspace", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const named = [...read("README.md").matchAll(/(?:^|`)npm (?:run )?([a-z:]+)/gm)].map(
+    ([, name = ""]) => name,
+  );
+  const own = new Set(named.filter((name) => !["create", "install"].includes(name)));
+  expect(own.size).toBeGreaterThan(10);
+  expect([...own].filter((name) => scripts[name] === undefined)).toEqual([]);
+});
+
 test("the page of the header Idempotency-Key shows its compiled example, to the letter", () => {
   expect(firstExample(read("docs", "idempotency-key.md"))).toBe(snippet("idempotency-key"));
 });

@@ -32,6 +32,7 @@ export const documents = {
   "packages/cli/OPERATING.md": "reference/operating",
   "docs/observe.md": "reference/observe",
   "docs/policies.md": "reference/policies",
+  "docs/not-supported.md": "reference/not-supported",
   "docs/rfc9421.md": "reference/rfc9421",
   "docs/performance.md": "reference/performance",
   "CHANGELOG.md": "changelog",
