@@ -60,6 +60,7 @@ export const navigation = [
       { text: "Codes", page: "reference/codes" },
       { text: "The operator's commands", page: "reference/operating" },
       { text: "Channels, metrics, alerts", page: "reference/observe" },
+      { text: "What to do on an alert", page: "reference/alerts" },
       { text: "Policies of others", page: "reference/policies" },
       { text: "What is not supported", page: "reference/not-supported" },
       { text: "RFC 9421, MUST by MUST", page: "reference/rfc9421" },

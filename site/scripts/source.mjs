@@ -31,6 +31,7 @@ export const documents = {
   "test/faults/README.md": "concepts/fault-tests",
   "packages/cli/OPERATING.md": "reference/operating",
   "docs/observe.md": "reference/observe",
+  "docs/alerts.md": "reference/alerts",
   "docs/policies.md": "reference/policies",
   "docs/not-supported.md": "reference/not-supported",
   "docs/rfc9421.md": "reference/rfc9421",
