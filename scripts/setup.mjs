@@ -11,7 +11,7 @@ export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "
 const minimumNode = [20, 19];
 
 /**
- * Installs and builds what is missing or out of date. `project` is the folder given to `tsc -b`: `.` is everything,
+ * Installs and builds what is missing or out of date. `project` is the folder given to `tsc -b`, or several: `.` is everything,
  * tests included. Throws a SetupError with a message of one line.
  */
 export function ensureReady({ build = true, project = "." } = {}) {
@@ -77,12 +77,13 @@ export function npmCommand(env, platform, args) {
 
 // tsc -b looks at every project; a fingerprint of the sources answers the usual "nothing changed" in milliseconds.
 function ensureBuilt(project) {
-  const stamp = `build-${project === "." ? "all" : path.basename(project)}`;
+  const projects = [project].flat();
+  const stamp = `build-${project === "." ? "all" : digestOf(projects.join(" ")).slice(0, 16)}`;
   const fingerprint = buildFingerprint(root);
   if ([stamp, "build-all"].some((built) => readStamp(root, built) === fingerprint)) return;
-  console.error(`building (tsc -b ${project})`);
+  console.error(`building (tsc -b ${projects.join(" ")})`);
   const tsc = path.join(root, "node_modules", "typescript", "bin", "tsc");
-  if (!run(process.execPath, [tsc, "-b", project], false)) {
+  if (!run(process.execPath, [tsc, "-b", ...projects], false)) {
     throw new SetupError("the build failed: see the messages of tsc above");
   }
   writeStamp(root, stamp, buildFingerprint(root));

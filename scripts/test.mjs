@@ -1,9 +1,12 @@
-// npm test [-- jest arguments]: builds everything, which also checks the types of the tests, then runs jest.
+// npm test [-- jest arguments]: builds everything, which also checks the types of the tests, then runs jest. Where the arguments name
+// packages or examples, it builds these and what their tests need: another one may be broken meanwhile.
 import { ensureReady, root, runScript } from "./setup.mjs";
 import { runNode } from "./run-node.mjs";
+import { projectsFor } from "./test-projects.mjs";
 
 runScript(() => {
-  ensureReady();
+  const args = process.argv.slice(2);
+  ensureReady({ project: projectsFor(args, root) });
   const flags = ["--experimental-vm-modules", "--disable-warning=ExperimentalWarning"];
-  runNode([...flags, "node_modules/jest/bin/jest.js", ...process.argv.slice(2)], { cwd: root });
+  runNode([...flags, "node_modules/jest/bin/jest.js", ...args], { cwd: root });
 });

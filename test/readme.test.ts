@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
+import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
 import { packagePage, packageReadme } from "./docs/package-pages.ts";
 import { brokenSiteLinks, siteLinks } from "./docs/site-links.ts";
 import { optionTables } from "./docs/written-options.ts";
@@ -20,6 +21,37 @@ test("the README of the whole shows the compiled integration, to the letter", ()
 test("the README of the whole shows the whole minimal server, to the letter", () => {
   const server = read("examples", "minimal", "src", "server.ts");
   expect(read("README.md")).toContain(`\`\`\`ts\n${server}\`\`\``);
+});
+
+// A repository's view cuts what is wider, on its first screen.
+test("the code of the README of the whole has at most 78 columns", () => {
+  const fences = [...read("README.md").matchAll(/^```\w+\n([\s\S]*?)^```$/gm)];
+  expect(fences.length).toBeGreaterThan(3);
+  expect(fences.flatMap(([, code = ""]) => code.split("\n").filter((line) => line.length > 78))).toEqual([]);
+});
+
+test("the README of the whole begins with the clone, and says that nothing is on npm yet", () => {
+  const readme = read("README.md");
+  const order = [
+    "git clone ",
+    "npm start",
+    "npm test",
+    "fail until the first release",
+    "npm create countersign",
+  ];
+  const places = order.map((text) => readme.indexOf(text));
+  expect(places).not.toContain(-1);
+  expect(places.every((place, index) => place >= (places[index - 1] ?? 0))).toBe(true);
+});
+
+test("the commands of the README are scripts of the workspace", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const named = [...read("README.md").matchAll(/(?:^|`)npm (?:run )?([a-z:]+)/gm)].map(
+    ([, name = ""]) => name,
+  );
+  const own = new Set(named.filter((name) => !["create", "install"].includes(name)));
+  expect(own.size).toBeGreaterThan(10);
+  expect([...own].filter((name) => scripts[name] === undefined)).toEqual([]);
 });
 
 test("the page of the header Idempotency-Key shows its compiled example, to the letter", () => {
@@ -92,6 +124,11 @@ const folders = [
   ".",
   "docs",
   "docs/decisions",
+  "docs/pages",
+  "docs/pages/concepts",
+  "docs/pages/guide",
+  "docs/pages/reference",
+  "docs/pages/reference/packages",
   "test/faults",
   "test/vectors",
   ...["packages", "examples"].flatMap((group) =>
@@ -104,12 +141,17 @@ const documents = folders.flatMap((folder) =>
     .map((name) => join(folder, name)),
 );
 
+/** The file of a link, and the heading that it names. */
+function isThere(from: string, link: string): boolean {
+  const [place = "", anchor] = link.split("#");
+  const file = place === "" ? from : join(dirname(from), place);
+  if (!existsSync(join(root, file))) return false;
+  return anchor === undefined || anchorsOf(read(file), githubAnchor).includes(anchor);
+}
+
 test.each(documents)("the relative links of %s lead somewhere", (file) => {
-  const links = [...read(file).matchAll(/\]\(([^)#]+)[^)]*\)/g)].map(([, target = ""]) => target);
-  const broken = links.filter(
-    (target) => !/^https?:/.test(target) && !existsSync(join(root, dirname(file), target)),
-  );
-  expect(broken).toEqual([]);
+  const links = [...read(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = ""]) => target);
+  expect(links.filter((target) => !/^(https?|mailto):/.test(target) && !isThere(file, target))).toEqual([]);
 });
 
 test.each(packages)("the example of %s loads", async (name) => {

@@ -16,22 +16,24 @@ A code that is not here is one of your own app's guards, or of a library for the
 [sandbox](./packages/sandbox.md#codes).
 `;
 
-export async function codesPage() {
+/** `happen` makes a code happen, and gives its words. */
+export async function codesPage({ happen = (_code, { provoke }) => provoke() } = {}) {
   const parts = [opening];
   for (const { title, codes } of groups) {
     parts.push(`## ${title}\n`);
     // One at a time: a line on stderr is the process's.
-    for (const [code, entry] of Object.entries(codes)) parts.push(await section(code, entry));
+    for (const [code, entry] of Object.entries(codes)) parts.push(await section(code, entry, happen));
   }
   return parts.join("\n");
 }
 
-async function section(code, { status, notice, by, cause, remedy, example, provoke }) {
+async function section(code, entry, happen) {
+  const { status, notice, by, cause, remedy, example, provoke } = entry;
   const kind = notice ? "notice" : status === undefined ? "no answer of its own" : `status ${status}`;
   const names = by.map((name) => (name === "all" ? "all" : `\`${name}\``)).join(", ");
   const head = `### ${code}\n\n*${kind} · ${names}*\n\n**Cause.** ${cause}\n\n**Remedy.** ${remedy}\n`;
   if (provoke === undefined) return head;
-  const happened = await provoke();
+  const happened = await happen(code, entry);
   if (happened.code !== code) throw new Error(`${code}: what happened is ${happened.code}`);
   const language = happened.text.startsWith("{") ? "json" : "text";
   return `${head}\n**Example.** ${example}\n\n\`\`\`${language}\n${happened.text}\n\`\`\`\n`;

@@ -1,13 +1,15 @@
 // Links between documents of the repository become links between pages; what is no page is shown where the source is.
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { documents, repository, root } from "./source.mjs";
+import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
+import { documents, read, repository, root } from "./source.mjs";
 
 /** The page of a file of the repository, undefined when there is none. */
 export function pageOf(file) {
   const name = /^packages\/([a-z-]+)(\/README\.md)?$/.exec(file)?.[1];
   if (name !== undefined) return `reference/packages/${name}`;
-  return documents[file] ?? /^site\/pages\/(.+)\.md$/.exec(file)?.[1];
+  if (file === "docs/pages/README.md") return "index";
+  return documents[file] ?? /^(?:site|docs)\/pages\/(.+)\.md$/.exec(file)?.[1];
 }
 
 /** `markdown` of `file`, as it reads in `page`: both without an extension for pages, from the root. */
@@ -18,7 +20,7 @@ export function rewriteLinks(markdown, file, page) {
       const [place, anchor] = target.split("#");
       const meant = path.posix.normalize(path.posix.join(path.posix.dirname(file), place)).replace(/\/$/, "");
       const other = pageOf(meant);
-      const hash = anchor === undefined ? "" : `#${anchor}`;
+      const hash = anchor === undefined ? "" : `#${anchorOnSite(meant, anchor)}`;
       if (other !== undefined) return `](${relative(page, other)}.md${hash})`;
       if (/^docs\/pictures\/.+\.png$/.test(meant) && existsSync(path.join(root, meant)))
         return `](${relative(page, meant.slice("docs/".length))})`;
@@ -27,6 +29,15 @@ export function rewriteLinks(markdown, file, page) {
       return `](${repository}/${kind}/main/${meant === "." ? "" : meant}${hash})`;
     }),
   );
+}
+
+/** The anchor of a place of docs/pages, which documents name as the repository's view has it. */
+function anchorOnSite(file, anchor) {
+  if (!file.startsWith("docs/pages/")) return anchor;
+  const text = read(file);
+  const at = anchorsOf(text, githubAnchor).indexOf(anchor);
+  if (at < 0) throw new Error(`${file} has no heading #${anchor}`);
+  return anchorsOf(text, vitepressAnchor)[at];
 }
 
 export function relative(from, to) {

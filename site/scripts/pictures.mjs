@@ -1,5 +1,4 @@
 // The drawings: DOT of pictures/, or made of a table, laid out by Graphviz (WebAssembly, no browser).
-import { instance } from "@viz-js/viz";
 import { read } from "./source.mjs";
 
 // Colours are classes, so that a drawing follows the page: inside of a page by the theme's style sheet, alone by this one.
@@ -76,12 +75,18 @@ function kindOf(text) {
 const escape = (text) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll("`", "");
 
+/** What a drawing is made of. */
+export function drawingSource(name) {
+  return name === "fault-table" ? faultTable() : read("site", "pictures", `${name}.dot`);
+}
+
 /** Each drawing by name: `inline` for a page, `file` to be looked at alone. */
 export async function drawPictures(names) {
+  // Of site/package.json: whoever reads this file without drawing needs nothing of it.
+  const { instance } = await import("@viz-js/viz");
   const viz = await instance();
   const drawn = names.map((name) => {
-    const source = name === "fault-table" ? faultTable() : read("site", "pictures", `${name}.dot`);
-    const { output, errors } = viz.render(source, { format: "svg" });
+    const { output, errors } = viz.render(drawingSource(name), { format: "svg" });
     if (output === undefined || errors.some(({ level }) => level === "error"))
       throw new Error(`${name}: ${JSON.stringify(errors)}`);
     return [name, plain(output)];

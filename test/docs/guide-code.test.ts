@@ -12,8 +12,10 @@ import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { eventually } from "../support/faulty-store.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
+import { createApp as createAppBehindProxy } from "../../examples/snippets/dist/guide/behind-a-proxy.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";
 import { signerOf, webhookOf } from "../../examples/snippets/dist/guide/by-hand.js";
 import { measure } from "../../examples/snippets/dist/guide/monitor.js";
@@ -87,6 +89,29 @@ test("receive payouts: a parser in front hands over the bytes", async () => {
 test("receive webhooks: all four are made up", () => {
   expect(endpoint.url).toBe(`https://platform.example${endpoint.path}`);
   expect(new Set([endpoint.path, endpoint.username, endpoint.password, endpoint.secret]).size).toBe(4);
+});
+
+test("behind a proxy: a listed caller is paid once for a signature, and nobody else is paid", async () => {
+  const paid: string[] = [];
+  const stores = createSqliteStores({ database: new Database(":memory:") });
+  closing.push(() => stores.close());
+  const known = { [keyid]: publicKey.export({ type: "spki", format: "pem" }).toString() };
+  const app = createAppBehindProxy(known, stores, (req, res) => {
+    paid.push(String(req.ip));
+    res.json({ status: "acknowledged" });
+  });
+  // The proxy of this test.
+  app.set("trust proxy", "loopback");
+  const url = `${await urlOf(app)}/api/v1/transaction`;
+  const body = createPayoutInstruction({ idempotencyKey: "payout-1.funding-1.business-1" });
+  const send = async (caller: string, changed: Record<string, string> = {}): Promise<number> => {
+    const request = buildPayoutRequest({ url, body, keyid, privateKey: privateKeyPem });
+    const headers = { ...request.headers, "X-Forwarded-For": caller, ...changed };
+    return (await sendPayout({ ...request, headers })).status;
+  };
+  const unsigned = { Signature: `sig1=:${Buffer.alloc(64).toString("base64")}:` };
+  expect([await send("203.0.113.9"), await send("192.0.2.10", unsigned)]).toEqual([401, 401]);
+  expect([await send("192.0.2.10"), await send("192.0.2.10"), paid]).toEqual([200, 409, ["192.0.2.10"]]);
 });
 
 test("monitor: refusals and passes are counted, with the page of their code in the log", async () => {

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { anchorsOf, vitepressAnchor } from "../../site/scripts/anchors.mjs";
 import { documents, homepage } from "../../site/scripts/source.mjs";
 import { packagePage } from "./package-pages.ts";
 
@@ -38,16 +39,6 @@ function textOf(page: string): string | undefined {
   return existsSync(file) ? readFileSync(file, "utf8") : undefined;
 }
 
-/** The fragments of the headings of a page, as VitePress makes them. */
 function fragmentsOf(markdown: string): ReadonlySet<string> {
-  const outside = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, "");
-  const headings = [...outside.matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) => text);
-  return new Set(
-    headings.map((text) =>
-      text
-        .replaceAll(/[\s~`!@#$%^&*()\-_+=[\]{}|\\;:"'“”‘’<>,.?/]+/g, "-")
-        .replaceAll(/^-|-$/g, "")
-        .toLowerCase(),
-    ),
-  );
+  return new Set(anchorsOf(markdown, vitepressAnchor));
 }

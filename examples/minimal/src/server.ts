@@ -1,23 +1,37 @@
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
-import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
+import {
+  createSqliteStores,
+  withImmediateTransaction,
+} from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import Database from "libsql";
 
 const database = new Database(setting("DATABASE_FILE"));
 const stores = createSqliteStores({ database });
-database.exec(`CREATE TABLE IF NOT EXISTS businesses (id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
-  CREATE TABLE IF NOT EXISTS payouts (idempotency_key TEXT PRIMARY KEY, instruction TEXT NOT NULL) STRICT;
-  CREATE TABLE IF NOT EXISTS events (event_id TEXT PRIMARY KEY, type TEXT NOT NULL, event TEXT NOT NULL) STRICT`);
-const selectBusiness = database.prepare("SELECT 1 FROM businesses WHERE id = ? AND iban = ?");
+database.exec(`
+  CREATE TABLE IF NOT EXISTS businesses (
+    id TEXT, iban TEXT, PRIMARY KEY (id, iban)) STRICT;
+  CREATE TABLE IF NOT EXISTS payouts (
+    idempotency_key TEXT PRIMARY KEY, instruction TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS events (
+    event_id TEXT PRIMARY KEY, type TEXT NOT NULL,
+    event TEXT NOT NULL) STRICT`);
+const selectBusiness = database.prepare(
+  "SELECT 1 FROM businesses WHERE id = ? AND iban = ?",
+);
 const insertPayout = database.prepare("INSERT INTO payouts VALUES (?, ?)");
 const insertEvent = database.prepare("INSERT INTO events VALUES (?, ?, ?)");
 
 const receivePayout = payoutEndpoint({
   addresses: { allow: setting("ALLOW_IPS").split(",") },
-  signature: { keys: { [setting("KEYID")]: setting("PUBLIC_KEY") }, nonces: stores.nonces },
+  signature: {
+    keys: { [setting("KEYID")]: setting("PUBLIC_KEY") },
+    nonces: stores.nonces,
+  },
   idempotency: { store: stores.idempotency, recovery: "rerun" },
-  findBusiness: ({ businessId, iban }) => selectBusiness.get(businessId, iban) !== undefined,
+  findBusiness: ({ businessId, iban }) =>
+    selectBusiness.get(businessId, iban) !== undefined,
 });
 const handler = createWebhookHandler({
   store: stores.idempotency,
@@ -29,16 +43,21 @@ const handler = createWebhookHandler({
     }),
 });
 const receiveWebhook = webhookEndpoint({
-  basicAuth: { username: setting("WEBHOOK_USERNAME"), password: setting("WEBHOOK_PASSWORD") },
+  basicAuth: {
+    username: setting("WEBHOOK_USERNAME"),
+    password: setting("WEBHOOK_PASSWORD"),
+  },
   hmac: { secret: setting("WEBHOOK_SECRET") },
   handler,
 });
 const app = express().disable("x-powered-by");
-app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxy that ends TLS: webhooks come over https alone
+// The proxy that ends TLS: webhooks come over https alone.
+app.set("trust proxy", setting("TRUST_PROXY").split(","));
 app.use(setting("WEBHOOK_PATH"), receiveWebhook);
 app.post("/api/v1/transaction", receivePayout, (req, res) => {
   withImmediateTransaction(database, (tx) => {
-    const completed = req.idempotency?.completeIn(tx); // first: throws when the key is somebody else's, or paid
+    // First: it throws when the key is another attempt's, or paid.
+    const completed = req.idempotency?.completeIn(tx);
     insertPayout.run(payoutOf(req).idempotencyKey, String(req.rawBody));
     return completed;
   });
@@ -50,7 +69,8 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
 });
 process.once("SIGTERM", async () => {
   const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  // What was received is answered.
+  await Promise.all([closed, receivePayout.drain(), handler.drain()]);
   stores.close();
   database.close();
 });

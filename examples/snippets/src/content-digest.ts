@@ -4,7 +4,7 @@ import express, { type Express } from "express";
 
 export const app: Express = express();
 
-app.post("/payouts", contentDigest({ algorithms: ["sha-256"] }), (req, res) => {
+app.post("/documents", contentDigest({ algorithms: ["sha-256"] }), (req, res) => {
   res.json({ verifiedBytes: req.rawBody?.length });
 });
 

@@ -7,14 +7,14 @@ export function maintenanceWindow(isClosed: () => boolean): Middleware {
   return guard("maintenanceWindow", () => {
     if (!isClosed()) return;
     const headers = { "Retry-After": "600" };
-    throw new GuardError({ status: 503, code: "closed", message: "payouts are closed", headers });
+    throw new GuardError({ status: 503, code: "closed", message: "reports are closed", headers });
   });
 }
 
 export const app = express();
 app.use(
-  "/api/v1/transaction",
+  "/reports",
   maintenanceWindow(() => new Date().getUTCHours() < 1),
 );
-app.post("/api/v1/transaction", (_req, res) => void res.json({ status: "acknowledged" }));
+app.get("/reports", (_req, res) => void res.json({ reports: [] }));
 app.use(guardErrors({ onReject: (error) => console.warn(error) }));

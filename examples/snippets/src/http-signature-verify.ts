@@ -9,7 +9,7 @@ export const app: Express = express();
 
 const verify = httpSignatureVerify({ keys: { "test-key-ed25519": publicKey }, nonces: memoryNonceStore() });
 
-app.post("/api/v1/transaction", verify, (req, res) => {
+app.post("/reports", verify, (req, res) => {
   res.json({ signedBy: req.signature?.keyid, bytes: req.rawBody?.length });
 });
 

@@ -7,8 +7,15 @@ export function receivePayouts(
   publicKeyPem: string,
   pay: RequestHandler,
 ): void {
-  const addresses = { allow: ["192.0.2.10", "198.51.100.0/28"] }; // from where the service calls
-  const signature = { keys: { "service-2026": publicKeyPem }, nonces: stores.nonces }; // keyid -> its Ed25519 key
-  const idempotency = { store: stores.idempotency }; // pay runs once for each payout, however often it is sent
-  app.post("/api/v1/transaction", payoutEndpoint({ addresses, signature, idempotency }), pay);
+  const receivePayout = payoutEndpoint({
+    // From where the service calls, and its Ed25519 key by keyid.
+    addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
+    signature: {
+      keys: { "service-2026": publicKeyPem },
+      nonces: stores.nonces,
+    },
+    // `pay` runs once for each payout, however often it is sent.
+    idempotency: { store: stores.idempotency },
+  });
+  app.post("/api/v1/transaction", receivePayout, pay);
 }

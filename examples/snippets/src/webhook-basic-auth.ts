@@ -9,7 +9,7 @@ export function createApp(newPassword: string, oldPassword: string): Express {
     { username: "lending-service", password: newPassword },
     { username: "lending-service", password: oldPassword },
   ];
-  app.post("/webhooks", webhookBasicAuth({ credentials }), (req, res) => {
+  app.get("/reports", webhookBasicAuth({ credentials }), (req, res) => {
     console.log(verifiedCredential(req)?.username, req.webhook?.credentialIndex);
     res.end();
   });

@@ -1,5 +1,7 @@
 import { guardErrors } from "@countersign/express";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody } from "@countersign/raw-body";
+import { createSqliteStores, type SqliteDatabase } from "@countersign/store-sqlite";
 import { verifyPayload, webhookHmac } from "@countersign/webhook-hmac";
 import express, { type Express } from "express";
 
@@ -8,10 +10,12 @@ export function readEvent(bytes: Uint8Array, headers: Headers, secrets: readonly
   return JSON.parse(verifyPayload(bytes, headers, secrets, { scheme: "stripe" }).bytes.toString());
 }
 
-/** On Express: `secrets` holds the new one, then the old one. */
-export function createApp(secrets: readonly string[]): Express {
+/** On Express: `secrets` holds the new one, then the old one. Each delivery is handled once. */
+export function createApp(secrets: readonly string[], database: SqliteDatabase): Express {
   const app = express();
   const verify = webhookHmac({ scheme: "github", secrets });
-  app.post("/webhooks/github", verify, jsonBody(), (_req, res) => void res.end());
+  const { idempotency: store } = createSqliteStores({ database });
+  const once = idempotencyGuard({ store, key: (req) => req.headers["x-github-delivery"], doneStatus: 200 });
+  app.post("/webhooks/github", verify, once, jsonBody(), (_req, res) => void res.end());
   return app.use(guardErrors());
 }

@@ -1,18 +1,22 @@
 import { GuardError } from "@countersign/core";
 import type { PayoutCode } from "./codes.ts";
 
+/** Every {@link PayoutFaultCode}. */
+export const payoutFaultCodes = [
+  "required",
+  "wrong-type",
+  "empty",
+  "too-long",
+  "control-character",
+  "invalid-identifier",
+  "invalid-idempotency-key",
+  "invalid-iban",
+  "invalid-bic",
+  "business-unknown",
+] as const;
+
 /** What is wrong with one field of a payout; stable, for programs. */
-export type PayoutFaultCode =
-  | "required"
-  | "wrong-type"
-  | "empty"
-  | "too-long"
-  | "control-character"
-  | "invalid-identifier"
-  | "invalid-idempotency-key"
-  | "invalid-iban"
-  | "invalid-bic"
-  | "business-unknown";
+export type PayoutFaultCode = (typeof payoutFaultCodes)[number];
 
 /** One entry of `errors` in a 400 answer. It names the field and the rule, never the received value. */
 export interface PayoutFault {

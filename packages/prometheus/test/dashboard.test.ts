@@ -22,6 +22,7 @@ interface Rule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: { readonly severity: string };
+  readonly annotations: { readonly runbook_url?: string };
 }
 const rules: readonly Rule[] = parse(read("alerts.yml")).groups.flatMap(
   ({ rules: all }: { rules: readonly Rule[] }) => all,
@@ -116,4 +117,20 @@ test("what an operator must see has an alert, and each of them a row on the page
     severity,
   ]);
   expect(rows).toEqual(rules.map(({ alert, labels }) => [alert, labels.severity]));
+});
+
+describe("the runbooks", () => {
+  const document = "docs/alerts.md";
+  const page = read(`../../${document}`);
+  const headings = [...page.matchAll(/^### (\w+)$/gm)].map(([, heading = ""]) => heading);
+
+  test("have a section for each rule, and for nothing else", () => {
+    expect(new Set(headings)).toEqual(new Set(rules.map(({ alert }) => alert)));
+  });
+
+  test.each(rules)("are where the runbook_url of $alert leads", ({ alert, annotations }) => {
+    const repository = "https://github.com/countersign/countersign";
+    // A repository's anchor of a heading of one word is the word in lower case.
+    expect(annotations.runbook_url).toBe(`${repository}/blob/main/${document}#${alert.toLowerCase()}`);
+  });
 });

@@ -13,6 +13,7 @@ const once = idempotencyGuard({
 });
 
 const app = express();
+// Put your own authentication in front: whoever gets this far is charged.
 app.post("/charges", rawBody(), once, jsonBody(), (req, res) => {
   const { amount } = Object(req.body);
   res.status(201).json({ id: crypto.randomUUID(), amount }); // runs once for each key

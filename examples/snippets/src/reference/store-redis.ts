@@ -1,9 +1,12 @@
-import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempotency-guard";
-import { rawBody } from "@countersign/raw-body";
+import type { RequestIdempotency } from "@countersign/idempotency-guard";
+import { payoutEndpoint } from "@countersign/payout";
 import { createRedisStores } from "@countersign/store-redis";
 import express, { type Express } from "express";
 import { Pool } from "pg";
 import { createClient } from "redis";
+
+// TEST KEY of RFC 9421 appendix B.1.4; put the service's public key here.
+const testKey = "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=";
 
 const client = createClient({
   url: process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379",
@@ -16,10 +19,11 @@ pool.on("error", (error) => console.error("PostgreSQL:", error.message));
 export const { idempotency, nonces } = createRedisStores({
   sendCommand: (command) => client.sendCommand([...command]),
 });
-const onePayout = idempotencyGuard({
-  store: idempotency,
-  key: (req) => req.headers["idempotency-key"],
-  recovery: "rerun", // only because of the UNIQUE key of the payouts
+const receivePayout = payoutEndpoint({
+  addresses: { allow: ["192.0.2.10", "198.51.100.0/28"] },
+  signature: { keys: { "test-key-ed25519": testKey }, nonces },
+  // "rerun" only because of the UNIQUE key of the payouts.
+  idempotency: { store: idempotency, recovery: "rerun" },
 });
 
 const pay = async ({ key }: RequestIdempotency): Promise<void> => {
@@ -29,9 +33,9 @@ const pay = async ({ key }: RequestIdempotency): Promise<void> => {
 
 export const app: Express = express();
 
-app.post("/payouts", rawBody(), onePayout, (req, res, next) => {
+app.post("/api/v1/transaction", receivePayout, (req, res, next) => {
   const attempt = req.idempotency;
-  if (attempt === undefined) throw new Error("idempotencyGuard() must come first");
+  if (attempt === undefined) throw new Error("payoutEndpoint() must come first");
   pay(attempt).then(() => res.json({ accepted: attempt.key }), next);
 });
 

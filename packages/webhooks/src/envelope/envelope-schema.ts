@@ -68,7 +68,8 @@ const list: Rule<readonly unknown[]> = (received) =>
 
 const statusChange = { old_status: identifier, new_status: identifier };
 
-const dataRules: {
+/** What each known type of event has to have in its data. */
+export const dataRules: {
   readonly [Type in keyof WebhookEventMap]: FieldRules<WebhookEventMap[Type]["data"]>;
 } = {
   "buyer.status_changed": { buyer_id: identifier, ...statusChange },

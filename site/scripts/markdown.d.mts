@@ -1,0 +1,11 @@
+interface Entry {
+  readonly provoke?: (() => Promise<{ code: string; text: string }>) | undefined;
+}
+
+/** What docs/pages has to hold, by file from the root. `happen` makes the example of a code, in place of `provoke`. */
+export function markdownFiles(options?: {
+  readonly happen?: (code: string, entry: Entry) => Promise<{ code: string; text: string }>;
+}): Promise<ReadonlyMap<string, string>>;
+
+/** Drawings of docs/pictures that were not made of what they should show. */
+export function staleDrawings(): readonly string[];

@@ -1,0 +1,60 @@
+// The code that readers copy: fences of READMEs, of documents and of pages as they are built, and the files of examples/snippets.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expand } from "../../site/scripts/expand.mjs";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** One place that shows code; its pieces are fences, or one whole file. */
+export interface ShownCode {
+  readonly place: string;
+  readonly pieces: readonly string[];
+}
+
+const markdownIn = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `${folder}/${name}`);
+
+const foldersIn = (group: string): readonly string[] =>
+  readdirSync(join(root, group)).map((name) => `${group}/${name}`);
+
+/** Every fence of a markdown text in one of these languages, without its indentation. */
+export function fencesOf(markdown: string, languages: readonly string[]): readonly string[] {
+  const fence = /^( *)```(\w+)\n([\s\S]*?)^ *```$/gm;
+  return [...markdown.matchAll(fence)]
+    .filter(([, , language = ""]) => languages.includes(language))
+    .map(([, indent = "", , code = ""]) => code.replaceAll(new RegExp(`^${indent}`, "gm"), ""));
+}
+
+const scripts = ["ts", "js", "tsx", "mts", "mjs", "cjs", "typescript", "javascript"];
+
+/** All that shows TypeScript or JavaScript to readers. */
+export function allShownCode(): readonly ShownCode[] {
+  const documents = ["README.md", "docs", ...foldersIn("packages"), ...foldersIn("examples")].flatMap(
+    (name) => (name.endsWith(".md") ? [name] : markdownIn(name)),
+  );
+  const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `site/pages/${name}`);
+  const options = { pictureOf: () => "", rewrite: (part: string) => part };
+  const shown = [
+    ...documents.map((place) => ({ place, text: read(place) })),
+    ...pages.map((place) => ({ place, text: expand(read(place), options) })),
+  ].map(({ place, text }) => ({ place, pieces: fencesOf(text, scripts) }));
+  const snippets = readdirSync(join(root, "examples/snippets/src"), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => snippet(`examples/snippets/src/${name}`));
+  return [...shown, ...snippets].filter(({ pieces }) => pieces.length > 0);
+}
+
+/** A file, and behind it those that it imports by a path. */
+function snippet(place: string): ShownCode {
+  const code = read(place);
+  const imported = [...code.matchAll(/ from "(\.[^"]+)"/g)]
+    .map(([, from = ""]) => join(dirname(place), from.replace(/\.js$/, ".ts")))
+    .filter((file) => existsSync(join(root, file)));
+  return { place, pieces: [code, ...imported.map(read)] };
+}

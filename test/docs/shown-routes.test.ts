@@ -1,0 +1,96 @@
+// Who copies a route that pays gets all checks of a payout with it, and who copies one for webhooks all of a webhook.
+import { describe, expect, test } from "@jest/globals";
+import { allShownCode } from "./shown-code.ts";
+import { weakRoutes } from "./shown-routes.ts";
+
+const shown = allShownCode();
+
+test("there is code to look at, in READMEs, pages and snippets", () => {
+  for (const place of ["README.md", "packages/ip-allowlist/README.md", "site/pages/guide/behind-a-proxy.md"])
+    expect(shown.map((one) => one.place)).toContain(place);
+});
+
+test.each(shown)("no route of $place pays, or takes a webhook, with fewer checks", ({ pieces, place }) => {
+  // A snippet's other pieces are files of their own, which are looked at for themselves.
+  const own = place.endsWith(".ts") ? pieces.slice(0, 1) : pieces;
+  const weak = own.flatMap((piece) => weakRoutes([piece, ...pieces.filter((other) => other !== piece)]));
+  expect(weak).toEqual([]);
+});
+
+describe("what is found", () => {
+  test.each<[title: string, code: string, paths: readonly string[]]>([
+    [
+      "an allowlist alone before a payout, as a page once had it",
+      `app.use("/api/v1/transaction", ipAllowlist({ allow: ["192.0.2.10"] }));
+       app.post("/api/v1/transaction", (_req, res) => { res.json({ status: "acknowledged" }); });`,
+      ["/api/v1/transaction"],
+    ],
+    [
+      "a signature alone before a payout",
+      `const verify = httpSignatureVerify({ keys, nonces });
+       app.post("/payouts", verify, (req, res) => void res.end());`,
+      ["/payouts"],
+    ],
+    [
+      "a key alone before a payout",
+      `app.post("/payouts", rawBody(), idempotencyGuard({ store, key }), pay);`,
+      ["/payouts"],
+    ],
+    [
+      "another path that answers as a payout does",
+      `app.post("/orders", verify, (_req, res) => void res.json({ status: "acknowledged" }));`,
+      ["/orders"],
+    ],
+    [
+      "basic auth alone before webhooks",
+      `app.post("/webhooks", webhookBasicAuth({ credentials }), take);`,
+      ["/webhooks"],
+    ],
+    [
+      "a sender's signature alone, whose messages can be replayed",
+      `app.post("/webhooks/github", webhookHmac({ scheme: "github", secret }), jsonBody(), take);`,
+      ["/webhooks/github"],
+    ],
+    [
+      "an endpoint that admits every address",
+      `app.post("/payouts", payoutEndpoint({ addresses: { allow, dangerouslyAllowAnyAddress: true } }), pay);`,
+      ["/payouts"],
+    ],
+    ["a chained route", `app.route("/payouts").post(ipAllowlist({ allow }), pay);`, ["/payouts"]],
+    ["a route of Fastify", `app.route({ method: "POST", url: "/payouts", handler: pay });`, ["/payouts"]],
+    [
+      "a route of a framework with decorators",
+      `class Payouts { @Post("payouts") receive() { return { status: "acknowledged" }; } }`,
+      ["payouts"],
+    ],
+    [
+      "a route that is a file",
+      `export const POST = async (request: Request) => new Response();`,
+      ["payout or transaction of a file"],
+    ],
+    [
+      "a table of routes",
+      `const routes = { "/api/v1/transaction": (request) => pay(request) };`,
+      ["/api/v1/transaction"],
+    ],
+  ])("%s", (_title, code, paths) => {
+    expect(weakRoutes([code])).toEqual(paths);
+  });
+
+  test.each<[title: string, pieces: readonly string[]]>([
+    [
+      "the whole endpoint",
+      [`app.post("/payouts", payoutEndpoint({ addresses, signature, idempotency }), pay);`],
+    ],
+    [
+      "the whole endpoint by a name of another piece",
+      [`app.post("/payouts", receive, pay);`, `const receive = payoutEndpoint(options);`],
+    ],
+    [
+      "what has nothing to do with payouts",
+      [`app.get("/status", ipAllowlist({ allow }), (_req, res) => void res.end());`],
+    ],
+  ])("but not %s", (_title, pieces) => {
+    expect(weakRoutes(pieces)).toEqual([]);
+  });
+});

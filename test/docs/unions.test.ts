@@ -1,0 +1,113 @@
+// What programs compare with is told by the pages: known events, faults of fields, and every union of texts that a package exports.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "@jest/globals";
+import { payoutFaultCodes } from "../../packages/payout/dist/faults.js";
+import { dataRules } from "../../packages/webhooks/dist/envelope/envelope-schema.js";
+import { packagePage } from "./package-pages.ts";
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** The rows of the table whose first column has this name, cell by cell. */
+function rowsOf(page: string, firstColumn: string): readonly (readonly string[])[] {
+  const table = new RegExp(`^\\| ${firstColumn} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`, "m").exec(page)?.[1];
+  if (table === undefined) throw new Error(`no table begins with ${firstColumn}`);
+  const cellsOf = (line: string): string[] => line.split("|").slice(1, -1);
+  return table.trimEnd().split("\n").map(cellsOf);
+}
+
+const namesIn = (text = ""): readonly string[] =>
+  [...text.matchAll(/`([^`]+)`/g)].map(([, name = ""]) => name);
+
+test("the page of payout has every fault of a field, and no other", () => {
+  const rows = rowsOf(packagePage("payout"), "fault of a field");
+  expect(rows.flatMap(([cell]) => namesIn(cell))).toEqual([...payoutFaultCodes]);
+});
+
+describe("the events of docs/spec.md", () => {
+  const rows = rowsOf(read("docs/spec.md").split("## Event object")[1] ?? "", "type");
+
+  test("are the known types, and no others", () => {
+    expect(rows.flatMap(([type]) => namesIn(type))).toEqual(Object.keys(dataRules));
+  });
+
+  test.each(Object.entries(dataRules))("have the fields of %s", (type, rules) => {
+    const data = rows.find(([cell]) => namesIn(cell).includes(type))?.[1];
+    const fields = namesIn(data).filter((name) => /^[a-z_]+$/.test(name));
+    expect(fields).toEqual(expect.arrayContaining(Object.keys(rules)));
+    expect(fields).toHaveLength(Object.keys(rules).length);
+  });
+});
+
+/** Where a union is told, when that is not its package's page. */
+const elsewhere: Readonly<Record<string, string>> = {
+  PartyStatus: "docs/spec.md",
+  BodyCode: "site/pages/reference/packages/raw-body.md",
+  JsonCode: "site/pages/reference/packages/raw-body.md",
+};
+
+interface Union {
+  readonly name: string;
+  readonly package: string;
+  readonly members: readonly string[];
+}
+
+const packages = readdirSync(join(root, "packages")).filter((name) =>
+  existsSync(join(root, "packages", name, "src/index.ts")),
+);
+const unions = packages.flatMap(exportedUnions);
+
+/** The unions of texts that the index of a package exports, without the other unions in them. */
+function exportedUnions(name: string): readonly Union[] {
+  const folder = join(root, "packages", name, "src");
+  const index = readFileSync(join(folder, "index.ts"), "utf8");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => readFileSync(join(folder, file), "utf8"));
+  const declared = sources.flatMap((text) =>
+    [...text.matchAll(/^export type (\w+) =([^;]+);/gm)].map(([, union = "", written = ""]) => ({
+      name: union,
+      package: name,
+      parts: partsOf(written, text),
+    })),
+  );
+  return declared.flatMap(({ parts, ...union }) => {
+    const members = parts.flatMap((part) => /^"([^"]*)"$/.exec(part)?.[1] ?? []);
+    const others = parts.filter((part) => /^[A-Z]\w*Code$/.test(part));
+    const isUnion = members.length > 0 && members.length + others.length === parts.length;
+    const isExported = new RegExp(`\\b${union.name}\\b`).test(index);
+    return isUnion && isExported ? [{ ...union, members }] : [];
+  });
+}
+
+/** What stands between the bars of a union, or in the array that it is derived from. */
+function partsOf(written: string, text: string): readonly string[] {
+  const array = /^ \(typeof (\w+)\)\[number\]$/.exec(written)?.[1];
+  const entries = new RegExp(`const ${array} = \\[([^\\]]*)\\] as const`).exec(text)?.[1];
+  const parts = entries === undefined ? written.split("|") : entries.split(",");
+  return parts.map((part) => part.trim()).filter((part) => part !== "");
+}
+
+test("unions are found, in both forms", () => {
+  const names = unions.map(({ name }) => name);
+  for (const one of [
+    "PayoutCode",
+    "PayoutFaultCode",
+    "PostgresStoreCode",
+    "HttpSignatureCode",
+    "SendErrorCode",
+    "ServiceErrorCode",
+    "PartyStatus",
+  ])
+    expect(names).toContain(one);
+});
+
+test.each(unions)("every $name of $package is told by its page", ({ name, package: owner, members }) => {
+  const place = elsewhere[name];
+  const page = place === undefined ? packagePage(owner) : read(place);
+  expect(
+    members.filter((member) => !page.includes(`\`${member}\``) && !page.includes(`"${member}"`)),
+  ).toEqual([]);
+});
