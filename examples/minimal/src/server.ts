@@ -1,4 +1,4 @@
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
@@ -48,9 +48,9 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
   if (error) throw error;
   console.log(`listening on port ${setting("PORT")}`);
 });
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });

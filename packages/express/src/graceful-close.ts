@@ -25,7 +25,7 @@ export interface GracefulCloseOptions {
 
 /** What a close has cut short or left behind; all 0 when everything left in time. */
 export interface CloseReport {
-  /** Connections that still had a request under way and were cut. */
+  /** Connections that were still open when their time was up, and were cut. */
   readonly connections: number;
   /** Keys that are still owned: their handlers still run, or the store did not take their record. */
   readonly keys: number;
@@ -87,8 +87,10 @@ function isDrainable(value: unknown): value is Drainable {
 }
 
 const lookMs = 50;
-// A client that has just connected may be about to send; Node itself would wait for it as long as for any request.
-const firstRequestMs = 500;
+// A proxy may be sending on a connection that it keeps, and a client that has just connected may be about to: what is closed under a
+// request resets it. Under load each is used by then, and ends with its answer. Also the longest wait for a quiet turn.
+const onTheWayMs = 500;
+const quietTurnMs = 1;
 
 /** The part of node:http's servers that servers of node:http2 lack. */
 interface ClosesConnections {
@@ -121,20 +123,18 @@ class Traffic {
     for (const [socket, res] of this.#answers) if (res !== undefined) this.#makeLast(socket, res);
     // Announced first, with room for streams that are on their way (RFC 9113 section 6.8).
     for (const session of this.#sessions) if (!session.destroyed) session.goaway(0, 2 ** 31 - 1);
-    // What has arrived by now is accepted and read; a socket that is closed before would reset it.
-    await turn();
-    await turn();
+    const idleUntilMs = performance.now() + onTheWayMs;
+    await quietTurn(idleUntilMs);
     // Not the method of http.Server, which cuts an answer that was ended and has not left (Node 20 to 26).
     Server.prototype.close.call(this.#server);
-    const firstRequestsUntilMs = performance.now() + firstRequestMs;
     for (;;) {
-      this.#closeIdle();
       // oxlint-disable-next-line no-await-in-loop -- looks again and again, for a few seconds at the end of a process
       const open = await countConnections(this.#server);
       if (open === 0) return 0;
       const nowMs = performance.now();
       if (nowMs >= untilMs) return this.#cut(open);
-      if (this.#isQuiet(open) && nowMs >= firstRequestsUntilMs) this.#cut(open);
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if (nowMs >= idleUntilMs) await this.#closeIdle(nowMs + lookMs);
       // oxlint-disable-next-line no-await-in-loop -- as above
       await sleep(lookMs);
       for (const session of this.#sessions) if (!session.closed) session.close();
@@ -160,16 +160,16 @@ class Traffic {
     });
   }
 
-  #closeIdle(): void {
+  async #closeIdle(untilMs: number): Promise<void> {
+    await quietTurn(untilMs);
+    const open = await countConnections(this.#server);
+    const answers = [...this.#answers.values()].filter((res) => res !== undefined);
     // Node takes what was ended for what has left, and would cut it.
-    for (const res of this.#answers.values()) if (res?.writableEnded && !res.writableFinished) return;
+    if (answers.some((res) => res.writableEnded && !res.writableFinished)) return;
     this.#server.closeIdleConnections?.();
-  }
-
-  /** Whether none of the connections has a request whose head has arrived. */
-  #isQuiet(open: number): boolean {
-    const isUnderWay = [...this.#answers.values()].some((res) => res !== undefined);
-    return !isUnderWay && this.#sessions.size === 0 && open === this.#sockets.size;
+    // Without an answer under way: has never sent the head of a request, or is upgraded.
+    const areAllKnown = open === this.#sockets.size;
+    if (answers.length + this.#sessions.size === 0 && areAllKnown) this.#cut(open);
   }
 
   #cut(open: number): number {
@@ -183,6 +183,18 @@ class Traffic {
 function keep<Ending extends Socket | ServerHttp2Session>(all: Set<Ending>, one: Ending): void {
   all.add(one);
   one.once("close", () => all.delete(one));
+}
+
+/**
+ * Waits for a turn of the event loop in which next to nothing arrived: then little is unread that a close would reset, neither on
+ * connections nor among those that are yet to be accepted.
+ */
+async function quietTurn(untilMs: number): Promise<void> {
+  for (let startMs = 0; performance.now() - startMs > quietTurnMs && startMs < untilMs;) {
+    startMs = performance.now();
+    // oxlint-disable-next-line no-await-in-loop -- turn after turn
+    await turn();
+  }
 }
 
 function countConnections(server: Server): Promise<number> {

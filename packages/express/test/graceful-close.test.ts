@@ -135,7 +135,7 @@ describe("gracefulClose on HTTP/1.1", () => {
     expect(events).toEqual(["/slow", "/half", "drain in time"]);
   });
 
-  test("closes idle connections at once, and one that never sent anything", async () => {
+  test("closes idle connections, also one that never sent anything", async () => {
     const { server, close } = await serve(answer);
     const idle = await dial(server);
     expect(await keptAnswer(idle)).toContain("Connection: keep-alive");
@@ -146,29 +146,30 @@ describe("gracefulClose on HTTP/1.1", () => {
     await ended;
   });
 
-  test("ends a connection with a streamed answer whose head has left", async () => {
+  test("ends a connection with a streamed answer, and cuts none that its client reads slowly", async () => {
+    const body = Buffer.alloc(20_000_000, "x");
     const gate = gated();
     const { server, close } = await serve((req, res) => {
+      if (req.url === "/large") {
+        res.end(body);
+        return;
+      }
       res.writeHead(200, { "Content-Type": "text/event-stream", Connection: "keep-alive" }).write("first\n");
       gate.handler(req, res);
     });
-    const received = ask(await dial(server));
+    const large = await new Promise<IncomingMessage>((resolve) => {
+      const agent = new Agent();
+      request({ port: server.port, host: "127.0.0.1", path: "/large", agent }, resolve).end();
+    });
+    const received = ask(await dial(server), "/stream");
     await gate.reached;
     const closing = close();
+    await eventually(() => !server.listening);
     gate.open();
+    // By the answer itself: for idle connections nobody looks as long as an answer leaves.
     expect(await received).toMatch(/first[^]*answer/);
-    expect(await closing).toEqual(nothing);
-  });
-
-  test("lets an answer leave that was ended and that its client reads slowly", async () => {
-    const body = Buffer.alloc(20_000_000, "x");
-    const { server, close } = await serve((_req, res) => void res.end(body));
-    const incoming = await new Promise<IncomingMessage>((resolve) => {
-      request({ port: server.port, host: "127.0.0.1", agent: new Agent() }, resolve).end();
-    });
-    const closing = close();
     let bytes = 0;
-    for await (const chunk of incoming) bytes += (chunk as Buffer).length;
+    for await (const chunk of large) bytes += (chunk as Buffer).length;
     expect(bytes).toBe(body.length);
     expect(await closing).toEqual(nothing);
   });
