@@ -2,13 +2,13 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { withDeadline } from "@countersign/core";
+import { gracefulClose, type Drainable } from "@countersign/express";
 import { listen, openKeys, type Settings } from "@countersign/example-settings";
 import { keyUse } from "@countersign/http-signature-verify";
 import type { Logger } from "pino";
 import { createApp, type AppParts } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
-import { createInFlight } from "./process/in-flight.ts";
 import { openPostgresStorage } from "./engines/postgres/storage.ts";
 import { openRedisStorage } from "./engines/redis.ts";
 import { openSqliteStorage } from "./engines/sqlite.ts";
@@ -22,6 +22,8 @@ export interface PlatformPorts {
   readonly rail?: BankRail | undefined;
   /** Default by `settings.confirmationUrl`: HTTP, or the log. */
   readonly reporter?: ConfirmationReporter | undefined;
+  /** How long close() may take. Default 10,000. */
+  readonly closeTimeoutMs?: number | undefined;
 }
 
 /** A platform that serves. */
@@ -30,14 +32,14 @@ export interface Platform {
   readonly url: string;
   /**
    * Stops accepting, waits for the requests and tasks that run, closes the databases. Rejects when that takes longer than
-   * `timeoutMs`; connections are cut then, and what had not committed never happened.
+   * `closeTimeoutMs`; connections are cut before, and what had not committed never happened.
    */
-  close(timeoutMs: number): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
-  const { logger } = ports;
+  const { logger, closeTimeoutMs = 10_000 } = ports;
   const opened = await openKeys(settings.keys);
   let storage: PlatformStorage;
   try {
@@ -54,7 +56,8 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
-  const inFlight = createInFlight();
+  const endpoints: Drainable[] = [];
+  let isClosing = false;
   const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
 
   async function closeStorage(): Promise<void> {
@@ -63,7 +66,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     await storage.close();
   }
 
-  let server: Server;
+  let closeServer: ReturnType<typeof gracefulClose>;
   let url: string;
   try {
     const onAccepted = (): void => workers.wake();
@@ -74,11 +77,13 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       stores,
       ledger,
       parties,
-      inFlight,
+      endpoints,
+      isClosing: () => isClosing,
       logger,
       onAccepted,
     });
-    server = createAppServer(app, settings);
+    const server = createAppServer(app, settings);
+    closeServer = gracefulClose(server, { endpoints, timeoutMs: closeTimeoutMs });
     url = urlOf(await listen(server, settings), settings);
   } catch (error) {
     uses.close();
@@ -87,18 +92,19 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   }
   return {
     url,
-    async close(timeoutMs) {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      const drained = inFlight.drain(timeoutMs).then(() => server.closeIdleConnections());
-      const late = (): Error => new Error(`requests or tasks still ran after ${timeoutMs} ms`);
+    async close() {
+      isClosing = true;
+      const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
+      const end = async (): Promise<void> => {
+        const { connections, keys, claims } = await closeServer();
+        await closeStorage();
+        if (connections + keys + claims > 0) throw late();
+      };
       try {
-        await withDeadline(Promise.all([drained, closed]).then(closeStorage), timeoutMs, late);
+        await withDeadline(end(), closeTimeoutMs, late);
       } finally {
         // Even where the rest was late.
         uses.close();
-        server.closeAllConnections();
       }
     },
   };
