@@ -73,12 +73,14 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
     console.log(`listening on http://127.0.0.1:${address.port}`);
   }
 });
+// #region close
 const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
   await close(); // what was received is answered
   stores.close();
   database.close();
 });
+// #endregion close
 
 function setting(name: string): string {
   const value = process.env[name];
