@@ -60,6 +60,8 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   let isClosing = false;
   const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
 
+  const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
+
   async function closeStorage(): Promise<void> {
     opened.close();
     await workers.stop();
@@ -94,7 +96,6 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     url,
     async close() {
       isClosing = true;
-      const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
       const end = async (): Promise<void> => {
         const { connections, keys, claims } = await closeServer();
         await closeStorage();
