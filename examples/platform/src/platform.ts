@@ -92,15 +92,15 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     await closeStorage();
     throw error;
   }
+  const end = async (): Promise<void> => {
+    const { connections, keys, claims } = await closeServer();
+    await closeStorage();
+    if (connections + keys + claims > 0) throw late();
+  };
   return {
     url,
     async close() {
       isClosing = true;
-      const end = async (): Promise<void> => {
-        const { connections, keys, claims } = await closeServer();
-        await closeStorage();
-        if (connections + keys + claims > 0) throw late();
-      };
       try {
         await withDeadline(end(), closeTimeoutMs, late);
       } finally {
