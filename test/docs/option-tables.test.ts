@@ -11,6 +11,7 @@ import {
 import { hmacTable as explainHmac } from "../../packages/explain/dist/explain-hmac.js";
 import { table as explainSignature } from "../../packages/explain/dist/options.js";
 import { explainerTable } from "../../packages/explain/dist/signature-explainer.js";
+import { table as gracefulClose } from "../../packages/express/dist/graceful-close.js";
 import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
 import { table as signResponse } from "../../packages/http-signature-sign/dist/options.js";
 import { table as cachedKeys } from "../../packages/http-signature-verify/dist/cached-keys.js";
@@ -85,6 +86,7 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["explain", 0, { ...explainSignature, ...explainerTable }],
   ["explain", "explainHmac", explainHmac],
   ["express", 0, guardErrors],
+  ["express", 1, gracefulClose],
   ["http-signature-sign", 0, signResponse],
   ["http-signature-verify", 0, httpSignatureVerify],
   ["http-signature-verify", "memoryNonceStore", memoryNonceStore],

@@ -1,63 +1,34 @@
 // examples/cluster/nginx.conf in a real nginx, where there is one.
-import { spawn, spawnSync, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
-import { connect, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
+import type { AddressInfo } from "node:net";
 import { buffer, text } from "node:stream/consumers";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { freePort } from "../support/private-process.mjs";
+import { nginxBinary, startClusterNginx, type ClusterNginx } from "../support/cluster-nginx.ts";
 import { reportMissing } from "../support/server-binaries.mjs";
 
-const file = fileURLToPath(new URL("../../examples/cluster/nginx.conf", import.meta.url));
-const nginxConf = readFileSync(file, "utf8");
-const binary = ["nginx", "/usr/sbin/nginx"].find((name) => spawnSync(name, ["-v"]).status === 0);
-if (binary === undefined) reportMissing("nginx", "examples/cluster/nginx.conf is not run in one.");
-const describeOnNginx = binary === undefined ? describe.skip : describe;
+if (nginxBinary === undefined) reportMissing("nginx", "examples/cluster/nginx.conf is not run in one.");
+const describeOnNginx = nginxBinary === undefined ? describe.skip : describe;
 
 describeOnNginx("nginx with nginx.conf", () => {
-  let places: string;
   let targets: Server[];
   let received: { target: number; url: string | undefined; rawHeaders: readonly string[]; body: Buffer }[];
   let cuts: boolean;
-  let nginx: ChildProcess;
-  let port: number;
+  let nginx: ClusterNginx;
 
   beforeEach(async () => {
-    places = mkdtempSync(path.join(tmpdir(), "cluster-nginx-"));
     received = [];
     cuts = false;
     targets = await Promise.all([0, 1].map(startTarget));
-    port = await freePort();
-    const conf = path.join(places, "nginx.conf");
     const [one, two] = targets.map((server) => (server.address() as AddressInfo).port);
-    const here = nginxConf
-      .replace("platform-1:3000", `127.0.0.1:${one}`)
-      .replace("platform-2:3000", `127.0.0.1:${two}`)
-      .replace("listen 8080", `listen 127.0.0.1:${port}`)
-      .replace("listen 4001", `listen 127.0.0.1:${await freePort()}`)
-      .replace("/tmp/nginx.pid", path.join(places, "nginx.pid"))
-      .replace("/dev/stdout", path.join(places, "access.log"))
-      .replace("/dev/stderr", path.join(places, "error.log"))
-      .replace("http {", `http {\n${temporaryPaths(places)}`);
-    writeFileSync(conf, here);
-    nginx = spawn(binary!, ["-p", places, "-c", conf, "-g", "daemon off; master_process off;"], {
-      stdio: "ignore",
-    });
-    await untilListening(port);
+    nginx = await startClusterNginx([one!, two!]);
   });
 
   afterEach(async () => {
-    const ended = new Promise((resolve) => nginx.once("exit", resolve));
-    nginx.kill("SIGTERM");
-    await ended;
+    await nginx.close();
     for (const server of targets) {
       server.closeAllConnections();
       server.close();
     }
-    rmSync(places, { recursive: true, force: true });
   });
 
   async function startTarget(target: number): Promise<Server> {
@@ -79,7 +50,14 @@ describeOnNginx("nginx with nginx.conf", () => {
     body: Buffer | string = "body",
   ): Promise<{ readonly status: number | undefined; readonly body: string }> {
     return new Promise((resolve, reject) => {
-      const options = { host: "127.0.0.1", port, path: sentPath, method: "POST", headers, agent: false };
+      const options = {
+        host: "127.0.0.1",
+        port: nginx.port,
+        path: sentPath,
+        method: "POST",
+        headers,
+        agent: false,
+      };
       const outgoing = request(options, (incoming) => {
         resolve(text(incoming).then((read) => ({ status: incoming.statusCode, body: read })));
       });
@@ -139,23 +117,3 @@ describeOnNginx("nginx with nginx.conf", () => {
     expect((await send("/", {}, Buffer.alloc(1_500_000))).status).toBe(200);
   });
 });
-
-function temporaryPaths(places: string): string {
-  return ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-    .map((name) => `${name}_temp_path ${path.join(places, name)};`)
-    .join("\n");
-}
-
-async function untilListening(port: number): Promise<void> {
-  for (const end = Date.now() + 10_000; Date.now() < end;) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, "127.0.0.1");
-      socket.once("connect", () => resolve(true));
-      socket.once("error", () => resolve(false));
-      socket.once("connect", () => socket.destroy());
-    });
-    if (isOpen) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error("nginx does not listen");
-}

@@ -35,14 +35,18 @@ const webhookPath = "/webhooks/3f9c2a7be1d04c55";
 const credentials = { username: "service", password: "test-password", secret: "test-secret" };
 const key = generateKeyPair();
 
-/** Starts a program on any port with a database of its own, and waits until it listens. */
-export async function startExample(program: URL, args: readonly string[] = []): Promise<RunningExample> {
-  const folder = mkdtempSync(path.join(tmpdir(), "countersign-example-"));
+/** Starts a program and waits until it listens: on any port with a database of its own, where `place` names none. */
+export async function startExample(
+  program: URL,
+  args: readonly string[] = [],
+  place: { readonly port?: number; readonly folder?: string } = {},
+): Promise<RunningExample> {
+  const folder = place.folder ?? mkdtempSync(path.join(tmpdir(), "countersign-example-"));
   const file = path.join(folder, "platform.db");
   const env = {
     ...process.env,
     NODE_ENV: "production",
-    PORT: "0",
+    PORT: String(place.port ?? 0),
     DATABASE_FILE: file,
     KEYID: key.keyid,
     PUBLIC_KEY: key.publicKeyPem,
@@ -73,7 +77,7 @@ export async function startExample(program: URL, args: readonly string[] = []): 
     async stop() {
       child.kill("SIGTERM");
       const [code] = await ended;
-      rmSync(folder, { recursive: true, force: true });
+      if (place.folder === undefined) rmSync(folder, { recursive: true, force: true });
       return code;
     },
   };
@@ -137,7 +141,8 @@ export async function payWithTooManyLines(
   return payerOf(url, headers)(createPayoutInstruction(), { headers: { ...more, ...headers } });
 }
 
-function payerOf(url: string, headers: Readonly<Record<string, string>>) {
+/** Sends genuine payouts, and gives their statuses. */
+export function payerOf(url: string, headers: Readonly<Record<string, string>>) {
   return async (body: unknown, changes: { readonly [name: string]: unknown } = {}): Promise<number> => {
     const { keyid, privateKeyPem: privateKey } = key;
     const target = `${url}/api/v1/transaction`;

@@ -1,4 +1,4 @@
-import { captureRawBody, payoutEndpoint, payoutOf } from "@countersign/payout";
+import { captureRawBody, gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
@@ -73,12 +73,14 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
     console.log(`listening on http://127.0.0.1:${address.port}`);
   }
 });
+// #region close
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });
+// #endregion close
 
 function setting(name: string): string {
   const value = process.env[name];

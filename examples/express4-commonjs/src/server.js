@@ -1,5 +1,5 @@
 // A CommonJS project with Express 4: require() of the packages, which are ES modules, needs Node 20.19 or later.
-const { payoutEndpoint, payoutOf } = require("@countersign/payout");
+const { gracefulClose, payoutEndpoint, payoutOf } = require("@countersign/payout");
 const { createSqliteStores, withImmediateTransaction } = require("@countersign/store-sqlite");
 const { createWebhookHandler, webhookEndpoint } = require("@countersign/webhooks");
 const express = require("express4");
@@ -50,9 +50,9 @@ app.use(setting("WEBHOOK_PATH"), receiveWebhook);
 const server = app.listen(Number(setting("PORT")), "127.0.0.1", () => {
   console.log(`listening on http://127.0.0.1:${server.address().port}`);
 });
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });

@@ -1,4 +1,4 @@
-import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { fastify, type FastifyRequest } from "fastify";
@@ -54,13 +54,16 @@ const webhooks = webhookPlugin({
 void app.register(payouts);
 void app.register(webhooks);
 app.addHook("onClose", async () => {
-  await Promise.all([payouts.drain(), handler.drain()]); // no connection any more: what was received is answered
   stores.close();
   database.close();
 });
+const close = gracefulClose(app.server, { endpoints: [payouts, handler] });
 
 console.log(`listening on ${await app.listen({ port: Number(setting("PORT")), host: "127.0.0.1" })}`);
-process.once("SIGTERM", () => void app.close());
+process.once("SIGTERM", async () => {
+  await close(); // first: while Fastify itself closes, it refuses what arrives
+  await app.close();
+});
 
 function setting(name: string): string {
   const value = process.env[name];

@@ -1,4 +1,4 @@
-import { payoutRoute, webhookRoute } from "@countersign/fetch";
+import { gracefulClose, payoutRoute, webhookRoute } from "@countersign/fetch";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { serve, type HttpBindings } from "@hono/node-server";
@@ -73,9 +73,9 @@ const place = { port: Number(setting("PORT")), hostname: "127.0.0.1" };
 const server = serve({ fetch: app.fetch, ...place }, ({ port }) => {
   console.log(`listening on http://127.0.0.1:${port}`);
 });
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { payoutRoute, webhookRoute, type FetchRoute } from "@countersign/fetch";
+import { gracefulClose, payoutRoute, webhookRoute, type FetchRoute } from "@countersign/fetch";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import { createWebhookHandler } from "@countersign/webhooks";
 import Koa, { type Context } from "koa";
@@ -92,9 +92,9 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", () => {
     console.log(`listening on http://127.0.0.1:${address.port}`);
   }
 });
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]); // what was received is answered
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });

@@ -1,4 +1,4 @@
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
 import {
   createSqliteStores,
   withImmediateTransaction,
@@ -67,10 +67,9 @@ const server = app.listen(Number(setting("PORT")), "127.0.0.1", (error) => {
   if (error) throw error;
   console.log(`listening on port ${setting("PORT")}`);
 });
+const close = gracefulClose(server, { endpoints: [receivePayout, handler] });
 process.once("SIGTERM", async () => {
-  const closed = new Promise((resolve) => server.close(resolve));
-  // What was received is answered.
-  await Promise.all([closed, receivePayout.drain(), handler.drain()]);
+  await close(); // what was received is answered
   stores.close();
   database.close();
 });

@@ -1,4 +1,4 @@
-import { captureRawBody, payoutEndpoint, payoutOf } from "@countersign/payout";
+import { captureRawBody, gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
 import { webhookEndpoint } from "@countersign/webhooks";
 import {
   Controller,
@@ -9,6 +9,7 @@ import {
   RequestMethod,
   type MiddlewareConsumer,
   type NestModule,
+  type BeforeApplicationShutdown,
   type OnApplicationShutdown,
 } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
@@ -30,14 +31,17 @@ class PayoutController {
 }
 
 @Module({ controllers: [PayoutController] })
-class AppModule implements NestModule, OnApplicationShutdown {
+class AppModule implements NestModule, BeforeApplicationShutdown, OnApplicationShutdown {
   configure(consumer: MiddlewareConsumer): void {
     consumer.apply(receivePayout).forRoutes({ path, method: RequestMethod.POST });
   }
 
-  /** No connection any more: what was received is answered. */
-  async onApplicationShutdown(): Promise<void> {
-    await Promise.all([receivePayout.drain(), handler.drain()]);
+  /** What was received is answered. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await close();
+  }
+
+  onApplicationShutdown(): void {
     closeRecords();
   }
 }
@@ -51,5 +55,6 @@ app.set("trust proxy", setting("TRUST_PROXY").split(",")); // the proxies' addre
 app.use(setting("WEBHOOK_PATH"), webhookEndpoint(webhookOptions));
 app.useBodyParser("json", { verify: captureRawBody });
 app.enableShutdownHooks(["SIGTERM"]);
+const close = gracefulClose(app.getHttpServer(), { endpoints: [receivePayout, handler] });
 await app.listen(Number(setting("PORT")), "127.0.0.1");
 console.log(`listening on ${await app.getUrl()}`);

@@ -1,5 +1,5 @@
-import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
-import { Module, type OnApplicationShutdown } from "@nestjs/common";
+import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { Module, type BeforeApplicationShutdown, type OnApplicationShutdown } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
 import { FastifyAdapter, type NestFastifyApplication } from "@nestjs/platform-fastify";
 import { closeRecords, handler, pay, payoutOptions, setting, webhookOptions } from "./records.ts";
@@ -20,10 +20,13 @@ const payouts = payoutPlugin({
 });
 
 @Module({})
-class AppModule implements OnApplicationShutdown {
-  /** No connection any more: what was received is answered. */
-  async onApplicationShutdown(): Promise<void> {
-    await Promise.all([payouts.drain(), handler.drain()]);
+class AppModule implements BeforeApplicationShutdown, OnApplicationShutdown {
+  /** What was received is answered. Later Fastify itself closes, and refuses what arrives. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await close();
+  }
+
+  onApplicationShutdown(): void {
     closeRecords();
   }
 }
@@ -37,5 +40,6 @@ await adapter
   .getInstance()
   .register(webhookPlugin({ url: setting("WEBHOOK_PATH"), ...connection, ...webhookOptions }));
 app.enableShutdownHooks(["SIGTERM"]);
+const close = gracefulClose(app.getHttpServer(), { endpoints: [payouts, handler] });
 await app.listen(Number(setting("PORT")), "127.0.0.1");
 console.log(`listening on ${await app.getUrl()}`);

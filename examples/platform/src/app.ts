@@ -1,10 +1,9 @@
 import { withDeadline } from "@countersign/core";
-import { guardErrors } from "@countersign/express";
+import { guardErrors, type Drainable } from "@countersign/express";
 import type { KeyUse } from "@countersign/http-signature-verify";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import helmet from "helmet";
 import type { Logger } from "pino";
-import type { InFlight } from "./process/in-flight.ts";
 import type { PartyLedger } from "./ledgers/parties.ts";
 import { acceptPayout, payoutGuards, type PayoutRouteParts } from "./payout-route.ts";
 import { createPartyHandler, webhookRoute } from "./webhook-route.ts";
@@ -14,32 +13,33 @@ const readinessTimeoutMs = 2_000;
 /** What the app serves from. */
 export interface AppParts extends PayoutRouteParts {
   readonly parties: PartyLedger;
-  readonly inFlight: InFlight;
+  /** createApp() adds what owns keys: a payout whose record the store did not take at once is recorded at the end of the process. */
+  readonly endpoints: Drainable[];
+  readonly isClosing: () => boolean;
   /** The keyids that are accepted now, and those that have been used. */
   readonly inspectKeys: () => { readonly accepted: readonly string[]; readonly used: readonly KeyUse[] };
 }
 
 /** The Express app: the payout route, the webhook route, health, readiness and, when asked for, the inspection. */
 export function createApp(parts: AppParts): Express {
-  const { settings, stores, inFlight, logger, parties } = parts;
+  const { settings, stores, endpoints, logger, parties } = parts;
   const app = express();
   // The signed path is the path as sent: /API/v1/transaction/ is another one.
   app.enable("case sensitive routing");
   app.enable("strict routing");
   app.set("trust proxy", settings.trustProxy.length === 0 ? false : [...settings.trustProxy]);
-  app.use(inFlight.middleware);
   app.use(helmet());
   const receivePayout = payoutGuards(parts);
-  inFlight.owns(receivePayout);
+  endpoints.push(receivePayout);
   app.post(settings.payoutPath, receivePayout, acceptPayout(parts));
   if (settings.webhook !== undefined) {
     const handler = createPartyHandler({ store: stores.idempotency, parties, logger });
-    inFlight.owns(handler);
+    endpoints.push(handler);
     app.use(settings.webhook.path, webhookRoute(settings.webhook, handler, logger));
   }
   app.get("/healthz", (_req, res) => void res.json({ status: "ok" }));
   app.get("/readyz", async (_req, res) => {
-    const ready = !inFlight.draining && (await isStorageReady(parts));
+    const ready = !parts.isClosing() && (await isStorageReady(parts));
     res.status(ready ? 200 : 503).json({ status: ready ? "ready" : "unavailable" });
   });
   if (settings.inspect) {

@@ -4,8 +4,6 @@ import { pino } from "pino";
 import { startPlatform, type Platform } from "./platform.ts";
 import { onceSignalled } from "./process/signals.ts";
 
-const drainTimeoutMs = 10_000;
-
 async function main(): Promise<void> {
   let settings: Settings;
   let platform: Platform;
@@ -19,7 +17,7 @@ async function main(): Promise<void> {
     onceSignalled((reason) => {
       logger.info({ reason }, "shutting down");
       // oxlint-disable-next-line promise/prefer-await-to-then -- the exit code is the result
-      platform.close(drainTimeoutMs).then(
+      platform.close().then(
         () => process.exit(0),
         (error: unknown) => {
           logger.error({ err: error }, "forced shutdown");

@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { withDeadline } from "@countersign/core";
+import { gracefulClose, type Drainable } from "@countersign/express";
 import { listen, openKeys, type Settings } from "@countersign/example-settings";
 import { keyUse } from "@countersign/http-signature-verify";
 import type { Inspector } from "@countersign/inspector";
@@ -10,7 +11,6 @@ import { createApp, type AppParts } from "./app.ts";
 import { practiceBankRail, type BankRail } from "./workers/bank-rail.ts";
 import { httpReporter, logReporter, type ConfirmationReporter } from "./workers/confirmation.ts";
 import { startInspector } from "./inspector.ts";
-import { createInFlight } from "./process/in-flight.ts";
 import { openPostgresStorage } from "./engines/postgres/storage.ts";
 import { openRedisStorage } from "./engines/redis.ts";
 import { openSqliteStorage } from "./engines/sqlite.ts";
@@ -24,6 +24,8 @@ export interface PlatformPorts {
   readonly rail?: BankRail | undefined;
   /** Default by `settings.confirmationUrl`: HTTP, or the log. */
   readonly reporter?: ConfirmationReporter | undefined;
+  /** How long close() may take. Default 10,000. */
+  readonly closeTimeoutMs?: number | undefined;
 }
 
 /** A platform that serves. */
@@ -34,14 +36,14 @@ export interface Platform {
   readonly inspectorUrl: string | undefined;
   /**
    * Stops accepting, waits for the requests and tasks that run, closes the databases. Rejects when that takes longer than
-   * `timeoutMs`; connections are cut then, and what had not committed never happened.
+   * `closeTimeoutMs`; connections are cut before, and what had not committed never happened.
    */
-  close(timeoutMs: number): Promise<void>;
+  close(): Promise<void>;
 }
 
 /** Starts everything. Throws a SettingError when a database or the address cannot be used. */
 export async function startPlatform(settings: Settings, ports: PlatformPorts): Promise<Platform> {
-  const { logger } = ports;
+  const { logger, closeTimeoutMs = 10_000 } = ports;
   const opened = await openKeys(settings.keys);
   let storage: PlatformStorage;
   try {
@@ -58,8 +60,11 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
   const { stores, outbox, ledger, parties } = storage;
   const rail = ports.rail ?? practiceBankRail();
   const reporter = ports.reporter ?? defaultReporter(settings, logger);
-  const inFlight = createInFlight();
+  const endpoints: Drainable[] = [];
+  let isClosing = false;
   const workers = startWorkers({ outbox, ledger, rail, reporter, logger });
+
+  const late = (): Error => new Error(`requests or tasks still ran after ${closeTimeoutMs} ms`);
 
   async function closeStorage(): Promise<void> {
     opened.close();
@@ -67,7 +72,7 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     await storage.close();
   }
 
-  let server: Server;
+  let closeServer: ReturnType<typeof gracefulClose>;
   let url: string;
   let inspector: Inspector | undefined;
   try {
@@ -80,11 +85,13 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
       stores,
       ledger,
       parties,
-      inFlight,
+      endpoints,
+      isClosing: () => isClosing,
       logger,
       onAccepted,
     });
-    server = createAppServer(app, settings);
+    const server = createAppServer(app, settings);
+    closeServer = gracefulClose(server, { endpoints, timeoutMs: closeTimeoutMs });
     url = urlOf(await listen(server, settings), settings);
   } catch (error) {
     uses.close();
@@ -92,22 +99,22 @@ export async function startPlatform(settings: Settings, ports: PlatformPorts): P
     await closeStorage();
     throw error;
   }
+  const end = async (): Promise<void> => {
+    const { connections, keys, claims } = await closeServer();
+    await closeStorage();
+    if (connections + keys + claims > 0) throw late();
+  };
   return {
     url,
     inspectorUrl: inspector?.pageUrl,
-    async close(timeoutMs) {
-      const closed = new Promise<void>((resolve) => {
-        server.close(() => resolve());
-      });
-      const drained = inFlight.drain(timeoutMs).then(() => server.closeIdleConnections());
-      const late = (): Error => new Error(`requests or tasks still ran after ${timeoutMs} ms`);
+    async close() {
+      isClosing = true;
       try {
-        await withDeadline(Promise.all([drained, closed]).then(closeStorage), timeoutMs, late);
+        await withDeadline(end(), closeTimeoutMs, late);
       } finally {
         // Even where the rest was late.
         uses.close();
         await inspector?.close();
-        server.closeAllConnections();
       }
     },
   };

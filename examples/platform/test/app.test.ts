@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { pino } from "pino";
 import request from "supertest";
 import { createApp, type AppParts } from "../src/app.ts";
-import { createInFlight } from "../src/process/in-flight.ts";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import type { SqliteStorage } from "../src/engines/sqlite.ts";
 import { memoryStorage } from "./test-storage.ts";
@@ -54,7 +53,8 @@ function app(changes: Partial<AppParts> = {}): ReturnType<typeof createApp> {
     ledger,
     parties,
     logger,
-    inFlight: createInFlight(),
+    endpoints: [],
+    isClosing: () => false,
     onAccepted: () => {},
     ...changes,
   });
@@ -120,7 +120,7 @@ describe("the payout route", () => {
   });
 
   test("is recorded as paid by the shutdown where the store did not take the record at once", async () => {
-    const inFlight = createInFlight();
+    const endpoints: AppParts["endpoints"] = [];
     let refusals = 5;
     const refusing = storesWith({
       completeIn: undefined,
@@ -129,10 +129,10 @@ describe("the payout route", () => {
         return opened.stores.idempotency.complete(...args);
       },
     });
-    expect((await send(app({ inFlight, stores: refusing }), payoutBody("op.from.to"))).status).toBe(503);
+    expect((await send(app({ endpoints, stores: refusing }), payoutBody("op.from.to"))).status).toBe(503);
     const state = (): unknown => opened.stores.idempotency.read(payoutStoreKey("op.from.to"));
     expect(state()).toMatchObject({ state: "run" });
-    await inFlight.drain(5_000);
+    await Promise.all(endpoints.map((endpoint) => endpoint.drain({ timeoutMs: 5_000 })));
     expect(state()).toMatchObject({ state: "done" });
   });
 
@@ -160,12 +160,8 @@ describe("GET /readyz", () => {
   });
 
   test("is 503 during the shutdown, while /healthz stays 200", async () => {
-    const inFlight = createInFlight();
-    const target = app({ inFlight });
-    await inFlight.drain(1_000);
-    const ready = await request(target).get("/readyz");
-    expect(ready.status).toBe(503);
-    expect(ready.headers["connection"]).toBe("close");
+    const target = app({ isClosing: () => true });
+    expect((await request(target).get("/readyz")).status).toBe(503);
     expect((await request(target).get("/healthz")).status).toBe(200);
   });
 });

@@ -55,7 +55,7 @@ export async function runPlatform(
       return (await response.json()) as Awaited<ReturnType<RunningPlatform["inspect"]>>;
     },
     async end() {
-      await platform.close(5_000);
+      await platform.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

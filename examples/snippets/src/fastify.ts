@@ -1,4 +1,4 @@
-import { payoutPlugin } from "@countersign/fastify";
+import { gracefulClose, payoutPlugin } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { fastify } from "fastify";
@@ -16,4 +16,4 @@ const payouts = payoutPlugin({
 
 export const app = fastify();
 void app.register(payouts);
-app.addHook("onClose", async () => void (await payouts.drain()));
+export const close = gracefulClose(app.server, { endpoints: [payouts] });

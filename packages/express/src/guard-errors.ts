@@ -75,7 +75,7 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       next();
     } else if (isGuardError(error)) {
       if (onReject !== undefined) reportReject(factory, onReject, error, req);
-      render(res, problemAnswer(error, answer));
+      render(req, res, problemAnswer(error, answer));
       tell(error, req);
     } else {
       next(error);
@@ -104,9 +104,11 @@ function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): H
   return resolved;
 }
 
-function render(res: GuardResponse, { status, headers, body }: ProblemAnswer): void {
+function render(req: GuardRequest, res: GuardResponse, { status, headers, body }: ProblemAnswer): void {
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {
+    // HTTP/2 has no such field (RFC 9113 section 8.2.2).
+    if (name === "Connection" && req.httpVersionMajor >= 2) continue;
     if (value !== undefined) res.setHeader(name, value);
   }
   res.setHeader("Content-Length", Buffer.byteLength(body));

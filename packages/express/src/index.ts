@@ -1,5 +1,11 @@
 export type { ExpressCode } from "./codes.ts";
 export { captureRawBody, refuseUnparsedBody } from "./body.ts";
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+} from "./graceful-close.ts";
 export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { copyResponse, type Copying } from "./copied-response.ts";

@@ -1,4 +1,6 @@
 import { request as httpRequest } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { GuardError, type GuardErrorInit } from "@countersign/core";
 import { guard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type * as corePackage from "@countersign/core";
@@ -272,4 +274,27 @@ describe("the factory guardErrors", () => {
     expect(create).toThrow(expect.objectContaining({ factory: "guardErrors" }));
     expect(create).toThrow(message);
   });
+});
+
+test("says nothing of the connection over HTTP/2, which has no such field", async () => {
+  const headers = { "Retry-After": "5", Connection: "close" };
+  const refused = new GuardError({ ...init, status: 503, code: "draining", headers });
+  const answer = guardErrors();
+  const server = createHttp2Server((req, res) =>
+    answer(refused, req as never, res as never, () => undefined),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  try {
+    const fields = await new Promise<object>((resolve, reject) => {
+      session.request({ ":path": "/" }).once("response", resolve).once("error", reject).resume();
+    });
+    expect(fields).toMatchObject({ ":status": 503, "retry-after": "5" });
+    expect(Object.keys(fields)).not.toContain("connection");
+    // Node warns of a field that it drops.
+    expect(emitWarning).not.toHaveBeenCalled();
+  } finally {
+    session.close();
+    server.close();
+  }
 });

@@ -1,3 +1,9 @@
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+} from "@countersign/express";
 export { hook, refusal, type Hook, type Refuse, type RefusalOptions } from "./hooks.ts";
 export {
   idempotencyHook,

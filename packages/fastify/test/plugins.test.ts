@@ -138,6 +138,8 @@ test("pays behind a hook of the app that has parsed nothing, and once", async ()
       expect((await ask(signPayout())).body).toBe('{"status":"acknowledged"}');
       expect((await ask(signPayout({ nonce: randomUUID() }))).status).toBe(409);
       await plugin.drain();
+      const refused = await ask(withLines(signPayout({ nonce: randomUUID() }), "Connection", "keep-alive"));
+      expect([refused.status, refused.headers.connection]).toEqual([503, "close"]);
     },
   );
   expect(paid).toHaveLength(1);

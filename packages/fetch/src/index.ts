@@ -1,3 +1,9 @@
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+} from "@countersign/payout";
 export { digestedRoute } from "./digested-route.ts";
 export { refusalResponse, type RefusalOptions } from "./answer.ts";
 export { receivedRequest, type ConnectionInfo } from "./received-request.ts";

@@ -110,7 +110,8 @@ describe("idempotentRoute", () => {
     const { options, codes } = refunds();
     const route = idempotentRoute(options, () => new Response());
     await route.drain();
-    expect((await route(post())).status).toBe(503);
+    const { status, headers } = await route(post());
+    expect([status, headers.get("connection")]).toEqual([503, "close"]);
     expect(codes).toEqual(["draining"]);
   });
 });

@@ -70,15 +70,20 @@ describe("option scope", () => {
   });
 });
 
-test("guardErrors answers a drained guard with 503 and Retry-After", async () => {
+test("guardErrors answers a drained guard with 503 and Retry-After, and ends its connection", async () => {
   const app = frameworks[0][1]();
   const guard = payoutGuard({});
   app.use(bytesOf(frameworks[0][1]));
   app.post("/pay", guard, (_req, res) => res.json({}));
   app.use(guardErrors());
   const running = await listen(app);
-  expect((await running.pay()).status).toBe(200);
+  const kept = { headers: { connection: "keep-alive" } };
+  expect(await running.pay(kept)).toMatchObject({ status: 200, headers: { connection: "keep-alive" } });
   expect(await guard.drain()).toEqual({ keys: 0, claims: 0 });
-  const refused = await running.pay({ key: "op.a.c" });
-  expect(refused).toMatchObject({ status: 503, code: "draining", headers: { "retry-after": "5" } });
+  const refused = await running.pay({ key: "op.a.c", ...kept });
+  expect(refused).toMatchObject({
+    status: 503,
+    code: "draining",
+    headers: { "retry-after": "5", connection: "close" },
+  });
 });

@@ -14,9 +14,9 @@ export function storeUnavailable(cause: unknown, retryAfterSeconds: number): Gua
 
 /** The process ends: another one takes the request when it comes again. */
 export function keysDraining(retryAfterSeconds: number): GuardError<IdempotencyCode> {
-  return new GuardError<IdempotencyCode>(
-    comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds),
-  );
+  const init = comeAgain("draining", "this process is being shut down and begins nothing", retryAfterSeconds);
+  // A proxy would come again on the connection that it keeps, and be refused again (RFC 9112 section 9.6).
+  return new GuardError<IdempotencyCode>({ ...init, headers: { ...init.headers, Connection: "close" } });
 }
 
 /** The attempt does not own the key any more: its transaction has to roll back. */

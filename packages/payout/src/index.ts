@@ -1,5 +1,11 @@
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export type { Middleware } from "@countersign/express";
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+  type Middleware,
+} from "@countersign/express";
 export type { DrainOptions, DrainReport } from "@countersign/idempotency";
 export type { DrainableMiddleware } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";

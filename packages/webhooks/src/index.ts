@@ -1,5 +1,12 @@
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export type { ErrorMiddleware, Middleware } from "@countersign/express";
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+  type ErrorMiddleware,
+  type Middleware,
+} from "@countersign/express";
 export type { DrainOptions, DrainReport } from "@countersign/idempotency";
 export { captureRawBody } from "@countersign/raw-body";
 export type { WebhookCode } from "./codes.ts";

@@ -1,4 +1,4 @@
-import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler } from "@countersign/webhooks";
@@ -33,5 +33,5 @@ const webhooks = webhookPlugin({
 
 void app.register(payouts);
 void app.register(webhooks);
-// No connection any more, and then no key under way.
-app.addHook("onClose", async () => void (await payouts.drain()));
+// At SIGTERM: await close(), then app.close().
+export const close = gracefulClose(app.server, { endpoints: [payouts, events] });

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { payoutEndpoint, payoutOf } from "@countersign/payout";
+import { gracefulClose, payoutEndpoint, payoutOf } from "@countersign/payout";
 import { webhookEndpoint } from "@countersign/webhooks";
 import express from "express";
 import { payoutChecks, webhookChecks } from "./checks.ts";
@@ -22,14 +22,14 @@ app.use(settings.webhookPath, webhookEndpoint(webhookChecks));
 
 await openDatabase();
 const server = app.listen(settings.port, settings.host);
+const endServer = gracefulClose(server, { endpoints: [receivePayout, webhookChecks.handler] });
 await once(server, "listening");
 const { port } = server.address() as AddressInfo;
 console.log(`listening on http://${settings.host}:${port}`);
 
 /** What was received is answered; nothing more is taken. */
 async function close(): Promise<void> {
-  const closed = new Promise((resolve) => server.close(resolve));
-  await Promise.all([closed, receivePayout.drain(), webhookChecks.handler.drain()]);
+  await endServer();
   await closeDatabase();
 }
 let closing: Promise<void> | undefined;

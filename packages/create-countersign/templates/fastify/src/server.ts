@@ -1,4 +1,4 @@
-import { payoutPlugin, webhookPlugin } from "@countersign/fastify";
+import { gracefulClose, payoutPlugin, webhookPlugin } from "@countersign/fastify";
 import { fastify, type FastifyRequest } from "fastify";
 import { payoutChecks, webhookChecks } from "./checks.ts";
 import { closeDatabase, openDatabase, recordPayout } from "./database.ts";
@@ -29,12 +29,17 @@ const webhooks = webhookPlugin({ ...webhookChecks, ...connection, url: settings.
 // Behind parsers of your own, so that a hidden webhook is like an unknown route.
 void app.register(payouts);
 void app.register(webhooks);
-app.addHook("onClose", async () => {
-  // No connection any more: what was received is answered.
-  await Promise.all([payouts.drain(), webhookChecks.handler.drain()]);
-  await closeDatabase();
-});
+app.addHook("onClose", closeDatabase);
+const endServer = gracefulClose(app.server, { endpoints: [payouts, webhookChecks.handler] });
 
 await openDatabase();
 console.log(`listening on ${await app.listen({ port: settings.port, host: settings.host })}`);
-for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void app.close());
+
+/** What was received is answered; nothing more is taken. */
+async function close(): Promise<void> {
+  // First: while Fastify itself closes, it refuses what arrives.
+  await endServer();
+  await app.close();
+}
+let closing: Promise<void> | undefined;
+for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void (closing ??= close()));
