@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import {
   capturedRawBody,
+  isPromiseLike,
   option,
   optionError,
   publishBuilt,
@@ -108,8 +109,10 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
           if (error === undefined) next();
           else refuse(error, request, reply, next);
         }),
-      handler: (request, reply) =>
-        handler(request, reply, { payout: payoutOf(request), idempotency: idempotencyOf(request) }),
+      handler: (request, reply) => {
+        const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
+        return watched(request, reply, handler(request, reply, context));
+      },
     });
     done();
   };
@@ -194,6 +197,23 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   const run = runOf(request);
   if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
   return run.handle;
+}
+
+/** What a handler has returned, as a promise of which its run knows: a time-out may answer before that has settled. */
+function watched(request: FastifyRequest, reply: FastifyReply, returned: unknown): unknown {
+  if (returned === reply || !isPromiseLike(returned)) return returned;
+  const run = runOf(request);
+  // A query builder runs its query at each then().
+  const settled = Promise.resolve(returned);
+  run?.watch(settled);
+  // An async handler that returns its reply has answered: its promise waits for that to leave.
+  const then = reply.then.bind(reply);
+  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
+  reply.then = (sent, failed) => {
+    run?.handlerAnswered();
+    then(sent, failed);
+  };
+  return settled;
 }
 
 /** Which of the connection's facts the app tells; for whoever looks at it as a whole. */
