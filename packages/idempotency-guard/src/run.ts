@@ -92,7 +92,7 @@ export class OwnedRun {
 
   /** For doors, before settle(): the handler's answer as a whole, to be given again. */
   answered(answer: GivenAnswer): void {
-    if (!this.#responseEnded) this.#answer = answer;
+    this.#answer = answer;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
@@ -169,7 +169,7 @@ export class OwnedRun {
   #keeping(status: number): (() => Promise<void>) | undefined {
     const replay = this.#replay;
     if (replay === undefined) return undefined;
-    // Somebody may have exchanged the status behind the copy.
+    // Somebody may have exchanged the status behind the copy. What comes after the end is none of this answer.
     const answer = this.#answer?.status === status ? this.#answer : undefined;
     return () => replay.keep(this.#attempt, answer);
   }
