@@ -405,7 +405,7 @@ export const noticesOfKeys = {
   ),
   "handler-timeout": notice(
     keys,
-    "A handler has not answered within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
+    "A handler has not ended within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
     "Find out where it hangs. On Express 4 an async handler that rejects hangs for ever: call `next(error)`.",
     "A handler that never answers:",
     noticed("handler-timeout", async () => {
