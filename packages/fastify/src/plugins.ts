@@ -16,6 +16,7 @@ import {
   runOf,
   type IdempotencyGuardOptions,
   type KeyOwner,
+  type OwnedRun,
   type RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
@@ -111,7 +112,7 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
         }),
       handler: (request, reply) => {
         const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
-        return watched(request, reply, handler(request, reply, context));
+        return watched(runOf(request), reply, () => handler(request, reply, context));
       },
     });
     done();
@@ -199,20 +200,26 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   return run.handle;
 }
 
-/** What a handler has returned, as a promise of which its run knows: a time-out may answer before that has settled. */
-function watched(request: FastifyRequest, reply: FastifyReply, returned: unknown): unknown {
+/** Calls a handler. Its run hears of the promise that it returns: a time-out may answer before that has settled. */
+function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
+  const send = reply.send.bind(reply);
+  const then = reply.then.bind(reply);
+  let sends = 0;
+  reply.send = (...payload) => {
+    sends += 1;
+    return send(...payload);
+  };
+  // An async handler that returns its reply behind the only answer has ended: its promise waits for that to leave.
+  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
+  reply.then = (sent, failed) => {
+    if (sends === 1) run?.handlerAnswered();
+    then(sent, failed);
+  };
+  const returned = handler();
   if (returned === reply || !isPromiseLike(returned)) return returned;
-  const run = runOf(request);
   // A query builder runs its query at each then().
   const settled = Promise.resolve(returned);
   run?.watch(settled);
-  // An async handler that returns its reply has answered: its promise waits for that to leave.
-  const then = reply.then.bind(reply);
-  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
-  reply.then = (sent, failed) => {
-    run?.handlerAnswered();
-    then(sent, failed);
-  };
   return settled;
 }
 

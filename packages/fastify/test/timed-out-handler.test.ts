@@ -4,7 +4,7 @@ import { payoutPlugin, type PayoutPluginOptions } from "@countersign/fastify";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
-import { fastify, type FastifyInstance } from "fastify";
+import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import { signPayout } from "../../../test/doors/payout-scene.ts";
 import { eventually, FakeTransaction, transactionalStore } from "../../../test/support/faulty-store.ts";
 import { send } from "../../../test/support/http-client.ts";
@@ -136,6 +136,41 @@ describe("a handler that works on behind the 503 of a time-out", () => {
     });
   });
 
+  test("holds its key when it has returned the reply to answer later", async () => {
+    const bank = opened();
+    const answerLater = async (reply: FastifyReply): Promise<void> => {
+      await bank.promise;
+      reply.send({});
+    };
+    const handler: Setting["handler"] = async (_request, reply) => {
+      void answerLater(reply);
+      return reply;
+    };
+    await served({ handler, prepare: timeOut }, async ({ pay, state }) => {
+      expect(await pay()).toBe(503);
+      await eventually(() => state() === "held");
+      bank.open();
+    });
+  });
+
+  test("holds its key when its own answer comes while hooks still work on the other one", async () => {
+    const sending = opened();
+    const prepare = (app: FastifyInstance): void =>
+      void app.addHook("onSend", async (_request, reply) => {
+        if (reply.statusCode === 503) await sending.promise;
+      });
+    const handler: Setting["handler"] = async (_request, reply) => {
+      reply.code(503).send({});
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      sending.open();
+      return reply.send({});
+    };
+    await served({ handler, prepare }, async ({ pay, state }) => {
+      expect(await pay()).toBe(503);
+      await eventually(() => state() === "held");
+    });
+  });
+
   test("may still complete its key in its transaction", async () => {
     const store = transactionalStore();
     const handler: Setting["handler"] = async (_request, _reply, { idempotency }) => {
@@ -201,6 +236,18 @@ describe("a handler that answers 503 itself leaves a free key behind", () => {
       expect(await pay()).toBe(200);
     });
     expect(ran).toBe(2);
+  });
+
+  test.each<[string, Setting["handler"]]>([
+    ["by a payload", async (_request, reply) => (reply.code(503), {})],
+    ["by the reply that it returns", async (_request, reply) => (await later(), reply.code(503).send({}))],
+    ["by the reply that it awaits", async (_request, reply) => void (await reply.code(503).send({}))],
+  ])("behind a hook that takes its time with the answer: %s", async (_name, handler) => {
+    const prepare = (app: FastifyInstance): void => void app.addHook("onSend", async () => later());
+    await served({ handler, prepare }, async ({ pay, state }) => {
+      expect(await pay()).toBe(503);
+      expect(state()).toBe("free");
+    });
   });
 
   async function answerLater(reply: Parameters<Setting["handler"]>[1]): Promise<void> {
