@@ -330,8 +330,8 @@ export const noticesOfKeys = {
   ),
   "commit-not-confirmed": notice(
     keys,
-    "The handler has ended with success after `completeIn`, and the record says that this never committed: a savepoint around it was rolled back. The key is held.",
-    "Look whether the payment stands, then resolve the key. Call `completeIn` outside of savepoints.",
+    "The handler has ended with success, and the record says that its `completeIn` never committed: a savepoint around it was rolled back, or `completeIn` came after the 2xx. The key is held.",
+    "Look whether the payment stands, then resolve the key. Call `completeIn` outside of savepoints, and answer 2xx after the COMMIT.",
     "A `completeIn` whose savepoint was undone:",
     noticed("commit-not-confirmed", async () => {
       const { createSqliteStores } = await import("@countersign/store-sqlite");
@@ -350,6 +350,21 @@ export const noticesOfKeys = {
       await key.complete();
       stores.close();
       database.close();
+    }),
+  ),
+  "success-before-commit": notice(
+    keys,
+    "The handler ended with success first and called `completeIn` afterwards. `completeIn` threw, so the transaction rolls back. The key may be done although nothing was paid; each retry is then 409.",
+    "Look whether the payment stands. If not, pay by hand: the service was told of a success. Answer 2xx after the COMMIT.",
+    "A `completeIn` after the record:",
+    noticed("success-before-commit", async () => {
+      const { key } = await owned({ change: (store) => instead(store, { completeIn: () => "ok" }) });
+      await key.complete();
+      try {
+        key.completeIn({});
+      } catch {
+        // Lost: the transaction rolls back.
+      }
     }),
   ),
   "hold-lost": notice(
@@ -390,7 +405,7 @@ export const noticesOfKeys = {
   ),
   "handler-timeout": notice(
     keys,
-    "A handler has not answered within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
+    "A handler has not ended within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
     "Find out where it hangs. On Express 4 an async handler that rejects hangs for ever: call `next(error)`.",
     "A handler that never answers:",
     noticed("handler-timeout", async () => {

@@ -48,7 +48,7 @@ const documented: ReadonlySet<string> = new Set(
     "redis-not-checked redis-too-old repr-digest-invalid repr-digest-mismatch repr-digest-missing " +
     "repr-digest-unsupported request-aborted secrets-unavailable settlement-abandoned " +
     "signature-ambiguous signature-expired signature-malformed signature-mismatch signature-missing " +
-    "signature-request-refused signing-failed tag-invalid tag-mismatch target-invalid " +
+    "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "timestamp-invalid transaction-not-begun transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error window-too-long"
   ).split(" "),

@@ -70,7 +70,8 @@ class HeldResponse implements ResponseHooks {
     } else if (this.#phase === "holding") {
       this.#res.statusCode = Math.trunc(status);
       this.#begin();
-      this.#explicitHead = head.slice(1);
+      // Fastify writes the fields of a second answer into the same object.
+      this.#explicitHead = head.slice(1).map(copyFields);
     }
   }
 
@@ -201,4 +202,9 @@ class HeldResponse implements ResponseHooks {
   #finish({ chunk, encoding, callback }: Piece): void {
     this.#below.end(chunk, encoding, callback);
   }
+}
+
+function copyFields(part: unknown): unknown {
+  if (typeof part !== "object" || part === null) return part;
+  return Array.isArray(part) ? Array.from<unknown>(part) : { ...part };
 }

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import {
   capturedRawBody,
+  isPromiseLike,
   option,
   optionError,
   publishBuilt,
@@ -15,6 +16,7 @@ import {
   runOf,
   type IdempotencyGuardOptions,
   type KeyOwner,
+  type OwnedRun,
   type RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
@@ -108,8 +110,10 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
           if (error === undefined) next();
           else refuse(error, request, reply, next);
         }),
-      handler: (request, reply) =>
-        handler(request, reply, { payout: payoutOf(request), idempotency: idempotencyOf(request) }),
+      handler: (request, reply) => {
+        const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
+        return watched(runOf(request), reply, () => handler(request, reply, context));
+      },
     });
     done();
   };
@@ -194,6 +198,29 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   const run = runOf(request);
   if (run === undefined) throw new Error("idempotencyOf: no key was claimed for this request");
   return run.handle;
+}
+
+/** Calls a handler. Its run hears of the promise that it returns: a time-out may answer before that has settled. */
+function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
+  const send = reply.send.bind(reply);
+  const then = reply.then.bind(reply);
+  let sends = 0;
+  reply.send = (...payload) => {
+    sends += 1;
+    return send(...payload);
+  };
+  // An async handler that returns its reply behind the only answer has ended: its promise waits for that to leave.
+  // oxlint-disable-next-line unicorn/no-thenable -- it has one, which is called when the handler returns the reply
+  reply.then = (sent, failed) => {
+    if (sends === 1) run?.handlerAnswered();
+    then(sent, failed);
+  };
+  const returned = handler();
+  if (returned === reply || !isPromiseLike(returned)) return returned;
+  // A query builder runs its query at each then().
+  const settled = Promise.resolve(returned);
+  run?.watch(settled);
+  return settled;
 }
 
 /** Which of the connection's facts the app tells; for whoever looks at it as a whole. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Replacement } from "@countersign/core";
+import { isGuardError, type Replacement } from "@countersign/core";
 import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
 import type { ResolvedOptions } from "./options.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
@@ -21,7 +21,7 @@ export interface RequestIdempotency {
    * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or is done already
    * (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so that the transaction rolls back; a
    * TypeError when the store knows none. Answer 2xx after the commit: a 2xx without a committed record becomes 503, and holds
-   * the key.
+   * the key, and one that has left before leaves the key done and unpaid.
    */
   completeIn(tx: unknown): void | Promise<void>;
   /**
@@ -69,6 +69,8 @@ export class OwnedRun {
   readonly #replay: Replay | undefined;
   /** On the payout's wire 409 means "already paid", so no handler may say it. */
   readonly #reserves409: boolean;
+  /** Resolves when the handler's own promise has settled, and is there until then: whether its signal has stopped it. */
+  #working: Promise<boolean> | undefined;
   #answer: GivenAnswer | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
@@ -90,12 +92,25 @@ export class OwnedRun {
 
   /** For doors, before settle(): the handler's answer as a whole, to be given again. */
   answered(answer: GivenAnswer): void {
-    if (!this.#responseEnded) this.#answer = answer;
+    this.#answer = answer;
   }
 
   /** Starts the handler. Under `hold` it has to be known later whether it was the handler that answered. */
   start<T>(handler: () => T): T {
     return this.#recovery === "hold" ? handlers.run(this, handler) : handler();
+  }
+
+  /**
+   * For doors that have the handler's own promise, as soon as they have it: under `hold` a 5xx or 408 does not end the key before that
+   * has settled.
+   */
+  watch(handler: Promise<unknown>): void {
+    if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilSettled(handler);
+  }
+
+  /** For doors: the handler has given its answer, and waits at most until that has left. */
+  handlerAnswered(): void {
+    this.#working = undefined;
   }
 
   /** From here on a failure holds the key; throws once it is too late to be obeyed. */
@@ -107,19 +122,54 @@ export class OwnedRun {
   /** Settles the key by the handler's answer. Neither throws nor rejects. */
   settle(status: number): Promise<Verdict> {
     this.#responseEnded = true;
+    // An explicit success outweighs an earlier hold().
+    if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(status));
     // A deliberate refusal is none of the handler's effects, but a server's error in its place may come while it still works.
-    if ((status >= 500 || status === 408) && this.#mayStillWork()) {
+    if (this.#recovery === "hold" && (status >= 500 || status === 408)) return this.#failedInDoubt(status);
+    return this.#failed(status);
+  }
+
+  async #failedInDoubt(status: number): Promise<Verdict> {
+    const isHandlers = handlers.getStore() === this;
+    // A handler that has answered itself ends in the same callback.
+    if (isHandlers && this.#working !== undefined) await callbackEnd();
+    const working = this.#working;
+    if (working !== undefined) {
+      // I11. The answer leaves without waiting: the handler may wait for it.
+      this.owned.abort();
+      void this.#outlived(status, working);
+      return undefined;
+    }
+    if (!isHandlers) {
       this.#holdReason ??= `answered with ${status} in place of its handler, which may still be at work`;
     }
-    // An explicit success outweighs an earlier hold().
-    return status >= 200 && status < 300 ? this.owned.complete(this.#keeping(status)) : this.#failed(status);
+    return this.#failed(status);
+  }
+
+  /** I9: the key stays owned until the handler has ended, which may have paid unless its signal has stopped it. */
+  async #outlived(status: number, working: Promise<boolean>): Promise<void> {
+    const isStopped = await working;
+    if (!isStopped)
+      this.#holdReason ??= `answered with ${status} before its handler had ended, which may have paid`;
+    await this.#leave();
+  }
+
+  async #untilSettled(handler: Promise<unknown>): Promise<boolean> {
+    try {
+      await handler;
+      return false;
+    } catch (error) {
+      return isStop(error);
+    } finally {
+      this.#working = undefined;
+    }
   }
 
   // I15: before the record, so that whoever reads it finds the answer.
   #keeping(status: number): (() => Promise<void>) | undefined {
     const replay = this.#replay;
     if (replay === undefined) return undefined;
-    // Somebody may have exchanged the status behind the copy.
+    // Somebody may have exchanged the status behind the copy. What comes after the end is none of this answer.
     const answer = this.#answer?.status === status ? this.#answer : undefined;
     return () => replay.keep(this.#attempt, answer);
   }
@@ -168,10 +218,6 @@ export class OwnedRun {
     });
   }
 
-  #mayStillWork(): boolean {
-    return this.#recovery === "hold" && handlers.getStore() !== this;
-  }
-
   #leave(): Promise<void> {
     return this.#holdReason === undefined ? this.owned.release() : this.owned.hold(this.#holdReason);
   }
@@ -183,6 +229,18 @@ export class OwnedRun {
     this.#keys.alarm({ code: "handler-answered-409", key, message, req });
     return { status: 500 };
   }
+}
+
+/** Whether a handler has ended by its signal, or by a completeIn() that was lost, either of which may be the cause of what it throws. */
+function isStop(error: unknown): boolean {
+  const causes = [error, error instanceof Error ? error.cause : undefined];
+  return causes.some((cause) => isGuardError(cause) && cause.code === "idempotency-lost");
+}
+
+/** Resolves when the present callback of the event loop has ended, before any other: Node runs the tick when no microtask is left. */
+async function callbackEnd(): Promise<void> {
+  await Promise.resolve();
+  await new Promise<void>((resolve) => process.nextTick(resolve));
 }
 
 /** A class for the sake of `signal`: V8 takes ten times as long for an object literal with a getter. */

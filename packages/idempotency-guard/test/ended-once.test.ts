@@ -123,6 +123,39 @@ describe.each(frameworks)("a handler's own transaction on %s", (_name, framework
     },
   );
 
+  test("whose 2xx comes one line before completeIn() is no payment: 503, held, and an alarm", async () => {
+    const payments: string[] = [];
+    const store = transactionalStore({ synchronous: true });
+    const app = await platform(framework, { ...short, store }, (req, res) => {
+      const tx = new FakeTransaction();
+      tx.onCommit(() => void payments.push("paid"));
+      res.json({ paid: true });
+      void req.idempotency?.completeIn(tx);
+      tx.commit();
+    });
+    const first = await app.pay();
+    expect(first.status).toBe(503);
+    expect(first.body).not.toContain("paid");
+    expect(await app.pay()).toMatchObject({ status: 503, code: "held" });
+    expect(payments).toEqual([]);
+    expect(notices.codes()).toEqual(["commit-not-confirmed", "held"]);
+  });
+
+  test("that begins when its 202 has left is rolled back, with an alarm about the done key", async () => {
+    const payments: string[] = [];
+    const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
+      res.status(202).json({});
+      await once(res, "finish");
+      const tx = new FakeTransaction();
+      await req.idempotency?.completeIn(tx);
+      payments.push("paid");
+    });
+    expect((await app.pay()).status).toBe(202);
+    await eventually(() => notices.codes().length > 0);
+    expect(notices.codes()).toEqual(["success-before-commit"]);
+    expect(payments).toEqual([]);
+  });
+
   test("that commits while the guard waits to hold its key lets its 2xx out", async () => {
     const app = await platform(framework, { ...short, store: transactionalStore() }, async (req, res) => {
       const tx = new FakeTransaction();

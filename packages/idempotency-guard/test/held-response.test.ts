@@ -203,6 +203,18 @@ describe.each(frameworks)("the answer of a handler on %s", (version, framework) 
       expect(unheard).toEqual([]);
     });
 
+    test.each([
+      ["an object", () => ({ "X-Head": "1" })],
+      ["a list", () => ["X-Head", "1"]],
+    ])("has the head that was written, by %s that its author changes later", async (_form, make) => {
+      const app = await platform(framework, { store: createStore() }, (_req, res) => {
+        const fields = make();
+        res.writeHead(200, fields as never).end("head");
+        Object.assign(fields, Array.isArray(fields) ? { 1: "2" } : { "X-Head": "2" });
+      });
+      expect((await app.pay()).headers).toMatchObject({ "x-head": "1" });
+    });
+
     test("is the error handler's when a 2xx was begun and nothing has left", async () => {
       const store = createStore();
       const app = await platform(framework, { store }, (_req, res) => {

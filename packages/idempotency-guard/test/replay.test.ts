@@ -2,8 +2,12 @@ import { memoryAnswerStore, memoryIdempotencyStore, type AnswerStore } from "@co
 import {
   idempotencyGuard,
   idempotencyKeyHeader,
+  keyOwner,
+  type Admission,
   type IdempotencyGuardOptions,
+  type OwnedRun,
   type ReplayOptions,
+  type WhileConnected,
 } from "@countersign/idempotency-guard";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
@@ -28,6 +32,45 @@ afterEach(closePlatforms);
 const secret = Buffer.from(Array.from({ length: 32 }, (_, index) => index)).toString("base64");
 const replayWith = (options: Partial<ReplayOptions> = {}): { replay: ReplayOptions } => ({
   replay: { answers: memoryAnswerStore(), ...options },
+});
+
+describe("what is kept of a run", () => {
+  const given = { status: 200, rawHeaders: ["content-type", "text/plain"], body: Buffer.from("paid") };
+  const whileConnected: WhileConnected = (work) => work(new AbortController().signal);
+
+  async function owned(): Promise<{ run: OwnedRun; again: () => Promise<Admission> }> {
+    const options = { store: memoryIdempotencyStore(), key: () => "op.a.b", fingerprint: () => "f" };
+    const { admit } = keyOwner<object>({ ...options, ...replayWith() });
+    const admission = await admit({}, whileConnected);
+    if (!("run" in admission)) throw new Error("the key must be free");
+    return { run: admission.run, again: () => admit({}, whileConnected) };
+  }
+
+  test("is its answer", async () => {
+    const { run, again } = await owned();
+    run.answered(given);
+    expect(await run.settle(200)).toBeUndefined();
+    expect(await again()).toMatchObject({ answer: { status: 200, body: given.body } });
+  });
+
+  test("is no answer of another status than that which has left", async () => {
+    const notices = collectNotices();
+    const { run, again } = await owned();
+    run.answered({ ...given, status: 201 });
+    expect(await run.settle(200)).toBeUndefined();
+    await expect(again()).rejects.toMatchObject({ status: 409, code: "already-processed" });
+    expect(notices.codes()).toEqual(["answer-not-kept"]);
+    notices.stop();
+  });
+
+  test("is no answer that came after the end", async () => {
+    const { run, again } = await owned();
+    run.answered(given);
+    const settled = run.settle(200);
+    run.answered({ ...given, body: Buffer.from("another") });
+    expect(await settled).toBeUndefined();
+    expect(await again()).toMatchObject({ answer: { body: given.body } });
+  });
 });
 
 describe.each(frameworks)("idempotencyGuard with replay on %s", (_version, framework) => {

@@ -185,16 +185,17 @@ function admit(
   }
 }
 
-// How often the store has to say that the key is not ours, with growing pauses, three seconds in all: a claim whose reply was lost
-// may be executed after a release, when the lock that it waited for is free.
+// How often the store has to say that the key is not ours, with growing pauses, three seconds in all (1.3 under the shortest lease): a
+// claim whose reply was lost may be executed after a release, when the lock that it waited for is free.
 const lossesUntilSure = 6;
 
 // An answer that is not there by then never comes: a driver has lost it, and its claim must not keep its place for ever.
 const answerLostAfterMs = 3_600_000;
 
 /**
- * I3: a claim whose answer did not arrive may have been executed, or may be yet. The token is released until the store has
- * answered the claim itself and says that nothing is left.
+ * I3, I13: a claim whose answer did not arrive may have been executed, or may be yet. The token is released until the store has
+ * answered the claim itself and says that nothing is left, and once more after a lease: a time-out of the driver's own answers a
+ * claim that a stalled line may still deliver.
  */
 function abandonClaim(
   state: KeyState,
@@ -211,12 +212,21 @@ function abandonClaim(
   // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
   if (answer !== undefined) Promise.resolve(answer).then(settle, settle);
   const steps = new KeySteps(state.options, attempt);
-  state.retries.giveBackClaim(async () => {
-    const answered = settled || performance.now() >= lostAtMs;
+  const giveBack = async (): Promise<boolean> => {
     const isGivenBack = (await steps.giveBack()) === "ok";
     if (isGivenBack) state.options.onSettled(attempt.key);
+    return isGivenBack;
+  };
+  const { leaseMs } = state.options;
+  // A third of the lease, so that a claim which arrives in between is released before its lease ends.
+  state.retries.giveBackClaim(leaseMs / 3, async () => {
+    const answered = settled || performance.now() >= lostAtMs;
+    const isGivenBack = await giveBack();
     if (!answered) return false;
+    if (isGivenBack) return true;
     losses += 1;
-    return isGivenBack || losses >= lossesUntilSure;
+    if (losses < lossesUntilSure) return false;
+    if (answer !== undefined) state.retries.repeatLater(leaseMs, async () => (await giveBack(), true));
+    return true;
   });
 }

@@ -128,17 +128,22 @@ export class Retries {
     this.#start(step, onFailure).pause();
   }
 
+  /** As repeat(), from `delayMs` on, and in silence. */
+  repeatLater(delayMs: number, step: () => Awaitable<boolean>): void {
+    setTimeout(() => this.repeat(step, () => {}), delayMs).unref();
+  }
+
   /**
    * Gives a claim back, beginning at once: repeats `step` until it returns true, for as long as the process lives, and keeps the
-   * place of the claim until then.
+   * place of the claim until then. No pause is longer than `longestPauseMs`, and none than ten seconds.
    */
-  giveBackClaim(step: () => Awaitable<boolean>): void {
+  giveBackClaim(longestPauseMs: number, step: () => Awaitable<boolean>): void {
     const counted = async (): Promise<boolean> => {
       const done = await step();
       if (done) this.claimAnswered();
       return done;
     };
-    this.#start(counted, () => true).hurry();
+    this.#start(counted, () => true, longestPauseMs).hurry();
   }
 
   /** Runs what waits for its next attempt now. */
@@ -146,12 +151,13 @@ export class Retries {
     for (const task of this.#tasks) task.hurry();
   }
 
-  #start(step: () => Awaitable<boolean>, onFailure: () => boolean): Task {
-    const task = new Task(async () => {
+  #start(step: () => Awaitable<boolean>, onFailure: () => boolean, longestPauseMs = longestDelayMs): Task {
+    const work = async (): Promise<boolean> => {
       const ended = (await succeeds(step)) || !onFailure();
       if (ended) this.#tasks.delete(task);
       return ended;
-    });
+    };
+    const task = new Task(work, Math.min(longestPauseMs, longestDelayMs));
     this.#tasks.add(task);
     return task;
   }
@@ -160,17 +166,19 @@ export class Retries {
 /** One step that is attempted until it has ended. */
 class Task {
   readonly #attempt: () => Promise<boolean>;
+  readonly #longestDelayMs: number;
   #delayMs = firstDelayMs;
   #timer: NodeJS.Timeout | undefined;
   #running = false;
 
-  constructor(attempt: () => Promise<boolean>) {
+  constructor(attempt: () => Promise<boolean>, longestMs: number) {
     this.#attempt = attempt;
+    this.#longestDelayMs = longestMs;
   }
 
   pause(): void {
     this.#timer = setTimeout(() => this.hurry(), this.#delayMs).unref();
-    this.#delayMs = Math.min(this.#delayMs * 2, longestDelayMs);
+    this.#delayMs = Math.min(this.#delayMs * 2, this.#longestDelayMs);
   }
 
   /** Attempts the step now, unless it is being attempted. */

@@ -83,7 +83,7 @@ export class Lease {
   beat(nowMs: number): void {
     const { leaseMs, handlerTimeoutMs } = this.#options;
     if (this.#phase === "running" && nowMs - this.#claimedAtMs >= handlerTimeoutMs) {
-      this.#lose("handler-timeout", `has a handler without an answer for ${handlerTimeoutMs} ms`);
+      this.#lose("handler-timeout", `has a handler that has not ended within ${handlerTimeoutMs} ms`);
       this.end();
       return;
     }

@@ -20,6 +20,8 @@ export class OwnedKey {
   readonly #lease: Lease;
   readonly #steps: KeySteps;
   #inTransaction = false;
+  #succeeded = false;
+  #recordSent = false;
   #ended = false;
 
   private constructor(state: KeyState, attempt: KeyAttempt, fence: number, lease: Lease) {
@@ -58,8 +60,8 @@ export class OwnedKey {
     return this.#inTransaction;
   }
 
-  /** Aborts the signal. The key stays owned until it is settled. */
-  abort(reason: Error): void {
+  /** Aborts the signal, by default as release() does. The key stays owned until it is settled. */
+  abort(reason: Error = idempotencyLost(this.#state.options.retryAfterSeconds)): void {
     this.#lease.abort(reason);
   }
 
@@ -67,16 +69,19 @@ export class OwnedKey {
    * Writes `done` inside the caller's own transaction, and locks the key until that ends: best as its first step. A promise when
    * the store is asynchronous, to be awaited. Throws a GuardError when the key is not this attempt's any more, or done already, be
    * it by its own commit whose answer was lost (`idempotency-lost`), or when the store fails (`idempotency-store-unavailable`), so
-   * that the transaction rolls back; a TypeError when the store knows none.
+   * that the transaction rolls back; a TypeError when the store knows none. After complete(), which it contradicts, it throws as well:
+   * what is not recorded yet is then held instead, and what may be recorded raises an alarm.
    */
   completeIn(tx: unknown): Awaitable<void> {
     const { options } = this.#state;
+    const { settled } = this.#lease;
+    if (this.#succeeded) this.#succeededTooEarly();
     if (options.store.completeIn === undefined) {
       throw new TypeError(
         `${options.factory}: completeIn: this store has no transactions; succeed without it instead`,
       );
     }
-    if (this.#lease.settled) throw idempotencyLost(options.retryAfterSeconds);
+    if (settled) throw idempotencyLost(options.retryAfterSeconds);
     this.#inTransaction = true;
     this.#lease.committing(() => this.#steps.isDone());
     return completeInTransaction(options, tx, this.#attempt, () => void this.#completionLost());
@@ -94,6 +99,7 @@ export class OwnedKey {
    * `before` runs ahead of the record, under the heartbeats, and must not reject (I15).
    */
   async complete(before?: () => Promise<void>): Promise<KeyInDoubt | undefined> {
+    this.#succeeded = true;
     this.#lease.settle();
     await callStackEnd;
     if (before !== undefined) await before();
@@ -134,6 +140,15 @@ export class OwnedKey {
     }
   }
 
+  // I2: the payment rolls back behind its own success, so `done` would be of nothing.
+  #succeededTooEarly(): void {
+    this.#inTransaction = true;
+    if (!this.#recordSent) return;
+    const message =
+      "ended with success before completeIn(), whose transaction rolls back: it may be done, and unpaid";
+    this.#alarm("success-before-commit", message);
+  }
+
   async #confirm(): Promise<KeyInDoubt | undefined> {
     try {
       return await this.#confirmOrHold();
@@ -160,6 +175,7 @@ export class OwnedKey {
   }
 
   async #record(): Promise<KeyInDoubt | undefined> {
+    this.#recordSent = true;
     try {
       return this.#completed(await this.#steps.complete());
     } catch (error) {
@@ -180,7 +196,9 @@ export class OwnedKey {
     this.#alarm("completion-delayed", "ended with success, but the store did not record it yet", error);
     this.#state.retries.repeat(
       async () => {
-        this.#completed(await this.#steps.complete());
+        // A completeIn() that came meanwhile has rolled back.
+        if (this.#inTransaction) await this.#confirmOrHold();
+        else this.#completed(await this.#steps.complete());
         return true;
       },
       () => this.#abandoned(),
@@ -191,7 +209,7 @@ export class OwnedKey {
   async #leave(holdReason: string | undefined): Promise<void> {
     this.#lease.settle();
     // I11, in the turn of the answer and before anybody else can begin: whoever answered, the handler may still be at work.
-    this.#lease.abort(idempotencyLost(this.#state.options.retryAfterSeconds));
+    this.abort();
     await callStackEnd;
     const step = async (): Promise<true> => {
       const ownership = holdReason === undefined ? this.#steps.release() : this.#steps.hold(holdReason);

@@ -4,7 +4,7 @@ import { describe, expect, jest, test } from "@jest/globals";
 import { idempotencyKeys, type IdempotencyKeysOptions } from "@countersign/idempotency";
 import { collectNotices, eventually, faultyStore, sleep } from "../../../test/support/faulty-store.ts";
 
-function create(options: Pick<IdempotencyKeysOptions, "store" | "recovery">) {
+function create(options: Pick<IdempotencyKeysOptions, "store" | "recovery" | "leaseMs">) {
   return idempotencyKeys({ factory: "receiveFiles", leaseMs: 1_000, storeTimeoutMs: 30, ...options });
 }
 
@@ -72,6 +72,48 @@ describe("claims that a slow store answers too late", () => {
       now.mockRestore();
     }
   }, 30_000);
+
+  test("are looked for until the store has denied them several times", async () => {
+    const store = faultyStore();
+    const keys = create({ store, recovery: "hold", leaseMs: 60_000 });
+    const late = attempt("k");
+    store.fail("claim", "throws before");
+    await expect(keys.acquire(late)).rejects.toMatchObject({ status: 503 });
+    await eventually(() => store.calls.release === 2);
+    store.inner.claim("k", { ...late, leaseMs: 60_000, recovery: "hold" });
+    await eventually(() => store.inner.read("k") === undefined);
+  });
+
+  test("are looked for once more when a lease has passed since they were given up for good", async () => {
+    const store = faultyStore();
+    const keys = create({ store, recovery: "hold" });
+    const late = attempt("k");
+    store.fail("claim", "throws before");
+    await expect(keys.acquire(late)).rejects.toMatchObject({ status: 503 });
+    await eventually(async () => (await keys.drain({ timeoutMs: 1 })).claims === 0);
+    // The driver had a time-out of its own, and the line was stalled.
+    store.inner.claim("k", { ...late, leaseMs: 1_000, recovery: "hold" });
+    // The look itself may fail.
+    store.fail("release", "throws before");
+    await eventually(() => store.inner.read("k") === undefined);
+  });
+
+  test("are looked for at least three times a lease, for as long as their answer is due", async () => {
+    jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask"] });
+    try {
+      const store = faultyStore();
+      const keys = create({ store, recovery: "hold", leaseMs: 3_000 });
+      store.fail("claim", "hangs before");
+      const refused = expect(keys.acquire(attempt("k"))).rejects.toMatchObject({ status: 503 });
+      await jest.advanceTimersByTimeAsync(10_000);
+      await refused;
+      const before = store.calls.release;
+      await jest.advanceTimersByTimeAsync(30_000);
+      expect(store.calls.release - before).toBeGreaterThanOrEqual(29);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
 
   test("never end a key that an owner has held, or that is another attempt's", async () => {
     const store = faultyStore();

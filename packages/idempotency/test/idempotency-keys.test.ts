@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { describe, expect, test } from "@jest/globals";
+import { describe, expect, jest, test } from "@jest/globals";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
@@ -110,6 +110,61 @@ describe("an owned key", () => {
     await sleep(450);
     expect(store.calls.heartbeat).toBe(0);
   });
+
+  test("has a lease that counts from before its claim was sent", async () => {
+    const notices = collectNotices("slow");
+    const store = faultyStore({ synchronous: true });
+    // Stands still unless the test moves it: nothing depends on how quick this process is.
+    let nowMs = performance.now();
+    const now = jest.spyOn(performance, "now").mockImplementation(() => nowMs);
+    try {
+      const claim = store.claim.bind(store);
+      const keys = create({
+        store: { ...store, claim: (...args) => ((nowMs += 900), claim(...args)) },
+        leaseMs: 1_000,
+        storeTimeoutMs: 300,
+      });
+      const { signal } = await own(keys, "slow");
+      store.failAll("throws before");
+      nowMs += 101;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    } finally {
+      now.mockRestore();
+    }
+    expect(notices.codes()).toEqual(["lease-expired"]);
+    notices.stop();
+  });
+
+  test("is kept by heartbeats while its release is repeated", async () => {
+    const store = faultyStore();
+    const keys = create({ store, leaseMs: 1_000, storeTimeoutMs: 300, recovery: "rerun" });
+    const owned = await own(keys);
+    store.fail("release", ...Array<"throws before">(1_000).fill("throws before"));
+    await owned.release();
+    await eventually(() => store.calls.heartbeat >= 5);
+    // Longer than a lease by now: nobody takes what may be released late.
+    expect(await keys.acquire(attempt())).toMatchObject({ status: "in-flight" });
+  });
+
+  test.each([{ synchronous: true }, { synchronous: false }])(
+    "aborts its signal when completeIn() is lost to another attempt (synchronous: $synchronous)",
+    async ({ synchronous }) => {
+      const notices = collectNotices("taken");
+      const store = transactionalStore({ synchronous });
+      // No heartbeat comes in time to find it out.
+      const keys = create({ store, leaseMs: 3_600_000 });
+      const owned = await own(keys, "taken");
+      store.inner.release("taken", store.inner.read("taken")?.token ?? "");
+      await own(keys, "taken");
+      await expect(async () => owned.completeIn(new FakeTransaction())).rejects.toMatchObject({
+        code: "idempotency-lost",
+      });
+      await eventually(() => owned.signal.aborted);
+      expect(owned.lost).toBe(true);
+      expect(notices.codes()).toEqual(["lease-lost"]);
+      notices.stop();
+    },
+  );
 
   test.each([{ synchronous: true }, { synchronous: false }])(
     "completed in a transaction is done when that has committed (synchronous: $synchronous)",

@@ -56,7 +56,7 @@ describe("Retries", () => {
     retries.claimAnswered();
     expect(retries.reserveClaim()).toBe(true);
     for (let index = 0; index < 3; index += 1) {
-      retries.giveBackClaim(() => {
+      retries.giveBackClaim(10_000, () => {
         calls += 1;
         return finish;
       });

@@ -6,6 +6,7 @@ const guards = [
   "claiming",
   "abandoning",
   "running",
+  "outlived",
   "completing",
   "releasing",
   "holding",

@@ -22,8 +22,17 @@ export function guardSteps(state: State, rules: Rules, take: Take): void {
         after,
       );
     }
-    if (guard === "running" && isWorking(attempt)) somebodyElseAnswers(state, by, rules, take);
-    if (guard === "running" || guard === "completing" || guard === "releasing" || guard === "holding") {
+    if (guard === "running" && isWorking(attempt)) {
+      somebodyElseAnswers(state, by, rules, take);
+      timeOutAnswers(state, by, rules, take);
+    }
+    if (
+      guard === "running" ||
+      guard === "outlived" ||
+      guard === "completing" ||
+      guard === "releasing" ||
+      guard === "holding"
+    ) {
       renewLease(state, by, rules, take);
     }
     if (isLocked(state, rules)) return;
@@ -84,6 +93,15 @@ function somebodyElseAnswers(state: State, by: number, rules: Rules, take: Take)
     recovery === "hold" && bugs.freedWhileWorking !== true ? "holding" : "releasing";
   const after = change(state, by, { guard, isAborted: bugs.signalNotAborted !== true });
   take({ name: "somebody else answers for its handler", by, fair: false }, after);
+}
+
+/** From within the handler's asynchronous context. The key stays owned until the handler's own promise has settled. */
+function timeOutAnswers(state: State, by: number, rules: Rules, take: Take): void {
+  const { recovery, bugs } = rules;
+  if (recovery !== "hold" || !may("timedOut", rules)) return;
+  const guard = bugs.timeOutIsTheHandlers === true ? "releasing" : "outlived";
+  const after = change(state, by, { guard, isAborted: true });
+  take({ name: "a time-out behind the guard answers for its handler", by, fair: false }, after);
 }
 
 const settlements = {

@@ -32,10 +32,12 @@ function bankSteps(state: State, by: number, rules: Rules, take: Take): void {
 }
 
 function transactionSteps(state: State, by: number, rules: Rules, take: Take): void {
-  const { handler, transaction } = state.attempts[by]!;
+  const attempt = state.attempts[by]!;
+  const { handler, transaction } = attempt;
   if (handler === "begun") {
     if (transaction === "none" && !isLocked(state, rules)) beginTransaction(state, by, rules, take);
     take({ name: "its handler fails", by, fair: false }, fail(state, by, "releasing"));
+    if (attempt.guard === "running") answersFirst(state, by, rules, take);
     if (may("stray", rules) && rules.handler === "transaction") {
       const gone = fail(state, by, "releasing", { isStray: true });
       take({ name: "its handler gives up on completeIn() and rolls back", by, fair: false }, gone);
@@ -50,6 +52,27 @@ function transactionSteps(state: State, by: number, rules: Rules, take: Take): v
   } else if (rules.handler === "transaction") {
     take({ name: "its handler fails behind its COMMIT", by, fair: false }, fail(state, by, "releasing"));
   }
+}
+
+/** A 2xx before completeIn(), whose transaction rolls back. Under rerun the key is held as well, and nothing else waits there. */
+function answersFirst(state: State, by: number, rules: Rules, take: Take): void {
+  const { recovery, bugs } = rules;
+  if (bugs.handlerAnswersFirst === true) {
+    const answered = change(state, by, { guard: "completing" });
+    take(
+      { name: "its handler ends with a 2xx, and has not begun its transaction", by, fair: false },
+      answered,
+    );
+  }
+  if (recovery !== "hold" || !may("early", rules)) return;
+  const after =
+    bugs.successBeforeCommit === true
+      ? changeOrEnd(state, by, { handler: "ended", guard: "completing" })
+      : change(state, by, { handler: "paid" });
+  take(
+    { name: "its handler ends with a 2xx, calls completeIn() too late and rolls back", by, fair: false },
+    after,
+  );
 }
 
 function commit(state: State, by: number, take: Take): void {
@@ -98,10 +121,11 @@ function beginTransaction(state: State, by: number, rules: Rules, take: Take): v
   );
 }
 
-/** An answer that is no 2xx. It gives the key back, unless somebody else has answered already. */
+/** An answer that is no 2xx. It gives the key back, unless somebody else has done so already. */
 function fail(state: State, by: number, guard: "releasing" | "holding", left: Partial<Attempt> = {}): State {
-  const isAnswered = state.attempts[by]!.guard !== "running";
-  return changeOrEnd(state, by, { ...left, handler: "ended", ...(!isAnswered && { guard }) });
+  const waits = state.attempts[by]!.guard;
+  const decides = waits === "running" || waits === "outlived";
+  return changeOrEnd(state, by, { ...left, handler: "ended", ...(decides && { guard }) });
 }
 
 /** A 2xx: the guard records it, or reads from outside of the transaction whether completeIn() was committed. */
@@ -111,9 +135,11 @@ function succeed(state: State, by: number, rules: Rules, take: Take): void {
   const end2xx = (guard: Attempt["guard"]): State => changeOrEnd(state, by, { handler: "ended", guard });
   const { guard: waiting, answer } = state.attempts[by]!;
   if (waiting !== "running") {
+    // It may have paid.
+    const left = bugs.lateSuccessFrees === true ? "releasing" : "holding";
     take(
       { name: "its handler ends with a 2xx that nobody waits for", by, fair: true },
-      changeOrEnd(state, by, { handler: "ended" }),
+      end2xx(waiting === "outlived" ? left : waiting),
     );
     return;
   }

@@ -68,6 +68,8 @@ describe("the sound machine", () => {
     "its process is killed",
     "its record contradicts its 2xx: 503 and an alarm",
     "somebody else answers for its handler",
+    "a time-out behind the guard answers for its handler",
+    "its handler ends with a 2xx, calls completeIn() too late and rolls back",
     "hears that the key is lost, and aborts its signal",
     "releases a claim that it gave up",
     "the store executes its claim, which is sent twice: acquired",

@@ -25,7 +25,7 @@ export type FoundAnswer = "none" | "own" | "other";
 export interface Attempt {
   /**
    * What the guard does. `none`: the place is free for a request. `abandoning`: gives up a claim without a usable answer.
-   * `completing`, `releasing`, `holding`: sends that step until it hears an answer. A message that is late is in no way different
+   * `outlived`: its answer has left, and it waits for the end of its handler. `completing`, `releasing`, `holding`: sends that step until it hears an answer. A message that is late is in no way different
    * from a process that stands still before it sends: nothing bounds how long any of these takes.
    */
   readonly guard:
@@ -33,13 +33,14 @@ export interface Attempt {
     | "claiming"
     | "abandoning"
     | "running"
+    | "outlived"
     | "completing"
     | "releasing"
     | "holding"
     | "over"
     | "dead";
   /**
-   * Where the handler stands. `unsure`: nobody told it whether its effect has happened. `paid`: it was told so. `ended` and `none`
+   * Where the handler stands. `unsure`: nobody told it whether its effect has happened. `paid`: it was told so, or says so. `ended` and `none`
    * work no more, or never did.
    */
   readonly handler: "none" | "begun" | "inTransaction" | "unsure" | "paid" | "ended";

@@ -59,6 +59,11 @@ export const switches = {
     in: "a call of the bank, under hold",
     breaks: ["I6"],
   },
+  successBeforeCommit: {
+    is: "a 2xx is recorded although completeIn() came behind it, in the same call stack: done, and the transaction rolls back",
+    in: "a transaction, under hold",
+    breaks: ["I2"],
+  },
   contradictionReleased: {
     is: "a 2xx without a record frees the key: completeIn() was undone by a savepoint, and every retry pays",
     in: "a savepoint undone, under hold",
@@ -103,6 +108,16 @@ export const switches = {
   },
   freedWhileWorking: {
     is: "under hold the key is freed when somebody else answers for a handler that works on",
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
+  },
+  timeOutIsTheHandlers: {
+    is: "a time-out behind the guard counts as the handler, and frees the key while that works on",
+    in: "a call of the bank, under hold",
+    breaks: ["I9", "I1"],
+  },
+  lateSuccessFrees: {
+    is: "a handler ends behind the answer of a time-out, and its key is freed: it may have paid",
     in: "a call of the bank, under hold",
     breaks: ["I9", "I1"],
   },
@@ -200,6 +215,11 @@ export const switches = {
     breaks: ["I14"],
   },
   // What code cannot prevent: the rules for handlers and operators.
+  handlerAnswersFirst: {
+    is: "a handler answers 2xx, and begins its transaction when the key is done",
+    in: "a transaction, under rerun",
+    breaks: ["I2"],
+  },
   handlerIgnoresLost: {
     is: "a handler commits although completeIn() was lost",
     in: "a transaction, under rerun",
