@@ -12,6 +12,7 @@ async function main(): Promise<void> {
   const isTerminal = stdin.isTTY && stdout.isTTY;
   process.exitCode = await createCountersign(process.argv.slice(2), {
     cwd: process.cwd(),
+    platform: process.platform,
     writeOut: (text) => stdout.write(text),
     writeError: (text) => stderr.write(text),
     ask: isTerminal ? askAt(stdin, stdout) : undefined,

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { choices, defaultFolder, isChoice, type Choices, type Question } from "./choices.ts";
 import { nameFault } from "./package-name.ts";
+import { folderNameFault } from "./terminal-text.ts";
 
 /** The command line cannot be used; the message is the one line that is shown. */
 export class UsageError extends Error {
@@ -65,6 +66,8 @@ export function readFlags(args: readonly string[]): Flags {
   }
   const [folder] = positionals;
   if (folder === "") throw new UsageError("the folder has no name");
+  const folderFault = folder === undefined ? undefined : folderNameFault(folder);
+  if (folderFault !== undefined) throw new UsageError(folderFault);
   const fault = values.name === undefined ? undefined : nameFault(values.name);
   if (fault !== undefined) throw new UsageError(`--name: ${fault}`);
   return {

@@ -4,6 +4,7 @@ import { help, readFlags, UsageError, type Flags } from "./flags.ts";
 import { nameOf } from "./package-name.ts";
 import { projectFiles } from "./project-files.ts";
 import type { Answers, Ask } from "./questions.ts";
+import { printable, quoted } from "./terminal-text.ts";
 import { FolderError, folderFault, writeProject } from "./write-project.ts";
 
 /** What the command knows of the world; tests hand in their own. */
@@ -13,6 +14,8 @@ export interface World {
   readonly writeError: (text: string) => void;
   /** Undefined when nobody sits at a terminal. */
   readonly ask: Ask | undefined;
+  /** As `process.platform`. */
+  readonly platform: string;
   /** Runs npm install in a folder; whether it succeeded. */
   readonly install: (folder: string) => boolean;
   /** The folder that scripts/build-templates.mjs has written. */
@@ -34,7 +37,7 @@ export async function createCountersign(args: readonly string[], world: World): 
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof FolderError)) throw error;
-    world.writeError(`error: ${error.message}\n`);
+    world.writeError(`error: ${printable(error.message)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
@@ -51,7 +54,7 @@ async function create(flags: Flags, world: World): Promise<ExitCode> {
   writeProject(folder, projectFiles({ ...answers, name, templates, versions: manifest.devDependencies }));
   const installed = flags.install && world.install(folder);
   const told = { ...answers, folder, name, installed };
-  world.writeOut(report(told, path.relative(world.cwd, folder)));
+  world.writeOut(printable(report(told, path.relative(world.cwd, folder), world.platform)));
   return flags.install && !installed ? 1 : 0;
 }
 
@@ -74,7 +77,7 @@ async function answersOf(
   if (open.length === 0 || flags.yes) return answers;
   if (ask !== undefined) return ask(flags, resolve);
   const taken = open.map((key) => (key === "folder" ? folder : `--${key} ${answers[key]}`)).join(" ");
-  writeError(`Nobody to ask at a terminal, so these are taken: ${taken}\n`);
+  writeError(`Nobody to ask at a terminal, so these are taken: ${printable(taken)}\n`);
   return answers;
 }
 
@@ -84,11 +87,11 @@ interface Told extends Choices {
   readonly installed: boolean;
 }
 
-function report({ folder, name, installed, ...chosen }: Told, place: string): string {
+function report({ folder, name, installed, ...chosen }: Told, place: string, platform: string): string {
   const { framework, store, language } = chosen;
   const what = [choices.framework[framework], choices.store[store], choices.language[language]].join(", ");
   const steps = [
-    ...(place === "" ? [] : [`cd ${quoted(place)}`]),
+    ...(place === "" ? [] : [stepInto(place, platform)]),
     ...(installed ? [] : ["npm install"]),
     ...servers[store],
     "npm test",
@@ -109,6 +112,7 @@ const servers: Readonly<Record<Choices["store"], readonly string[]>> = {
   ],
 };
 
-function quoted(place: string): string {
-  return /^[\w./@+-]+$/.test(place) ? place : JSON.stringify(place);
+function stepInto(place: string, platform: string): string {
+  const word = quoted(place, platform);
+  return word === undefined ? `(go to the folder ${place})` : `cd ${word}`;
 }

@@ -2,6 +2,7 @@ import type { Readable, Writable } from "node:stream";
 import { cancel, intro, isCancel, select, text } from "@clack/prompts";
 import { choices, defaultFolder, isChoice, type Choices, type Question } from "./choices.ts";
 import type { Flags } from "./flags.ts";
+import { folderNameFault, printable } from "./terminal-text.ts";
 import { folderFault } from "./write-project.ts";
 
 /** What a project needs to be written. */
@@ -50,10 +51,15 @@ async function askFolder(streams: Streams, resolve: (folder: string) => string):
     defaultValue: defaultFolder,
     // What is in it has no place between the questions.
     validate: (folder = "") =>
-      folderFault(resolve(folder === "" ? defaultFolder : folder))?.split(":\n", 1)[0],
+      folderNameFault(folder) ?? shownFault(resolve(folder === "" ? defaultFolder : folder)),
   });
   if (isCancel(answer)) throw new CancelledError();
   return answer;
+}
+
+function shownFault(folder: string): string | undefined {
+  const [fault] = folderFault(folder)?.split(":\n", 1) ?? [];
+  return fault === undefined ? undefined : printable(fault);
 }
 
 async function askChoice<Asked extends Question>(

@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import type { Answers } from "../src/questions.ts";
@@ -76,6 +77,12 @@ describe("flags", () => {
     ["with a value too many", ["--yes=no"], /does not take an argument; --help/],
     ["of two folders", ["a", "b"], /one folder can be written at a time, got a b/],
     ["of no folder", [""], /the folder has no name/],
+    ["of a folder with ESC", ["a\u001B]0;x\u0007"], /control characters: a\\u\{1b\}\]0;x\\u\{7\}$/m],
+    ["of a folder with a line end", ["a\nb"], /control characters: a\\u\{a\}b$/m],
+    ["of a folder that turns the line around", ["a\u202Eb"], /control characters: a\\u\{202e\}b$/m],
+    ["of two folders with ESC", ["a\u001B[2J", "b"], /got a\\u\{1b\}\[2J b/],
+    ["ESC", ["--\u001B[2J"], /Unknown option '--\\u\{1b\}\[2J'/],
+    ["of a name with ESC", ["--name", "\u001B[2J"], /--name: npm does not take/],
     ["name with a capital letter", ["--name", "Platform"], /--name: npm does not take "Platform": .*capital/],
     ["name with a path", ["--name", "../up"], /--name: npm does not take/],
     ["name of Node's own", ["--name", "http"], /--name: npm does not take "http": .*core module/],
@@ -84,7 +91,7 @@ describe("flags", () => {
     const { code, out, error } = await bench.run(args, { cwd: at() });
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(error).toMatch(message);
-    expect(error).toMatch(/^error: [^\n]+\n$/);
+    expect(error).toMatch(/^error: [^\n\p{C}]+\n$/u);
     expect(filesIn(at())).toEqual([]);
   });
 
@@ -122,6 +129,48 @@ describe("the name of the package", () => {
   ])("in the folder %s is %s", async (folder, name) => {
     await bench.run([`${place}/${folder}`, "--yes"]);
     expect(named(at(folder))).toMatchObject({ name });
+  });
+});
+
+describe("the first of the next steps", () => {
+  const hostile = 'it\'s $(touch ran) `touch ran` "$HOME" \\ %PATH% & !x';
+
+  test.each(["plain-folder.1", "two words", hostile, "'", "''", "-", "-P", "~", "*", "#a", "für Gäste"])(
+    "leads a shell into the folder %s, and runs nothing",
+    async (name) => {
+      const { code, out } = await bench.run(["--yes", "--", name], { cwd: at() });
+      expect(code).toBe(0);
+      const [step] = /^ {2}cd .*$/m.exec(out) ?? [];
+      // What it prints is where it has come to; a shell of POSIX, with nothing of its user's.
+      const shown = execFileSync("/bin/sh", ["-c", `${step} && pwd`], { cwd: at(), encoding: "utf8" });
+      expect(shown).toBe(`${realpathSync(at())}/${name}\n`);
+      expect(filesIn(at())).toEqual([name]);
+    },
+  );
+
+  test.each([
+    ["plain-folder", "cd plain-folder"],
+    ["two words", 'cd "two words"'],
+    ["für Gäste (1)", 'cd "für Gäste (1)"'],
+    ["100%PATH%", "(go to the folder 100%PATH%)"],
+    ["$(calc)", "(go to the folder $(calc))"],
+    ["a\u201D; calc", "(go to the folder a\u201D; calc)"],
+    ["a & calc", "(go to the folder a & calc)"],
+  ])("is one that cmd.exe and PowerShell read alike: %s", async (name, step) => {
+    const { out } = await bench.run([name, "--yes"], { cwd: at(), platform: "win32" });
+    expect(out).toContain(`\n  ${step}\n`);
+  });
+
+  test("steers no terminal, whatever the folder is called that it is typed in", async () => {
+    const cwd = at("\u001B[2J\u202E");
+    mkdirSync(cwd);
+    const { code, out } = await bench.run(["new", "--yes"], { cwd });
+    expect(code).toBe(0);
+    expect(out).toContain(String.raw`\u{1b}[2J\u{202e}/new`);
+    expect(out).not.toMatch(/[^\P{C}\n]/u);
+    const again = await bench.run(["new", "--yes"], { cwd });
+    expect(again.code).toBe(1);
+    expect(again.error).not.toMatch(/[^\P{C}\n]/u);
   });
 });
 
@@ -179,7 +228,7 @@ describe("the folder", () => {
   test("is made together with those above it, and quoted in the next steps", async () => {
     const { code, out } = await bench.run([`${place}/a/b c`, "--yes"]);
     expect(code).toBe(0);
-    expect(out).toContain(`\n  cd "${place}/a/b c"\n`);
+    expect(out).toContain(`\n  cd '${place}/a/b c'\n`);
     expect(filesIn(at("a"))).toEqual(["b c"]);
   });
 });

@@ -42,6 +42,7 @@ export function workbench(): Workbench {
       const [out, error]: [string[], string[]] = [[], []];
       const code = await createCountersign(args, {
         cwd: folder,
+        platform: "linux",
         writeOut: (text) => out.push(text),
         writeError: (text) => error.push(text),
         ask: undefined,
