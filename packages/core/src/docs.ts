@@ -32,7 +32,7 @@ const documented: ReadonlySet<string> = new Set(
     "event-not-begun event-timed-out event-type-ignored events-busy events-failed events-too-many " +
     "expires-invalid field-invalid field-limit fingerprint-invalid fingerprint-missing " +
     "fingerprint-unavailable forwarded-for-ignored handler-answered-409 handler-timeout " +
-    "header-lines-dropped held hold-lost host-repeated https-required idempotency-guard-twice " +
+    "handler-without-response header-lines-dropped held hold-lost host-repeated https-required idempotency-guard-twice " +
     "idempotency-key-invalid idempotency-key-missing idempotency-key-reused idempotency-lost " +
     "idempotency-store-unavailable in-flight ip-is-proxy ip-not-allowed ip-unknown " +
     "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +

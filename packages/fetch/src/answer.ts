@@ -9,6 +9,7 @@ import {
   statusAnswer,
   publishVerdict,
   startVerdict,
+  withDeadline,
   writeUnheardRefusal,
   type HeaderFields,
   type OptionTable,
@@ -81,8 +82,6 @@ export async function settled(
     let response: Response;
     try {
       response = await handler();
-      // A handler that forgot its return: its key must not stay owned.
-      if (typeof response?.status !== "number") throw new TypeError("the handler returned no Response");
     } catch (error) {
       if (!isGuardError(error)) {
         await run.settle(500);
@@ -90,42 +89,68 @@ export async function settled(
       }
       response = await refused(error);
     }
-    const limitBytes = run.keepsBytes;
-    if (limitBytes !== undefined && response.ok) run.answered(await copyAnswer(response, limitBytes));
+    if (!isResponse(response)) return refused(await run.settleUnanswered());
+    const { keeps } = run;
+    if (keeps !== undefined && response.ok) run.answered(await copyAnswer(response, keeps));
     const replacement = await run.settle(response.status);
     if (replacement === undefined) return response;
-    void cancel(response);
+    void cancel(response.body);
     return replacementResponse(replacement);
   });
 }
 
-/** Reads a copy of the answer, up to the limit. */
-async function copyAnswer(response: Response, limitBytes: number): Promise<GivenAnswer> {
-  const { status, headers } = response;
-  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes) };
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+// By its parts, since frameworks have classes of their own: whatever an app returns that no server can send.
+function isResponse(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { status, headers, clone }: Partial<Record<keyof Response, unknown>> = value;
+  const hasStatus = typeof status === "number" && status >= 200 && status <= 599;
+  const hasHeaders = typeof headers === "object" && headers !== null && Symbol.iterator in headers;
+  return hasStatus && hasHeaders && typeof clone === "function";
 }
 
-/** Undefined for more than the limit, and for what cannot be read twice. */
-export async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
+/** Reads a copy of the answer, as much and as long as it is kept. */
+async function copyAnswer(
+  response: Response,
+  { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
+): Promise<GivenAnswer> {
+  const { status, headers } = response;
+  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
+}
+
+/** Undefined for more than the limit, for what has not ended after `readMs`, and for what cannot be read twice. */
+export async function copyBody(
+  response: Response,
+  limitBytes: number,
+  readMs?: number,
+): Promise<Buffer | undefined> {
+  let reader: Reader | undefined;
   try {
-    const reader = response.clone().body?.getReader();
-    for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- a stream is read piece by piece
-      const piece = await reader?.read();
-      if (piece === undefined || piece.done) return Buffer.concat(chunks);
-      bytes += piece.value.length;
-      if (bytes > limitBytes) {
-        // Not awaited: it ends when the answer itself has been read.
-        void reader?.cancel();
-        return undefined;
-      }
-      chunks.push(piece.value);
-    }
+    reader = response.clone().body?.getReader();
+    const whole = readWhole(reader, limitBytes);
+    return await (readMs === undefined ? whole : withDeadline(whole, readMs, endless));
   } catch {
+    void cancel(reader);
     return undefined;
   }
+}
+
+async function readWhole(reader: Reader | undefined, limitBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- a stream is read piece by piece
+    const piece = await reader?.read();
+    if (piece === undefined || piece.done) return Buffer.concat(chunks);
+    bytes += piece.value.length;
+    if (bytes > limitBytes) throw new RangeError("the body is larger than the limit");
+    chunks.push(piece.value);
+  }
+}
+
+function endless(): Error {
+  return new Error("the body did not end in time");
 }
 
 /** The first answer of a key that is done, once more. */
@@ -136,7 +161,8 @@ export function repeatedResponse({ status, headers, body }: KeptAnswer): Respons
   return new Response(status === 204 || status === 205 ? null : body, { status, headers: lines });
 }
 
-async function cancel({ body }: Response): Promise<void> {
+/** Not to be awaited: of a copy it ends when the answer itself has been read. */
+async function cancel(body: Pick<ReadableStream, "cancel"> | null | undefined): Promise<void> {
   try {
     await body?.cancel();
   } catch {
