@@ -50,6 +50,6 @@ const documented: ReadonlySet<string> = new Set(
     "signature-ambiguous signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed tag-invalid tag-mismatch target-invalid " +
     "timestamp-invalid transaction-not-begun transfer-coding-unsupported trust-proxy-misread " +
-    "trust-proxy-unsafe unexpected-error window-too-long"
+    "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long"
   ).split(" "),
 );
