@@ -629,7 +629,10 @@ export const notices = {
           url: "/hooks/3f9c2a7be1d04c55",
           basicAuth: { username: "service", password: "test-password" },
           hmac: { secret },
-          handler: createWebhookHandler({ store: memoryIdempotencyStore(), fallback: "ignore" }),
+          handler: createWebhookHandler({
+            store: memoryIdempotencyStore({ retentionMs: 259_200_000 }),
+            fallback: "ignore",
+          }),
         }),
       );
       app.setNotFoundHandler({ preValidation: passes }, (_request, reply) => reply.code(404).send("nothing"));
