@@ -123,6 +123,17 @@ export const bodies = {
       }),
     ),
   ),
+  "host-repeated": row(
+    400,
+    ["payoutEndpoint", "webhookEndpoint"],
+    "The request has more than one Host line, which Node lets pass (RFC 9112 section 3.2).",
+    "Send one.",
+    "Two Host lines:",
+    answered((app) => app.post("/", payoutEndpoint(payouts()), end), {
+      ...post(),
+      headers: ["Host", "platform.example", "Host", "other.example"],
+    }),
+  ),
   "body-too-large": row(
     413,
     readers,

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
+import { idempotentRoute } from "@countersign/fetch";
 import { idempotencyKeys, memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { rawBody } from "@countersign/raw-body";
@@ -85,6 +86,25 @@ export const refusalsOfKeys = {
       [],
       { twice: keyed() },
     ),
+  ),
+  "handler-without-response": row(
+    500,
+    ["idempotentRoute", "payoutRoute"],
+    "The handler of a fetch route ended without an answer: it returned nothing, or an object that is no Response. It may have paid, so the key is held.",
+    "Return a Response on every path, or throw. Of the held key an operator decides, as of `held`.",
+    "A handler without `return`:",
+    () =>
+      refusalOf("idempotencyGuard", async () => {
+        let refused;
+        const options = {
+          store: memoryIdempotencyStore(),
+          key: () => "payout-1.funding-1.business-1",
+          onReject: (error) => void (refused = error),
+        };
+        const request = new Request("https://platform.example/", { method: "POST", body: "{}" });
+        await idempotentRoute(options, () => {})(request);
+        throw refused;
+      }),
   ),
   held: row(
     503,
@@ -245,7 +265,7 @@ export const refusalsOfKeys = {
 export const noticesOfKeys = {
   "answer-not-kept": notice(
     ["idempotencyGuard"],
-    "With `replay`: a key is done without an answer that could be given again. The store failed, or the answer is over `limit`, or its status is not one that is kept. Its retry gets `doneStatus`.",
+    "With `replay`: a key is done without an answer that could be given again. The store failed, or the answer is over `limit`, or its status is not one that is kept, or its body, of a fetch route, had not ended after half of `leaseMs`. Its retry gets `doneStatus`.",
     "Repair the store, or raise `limit`.",
     "A store of answers that is down:",
     noticed("answer-not-kept", () =>

@@ -1,4 +1,5 @@
 import { guard } from "@countersign/express";
+import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
@@ -14,6 +15,7 @@ import {
   receiveWebhook,
   webhookEndpoint,
 } from "@countersign/webhooks";
+import { fastify } from "fastify";
 import Database from "libsql";
 import { answered, keyid, noticed, post, privateKey, publicKey, refusalOf, row, notice } from "./provoke.mjs";
 import { payoutRequest, payouts } from "./bodies.mjs";
@@ -613,6 +615,30 @@ export const notices = {
         payoutRequest(),
       )().catch(() => {}),
     ),
+  ),
+  "webhook-not-hidden": notice(
+    ["webhookPlugin"],
+    "Something in your Fastify app tells a hidden webhook from an unknown route: its 404 has hooks of its own before `preHandler`, or belongs to another prefix, or `handlerTimeout` is set. The message says which. Checked once, when the app is ready.",
+    "Do as the message says: [fastify](../reference/packages/fastify.md#what-shows-a-hidden-webhook).",
+    "A 404 with a hook of its own:",
+    noticed("webhook-not-hidden", async () => {
+      const app = fastify();
+      const passes = async () => {};
+      app.register(
+        webhookPlugin({
+          url: "/hooks/3f9c2a7be1d04c55",
+          basicAuth: { username: "service", password: "test-password" },
+          hmac: { secret },
+          handler: createWebhookHandler({
+            store: memoryIdempotencyStore({ retentionMs: 259_200_000 }),
+            fallback: "ignore",
+          }),
+        }),
+      );
+      app.setNotFoundHandler({ preValidation: passes }, (_request, reply) => reply.code(404).send("nothing"));
+      await app.ready();
+      await app.close();
+    }),
   ),
   "prune-failed": notice(
     ["createSqliteStores", "createPostgresStores"],

@@ -9,10 +9,12 @@ import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
 import { fetchBehindNode } from "./fetch-behind-node.ts";
 import { socketRows } from "./hostile-socket-rows.ts";
+import { honoDoor } from "./hono-door.ts";
 import { nodeDoor } from "./node-door.ts";
 import { policyScene, signOrder } from "./policy-scene.ts";
-import { rawOrder, type Outcome } from "./raw-order.ts";
+import { check, rawOrder, server, type Outcome } from "./raw-order.ts";
 import type { OpenDoor, PolicyScene } from "./scene.ts";
+import { deliver, hookPath, webhookScene } from "./webhook-scene.ts";
 
 const doors = [
   expressDoor("express 5", express5),
@@ -75,5 +77,29 @@ describe.each(doors)("on a socket to the door $name", (door) => {
       [200, 401].map((status) => received.flatMap(statusesOf).filter((one) => one === status).length),
     ).toEqual([1, 9]);
     expect(trace.codes).toEqual(Array(9).fill("nonce-replayed"));
+  });
+});
+
+const hookRows: readonly (readonly [string, string, readonly string[], readonly Outcome[]])[] = [
+  ["the absolute form of https", `https://a.example${hookPath}`, [], check("https-required", 403)],
+  ["the absolute form of HTTPS", `HTTPS://a.example${hookPath}`, [], check("https-required", 403)],
+  ["https in a proxy's field", hookPath, ["X-Forwarded-Proto: https"], check("https-required", 403)],
+  ["two Hosts", hookPath, ["Host: b.example"], check("host-repeated", 400)],
+];
+// Some routers find nothing by the absolute form, and Hono's server takes no scheme in capitals.
+const unrouted: readonly Outcome[] = [...server(404), ...server(400)];
+
+describe.each([...doors, honoDoor])("over plain TCP to a webhook of the door $name", (door) => {
+  test.each(hookRows)("is refused: %s", async (_title, target, lines, outcomes) => {
+    const scene = webhookScene(false, { options: { https: {} } })();
+    const opened: OpenDoor & { readonly port?: number } = await door.open(scene);
+    const { headers, body } = deliver();
+    const signed = headers.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${headers[at + 1] ?? ""}`] : []));
+    const head = ["Host: a.example", "Connection: close", `Content-Length: ${body.length}`, ...lines];
+    const text = [`POST ${target} HTTP/1.1`, ...head, ...signed, "", body.toString("latin1")].join("\r\n");
+    const received = await answersTo(Number(opened.port), Buffer.from(text, "latin1"), false);
+    await opened.close();
+    const seen: Outcome = { statuses: statusesOf(received), codes: scene.trace.codes };
+    expect([...outcomes, ...(target === hookPath ? [] : unrouted)]).toContainEqual(seen);
   });
 });

@@ -2,6 +2,7 @@
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WireRequest } from "../support/http-client.ts";
 import { samplePath } from "../support/independent-signer.ts";
+import { problem } from "./answers.ts";
 import { accepted, policyScene, signOrder, unauthorized, withLines } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
 
@@ -137,4 +138,18 @@ const unnamed: readonly Row[] = (
   except: identifier === '"@authority"' ? { fetch: withoutHost } : {},
 }));
 
-export const targetRows: readonly Row[] = [...paths, ...hosts, ...unnamed];
+/** RFC 9112 section 3.2. No component of these orders depends on Host; a server that sends the first beside its own Host has three. */
+const repeated: readonly Row[] = (
+  [
+    ["two Host lines", ["Host", "a.example", "host", "b.example"]],
+    ["one Host line twice", ["Host", "a.example", "Host", "a.example"]],
+  ] as const
+).map(([title, lines]): Row => ({
+  title,
+  scene,
+  request: () => withLines(signOrder(), ...lines),
+  answer: problem(400, { code: "host-repeated" }),
+  code: "host-repeated",
+}));
+
+export const targetRows: readonly Row[] = [...paths, ...hosts, ...unnamed, ...repeated];

@@ -60,6 +60,11 @@ const bodies: readonly Row[] = [
     request: () => withLine("Transfer-Encoding", "chunked", signBody(tooLarge)),
     answer: problem(413, { code: "body-too-large" }),
   },
+  {
+    title: "a payout with two Host lines",
+    request: () => withLine("Host", "a.example", withLine("Host", "b.example")),
+    answer: problem(400, { code: "host-repeated" }),
+  },
   ...["gzip", "deflate", "br", "zstd", "gzip, identity", "x-unknown"].map((coding) => ({
     title: `the content coding ${coding}`,
     request: () => withLine("Content-Encoding", coding),

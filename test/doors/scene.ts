@@ -76,7 +76,14 @@ export interface OpenDoor {
   readonly port?: number;
 }
 
-export type DoorName = "express 5" | "express 4" | "node:http" | "fastify" | "fetch" | "fetch behind node";
+export type DoorName =
+  | "express 5"
+  | "express 4"
+  | "node:http"
+  | "fastify"
+  | "fetch"
+  | "fetch behind node"
+  | "hono";
 
 export class Unsendable extends Error {}
 

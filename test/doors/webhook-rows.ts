@@ -127,6 +127,14 @@ const malformed: readonly Refused[] = (
   ] as readonly Malformed[]
 ).map(([title, text, code = "envelope-invalid"]) => [title, code, () => deliver(text)]);
 
+const hosts: readonly Refused[] = [
+  [
+    "a webhook with two Host lines",
+    "host-repeated",
+    () => deliver(body, { Host: ["a.example", "b.example"] }),
+  ],
+];
+
 const answerOf = (code: string): ExactAnswer => {
   if (code.startsWith("credentials-")) return credentialsRefused;
   if (code.startsWith("payload-signature-")) return unauthorized;
@@ -151,6 +159,7 @@ const refusals: readonly Told[] = [
   ...codings,
   ...tooLarge,
   ...malformed,
+  ...hosts,
 ].map(([title, code, request]) => ({ title, code, request, answer: answerOf(code) }));
 
 const methods: readonly Told[] = ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"].map((method) => {

@@ -17,7 +17,9 @@ import {
   assertOpen,
   assertOutcome,
   assertText,
+  assertTransaction,
   startPruning,
+  type TransactionShape,
 } from "@countersign/store-core";
 import { decideRow } from "./claim-decision.ts";
 import { change, rows, type Executor, type Values } from "./engine.ts";
@@ -37,6 +39,13 @@ export interface MariadbIdempotencyStore extends IdempotencyStore<MariadbTransac
 }
 
 const name = "mariadb idempotency store";
+
+const transaction: TransactionShape = {
+  needs: "the connection on which your transaction is open, as withTransaction() gives it",
+  has: ["execute"],
+  lacks: { getConnection: "a pool", promise: "a connection of mysql2, not of mysql2/promise" },
+  told: "https://github.com/countersign/countersign/tree/main/examples/custom-store#what-completein-takes",
+};
 
 export class KeyTable implements MariadbIdempotencyStore {
   readonly retentionMs: number;
@@ -99,6 +108,7 @@ export class KeyTable implements MariadbIdempotencyStore {
   // #region complete-in
   async completeIn(tx: MariadbTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
+    assertTransaction(name, tx, transaction);
     const { names, time } = this.#parts;
     // The condition is the server's: behind a COMMIT or ROLLBACK that is on its way, `done` would commit alone. The update waits for
     // whoever has the row, and goes by what they have committed, whatever the snapshot of the transaction is.

@@ -50,9 +50,26 @@ describeOnMariadb("the stores on MariaDB", () => {
 
   test("completeIn throws on a pool, and on a connection without a transaction, and changes nothing", async () => {
     await idempotency.claim(key, claim);
-    await expect(idempotency.completeIn(pool, key, "a")).rejects.toThrow(/transaction is open/);
+    await expect(idempotency.completeIn(pool, key, "a")).rejects.toThrow(
+      /transaction is open, .+; got a pool/,
+    );
     await onConnection("SET autocommit = 1", async (connection) => {
       await expect(idempotency.completeIn(connection, key, "a")).rejects.toThrow(/transaction is open/);
+    });
+    expect(await idempotency.read(key)).toMatchObject({ state: "run" });
+  });
+
+  test.each<[string, (connection: PoolConnection) => unknown, RegExp]>([
+    ["nothing", () => undefined, /needs the connection .+; got undefined\. See http/],
+    ["a pool", () => pool, /got a pool\. See http/],
+    ["a connection with callbacks", ({ connection }) => connection, /got a connection of mysql2, not of/],
+    ["an ORM's handle", () => ({ query: () => [] }), /has no function execute\. See http/],
+  ])("completeIn throws a TypeError at %s, and changes nothing", async (_case, given, message) => {
+    await idempotency.claim(key, claim);
+    await onConnection("BEGIN", async (connection) => {
+      const completed = idempotency.completeIn(given(connection) as PoolConnection, key, "a");
+      await expect(completed).rejects.toThrow(TypeError);
+      await expect(completed).rejects.toThrow(message);
     });
     expect(await idempotency.read(key)).toMatchObject({ state: "run" });
   });

@@ -18,4 +18,4 @@ export type JsonCode =
   | "json-too-many-values";
 
 /** The codes of the refusals that checks and doors have in common. */
-export type CoreCode = BodyCode | JsonCode | "checked-after-claim" | "header-lines-dropped";
+export type CoreCode = BodyCode | JsonCode | "checked-after-claim" | "header-lines-dropped" | "host-repeated";

@@ -32,7 +32,7 @@ const documented: ReadonlySet<string> = new Set(
     "event-not-begun event-timed-out event-type-ignored events-busy events-failed events-too-many " +
     "expires-invalid field-invalid field-limit fingerprint-invalid fingerprint-missing " +
     "fingerprint-unavailable forwarded-for-ignored handler-answered-409 handler-timeout " +
-    "header-lines-dropped held hold-lost https-required idempotency-guard-twice " +
+    "handler-without-response header-lines-dropped held hold-lost host-repeated https-required idempotency-guard-twice " +
     "idempotency-key-invalid idempotency-key-missing idempotency-key-reused idempotency-lost " +
     "idempotency-store-unavailable in-flight ip-is-proxy ip-not-allowed ip-unknown " +
     "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
@@ -50,6 +50,6 @@ const documented: ReadonlySet<string> = new Set(
     "signature-ambiguous signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "timestamp-invalid transaction-not-begun transfer-coding-unsupported trust-proxy-misread " +
-    "trust-proxy-unsafe unexpected-error window-too-long"
+    "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long"
   ).split(" "),
 );

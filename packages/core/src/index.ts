@@ -1,5 +1,6 @@
 export {
   assertAllHeaderLines,
+  assertOneHost,
   asBuffer,
   assertReadableBody,
   bodyAborted,

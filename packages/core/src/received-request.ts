@@ -66,6 +66,20 @@ export function assertAllHeaderLines({ rawHeaders }: HeaderLines, limit: number 
   });
 }
 
+/**
+ * Throws a GuardError (400, `host-repeated`) where a request has more than one Host line (RFC 9112 section 3.2), or `Headers` has joined
+ * them by a comma. Node's parser lets them pass, and keeps the first: a proxy or a signer may go by another.
+ */
+export function assertOneHost(request: HeaderLines): void {
+  const [host, ...others] = fieldLines(request, "host");
+  if (others.length === 0 && host?.includes(",") !== true) return;
+  throw new GuardError<CoreCode>({
+    status: 400,
+    code: "host-repeated",
+    message: "the request has more than one Host line",
+  });
+}
+
 const jsonInUtf8 = /^application\/json(?:[ \t]*;[ \t]*charset=(?:utf-8|"utf-8"))?$/i;
 
 /**

@@ -4,7 +4,8 @@ import { publishNotice } from "./diagnostics.ts";
 export interface Warning {
   readonly code: string;
   readonly message: string;
-  readonly req: object;
+  /** Undefined for what is known without a request. */
+  readonly req?: object | undefined;
 }
 
 /** Gives each code out once: as a notice on `countersign:notice` and as a process warning. */

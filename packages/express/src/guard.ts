@@ -18,7 +18,8 @@ export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Pr
 
 /**
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
- * alike, a return calls `next()`. Refuses a request of which Node may have dropped header lines (431) before it asks `decide`.
+ * alike, a return calls `next()`. Before it asks `decide`, refuses a request of which Node may have dropped header lines (431), or
+ * that has two Host lines (400).
  * Publishes a GuardEvent when `countersign:guard` has subscribers; without, a refusal is a line on stderr. What a refusal left
  * unread of the body is drained within a bound, whoever answers. A GuardError with the code `request-aborted` ends in silence:
  * nobody is left to answer.

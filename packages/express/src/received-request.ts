@@ -1,6 +1,7 @@
 import { isIP, type Socket } from "node:net";
 import {
   assertAllHeaderLines,
+  assertOneHost,
   createWarnOnce,
   fieldLines,
   GuardError,
@@ -97,11 +98,12 @@ export function countForwardedFor(req: GuardRequest): number {
     .filter((part) => /[^ ]/.test(part)).length;
 }
 
-/** {@link assertAllHeaderLines} by the limit of the server that has received the request. */
+/** {@link assertAllHeaderLines} by the limit of the server that has received the request, and {@link assertOneHost}. */
 export function assertReceivedWhole(req: GuardRequest): void {
   const { rawHeaders, socket }: Received = req;
-  if (rawHeaders !== undefined)
-    assertAllHeaderLines({ rawHeaders }, limitOf(socket?.server?.maxHeadersCount));
+  if (rawHeaders === undefined) return;
+  assertAllHeaderLines({ rawHeaders }, limitOf(socket?.server?.maxHeadersCount));
+  assertOneHost({ rawHeaders });
 }
 
 /** An imitation of a request may lack each of these. */

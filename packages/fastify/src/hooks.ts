@@ -47,12 +47,26 @@ export function refusal({
 }: Omit<GuardErrorsOptions, "onReject" | "hide"> & RefusalOptions): Refuse {
   return (error, request, reply, next) => {
     if (isGuardError(error)) {
-      reply.hijack();
+      takeOverReply(reply);
       const answer = guardErrors({ ...options, onReject: told(onReject, request) });
       answer(error, request.raw, reply.raw, () => undefined);
     } else next(errorOf(error));
   };
 }
+
+/**
+ * From here on the answer is written on Node's response, with the header fields that the app's hooks have given the reply, such as those
+ * of CORS: what the answer says itself is written later, and wins. Not with fields that describe a body, which is another one now.
+ */
+export function takeOverReply(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) {
+    if (value !== undefined && !describesBody.test(name)) reply.raw.setHeader(name, value);
+  }
+  reply.hijack();
+}
+
+const describesBody =
+  /^(?:content-(?:digest|disposition|encoding|language|length|location|range|type)|repr-digest|transfer-encoding|trailer|etag|last-modified|accept-ranges|location)$/;
 
 /** Tells of a refusal, and goes on as if there had been none: to the app's own parsers, and to a handler that calls callNotFound(). */
 export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {

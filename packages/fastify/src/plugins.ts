@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import {
   capturedRawBody,
+  createWarnOnce,
   isPromiseLike,
   option,
   optionError,
@@ -34,9 +35,11 @@ import {
   hook,
   refusal,
   refusalTable,
+  takeOverReply,
   type ReadRefusal,
   type RefusalOptions,
 } from "./hooks.ts";
+import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import {
   connectionTable,
   receivedRequest,
@@ -125,7 +128,7 @@ export interface WebhookPluginOptions
   extends WebhookOptions<FastifyRequest>, ConnectionOptions, RefusalOptions {
   /** The path, which is a secret of its own. */
   readonly url: string;
-  /** Answer every refusal as the app's own 404 of an unknown route. Default true. */
+  /** Answer every refusal as the app's own 404 of an unknown route; what shows the difference is a warning. Default true. */
   readonly hide?: boolean | undefined;
 }
 
@@ -147,7 +150,9 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
   publishConnection(factory, connection);
   const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
   const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
+  const warnOnce = createWarnOnce(factory);
   return (fastify, _options, done) => {
+    if (hide) fastify.addHook("onReady", (ready) => ready(tellUnhidden(fastify, url, warnOnce)));
     // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
     fastify.all(url, {
@@ -161,6 +166,7 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
         next(null, bytes === undefined ? payload : Readable.from([bytes], { objectMode: false }));
       },
       handler: (_request, reply) => reply.callNotFound(),
+      ...(hide && { errorHandler: asUnknownRoute(url) }),
     });
     done();
   };
@@ -180,8 +186,7 @@ export function idempotencyHook(
   const claim = hook(name, async (request, reply) => {
     receivedRequest(request);
     const admission = await admit(request, (work) => whileConnected(reply.raw, work));
-    // Written on Node's response, as everywhere else.
-    if ("answer" in admission) reply.hijack();
+    if ("answer" in admission) takeOverReply(reply);
   });
   const refuse = refusal(answers);
   // Known by this name to those who look at an app as a whole.

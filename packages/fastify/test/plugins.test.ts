@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect } from "node:net";
 import {
   hook,
   idempotencyHook,
@@ -10,7 +13,7 @@ import {
   type ConnectionOptions,
   type WebhookPluginOptions,
 } from "@countersign/fastify";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { createWebhookHandler } from "@countersign/webhooks";
@@ -36,7 +39,7 @@ async function served<T>(
   }
 }
 
-function webhooks(overrides: ConnectionOptions & Pick<WebhookPluginOptions, "addresses"> = {}) {
+function webhooks(overrides: ConnectionOptions & Pick<WebhookPluginOptions, "addresses" | "hide"> = {}) {
   return webhookPlugin({
     basicAuth: { credentials: [{ username: "service", password: "test-password" }] },
     hmac: { secrets: [secret] },
@@ -203,5 +206,189 @@ describe("a single check as a hook", () => {
         expect.stringContaining("Basic"),
       ]);
     });
+  });
+});
+
+describe("header fields that hooks of the app have given the reply", () => {
+  const fields = {
+    "access-control-allow-origin": "https://app.example",
+    "strict-transport-security": "max-age=1",
+    "content-security-policy": "default-src 'none'",
+    "set-cookie": ["a=1", "b=2"],
+  };
+  // What describes a body is of another one.
+  const withHook =
+    (
+      mount: (app: FastifyInstance) => void,
+      describing: Readonly<Record<string, string>> = { "content-encoding": "br", etag: "x" },
+    ) =>
+    (app: FastifyInstance) => {
+      app.addHook("onRequest", async (_request, reply) => {
+        void reply.headers(fields).headers({ "cache-control": "public", ...describing });
+      });
+      mount(app);
+    };
+  const bare = ({ status, headers, body }: WireAnswer): unknown => {
+    const { date: _date, ...others } = headers;
+    return { status, headers: others, body };
+  };
+
+  test.each<[string, () => (app: FastifyInstance) => void, WireRequest, number]>([
+    ["a payout without a signature", () => mountPayouts, { ...signPayout(), headers: [] }, 401],
+    ["a webhook over http", () => (app) => void app.register(webhooks()), deliver(), 403],
+    ["a key that is none", () => mountRefunds(), json("/refunds", { key: "" }), 400],
+  ])("stand beside those of a refusal: %s", async (_title, mount, request, status) => {
+    const plain = await served(mount(), (ask) => ask(request));
+    const hooked = await served(withHook(mount()), (ask) => ask(request));
+    expect(hooked.status).toBe(status);
+    expect(bare(hooked)).toEqual(bare({ ...plain, headers: { ...plain.headers, ...fields } }));
+  });
+
+  test("stand beside those of an answer that is given again", async () => {
+    await served(withHook(mountRefunds(), { etag: "x" }), async (ask) => {
+      await ask(json("/refunds", { key: "a" }));
+      const again = await ask(json("/refunds", { key: "a" }));
+      expect(again).toMatchObject({
+        status: 200,
+        body: '{"paid":"a"}',
+        headers: {
+          ...fields,
+          "idempotency-replayed": "true",
+          "content-type": "application/json; charset=utf-8",
+        },
+      });
+      expect(again.headers).not.toHaveProperty("etag");
+    });
+  });
+
+  function mountPayouts(app: FastifyInstance): void {
+    app.register(
+      payoutPlugin({
+        addresses: { allow: ["127.0.0.1"] },
+        signature: { keys: { "test-key": servicePublicPem }, nonces: memoryNonceStore() },
+        idempotency: { store: memoryIdempotencyStore() },
+        url: "/api/v1/transaction",
+        handler: () => ({}),
+      }),
+    );
+  }
+
+  function mountRefunds() {
+    const preHandler = idempotencyHook({
+      store: memoryIdempotencyStore(),
+      key: ({ body }: { readonly body?: unknown }) => (body as { readonly key: unknown }).key,
+      fingerprint: () => "one",
+      replay: { answers: memoryAnswerStore() },
+    });
+    return (app: FastifyInstance): void => {
+      app.post("/refunds", { preHandler }, () => ({ paid: "a" }));
+    };
+  }
+});
+
+describe("a hidden webhook", () => {
+  const hidden = { hide: true } as const;
+  /** What was told of the app at its start. */
+  async function told(mount: (app: FastifyInstance) => void, options: FastifyServerOptions = {}) {
+    const messages: string[] = [];
+    const hear = (notice: unknown): void => {
+      const { code, message } = notice as { readonly code: string; readonly message: string };
+      if (code === "webhook-not-hidden") messages.push(message);
+    };
+    subscribe("countersign:notice", hear);
+    const app = fastify(options);
+    mount(app);
+    await app.ready();
+    await app.close();
+    unsubscribe("countersign:notice", hear);
+    return messages;
+  }
+  const register = (app: FastifyInstance): void => void app.register(webhooks(hidden));
+  const passes = async (): Promise<undefined> => undefined;
+
+  test.each<[string, (app: FastifyInstance) => void, FastifyServerOptions]>([
+    ["with nothing else", register, {}],
+    [
+      "with hooks and a 404 of the app, in whatever order",
+      (app) => {
+        app.addHook("onRequest", passes).addHook("preValidation", passes);
+        register(app);
+        app
+          .addHook("onSend", passes)
+          .setNotFoundHandler({ preHandler: passes }, (_request, reply) => reply.send("no"));
+      },
+      {},
+    ],
+    [
+      "within the prefix whose 404 it has",
+      (app) =>
+        void app.register(
+          async (scope) => {
+            scope.setNotFoundHandler((_request, reply) => reply.send("no"));
+            register(scope);
+          },
+          { prefix: "/api" },
+        ),
+      {},
+    ],
+  ])("is said nothing of %s", async (_title, mount, options) => {
+    expect(await told(mount, options)).toEqual([]);
+  });
+
+  test.each<[string, (app: FastifyInstance) => void, FastifyServerOptions, RegExp]>([
+    [
+      "setNotFoundHandler({ preValidation })",
+      (app) => {
+        register(app);
+        app.setNotFoundHandler({ preValidation: passes }, (_request, reply) => reply.send("no"));
+      },
+      {},
+      /unknown route: an unknown route has other preValidation hooks; give/,
+    ],
+    [
+      "hooks of its own scope",
+      (app) =>
+        void app.register(async (scope) => {
+          scope.addHook("onRequest", passes);
+          register(scope);
+        }),
+      {},
+      /other onRequest hooks/,
+    ],
+    [
+      "a 404 of the prefix that its path is under",
+      (app) => {
+        register(app);
+        app.register(async (scope) => void scope.setNotFoundHandler((_request, reply) => reply.send("no")), {
+          prefix: "/hooks",
+        });
+      },
+      {},
+      /404 of the paths beside it is of another prefix/,
+    ],
+    ["handlerTimeout", register, { handlerTimeout: 1_000 }, /handlerTimeout \(1000 ms\) is 503/],
+  ])("is said to differ by %s, once", async (_title, mount, options, message) => {
+    expect(await told(mount, options)).toEqual([expect.stringMatching(message)]);
+  });
+
+  test("names no route when the time of the app is over, as an unknown route", async () => {
+    const app = fastify({ handlerTimeout: 100, forceCloseConnections: true });
+    register(app);
+    const { port } = new URL(await app.listen({ port: 0, host: "127.0.0.1" }));
+    const half = (path: string): string =>
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{`;
+    // The rest of the body does not come.
+    const answers = await Promise.all(
+      [hookPath, hookPath.replace(/.$/, "x")].map(async (path) => {
+        const socket = connect(Number(port), "127.0.0.1").setEncoding("latin1");
+        socket.write(half(path));
+        const [answer] = (await once(socket, "data")) as [string];
+        socket.destroy();
+        return answer.replace(/date: .*/i, "");
+      }),
+    );
+    await app.close();
+    expect(answers[0]).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answers[0]).toBe(answers[1]);
   });
 });

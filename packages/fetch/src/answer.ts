@@ -82,8 +82,6 @@ export async function settled(
     let response: Response;
     try {
       response = await handler();
-      // A handler that forgot its return: its key must not stay owned.
-      if (typeof response?.status !== "number") throw new TypeError("the handler returned no Response");
     } catch (error) {
       if (!isGuardError(error)) {
         await run.settle(500);
@@ -91,8 +89,9 @@ export async function settled(
       }
       response = await refused(error);
     }
-    const limitBytes = run.keepsBytes;
-    if (limitBytes !== undefined && response.ok) run.answered(await copyAnswer(response, limitBytes));
+    if (!isResponse(response)) return refused(await run.settleUnanswered());
+    const { keeps } = run;
+    if (keeps !== undefined && response.ok) run.answered(await copyAnswer(response, keeps));
     const replacement = await run.settle(response.status);
     if (replacement === undefined) return response;
     giveUp(response.body);
@@ -100,16 +99,32 @@ export async function settled(
   });
 }
 
-/** Reads a copy of the answer, up to the limit. */
-async function copyAnswer(response: Response, limitBytes: number): Promise<GivenAnswer> {
-  const { status, headers } = response;
-  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes) };
+// By its parts, since frameworks have classes of their own: whatever an app returns that no server can send.
+function isResponse(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const { status, headers, clone }: Partial<Record<keyof Response, unknown>> = value;
+  const hasStatus = typeof status === "number" && status >= 200 && status <= 599;
+  const hasHeaders = typeof headers === "object" && headers !== null && Symbol.iterator in headers;
+  return hasStatus && hasHeaders && typeof clone === "function";
 }
 
-/** Undefined for more than the limit, and for what cannot be read twice. */
-export async function copyBody(response: Response, limitBytes: number): Promise<Buffer | undefined> {
+/** Reads a copy of the answer, as much and as long as it is kept. */
+async function copyAnswer(
+  response: Response,
+  { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
+): Promise<GivenAnswer> {
+  const { status, headers } = response;
+  return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
+}
+
+/** Undefined for more than the limit, for what has not ended after `readMs`, and for what cannot be read twice. */
+export async function copyBody(
+  response: Response,
+  limitBytes: number,
+  readMs?: number,
+): Promise<Buffer | undefined> {
   try {
-    return await readCapped(response.clone().body, limitBytes);
+    return await readCapped(response.clone().body, limitBytes, readMs);
   } catch {
     return undefined;
   }

@@ -1,14 +1,33 @@
+import { withDeadline } from "@countersign/core";
+
 /** A stream, or its reader. */
 interface Source {
   cancel(): Promise<void>;
 }
 
-/** Reads a stream of bytes to its end; undefined over the limit, where the rest is given up. Rejects as the stream does. */
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
+/**
+ * Reads a stream of bytes to its end; undefined over the limit, where the rest is given up. Rejects as the stream does, and when it has
+ * not ended after `withinMs`.
+ */
 export async function readCapped(
   stream: ReadableStream<Uint8Array> | null,
   limitBytes: number,
+  withinMs?: number,
 ): Promise<Buffer | undefined> {
   const reader = stream?.getReader();
+  const whole = readPieces(reader, limitBytes);
+  if (withinMs === undefined) return whole;
+  try {
+    return await withDeadline(whole, withinMs, () => new Error(`a body did not end within ${withinMs} ms`));
+  } catch (error) {
+    giveUp(reader);
+    throw error;
+  }
+}
+
+async function readPieces(reader: Reader | undefined, limitBytes: number): Promise<Buffer | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {

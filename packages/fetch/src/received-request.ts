@@ -1,5 +1,6 @@
 import {
   assertAllHeaderLines,
+  assertOneHost,
   assertReadableBody,
   bodyAborted,
   bodyLengthMismatch,
@@ -19,7 +20,10 @@ import { readCapped } from "./body.ts";
 export interface ConnectionInfo {
   /** The client's address, by the platform or by trusted proxies alone. Without it an allowlist refuses. */
   readonly clientAddress?: string | undefined;
-  /** How the client reached the server. Default: the scheme of `request.url`. */
+  /**
+   * How the client reached the server. Default: the scheme of `request.url`; with `rawHeaders` or `target` `http`, since servers on Node
+   * take that of the URL from the request line, where the caller writes it.
+   */
   readonly scheme?: "http" | "https" | undefined;
   /**
    * Names and values of the header lines by turns, as Node's `req.rawHeaders` has them: each line of a field as it came, and 431 for so
@@ -40,18 +44,25 @@ export function receivedRequest(request: Request, info: ConnectionInfo = {}): Re
   if (known !== undefined) return known;
   const rawHeaders = info.rawHeaders ?? [...request.headers].flat();
   if (info.rawHeaders !== undefined) assertAllHeaderLines({ rawHeaders });
+  assertOneHost({ rawHeaders });
   let bytes: Promise<Buffer> | undefined;
   const made: ReceivedRequest = {
     method: request.method,
     target: info.target ?? targetOf(request.url),
     rawHeaders,
-    scheme: info.scheme ?? (request.url.startsWith("https:") ? "https" : "http"),
+    scheme: info.scheme ?? schemeOf(request.url, info),
     clientAddress: info.clientAddress,
     body: (limitBytes) => (bytes ??= readBody(request, rawHeaders, limitBytes)),
   };
   shareFacts(request, made);
   receivedRequests.set(request, made);
   return made;
+}
+
+// Of the absolute form @hono/node-server makes the URL, its scheme included: `POST https://…` over plain TCP is no HTTPS.
+function schemeOf(url: string, { rawHeaders, target }: ConnectionInfo): "http" | "https" {
+  const isBehindNode = rawHeaders !== undefined || target !== undefined;
+  return !isBehindNode && url.startsWith("https:") ? "https" : "http";
 }
 
 // A framework's own context has much of what a Request has: its body would be taken for one that was cut.

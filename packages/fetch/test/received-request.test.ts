@@ -26,6 +26,29 @@ describe("receivedRequest", () => {
     expect(receivedRequest(new Request("http://platform.example/")).scheme).toBe("http");
   });
 
+  // Of `POST https://…` over plain TCP @hono/node-server makes such a URL.
+  test.each([
+    ["rawHeaders", { rawHeaders: [] }],
+    ["target", { target: "https://platform.example/" }],
+    ["both", { rawHeaders: [], target: "/" }],
+  ])("with %s does not believe the scheme of the URL", (_name, info) => {
+    const received = (more: object): string =>
+      receivedRequest(new Request("https://platform.example/"), { ...info, ...more }).scheme;
+    expect([received({}), received({ scheme: "https" })]).toEqual(["http", "https"]);
+  });
+
+  test.each<[string, string[], string[] | undefined]>([
+    ["two Host lines", [], ["Host", "a.example", "host", "b.example"]],
+    ["one Host line twice", [], ["Host", "a.example", "Host", "a.example"]],
+    ["two Host lines that Headers has joined", ["a.example", "b.example"], undefined],
+  ])("refuses %s", (_name, hosts, rawHeaders) => {
+    const request = new Request("https://platform.example/");
+    for (const host of hosts) request.headers.append("Host", host);
+    expect(() => receivedRequest(request, { rawHeaders })).toThrow(
+      expect.objectContaining({ status: 400, code: "host-repeated" }),
+    );
+  });
+
   test.each([
     ["a context", { req: { raw: new Request("https://platform.example/") }, env: {} }],
     [

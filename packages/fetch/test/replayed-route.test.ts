@@ -1,4 +1,4 @@
-import { idempotentRoute } from "@countersign/fetch";
+import { idempotentRoute, type IdempotentRouteOptions } from "@countersign/fetch";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyKeyHeader } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
@@ -11,12 +11,13 @@ const post = (key: string | undefined, init: RequestInit = {}): Request =>
     ...init,
   });
 
-function serve(make: () => Response, limit = "100kb") {
+function serve(make: () => Response, limit = "100kb", options: Partial<IdempotentRouteOptions> = {}) {
   let ran = 0;
   const route = idempotentRoute(
     {
       store: memoryIdempotencyStore(),
       waitMs: 0,
+      ...options,
       ...idempotencyKeyHeader(),
       replay: { answers: memoryAnswerStore(), limit, headers: ["Location"] },
     },
@@ -61,6 +62,31 @@ describe("idempotentRoute with replay", () => {
     expect((await (await route(post('"k"'))).text()).length).toBe(3_000_000);
     expect((await route(post('"k"'))).status).toBe(409);
   });
+
+  // Its lease ends with its heartbeats: a second attempt would pay again.
+  test.each(["hold", "rerun"] as const)(
+    "under %s lets an answer out whose body does not end, and is 409 from then on",
+    async (recovery) => {
+      let isCancelled = false;
+      const body = (): ReadableStream =>
+        new ReadableStream({
+          start: (controller) => controller.enqueue(Buffer.from("a")),
+          cancel: () => void (isCancelled = true),
+        });
+      const { route, ran } = serve(() => new Response(body()), "1kb", {
+        recovery,
+        leaseMs: 1_000,
+        storeTimeoutMs: 500,
+      });
+      const response = await route(post('"k"'));
+      const reader = response.body?.getReader();
+      expect([response.status, (await reader?.read())?.value]).toEqual([200, Buffer.from("a")]);
+      expect([(await route(post('"k"'))).status, ran()]).toEqual([409, 1]);
+      // Nothing of ours reads on.
+      await reader?.cancel();
+      expect(isCancelled).toBe(true);
+    },
+  );
 
   test("keeps nothing of a body that the handler has read itself", async () => {
     const { route } = serve(() => {

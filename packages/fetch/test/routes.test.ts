@@ -6,7 +6,7 @@ import {
   webhookRoute,
   type IdempotentRouteOptions,
 } from "@countersign/fetch";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { describe, expect, test } from "@jest/globals";
 
@@ -66,13 +66,38 @@ describe("idempotentRoute", () => {
     expect(state()).toBe("done");
   });
 
-  test.each([
-    ["nothing", () => undefined as never],
-    ["no Response", () => "paid" as never],
-  ])("frees the key of a handler that returns %s, and rejects", async (_title, handler) => {
-    const { options, state } = refunds();
-    await expect(idempotentRoute(options, handler)(post())).rejects.toThrow(TypeError);
-    expect(state()).toBe("free");
+  describe.each(["hold", "rerun"] as const)("under %s, with replay or without", (recovery) => {
+    test.each<[string, unknown]>([
+      ["nothing", undefined],
+      ["a text", "paid"],
+      ["a row of a table", { id: 1, status: 200 }],
+      ["a Response without headers", { status: 200, ok: true, body: null, clone: () => new Response() }],
+      ["Response.error()", Response.error()],
+    ])("holds the key of a handler that returns %s, and is 500", async (_title, returned) => {
+      for (const replay of [undefined, { answers: memoryAnswerStore() }]) {
+        const { options, codes, state } = refunds({ recovery, replay });
+        let ran = 0;
+        const route = idempotentRoute(options, () => {
+          ran += 1;
+          return returned as Response;
+        });
+        expect([(await route(post())).status, codes]).toEqual([500, ["handler-without-response"]]);
+        expect([(await route(post())).status, state(), ran]).toEqual([503, "held", 1]);
+      }
+    });
+  });
+
+  test("keeps a key done whose transaction has committed, whatever its handler returns", async () => {
+    const { options, store } = refunds();
+    const completeIn = (_tx: unknown, key: string, token: string) => store.complete(key, token);
+    const route = idempotentRoute(
+      { ...options, store: Object.assign(store, { completeIn }) },
+      (_request, idempotency) => {
+        void idempotency?.completeIn({});
+        return undefined as never;
+      },
+    );
+    expect([(await route(post())).status, (await route(post())).status]).toEqual([500, 409]);
   });
 
   test("answers 500 in the place of a 409 whose body is being read", async () => {

@@ -10,6 +10,7 @@ export type IdempotencyGuardCode =
   | "fingerprint-invalid"
   | "fingerprint-missing"
   | "fingerprint-unavailable"
+  | "handler-without-response"
   | "held"
   | "idempotency-guard-twice"
   | "idempotency-key-invalid"

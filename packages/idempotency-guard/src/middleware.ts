@@ -76,8 +76,10 @@ function beginRun(
   try {
     req.idempotency = run.handle;
     holdResponse(res, run);
-    const limitBytes = run.keepsBytes;
-    if (limitBytes !== undefined) copyResponse(res, { limitBytes, hear: (answer) => run.answered(answer) });
+    const { keeps } = run;
+    if (keeps !== undefined) {
+      copyResponse(res, { limitBytes: keeps.limitBytes, hear: (answer) => run.answered(answer) });
+    }
   } catch (error) {
     // What the app has hung on the request or the response threw. Behind a promise Express would not see it.
     run.giveBack();

@@ -91,3 +91,13 @@ export function bodyNotParsed(): GuardError<IdempotencyGuardCode> {
       "and the checks express.json() finds nothing to read",
   });
 }
+
+/** Of a door whose handler returns its answer. */
+export function handlerWithoutResponse(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "handler-without-response",
+    message:
+      "the handler returned no Response, and its key is held: return a Response on every path, or throw",
+  });
+}

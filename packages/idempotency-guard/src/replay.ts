@@ -16,7 +16,7 @@ import {
   type OptionRule,
   type OptionTable,
 } from "@countersign/core";
-import type { AnswerStore, IdempotencyKeys } from "@countersign/idempotency";
+import type { AnswerStore, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
 import {
   isKeptStatus,
   readRecord,
@@ -92,7 +92,7 @@ export interface GivenAnswer {
   readonly status: number;
   /** Names and values by turns. */
   readonly rawHeaders: readonly string[];
-  /** Undefined where there was more than the limit. */
+  /** Undefined where there was more than the limit, or it did not end in time. */
   readonly body: Buffer | undefined;
 }
 
@@ -104,6 +104,8 @@ interface Owner extends AnswerPlace {
 /** Keeps the answers of keys that are about to be done, and finds them again (I15). */
 export class Replay {
   readonly limitBytes: number;
+  /** For how long an answer may be read before its key is done without it: ends in time even where the heartbeats have ended. */
+  readonly readMs: number;
   readonly #options: ResolvedReplay & {
     readonly storeTimeoutMs: number;
     readonly retryAfterSeconds: number;
@@ -112,12 +114,13 @@ export class Replay {
 
   constructor(
     options: ResolvedReplay,
-    times: { readonly storeTimeoutMs: number; readonly retryAfterSeconds: number },
+    times: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds" | "leaseMs">,
     keys: IdempotencyKeys,
   ) {
-    const { storeTimeoutMs, retryAfterSeconds } = times;
+    const { storeTimeoutMs, retryAfterSeconds, leaseMs } = times;
     this.#options = { ...options, storeTimeoutMs, retryAfterSeconds };
     this.limitBytes = options.limit;
+    this.readMs = leaseMs / 2;
     this.#keys = keys;
   }
 
@@ -201,7 +204,7 @@ export class Replay {
 function whyNotKept(answer: GivenAnswer | undefined): string | undefined {
   if (answer === undefined) return "it was not seen as a whole";
   if (!isKeptStatus(answer.status)) return `its status is ${answer.status}`;
-  if (answer.body === undefined) return "its body is larger than the limit";
+  if (answer.body === undefined) return "its body is larger than the limit, or did not end in time";
   // Its bytes mean nothing without that field, and who asks again may not take the coding.
   const isCoded = answer.rawHeaders.some(
     (name, index) => index % 2 === 0 && name.toLowerCase() === "content-encoding",

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isGuardError, type Replacement } from "@countersign/core";
+import { isGuardError, type GuardError, type Replacement } from "@countersign/core";
 import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
+import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOptions } from "./options.ts";
+import { handlerWithoutResponse } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
 /** What the handler of a guarded request gets as `req.idempotency`. */
@@ -85,9 +87,9 @@ export class OwnedRun {
     this.#reserves409 = options.doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body is to be told to answered(), in bytes; undefined where no answer is kept. */
-  get keepsBytes(): number | undefined {
-    return this.#replay?.limitBytes;
+  /** How much of a body is to be told to answered(), and how long to read it; undefined where no answer is kept. */
+  get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
+    return this.#replay;
   }
 
   /** For doors, before settle(): the handler's answer as a whole, to be given again. */
@@ -179,6 +181,14 @@ export class OwnedRun {
     const verdict = status === 409 && this.#reserves409 ? this.#handlerAnswered409() : undefined;
     await left;
     return verdict;
+  }
+
+  /** For doors whose handler returns its answer, when it has returned none: nobody knows what it has done, so the key is held. */
+  async settleUnanswered(): Promise<GuardError<IdempotencyGuardCode>> {
+    this.#responseEnded = true;
+    this.#holdReason ??= "its handler returned no Response, and may have had its effect";
+    await this.#leave();
+    return handlerWithoutResponse();
   }
 
   /** The response was destroyed by the app: its handler may still be at work, and nobody will hear from it. */

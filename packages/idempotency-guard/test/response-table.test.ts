@@ -270,6 +270,7 @@ describe.each(cases)("idempotencyGuard on $name", ({ framework, createStore }) =
       res.json({});
     });
     expect((await app.pay()).body).toContain("completeIn: this store has no transactions");
+    expect((await app.pay()).body).toMatch(/take one that has\. See http/);
   });
 
   test.each([{ reason: "" }, { reason: 7 as unknown as string }])(

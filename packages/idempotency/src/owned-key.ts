@@ -5,7 +5,7 @@ import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
 import { KeySteps } from "./key-steps.ts";
 import { Lease } from "./lease.ts";
 import { alarm } from "./notices.ts";
-import { idempotencyLost } from "./refusals.ts";
+import { idempotencyLost, noTransactions } from "./refusals.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
 
 /** The reason that is recorded of a success without its record. */
@@ -77,9 +77,7 @@ export class OwnedKey {
     const { settled } = this.#lease;
     if (this.#succeeded) this.#succeededTooEarly();
     if (options.store.completeIn === undefined) {
-      throw new TypeError(
-        `${options.factory}: completeIn: this store has no transactions; succeed without it instead`,
-      );
+      throw noTransactions(options.factory);
     }
     if (settled) throw idempotencyLost(options.retryAfterSeconds);
     this.#inTransaction = true;

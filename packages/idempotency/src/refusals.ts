@@ -1,4 +1,4 @@
-import { comeAgain, GuardError } from "@countersign/core";
+import { comeAgain, GuardError, pageOf } from "@countersign/core";
 import type { IdempotencyCode } from "./codes.ts";
 
 /** The store failed, or was too slow. */
@@ -27,5 +27,13 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
       "this attempt does not own the idempotency key any more",
       retryAfterSeconds,
     ),
+  );
+}
+
+/** Of `completeIn` with the store in memory or in Redis. */
+export function noTransactions(factory: string): TypeError {
+  const told = pageOf("reference/packages/idempotency.html#stores-with-completein");
+  return new TypeError(
+    `${factory}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${told}`,
   );
 }

@@ -64,6 +64,9 @@ export function createPlatform({
     prune: () => reach().prune(),
     close: () => memory.close(),
     completeIn(tx, key, token) {
+      // A case gives it what the type forbids.
+      if (!((tx as unknown) instanceof Map))
+        throw new TypeError("completeIn needs a transaction of the platform");
       if (!open.has(tx)) throw new Error("no transaction is open");
       if (tx.has(key)) return "lost";
       const record = change(key).read(key);

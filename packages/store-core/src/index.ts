@@ -4,9 +4,11 @@ export {
   assertOpen,
   assertOutcome,
   assertText,
+  assertTransaction,
   decodeText,
   encodeText,
   StoreGate,
+  type TransactionShape,
 } from "./store-gate.ts";
 export { fenceMemoryMs, storedRecord, type Row } from "./key-row.ts";
 export {

@@ -4,6 +4,7 @@ import {
   assertOpen,
   assertOutcome,
   assertText,
+  assertTransaction,
 } from "@countersign/store-core";
 import { describe, expect, test } from "@jest/globals";
 
@@ -27,6 +28,36 @@ describe("assertText()", () => {
   ])("refuses %s and names store and argument", (_case, text) => {
     expect(() => assertText("a store", "key", text)).toThrow(TypeError);
     expect(() => assertText("a store", "key", text)).toThrow(/^a store: key must be/);
+  });
+});
+
+describe("assertTransaction()", () => {
+  const shape = {
+    needs: "the client",
+    has: ["query", "release"],
+    lacks: { totalCount: "a pool" },
+    told: "https://pages.example/",
+  };
+
+  test("takes an object with each function, its own or inherited", () => {
+    class Client {
+      query(): void {}
+      release(): void {}
+    }
+    expect(() => assertTransaction("a store", new Client(), shape)).not.toThrow();
+  });
+
+  test.each([
+    ["undefined", undefined, "got undefined"],
+    ["null", null, "got null"],
+    ["a text", "tx", "got a string"],
+    ["a function", () => {}, "got a function"],
+    ["an object without a function", { query() {} }, "got an object that has no function release"],
+    ["what is often given in its place", { query() {}, totalCount: 0 }, "got a pool"],
+  ])("says of %s what is needed, and where that is told", (_case, tx, fault) => {
+    expect(() => assertTransaction("a store", tx, shape)).toThrow(
+      new TypeError(`a store: completeIn needs the client; ${fault}. See https://pages.example/`),
+    );
   });
 });
 

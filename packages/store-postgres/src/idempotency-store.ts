@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { pageOf as pageAt } from "@countersign/core";
 import {
   type IdempotencyClaim,
   type IdempotencyClaimResult,
@@ -16,6 +17,8 @@ import {
   type RemoteIdempotencyStore,
   type Row,
   StoreGate,
+  type TransactionShape,
+  assertTransaction,
   encodeText,
   pageOf,
   pruneAllRemote,
@@ -28,7 +31,7 @@ import { claimedOf, storedOf } from "./key-row.ts";
 import { pageParameters, pageReading, pageStatement } from "./listing.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
-import { type PostgresTransaction, assertQueryable, singleRow } from "./queryable.ts";
+import { type PostgresTransaction, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
 
@@ -46,7 +49,12 @@ const name = "postgres idempotency store";
 // An attempt comes to nothing only when another claim got the key and gave it back meanwhile.
 const maxClaimAttempts = 20;
 
-const needsTransaction = `${name}: completeIn needs a client on which a transaction is open`;
+const neededTransaction: TransactionShape = {
+  needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
+  has: ["query"],
+  lacks: { totalCount: "a pool" },
+  told: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
+};
 
 export class IdempotencyTable implements PostgresIdempotencyStore {
   readonly engine = "postgresql";
@@ -96,7 +104,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
     this.#gate.assertOwnerIn(key, token);
-    assertQueryable(tx, needsTransaction);
+    assertTransaction(name, tx, neededTransaction);
     const first = await this.#completeIn(tx, key, token, null);
     if (first["is_completed"] === true) return "ok";
     // Lost, or the first step of a transaction that the caller has begun with a plain BEGIN.
@@ -104,7 +112,9 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     const second = await this.#completeIn(tx, key, token, first["transaction"]);
     if (second["is_completed"] === true) return "ok";
     if (second["transaction"] !== first["transaction"]) {
-      throw new Error(`${needsTransaction}: BEGIN, and pass the client that began it, not the pool`);
+      throw new Error(
+        `${name}: completeIn needs a client on which a transaction is open: BEGIN, and pass the client that began it`,
+      );
     }
     // Never `ok` on a key that is done, as complete() is: what this transaction pays would be a second payment.
     return "lost";

@@ -31,10 +31,12 @@ export function isQueryable(value: unknown): value is PostgresQueryable {
   return typeof value === "object" && value !== null && "query" in value && typeof value.query === "function";
 }
 
-/** The rows of a result. Throws when the driver answers something else. */
+/** The rows of a result. Throws a TypeError when the driver, or an ORM in its place, answers something else. */
 export function rowsOf(result: unknown): readonly Row[] {
   if (typeof result !== "object" || result === null || !("rows" in result) || !isRows(result.rows)) {
-    throw new Error("the PostgreSQL driver returned no rows as objects");
+    throw new TypeError(
+      "the PostgreSQL driver returned no { rows } of objects: the stores, and completeIn, need a client of pg or one that answers like it",
+    );
   }
   return result.rows;
 }

@@ -311,20 +311,45 @@ describeOnPostgres("completeIn()", () => {
   test("refuses the pool in place of the client that began the transaction", async () => {
     const client = await connectClient(pool);
     await client.query("BEGIN");
+    await expect(store.completeIn(pool, key, "a")).rejects.toThrow(TypeError);
     await expect(store.completeIn(pool, key, "a")).rejects.toThrow(
-      /pass the client that began it, not the pool/,
+      /needs the client .+; got a pool\. See http/,
     );
     await client.query("COMMIT");
     expect(await store.read(key)).toMatchObject({ state: "run" });
   });
 
-  test.each([
-    ["nothing", undefined],
-    ["text", "tx"],
-    ["an object without query", {}],
-  ])("refuses %s in place of a client", async (_case, tx) => {
-    await expect(store.completeIn(tx as unknown as PostgresTransaction, key, "a")).rejects.toThrow(TypeError);
-  });
+  test.each<[string, () => unknown, RegExp]>([
+    ["nothing", () => undefined, /got undefined\. See http/],
+    ["text", () => "tx", /got a string\. See http/],
+    ["a promise", () => Promise.resolve(), /has no function query\. See http/],
+    [
+      "an ORM's handle",
+      () => ({ $queryRaw: () => [], query: { payouts: {} } }),
+      /no function query\. See http/,
+    ],
+    ["an ORM's runner of rows", () => ({ query: async () => [] }), /need a client of pg/],
+    ["the pool", () => pool, /got a pool\. See http/],
+  ])(
+    "refuses %s in place of a client, and leaves the key to its handler's answer",
+    async (_case, given, message) => {
+      const tx = given();
+      const keys = idempotencyKeys({ factory: "test", store, recovery: "rerun" });
+      const own = async (token: string) => {
+        const owned = await keys.acquire({ key: "other", token, fingerprint: "f" });
+        if (owned.status !== "acquired") throw new Error(owned.status);
+        const completed = owned.completeIn(tx);
+        await expect(completed).rejects.toThrow(TypeError);
+        await expect(completed).rejects.toThrow(message);
+        return owned;
+      };
+      await (await own("b")).release();
+      expect(await store.read("other")).toBeUndefined();
+      // A handler that kept the error to itself, and says that it has paid.
+      expect(await (await own("c")).complete()).toMatchObject({ status: 503 });
+      expect(await store.read("other")).toMatchObject({ state: "held" });
+    },
+  );
 
   test("is undone by a savepoint, although the payout is committed: the record says run, and another may take the key", async () => {
     await withPostgresTransaction(pool, async (client) => {

@@ -1,5 +1,6 @@
 // Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
+import { pageOf } from "@countersign/core";
 import {
   type IdempotencyClaim,
   type IdempotencyClaimResult,
@@ -13,7 +14,15 @@ import {
   leaseExpired,
   recordOf,
 } from "@countersign/idempotency";
-import { type PrunedBatch, type StoreGate, encodeText, pruneAll, prunedKeys } from "@countersign/store-core";
+import {
+  type PrunedBatch,
+  type StoreGate,
+  type TransactionShape,
+  assertTransaction,
+  encodeText,
+  pruneAll,
+  prunedKeys,
+} from "@countersign/store-core";
 import {
   type Sighting,
   type SqliteStatement,
@@ -60,6 +69,13 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
 }
 
 const name = "sqlite idempotency store";
+
+const neededTransaction: TransactionShape = {
+  needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
+  has: ["exec", "prepare"],
+  lacks: {},
+  told: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
+};
 
 export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly engine = "sqlite";
@@ -120,6 +136,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
 
   completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership {
     this.#gate.assertOwnerIn(key, token);
+    assertTransaction(name, tx, neededTransaction);
     // On its own, the update would commit at once, and stay when the caller's payment is rolled back.
     if (!isInTransaction(tx)) {
       throw new Error(`${name}: completeIn needs a connection on which a transaction is open`);

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency";
+import { type IdempotencyClaim, idempotencyKeys } from "@countersign/idempotency";
 import { type SqliteDatabase, withImmediateTransaction } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
 import { type Connection, connect, createStores, drivers, temporaryFile, testClock } from "./connections.ts";
@@ -228,4 +228,34 @@ describe.each(drivers)("completeIn() with a foreign connection, %s", (_name, ope
     expect(() => store.completeIn(database, key, "a")).toThrow(/closed/);
     database.exec("ROLLBACK");
   });
+});
+
+describe("completeIn() of what is no connection", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["nothing", undefined, /needs the connection .+; got undefined\. See http/],
+    ["a function", () => {}, /got a function\. See http/],
+    ["a promise", Promise.resolve(), /has no function exec\. See http/],
+    ["an ORM's handle", { run: () => {}, select: () => {} }, /has no function exec\. See http/],
+    ["a client that answers by promises", { execute: async () => {} }, /has no function exec\. See http/],
+  ])(
+    "throws a TypeError at %s, and leaves the key to its handler's answer",
+    async (_case, given, message) => {
+      const [, open] = drivers[0] ?? [];
+      if (open === undefined) throw new Error("there is no driver");
+      const store = createStores(connect(temporaryFile(), open)).idempotency;
+      const keys = idempotencyKeys({ factory: "test", store, recovery: "rerun" });
+      const own = async (token: string) => {
+        const owned = await keys.acquire({ key, token, fingerprint: "f" });
+        if (owned.status !== "acquired") throw new Error(owned.status);
+        expect(() => owned.completeIn(given)).toThrow(TypeError);
+        expect(() => owned.completeIn(given)).toThrow(message);
+        return owned;
+      };
+      await (await own("a")).release();
+      expect(store.read(key)).toBeUndefined();
+      // A handler that kept the error to itself, and says that it has paid.
+      expect(await (await own("b")).complete()).toMatchObject({ status: 503 });
+      expect(store.read(key)).toMatchObject({ state: "held" });
+    },
+  );
 });

@@ -99,6 +99,20 @@ export const onceCases: readonly IdempotencyCase[] = [
     },
   },
   {
+    name: "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
+    needs: ["transaction"],
+    async check({ store }) {
+      await take(store, "a");
+      const before = await recordOf(store);
+      await inTurn([undefined, null, {}, "BEGIN", () => {}], async (tx) => {
+        const { error } = await outcomeOf(() => completeIn(store, tx, "a"));
+        assert.ok(error?.thrown instanceof TypeError, "it is the handler's mistake, no failure of the store");
+        assert.deepEqual(await recordOf(store), before, "the run must be as it was");
+      });
+      assertOk(await store.complete(key, "a"), "the run must still be its owner's");
+    },
+  },
+  {
     name: "completeIn after close throws",
     needs: ["transaction"],
     async check(harness) {

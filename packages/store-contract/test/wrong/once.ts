@@ -52,7 +52,10 @@ export const wrongOnce: readonly WrongStore[] = [
   },
   {
     does: "does not look whether a transaction is open",
-    fails: ["completeIn throws where no transaction is open any more, and changes nothing"],
+    fails: [
+      "completeIn throws where no transaction is open any more, and changes nothing",
+      "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
+    ],
     wrong: (platform) => ({
       completeIn: (tx, key, token) =>
         platform.open.has(tx) ? right(platform, tx, key, token) : platform.store.complete(key, token),
@@ -60,17 +63,33 @@ export const wrongOnce: readonly WrongStore[] = [
   },
   {
     does: "calls it lost where no transaction is open",
-    fails: ["completeIn throws where no transaction is open any more, and changes nothing"],
+    fails: [
+      "completeIn throws where no transaction is open any more, and changes nothing",
+      "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
+    ],
     wrong: (platform) => ({
       completeIn: (tx, key, token) => (platform.open.has(tx) ? right(platform, tx, key, token) : "lost"),
     }),
   },
   {
     does: "throws where no transaction is open, and completes",
-    fails: ["completeIn throws where no transaction is open any more, and changes nothing"],
+    fails: [
+      "completeIn throws where no transaction is open any more, and changes nothing",
+      "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
+    ],
     wrong: (platform) => ({
       completeIn(tx, key, token) {
         if (!platform.open.has(tx)) platform.memory.complete(key, token);
+        return right(platform, tx, key, token);
+      },
+    }),
+  },
+  {
+    does: "takes what is no transaction for a failure of its own",
+    fails: ["completeIn throws a TypeError at what is no transaction at all, and changes nothing"],
+    wrong: (platform) => ({
+      completeIn(tx, key, token) {
+        if (!((tx as unknown) instanceof Map)) throw new Error("the engine does not answer");
         return right(platform, tx, key, token);
       },
     }),

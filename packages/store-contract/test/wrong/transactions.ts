@@ -25,6 +25,7 @@ export const wrongTransactions: readonly WrongStore[] = [
       "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
       "of two transactions of one owner at once only one completes the key",
       "completeIn throws where no transaction is open any more, and changes nothing",
+      "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
     ],
     wrong: ({ store }) => ({ completeIn: (_tx, key, token) => store.complete(key, token) }),
   },
@@ -40,6 +41,7 @@ export const wrongTransactions: readonly WrongStore[] = [
       "completeIn is lost on a key that its own owner has completed, in the same transaction and later",
       "of two transactions of one owner at once only one completes the key",
       "completeIn throws where no transaction is open any more, and changes nothing",
+      "completeIn throws a TypeError at what is no transaction at all, and changes nothing",
     ],
     wrong: ({ memory }) => ({
       completeIn: (_tx, key, token) => (memory.read(key)?.token === token ? "ok" : "lost"),

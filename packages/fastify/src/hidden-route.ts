@@ -1,0 +1,69 @@
+import type { WarnOnce } from "@countersign/core";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+
+/** The error handler of a hidden route: an error of Fastify names no other route than that of an unknown path, which is `undefined`. */
+export function asUnknownRoute(url: string) {
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    if (error.code === "FST_ERR_HANDLER_TIMEOUT") {
+      error.message = error.message.replace(
+        ` on route '${request.routeOptions.url ?? url}'`,
+        " on route 'undefined'",
+      );
+    }
+    // To the handler of the app.
+    void reply.send(error);
+  };
+}
+
+/** Hooks that an unknown route runs before its 404, or with it, and that callNotFound() leaves out. */
+const hookNames = ["onRequest", "preParsing", "preValidation", "onSend"] as const;
+
+/** Says once what tells the hidden route from an unknown one in this app. When all is registered: a 404 may come last. */
+export function tellUnhidden(fastify: FastifyInstance, url: string, warnOnce: WarnOnce): undefined {
+  const differences = [...timeoutOf(fastify), ...notFoundOf(fastify, url)];
+  if (differences.length === 0) return;
+  const message = `a hidden webhook can be told from an unknown route: ${differences.join("; ")}`;
+  warnOnce({ code: "webhook-not-hidden", message });
+}
+
+function timeoutOf({ initialConfig }: FastifyInstance): readonly string[] {
+  const timeoutMs: unknown = Reflect.get(initialConfig, "handlerTimeout");
+  if (typeof timeoutMs !== "number" || timeoutMs === 0) return [];
+  return [`a check that takes longer than handlerTimeout (${timeoutMs} ms) is 503, where others are 404`];
+}
+
+/** Fastify tells none of this but by its own symbols; a version without them is not looked at. */
+function notFoundOf(fastify: FastifyInstance, url: string): readonly string[] {
+  const { router } = Object(internal(fastify, "fastify.404"));
+  const found: unknown = router?.find?.("POST", fastify.prefix + url)?.store;
+  const own = internal(fastify, "fastify.404ContextKey");
+  if (found === undefined || own === undefined) return [];
+  if (found !== own) {
+    return ["the 404 of the paths beside it is of another prefix; register the plugin where that one is set"];
+  }
+  const hooks = internal(fastify, "fastify.hooks");
+  return hookNames
+    .filter((name) => countOf(found, name) !== countOf(hooks, name))
+    .map(
+      (name) => `an unknown route has other ${name} hooks; give setNotFoundHandler() its own as preHandler`,
+    );
+}
+
+function countOf(hooks: unknown, name: string): number {
+  const list: unknown = Object(hooks)[name];
+  return Array.isArray(list) ? list.length : 0;
+}
+
+function internal(fastify: object, description: string): unknown {
+  for (
+    let owner: unknown = fastify;
+    typeof owner === "object" && owner !== null;
+    owner = Object.getPrototypeOf(owner)
+  ) {
+    const symbol = Object.getOwnPropertySymbols(owner).find(
+      (candidate) => candidate.description === description,
+    );
+    if (symbol !== undefined) return Reflect.get(fastify, symbol);
+  }
+  return undefined;
+}
