@@ -42,6 +42,8 @@ function methodsOf(memory: IdempotencyStore): IdempotencyStore {
     release: (key, token) => memory.release(key, token),
     hold: (key, token, reason) => memory.hold(key, token, reason),
     resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
+    reopen: (key, decision) => memory.reopen(key, decision),
+    readReleased: (key) => memory.readReleased(key),
     list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
     prune: () => memory.prune(),
     close: () => memory.close(),

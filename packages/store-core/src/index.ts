@@ -1,5 +1,5 @@
+export { assertDecision } from "@countersign/idempotency";
 export {
-  assertDecision,
   assertDuration,
   assertOpen,
   assertOutcome,
@@ -8,7 +8,7 @@ export {
   encodeText,
   StoreGate,
 } from "./store-gate.ts";
-export { fenceMemoryMs, storedRecord, type Row } from "./key-row.ts";
+export { fenceMemoryMs, storedRecord, type Row, type RowNumbers } from "./key-row.ts";
 export {
   assertListQuery,
   cursorBehind,
