@@ -122,6 +122,30 @@ test("a store that answers null for what is absent is understood", async () => {
   });
 });
 
+test("a store of before there were decisions resolves, shows, and says why it cannot reopen", async () => {
+  await claim("key");
+  await store.hold("key", "key", "why");
+  const { reopen: _reopen, readReleased: _readReleased, ...own } = store;
+  shared.storeOfTest = {
+    ...own,
+    async read(key: string) {
+      const { decision: _decision, ...record } = Object(await own.read(key));
+      return "state" in record ? record : undefined;
+    },
+  };
+  const file = moduleOf(exportsStore);
+  const resolved = await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes", "--by", "anna");
+  expect(resolved.out).toMatch(/^\S+Z key at fence \d+: was held \(why\), is done, by anna$/m);
+  expect((await runOn(file, "keys", "show", "key")).out).toMatch(/^state +done: processed$/m);
+  expect(await runOn(file, "keys", "reopen", "key")).toMatchObject({ code: 1 });
+  shared.storeOfTest = { ...store, reopen: undefined };
+  expect(await runOn(file, "keys", "reopen", "key")).toEqual({
+    code: 2,
+    out: "",
+    err: `error: --store-module: the store of module:${file} has no reopen(), so no decision can be taken back\n`,
+  });
+});
+
 test("a store without list() can resolve, and says why it cannot list", async () => {
   await claim("key");
   await store.hold("key", "key", "why");
