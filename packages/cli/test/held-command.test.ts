@@ -82,7 +82,7 @@ for (const engine of engines) {
       expect(await bench.idempotency.read("payout:xop.from.to")).toMatchObject({ state: "held" });
       expect(await runOn(bench, args)).toMatchObject({
         code: 1,
-        err: "error: payout:op.from.to: already done; there is nothing to decide\n",
+        err: "error: payout:op.from.to: already done (done by the-login); there is nothing to decide\n",
       });
     });
 

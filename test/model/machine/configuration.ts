@@ -19,9 +19,9 @@ export interface Configuration {
 
 /**
  * `stall`: the lease ends of an owner that lives. `answered`: somebody else answers while the handler works. `duplicate`: a claim or
- * a decision is delivered twice. `stray`: a completeIn() is overtaken by its ROLLBACK.
+ * a decision is delivered twice. `stray`: a completeIn() is overtaken by its ROLLBACK. `reopen`: an operator takes a decision back.
  */
-export type Fault = "crash" | "stall" | "answered" | "duplicate" | "stray";
+export type Fault = "crash" | "stall" | "answered" | "duplicate" | "stray" | "reopen";
 
 /** A configuration, and the bugs that are switched on. */
 export interface Rules extends Configuration {
@@ -45,8 +45,8 @@ const bankUnderHold: Configuration = { ...transactionUnderHold, handler: "bank" 
 
 const savepointUnderHold: Configuration = { ...transactionUnderHold, handler: "savepoint" };
 
-/** A third request. The messages that arrive twice or astray are left to the configurations with two, with it they are too many. */
-const withThree = { attempts: 3, without: ["duplicate", "stray"] } as const;
+/** A third request. What arrives twice, astray, or takes back is left to the configurations with two, with it they are too many. */
+const withThree = { attempts: 3, without: ["duplicate", "stray", "reopen"] } as const;
 
 /** The configurations in which a sound machine breaks nothing. Together they take every step of the machine. */
 export const configurations = {
