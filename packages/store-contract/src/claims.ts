@@ -102,7 +102,7 @@ export function knownOf(record: IdempotencyRecord): Known {
 }
 
 /** The decision as it can be compared. */
-export function knownDecision(decision: KeptDecision): KeptDecision {
+function knownDecision(decision: KeptDecision): KeptDecision {
   const { outcome, fence, reason, reopened } = decision;
   const known = { outcome, fence, reason, ...knownEntry(decision) };
   return reopened ? { ...known, reopened: knownEntry(reopened) } : known;

@@ -89,7 +89,7 @@ export function recordJson(record: KnownRecord): object {
 }
 
 /** Why the key is in its state, and what an operator has decided about it, in one line. */
-export function explainRecord(record: KnownRecord): string {
+function explainRecord(record: KnownRecord): string {
   const marks = [explainState(record), ...decisionMarks(record)];
   return marks.join("; ");
 }
