@@ -41,8 +41,8 @@ const dayMs = 86_400_000;
 export const exitNotes = `
 Exit codes:
   0  listed, shown, resolved, reopened
-  1  nothing to decide or to take back, unknown, not confirmed, or refused by the
-     store
+  1  nothing to decide or to take back, unknown, not confirmed, or refused by
+     the store
   2  usage   3  store not reached
 `;
 
