@@ -36,7 +36,7 @@ remembered: it is free, and the next retry pays.
 
 Examples:
   STORE_URL=postgres://… countersign keys show op-7.from.to
-  countersign keys show payout:op-7.from.to --store-url sqlite:platform.db --json
+  countersign keys show op-7.from.to --store-url sqlite:platform.db --json
 ${exitNotes}`;
 
 /** `countersign keys show`: one key, with what an operator has decided about it. */

@@ -33,7 +33,8 @@ Examples:
   countersign keys list --state run --store-url sqlite:platform.db --json
 
 A key that is printed in double quotes is given by --key-json, in single quotes
-of the shell. What an operator has declared as paid says so; keys show tells who.
+of the shell. What an operator has declared as paid says so; keys show
+tells by whom.
 ${exitNotes}`;
 
 const heldNotes = `
