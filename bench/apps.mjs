@@ -165,6 +165,8 @@ function promises(options) {
       release: async (key, token) => idempotency.release(key, token),
       hold: async (key, token, reason) => idempotency.hold(key, token, reason),
       resolve: async (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
+      reopen: async (key, decision) => idempotency.reopen(key, decision),
+      readReleased: async (key) => idempotency.readReleased(key),
       list: async (query) => idempotency.list(query),
       prune: async () => idempotency.prune(),
       close: async () => idempotency.close(),

@@ -10,6 +10,8 @@ export function steps(store: IdempotencyStore): IdempotencyStore {
     release: (key, token) => store.release(key, token),
     hold: (key, token, reason) => store.hold(key, token, reason),
     resolve: (key, outcome, decision) => store.resolve(key, outcome, decision),
+    reopen: (key, decision) => store.reopen(key, decision),
+    readReleased: (key) => store.readReleased(key),
     prune: () => store.prune(),
     close: () => store.close(),
     ...(store.retentionMs !== undefined && { retentionMs: store.retentionMs }),

@@ -171,6 +171,12 @@ export function commands({ pays }: { readonly pays: boolean }): fc.Arbitrary<Com
           fence: fenceOf(at, about),
         })),
     ),
+    fc
+      .tuple(delivery, key, attempt)
+      .map(
+        ([sent, at, about]) =>
+          new TakeStep(sent, (_token, fenceOf) => ({ op: "reopen", key: at, fence: fenceOf(at, about) })),
+      ),
     fc.constantFrom(1, leaseMs, 3_600_000).map((ms) => new SetClockBack(ms)),
     fc
       .constantFrom(1, leaseMs - 1, leaseMs, leaseMs + 1, retentionMs / 2, retentionMs - 1, retentionMs)

@@ -7,7 +7,10 @@ import { type Step, fenceIn, leaseMs } from "./reference-store.ts";
 export const contested = "a.b.c";
 
 /** A decision is about the attempt that its operator has read a moment before. */
-export type PlannedStep = Exclude<Step, { op: "resolve" }> | Omit<Extract<Step, { op: "resolve" }>, "fence">;
+export type PlannedStep =
+  | Exclude<Step, { op: "resolve" | "reopen" }>
+  | Omit<Extract<Step, { op: "resolve" }>, "fence">
+  | Omit<Extract<Step, { op: "reopen" }>, "fence">;
 
 /** Steps of one client, taken one after the other by one process, at the same time as those of the others. */
 export interface Program {
@@ -35,6 +38,7 @@ export function contests({ pays }: { readonly pays: boolean }): fc.Arbitrary<Con
     { weight: 4, arbitrary: claim },
     { weight: 3, arbitrary: fc.record({ op, key, token }) },
     fc.record({ op: fc.constant("resolve" as const), key, outcome }),
+    fc.record({ op: fc.constant("reopen" as const), key }),
     fc.record({ op: fc.constant("read" as const), key }),
     ...(pays
       ? [{ weight: 3, arbitrary: fc.record({ op: fc.constant("pay" as const), key, token, ending }) }]
@@ -66,8 +70,12 @@ export async function record(platform: Platform, programs: readonly Program[]): 
       return answer;
     };
     for (const step of steps) {
-      if (step.op !== "resolve") await take(step);
-      else await take({ ...step, fence: fenceIn(await take({ op: "read", key: step.key })) ?? 1 });
+      if (step.op !== "resolve" && step.op !== "reopen") await take(step);
+      else {
+        const seen = await take({ op: "read", key: step.key });
+        const released = seen === undefined ? await take({ op: "readReleased", key: step.key }) : seen;
+        await take({ ...step, fence: fenceIn(released) ?? 1 });
+      }
     }
   };
   await Promise.all(programs.map(run));

@@ -49,6 +49,8 @@ function inTwoSteps(store: IdempotencyStore): IdempotencyStore {
     release: (key, token) => store.release(key, token),
     hold: (key, token, reason) => store.hold(key, token, reason),
     resolve: (key, outcome, decision) => store.resolve(key, outcome, decision),
+    reopen: (key, decision) => store.reopen(key, decision),
+    readReleased: (key) => store.readReleased(key),
     prune: () => store.prune(),
     close: () => store.close(),
   };

@@ -31,6 +31,9 @@ export class PaymentRecord {
       expect({ key, answer }).toEqual({ key, answer: "lost" });
     if (pays) this.everPaidInTransaction.push(key);
     if (step.op === "resolve" && step.outcome === "done") this.#declared.add(key);
+    // I10: what an attempt has ended itself is nobody's to take back.
+    if (step.op === "reopen") expect({ key, payers: this.payersOf(key).size }).toEqual({ key, payers: 0 });
+    if (step.op === "reopen") this.#declared.delete(key);
     if (pays || step.op === "complete") {
       this.#payers.set(key, new Set([...this.payersOf(key), step.token]));
       expect({ key, payers: this.payersOf(key).size }).toEqual({ key, payers: 1 });

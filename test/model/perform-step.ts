@@ -1,5 +1,5 @@
 import type { Platform, ProcessIndex } from "./engine.ts";
-import { type Step, claimOf, holdReason, leaseMs } from "./reference-store.ts";
+import { type Step, claimOf, decider, holdReason, leaseMs, reopener } from "./reference-store.ts";
 
 /** Takes the step on the real store, as one of the two processes. */
 export async function performStep(platform: Platform, by: ProcessIndex, step: Step): Promise<unknown> {
@@ -19,7 +19,11 @@ export async function performStep(platform: Platform, by: ProcessIndex, step: St
       if (platform.payments === undefined) throw new Error("this engine has no transactions");
       return platform.payments.pay(by, step);
     case "resolve":
-      return store.resolve(step.key, step.outcome, { fence: step.fence });
+      return store.resolve(step.key, step.outcome, { fence: step.fence, ...decider });
+    case "reopen":
+      return store.reopen(step.key, { fence: step.fence, ...reopener });
+    case "readReleased":
+      return store.readReleased(step.key);
     case "read":
       return store.read(step.key);
     default:

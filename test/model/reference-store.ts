@@ -1,4 +1,9 @@
-import type { IdempotencyClaim, IdempotencyOwnership, IdempotencyRecord } from "@countersign/idempotency";
+import type {
+  IdempotencyClaim,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  KeptDecision,
+} from "@countersign/idempotency";
 
 /** One step of a store, as data, so that a run can be printed, shrunk, and tried on the reference in another order. */
 export type Step =
@@ -27,7 +32,13 @@ export type Step =
       /** The attempt that is decided about. */
       readonly fence: number;
     }
-  | { readonly op: "read"; readonly key: string };
+  | {
+      /** A decision about the attempt with this fence is taken back. */
+      readonly op: "reopen";
+      readonly key: string;
+      readonly fence: number;
+    }
+  | { readonly op: "read" | "readReleased"; readonly key: string };
 
 export const leaseMs = 1_000;
 export const retentionMs = 86_400_000;
@@ -49,7 +60,8 @@ function memberOf(answer: unknown, name: string): unknown {
 }
 
 interface Cell {
-  state: IdempotencyRecord["state"];
+  /** `free`: absent, but for what an operator has decided. */
+  state: IdempotencyRecord["state"] | "free";
   /** Undefined from a decision until an answer has shown it: any that is not the old owner's. */
   token: string | undefined;
   /** From whom an operator has taken the key. */
@@ -58,9 +70,17 @@ interface Cell {
   fence: number | undefined;
   fingerprint: string;
   reason: string;
+  decision: Decided | undefined;
   /** The end of the lease or of the retention: the first instant at which it has ended. */
   untilMs: number;
 }
+
+/** Without its fence: that of the cell when it was decided. */
+type Decided = Omit<KeptDecision, "fence"> & { readonly fence: number | undefined };
+
+/** Who decides, and who reopens. */
+export const decider = { by: "anna", note: "\0" } as const;
+export const reopener = { by: "ben", note: "\ud800" } as const;
 
 /** The state machine of the store contract, written down as plainly as possible. */
 export class ReferenceStore {
@@ -100,8 +120,12 @@ export class ReferenceStore {
         return step.ending === "commit" ? this.#end(step) : this.clone().#end(step);
       case "resolve":
         return this.#resolve(step);
+      case "reopen":
+        return this.#reopen(step);
       case "read":
         return this.#read(step.key, seen);
+      case "readReleased":
+        return this.#readReleased(step.key, seen);
       default:
         return step satisfies never;
     }
@@ -111,17 +135,23 @@ export class ReferenceStore {
   prune(): number {
     const ended = [...this.#cells].filter(([, cell]) => this.#hasRetired(cell));
     for (const [key] of ended) this.#cells.delete(key);
-    return ended.length;
+    return ended.filter(([, { state }]) => state === "done").length;
   }
 
   /** The state of a key as its record tells it. */
   stateOf(key: string): IdempotencyRecord["state"] | "absent" {
-    return this.#live(key)?.state ?? "absent";
+    const state = this.#live(key)?.state ?? "free";
+    return state === "free" ? "absent" : state;
+  }
+
+  /** Whether anything is kept of a key, be it an operator's decision alone. */
+  remembers(key: string): boolean {
+    return this.#live(key) !== undefined;
   }
 
   #claim(step: Extract<Step, { op: "claim" }>, seenFence: number | undefined): unknown {
     const cell = this.#live(step.key);
-    if (cell === undefined) return this.#take(step, seenFence);
+    if (cell === undefined || cell.state === "free") return this.#take(step, seenFence);
     const { state, fingerprint, untilMs } = cell;
     if (state === "done") return { status: "done", fingerprint };
     if (state === "run" && cell.token === step.token) {
@@ -142,7 +172,8 @@ export class ReferenceStore {
     // An owner whose fence nobody ever saw had one all the same: whatever it was, the next one is only known to be higher.
     const { fingerprint, token } = claimOf(step);
     const untilMs = this.nowMs + leaseMs;
-    const attempt = { token, formerToken: undefined, fence: undefined, fingerprint };
+    const decision = this.#live(step.key)?.decision;
+    const attempt = { token, formerToken: undefined, fence: undefined, fingerprint, decision };
     const cell: Cell = { state: "run", ...attempt, reason: "", untilMs };
     this.#cells.set(step.key, cell);
     return { status: "acquired", fence: this.#learn(step.key, cell, seenFence) };
@@ -160,8 +191,10 @@ export class ReferenceStore {
   }
 
   #release({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    const ownership = this.#change({ key, token }, ["run"], {});
-    if (ownership === "ok") this.#cells.delete(key);
+    const untilMs = this.nowMs + retentionMs;
+    const ownership = this.#change({ key, token }, ["run"], { state: "free", reason: "", untilMs });
+    // Whoever released a key last, what an operator has decided about it stays.
+    if (this.#cells.get(key)?.decision === undefined && ownership === "ok") this.#cells.delete(key);
     return ownership;
   }
 
@@ -171,24 +204,50 @@ export class ReferenceStore {
     if (cell === undefined || cell.fence !== fence) return "not-held";
     const isOpen = cell.state === "held" || (cell.state === "run" && cell.untilMs <= this.nowMs);
     if (!isOpen) return "not-held";
-    if (outcome === "released") this.#cells.delete(key);
-    else {
-      const untilMs = this.nowMs + retentionMs;
-      Object.assign(cell, { state: "done", token: undefined, formerToken: cell.token, untilMs });
-    }
+    const reason = cell.state === "held" ? cell.reason : "lease-expired";
+    const decision: Decided = { outcome, fence, reason, at: this.nowMs, ...decider };
+    const state = outcome === "done" ? "done" : "free";
+    const untilMs = this.nowMs + retentionMs;
+    Object.assign(cell, { state, token: undefined, formerToken: cell.token, reason: "", untilMs, decision });
+    return "ok";
+  }
+
+  #reopen({ key, fence }: Extract<Step, { op: "reopen" }>): "ok" | "not-decided" {
+    const cell = this.#live(key);
+    const decision = cell?.decision;
+    if (cell === undefined || decision === undefined) return "not-decided";
+    // An attempt that has claimed the key since has a fence of its own; whether anybody has seen it or not.
+    const isIts = cell.fence === fence && decision.fence === fence;
+    if (!isIts || (cell.state !== "done" && cell.state !== "free")) return "not-decided";
+    const reopened = { at: this.nowMs, ...reopener };
+    const { reason } = decision;
+    const token = { token: undefined, formerToken: cell.formerToken };
+    Object.assign(cell, {
+      state: "held",
+      ...token,
+      fence: undefined,
+      reason,
+      decision: { ...decision, reopened },
+    });
     return "ok";
   }
 
   #read(key: string, seen: unknown): unknown {
     const cell = this.#live(key);
-    if (cell === undefined) return undefined;
-    const { state, fingerprint, reason, untilMs } = cell;
+    if (cell === undefined || cell.state === "free") return undefined;
+    const { state, fingerprint, reason, untilMs, decision } = cell;
     const fence = this.#learn(key, cell, fenceIn(seen));
     const token = learnToken(cell, memberOf(seen, "token"));
-    if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - this.nowMs };
-    return state === "held"
-      ? { state, token, fence, fingerprint, reason }
-      : { state, token, fence, fingerprint };
+    const known = { token, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
+    if (state === "run") return { state, ...known, remainingMs: untilMs - this.nowMs };
+    return state === "held" ? { state, ...known, reason } : { state, ...known };
+  }
+
+  #readReleased(key: string, seen: unknown): unknown {
+    const cell = this.#live(key);
+    if (cell?.state !== "free") return undefined;
+    const { state, fingerprint, decision } = cell;
+    return { state, fence: this.#learn(key, cell, fenceIn(seen)), fingerprint, decision };
   }
 
   #change(
@@ -218,7 +277,7 @@ export class ReferenceStore {
   }
 
   #hasRetired({ state, untilMs }: Cell): boolean {
-    return state === "done" && untilMs <= this.nowMs;
+    return (state === "done" || state === "free") && untilMs <= this.nowMs;
   }
 }
 

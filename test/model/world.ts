@@ -71,16 +71,20 @@ export class World {
 
   passTime(ms: number, { clock }: Real): void {
     const done = keys.filter((key) => this.reference.stateOf(key) === "done");
+    const remembered = keys.filter((key) => this.reference.remembers(key));
     this.reference.nowMs += ms;
     clock.nowMs = this.reference.nowMs;
     const forgotten = done.filter((key) => this.reference.stateOf(key) === "absent");
-    this.hasForgotten ||= forgotten.length > 0;
+    this.hasForgotten ||= remembered.some((key) => !this.reference.remembers(key));
     this.record.forget(forgotten);
   }
 
   /** Every key reads the same in the store, as `by` has it, and in the reference. */
   async expectSameRecords(by: ProcessIndex, real: Real): Promise<void> {
-    for (const key of keys) await this.take({ op: "read", key }, by, real);
+    for (const key of keys) {
+      await this.take({ op: "read", key }, by, real);
+      await this.take({ op: "readReleased", key }, by, real);
+    }
   }
 
   /** I1: as many payments are on record as their owners know of. */

@@ -151,6 +151,53 @@ const wrongs: readonly (readonly [string, Wrong])[] = [
     },
   ],
   [
+    "decision that is forgotten at the next claim",
+    (store) => ({
+      read: (key) => {
+        const found = store.read(key);
+        const isEarlier = (found?.decision?.fence ?? Infinity) < (found?.fence ?? 0);
+        return isEarlier ? { ...found!, decision: undefined } : found;
+      },
+    }),
+  ],
+  [
+    "reopening of what an attempt has done",
+    (store) => ({
+      reopen: (key, decision) => {
+        const found = store.read(key);
+        const isOwn = found?.state === "done" && found.fence === decision.fence;
+        return isOwn ? "ok" : store.reopen(key, decision);
+      },
+    }),
+  ],
+  [
+    "reopening that leaves the key its fence",
+    (store) => ({
+      read: (key) => {
+        const found = store.read(key);
+        const { decision } = found ?? {};
+        return found && decision?.reopened ? { ...found, fence: decision.fence } : found;
+      },
+    }),
+  ],
+  [
+    "reopening that gives the key back to its owner",
+    (store) => {
+      const owners = new Map<string, string>();
+      return {
+        resolve: (key, outcome, decision) => {
+          owners.set(key, store.read(key)?.token ?? "");
+          return store.resolve(key, outcome, decision);
+        },
+        read: (key) => {
+          const found = store.read(key);
+          const token = owners.get(key);
+          return found?.decision?.reopened && token !== undefined ? { ...found, token } : found;
+        },
+      };
+    },
+  ],
+  [
     "lease that is longer than one when the clock was set back",
     (store) => ({
       claim: (key, claim) => {

@@ -90,6 +90,8 @@ const noStore: IdempotencyStore = {
   release: lost,
   hold: lost,
   resolve: () => "not-held",
+  reopen: () => "not-decided",
+  readReleased: () => undefined,
   prune: () => 0,
   close: () => undefined,
 };

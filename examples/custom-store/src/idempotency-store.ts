@@ -8,7 +8,10 @@ import {
   type IdempotencyOwnership,
   type IdempotencyRecord,
   type IdempotencyStore,
+  type ReleasedKey,
+  leaseExpired,
   recordOf,
+  releasedOf,
 } from "@countersign/idempotency";
 import {
   assertDecision,
@@ -99,7 +102,7 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
-    if ((await this.#update(this.#done(), isCompletable, key, { token })) === "ok") return "ok";
+    if ((await this.#update(this.#ended("done"), isCompletable, key, { token })) === "ok") return "ok";
     // Done is final, so that a look behind the step still tells by whom.
     const record = await this.read(key);
     return record?.state === "done" && record.token === token ? "ok" : "lost";
@@ -114,7 +117,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     // whoever has the row, and goes by what they have committed, whatever the snapshot of the transaction is.
     const where = `id = :id AND ${isCompletable} AND @@in_transaction = 1`;
     const values = { id: digestOf(key), token: bytesOf(token), ...time() };
-    const result = await change(tx, `UPDATE ${names.keys} SET ${this.#done()} WHERE ${where}`, values);
+    const result = await change(tx, `UPDATE ${names.keys} SET ${this.#ended("done")} WHERE ${where}`, values);
     if (result.affectedRows > 0) return "ok";
     if (!result.isInTransaction) {
       throw new Error(`${name}: completeIn needs the connection on which your transaction is open`);
@@ -126,7 +129,9 @@ export class KeyTable implements MariadbIdempotencyStore {
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#assertCall(key, token);
-    const set = `state = 'free', until_us = ${this.#parts.clock}`;
+    // What an operator has decided about the key stays as long as a done key: no retry that fails wipes it out.
+    const kept = `IF(decision IS NULL, 0, ${this.retentionMs * 1_000})`;
+    const set = `state = 'free', until_us = ${this.#parts.clock} + ${kept}`;
     return this.#update(set, "state = 'run' AND token = :token", key, { token });
   }
 
@@ -146,12 +151,34 @@ export class KeyTable implements MariadbIdempotencyStore {
     assertOutcome(name, outcome);
     assertDecision(name, decision);
     const { clock } = this.#parts;
-    const ended = outcome === "done" ? this.#done() : `state = 'free', until_us = ${clock}`;
+    // From the left to the right, and each sees what those before it have set: the reason is read before it is emptied.
+    const set = `decision = '${outcome}', decision_fence = fence, decision_us = ${clock}, decision_by = :by, decision_note = :note,
+  decision_reason = IF(state = 'held', reason, '${leaseExpired}'), reopened_us = NULL, reopened_by = NULL, reopened_note = NULL,
+  token = :token, ${this.#ended(outcome === "done" ? "done" : "free")}`;
     // A token that nobody has: no late step of the old owner fits.
-    const values = { token: randomUUID(), fence: decision.fence };
+    const values = { token: randomUUID(), ...entryOf(decision), fence: decision.fence };
     const isUndecided = `fence = :fence AND (state = 'held' OR (state = 'run' AND until_us <= ${clock}))`;
-    const changed = await this.#update(`token = :token, ${ended}`, isUndecided, key, values);
+    const changed = await this.#update(set, isUndecided, key, values);
     return changed === "ok" ? "ok" : "not-held";
+  }
+
+  async reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided"> {
+    this.#assertCall(key);
+    assertDecision(name, decision);
+    const { clock } = this.#parts;
+    // A fence of its own: a decision that is sent again was about the one before.
+    const set = `state = 'held', token = :token, fence = fence + 1, reason = decision_reason,
+  reopened_us = ${clock}, reopened_by = :by, reopened_note = :note`;
+    const isDecided = `fence = :fence AND decision_fence = fence AND state IN ('done', 'free') AND until_us > ${clock}`;
+    const values = { token: randomUUID(), ...entryOf(decision), fence: decision.fence };
+    const changed = await this.#update(set, isDecided, key, values);
+    return changed === "ok" ? "ok" : "not-decided";
+  }
+
+  async readReleased(key: string): Promise<ReleasedKey | undefined> {
+    this.#assertCall(key);
+    const row = await this.#look(key);
+    return row === undefined ? undefined : releasedOf(storedOf(row));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -214,7 +241,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     set: string,
     where: string,
     key: string,
-    values: Readonly<Record<string, string | number>>,
+    values: Readonly<Record<string, string | number | null>>,
   ): Promise<IdempotencyOwnership> {
     const { engine, names, time } = this.#parts;
     const sql = `UPDATE ${names.keys} SET ${set} WHERE id = :id AND ${where}`;
@@ -223,8 +250,8 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
   // #endregion update
 
-  #done(): string {
-    return `state = 'done', reason = '', until_us = ${this.#parts.clock} + ${this.retentionMs * 1_000}`;
+  #ended(state: "done" | "free"): string {
+    return `state = '${state}', reason = '', until_us = ${this.#parts.clock} + ${this.retentionMs * 1_000}`;
   }
 
   #assertCall(key: string, token?: string): void {
@@ -236,7 +263,11 @@ export class KeyTable implements MariadbIdempotencyStore {
 
 const isCompletable = "token = :token AND state IN ('run', 'held')";
 
-function bound(values: Readonly<Record<string, string | number>>): Values {
+function entryOf({ by, note }: IdempotencyDecision): { by: string | null; note: string | null } {
+  return { by: by ?? null, note: note ?? null };
+}
+
+function bound(values: Readonly<Record<string, string | number | null>>): Values {
   return Object.fromEntries(
     Object.entries(values).map(([each, value]) => [each, typeof value === "string" ? bytesOf(value) : value]),
   );

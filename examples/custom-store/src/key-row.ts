@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { StoredRecord } from "@countersign/idempotency";
+import { operatorEntry, type KeptDecision, type StoredRecord } from "@countersign/idempotency";
 import { decodeText, encodeText } from "@countersign/store-core";
 import type { RowDataPacket } from "mysql2/promise";
 
@@ -16,11 +16,14 @@ export interface KeyRow {
 /** A row as it was read, and when, by the engine's clock. */
 export interface SeenRow extends KeyRow {
   readonly nowUs: number;
+  /** An operator's last decision. No claim changes it. */
+  readonly decision: KeptDecision | undefined;
 }
 
 /** The columns that {@link seenRow} reads. */
 export function columns(clock: string): string {
-  return `name, state, token, fence, fingerprint, reason, until_us, ${clock} AS now_us`;
+  return `name, state, token, fence, fingerprint, reason, until_us, ${clock} AS now_us,
+  decision, decision_fence, decision_us, decision_by, decision_note, decision_reason, reopened_us, reopened_by, reopened_note`;
 }
 
 export function seenRow(row: RowDataPacket): SeenRow {
@@ -32,7 +35,28 @@ export function seenRow(row: RowDataPacket): SeenRow {
     reason: textOf(row["reason"]),
     untilUs: Number(row["until_us"]),
     nowUs: Number(row["now_us"]),
+    decision: decisionOf(row),
   };
+}
+
+function decisionOf(row: RowDataPacket): KeptDecision | undefined {
+  const outcome: unknown = row["decision"];
+  if (outcome !== "done" && outcome !== "released") return undefined;
+  const entry = (of: "decision" | "reopened") => {
+    const given = { by: givenText(row[`${of}_by`]), note: givenText(row[`${of}_note`]) };
+    return operatorEntry(given, Math.floor(Number(row[`${of}_us`]) / 1_000));
+  };
+  const kept = {
+    ...entry("decision"),
+    outcome,
+    fence: Number(row["decision_fence"]),
+    reason: textOf(row["decision_reason"]),
+  } as const;
+  return row["reopened_us"] === null ? kept : { ...kept, reopened: entry("reopened") };
+}
+
+function givenText(bytes: unknown): string | undefined {
+  return bytes === null ? undefined : textOf(bytes);
 }
 
 /** The row as the state machine of `@countersign/idempotency` takes it. */

@@ -17,6 +17,19 @@ export function tableNames(prefix: string): TableNames {
 }
 
 // #region tables
+/** An operator's last decision, null without one: done or released, about which fence, when, by whom, why, for what it was held. */
+const decisionColumns = [
+  "decision ENUM('done', 'released')",
+  "decision_fence BIGINT",
+  "decision_us BIGINT",
+  "decision_by VARBINARY(768)",
+  "decision_note VARBINARY(3072)",
+  "decision_reason VARBINARY(3072)",
+  "reopened_us BIGINT",
+  "reopened_by VARBINARY(768)",
+  "reopened_note VARBINARY(3072)",
+];
+
 /**
  * Creates what is missing of the tables. All texts are bytes: each character collation of MariaDB makes one key of two, by case, by
  * accent, or, as utf8mb4_bin does, by the blanks at the end. All instants are microseconds since 1970: a DATETIME has a time zone in
@@ -34,11 +47,15 @@ export async function createTables(connection: Pick<Connection, "query">, prefix
   fence BIGINT NOT NULL,
   fingerprint VARBINARY(3072) NOT NULL,
   reason VARBINARY(3072) NOT NULL,
-  -- end of the lease (run, held), of the retention (done); of a free key, when it became free
+  -- end of the lease (run, held), of the retention (done); of a free key, when it became free, or of what was decided about it
   until_us BIGINT NOT NULL,
+  ${decisionColumns.join(",\n  ")},
   KEY pages (state, id),
   KEY pruning (state, until_us)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`);
+  // Of a table that an earlier release has made.
+  const added = decisionColumns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(", ");
+  await connection.query(`ALTER TABLE ${keys} ${added}`);
   await connection.query(`CREATE TABLE IF NOT EXISTS ${floor} (
   one TINYINT PRIMARY KEY CHECK (one = 1),
   -- the highest fence of a pruned key

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { userInfo } from "node:os";
 import { askAtTerminal } from "./ask-terminal.ts";
 import { exitCodes, wantsColours } from "./command-io.ts";
 import { runCli } from "./program.ts";
@@ -13,8 +14,18 @@ async function main(): Promise<void> {
     ask: askAtTerminal(process.stdin, process.stderr),
     colours: wantsColours(process.stdout.isTTY, process.env),
     columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+    login: loginName,
     clock: () => Math.floor(Date.now() / 1000),
   });
+}
+
+function loginName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container whose user has no line in /etc/passwd.
+    return undefined;
+  }
 }
 
 // Whoever reads the output, such as head, may have enough of it.

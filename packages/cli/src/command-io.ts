@@ -9,6 +9,8 @@ export interface CommandIo {
   readonly columns?: number | undefined;
   /** Undefined when nobody sits at a terminal. */
   readonly ask?: Ask | undefined;
+  /** Who runs the command, as the operating system has it; undefined or absent where it does not know. */
+  readonly login?: (() => string | undefined) | undefined;
   /** Unix seconds. */
   readonly clock: () => number;
 }

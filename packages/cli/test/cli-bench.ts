@@ -17,7 +17,17 @@ export interface Run {
 /** Runs the command line in this process. */
 export async function run(
   args: readonly string[],
-  { colours = false, columns, ask }: { colours?: boolean; columns?: number | undefined; ask?: Ask } = {},
+  {
+    colours = false,
+    columns,
+    ask,
+    login = () => "the-login",
+  }: {
+    colours?: boolean;
+    columns?: number | undefined;
+    ask?: Ask;
+    login?: () => string | undefined;
+  } = {},
 ): Promise<Run> {
   let [out, err] = ["", ""];
   const code = await runCli(args, {
@@ -26,6 +36,7 @@ export async function run(
     colours,
     columns,
     ask,
+    login,
     clock: () => Math.floor(Date.now() / 1000),
   });
   return { code, out, err };

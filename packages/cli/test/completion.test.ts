@@ -91,7 +91,7 @@ for (const [shell, complete] of shells) {
   describeInstalled(`completion in ${shell}`, () => {
     test.each<[string, readonly string[], readonly string[]]>([
       ["commands", ["countersign", "de"], ["deliveries"]],
-      ["subcommands", ["countersign", "keys", "re"], ["resolve"]],
+      ["subcommands", ["countersign", "keys", "reo"], ["reopen"]],
       ["flags of a subcommand", ["countersign", "keys", "held", "--js"], ["--json"]],
       ["flags behind flags", ["countersign", "payout", "--url", "x", "--tam"], ["--tamper"]],
       ["choices", ["countersign", "payout", "--tamper", "sig"], ["signature"]],

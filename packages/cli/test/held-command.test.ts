@@ -120,11 +120,14 @@ for (const engine of engines) {
       await hold(bench, "payout:xop.from.to");
       const args = ["keys", "resolve", "op.from.to", "--as", "done", "--yes"];
       const { code, out } = await runOn(bench, args);
-      expect({ code, last: out.split("\n").at(-2) }).toEqual({ code: 0, last: "payout:op.from.to is done" });
+      expect({ code, last: out.split("\n").at(-2) }).toEqual({
+        code: 0,
+        last: expect.stringMatching(/^\S+Z payout:op\.from\.to at fence \d+: was held \(.*\), is done, by /),
+      });
       expect(await bench.idempotency.read("payout:xop.from.to")).toMatchObject({ state: "held" });
       expect(await runOn(bench, args)).toMatchObject({
         code: 1,
-        err: "error: payout:op.from.to: already done; there is nothing to decide\n",
+        err: "error: payout:op.from.to: already done (done by the-login); there is nothing to decide\n",
       });
     });
 
@@ -134,7 +137,7 @@ for (const engine of engines) {
       await hold(bench, "Not a scope:a");
       const { code, out, err } = await runOn(bench, ["keys", "resolve", "a", "--as", "done", "--yes"]);
       expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: a may be one of 2 keys: give [^\n]*; nothing was resolved\n$/);
+      expect(err).toMatch(/^error: a may be one of 2 keys: give [^\n]*; nothing was changed\n$/);
       for (const key of ["payout:a", "refund:a"]) {
         expect(err).toContain(`--key-json '"${key}"'`);
         expect(await bench.idempotency.read(key)).not.toMatchObject({ state: "done" });

@@ -33,7 +33,8 @@ for (const engine of engines) {
       expect(out).toMatch(/^fence +\d+$/m);
       expect(out).toMatch(/^fingerprint +0123456789ab$/m);
       expect(out).toMatch(meaning);
-      expect(out).toMatch(new RegExp(`^key is ${outcome}$`, "m"));
+      const change = String.raw`^\S+Z key at fence \d+: was held \(the bank timed out\), is ${outcome}, by the-login\n$`;
+      expect(out.split("\n").slice(-2).join("\n")).toMatch(new RegExp(change));
       expect(await statusOf(bench, "key")).toBe(next);
     });
 
@@ -51,11 +52,49 @@ for (const engine of engines) {
       const ask = async (question: string) => {
         questions.push(question);
         expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
-        return "done";
+        return question.startsWith("Note") ? "TICKET-1" : "done";
       };
-      const { code } = await runOn(bench, ["keys", "resolve", "key", "--as", "done"], { ask });
-      expect({ code, questions }).toEqual({ code: 0, questions: ["Type done to confirm: "] });
+      const resolve = ["keys", "resolve", "key", "--as", "done"];
+      const { code, out } = await runOn(bench, resolve, { ask });
+      const note = "Note for the record, such as a ticket (may be empty): ";
+      expect({ code, questions }).toEqual({ code: 0, questions: [note, "Type done to confirm: "] });
+      expect(out).toMatch(/is done, by the-login, note "TICKET-1"\n$/);
+      expect(await bench.idempotency.read("key")).toMatchObject({
+        state: "done",
+        decision: { outcome: "done", by: "the-login", note: "TICKET-1", reason: "the bank timed out" },
+      });
       expect(await statusOf(bench, "key")).toBe("done");
+    });
+
+    test("asks for no note that was given, and keeps none that is empty", async () => {
+      for (const key of ["given", "empty"]) await hold(bench, key);
+      const questions: string[] = [];
+      const ask = (question: string) => {
+        questions.push(question);
+        return Promise.resolve(question.startsWith("Note") ? " " : "done");
+      };
+      const given = ["keys", "resolve", "given", "--as", "done", "--by", "anna", "--note", "TICKET-1"];
+      expect((await runOn(bench, given, { ask })).code).toBe(0);
+      expect(questions).toEqual(["Type done to confirm: "]);
+      expect((await runOn(bench, ["keys", "resolve", "empty", "--as", "done"], { ask })).code).toBe(0);
+      expect((await bench.idempotency.read("given"))?.decision).toMatchObject({
+        by: "anna",
+        note: "TICKET-1",
+      });
+      expect((await bench.idempotency.read("empty"))?.decision).not.toHaveProperty("note");
+    });
+
+    test("wants a name where the system knows none", async () => {
+      await hold(bench, "key");
+      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes"];
+      const nameless = { login: () => undefined };
+      const { code, err } = await runOn(bench, resolve, nameless);
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: "error: --by: the system knows no name for you, give one\n",
+      });
+      expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
+      expect((await runOn(bench, [...resolve, "--by", "anna"], nameless)).code).toBe(0);
     });
 
     test.each([
@@ -66,7 +105,7 @@ for (const engine of engines) {
     ])("changes nothing when the answer is %s", async (_name, answer) => {
       await hold(bench, "key");
       const ended = await runOn(bench, ["keys", "resolve", "key", "--as", "done"], {
-        ask: () => Promise.resolve(answer),
+        ask: (question) => Promise.resolve(question.startsWith("Note") ? "TICKET-1" : answer),
       });
       expect(ended).toMatchObject({ code: 1, err: "error: not confirmed; nothing was changed\n" });
       expect(await bench.idempotency.read("key")).toMatchObject({ state: "held" });
@@ -165,6 +204,13 @@ for (const engine of engines) {
             fingerprint: expect.stringMatching(/^0123456789abcdef/),
             reason: "the bank timed out",
           },
+          decision: {
+            outcome: "released",
+            fence: expect.any(Number),
+            at: expect.stringMatching(/^20\d\d-\S+Z$/),
+            by: "the-login",
+            reason: "the bank timed out",
+          },
         },
       ]);
     });
@@ -201,6 +247,13 @@ for (const engine of engines) {
         /--fence: expected an integer/,
       ],
       ["a fence beyond all", ["key", "--as", "done", "--fence", "9999999999999999"], /--fence: expected/],
+      [
+        "a name of 129 characters",
+        ["key", "--as", "done", "--by", "b".repeat(129)],
+        /--by: expected 1 to 128/,
+      ],
+      ["an empty name", ["key", "--as", "done", "--by", ""], /--by: expected 1 to 128/],
+      ["a note of 513 characters", ["key", "--as", "done", "--note", "n".repeat(513)], /--note: expected/],
       ["two positional keys", ["key", "other", "--as", "done"], /too many arguments/],
     ])("%s ends with 2 and one line", async (_name, args, line) => {
       const { code, out, err } = await runOn(bench, ["keys", "resolve", ...args, "--yes"]);

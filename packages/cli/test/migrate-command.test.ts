@@ -63,7 +63,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       const { code, out, err } = await run(["migrate", ...flags()]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(
-        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 2\n$`),
+        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 3\n$`),
       );
       expect(await tables()).toEqual(allTables);
     }
@@ -72,7 +72,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
   test("says with --json what it has created", async () => {
     const migrate = async (...more: readonly string[]): Promise<unknown> =>
       JSON.parse((await run(["migrate", ...flags(), "--json", ...more])).out);
-    const document = { engine: "postgres", version: 2 };
+    const document = { engine: "postgres", version: 3 };
     expect(await migrate()).toEqual({ ...document, created: "schema and tables" });
     expect(await migrate()).toEqual({ ...document, created: "nothing" });
     expect(await migrate("--table", "other")).toEqual({ ...document, created: "tables" });
@@ -91,12 +91,12 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
     );
     expect((await run(["keys", "held", ...flags()])).err).toMatch(/schema version 1, .* countersign migrate/);
     const { out } = await run(["migrate", ...flags()]);
-    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 2\n");
+    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 3\n");
     expect((await run(["keys", "held", ...flags()])).out).toMatch(/^ {2}fence +1$/m);
     await old();
     expect(JSON.parse((await run(["migrate", ...flags(), "--json"])).out)).toEqual({
       engine: "postgres",
-      version: 2,
+      version: 3,
       created: "nothing",
       updatedFrom: 1,
     });
@@ -106,7 +106,7 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
   test("says that the schema was there when it creates tables alone", async () => {
     await pool.query(`CREATE SCHEMA ${schema}`);
     const { out } = await run(["migrate", ...flags()]);
-    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 2\n`);
+    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 3\n`);
   });
 
   test("keeps the keys that are there", async () => {

@@ -26,7 +26,10 @@ type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
 export interface OperatorBench {
   readonly flags: readonly string[];
   readonly url: string;
-  readonly idempotency: Pick<IdempotencyStore, "claim" | "hold" | "complete" | "read">;
+  readonly idempotency: Pick<
+    IdempotencyStore,
+    "claim" | "hold" | "complete" | "release" | "read" | "readReleased"
+  >;
   readonly nonces: { claim(claim: NonceClaim): Awaitable<"fresh" | "seen"> };
   /** The same stores with a clock that is so many milliseconds behind. */
   behind(ms: number): Pick<OperatorBench, "idempotency" | "nonces">;

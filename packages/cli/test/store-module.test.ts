@@ -42,6 +42,8 @@ function methodsOf(memory: IdempotencyStore): IdempotencyStore {
     release: (key, token) => memory.release(key, token),
     hold: (key, token, reason) => memory.hold(key, token, reason),
     resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
+    reopen: (key, decision) => memory.reopen(key, decision),
+    readReleased: (key) => memory.readReleased(key),
     list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
     prune: () => memory.prune(),
     close: () => memory.close(),
@@ -117,6 +119,30 @@ test("a store that answers null for what is absent is understood", async () => {
   expect(await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes")).toMatchObject({
     code: 1,
     err: expect.stringMatching(/^error: key: unknown in module:/),
+  });
+});
+
+test("a store of before there were decisions resolves, shows, and says why it cannot reopen", async () => {
+  await claim("key");
+  await store.hold("key", "key", "why");
+  const { reopen: _reopen, readReleased: _readReleased, ...own } = store;
+  shared.storeOfTest = {
+    ...own,
+    async read(key: string) {
+      const { decision: _decision, ...record } = Object(await own.read(key));
+      return "state" in record ? record : undefined;
+    },
+  };
+  const file = moduleOf(exportsStore);
+  const resolved = await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes", "--by", "anna");
+  expect(resolved.out).toMatch(/^\S+Z key at fence \d+: was held \(why\), is done, by anna$/m);
+  expect((await runOn(file, "keys", "show", "key")).out).toMatch(/^state +done: processed$/m);
+  expect(await runOn(file, "keys", "reopen", "key")).toMatchObject({ code: 1 });
+  shared.storeOfTest = { ...store, reopen: undefined };
+  expect(await runOn(file, "keys", "reopen", "key")).toEqual({
+    code: 2,
+    out: "",
+    err: `error: --store-module: the store of module:${file} has no reopen(), so no decision can be taken back\n`,
   });
 });
 

@@ -34,7 +34,9 @@ export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: E
       return explanation(
         "claim-done",
         "already-processed",
-        `Do not send it again: the payment of ${name} has been made by the attempt${since}.`,
+        record.decision?.fence === record.fence
+          ? `Do not send it again: an operator has declared the payment of ${name} as made${byText(record.decision.by)}, at ${new Date(record.decision.at).toISOString()}.`
+          : `Do not send it again: the payment of ${name} has been made by the attempt${since}.`,
         details,
       );
     case "held":
@@ -65,6 +67,10 @@ export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: E
         `Look at ${name} in the store: its record has no known state.`,
       );
   }
+}
+
+function byText(by: string | undefined): string {
+  return by === undefined ? "" : ` by ${quoted(by)}`;
 }
 
 function reasonText(reason: string): string {

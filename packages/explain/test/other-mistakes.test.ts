@@ -125,6 +125,22 @@ describe("explanations of the other checks", () => {
     expect(explainClaim({ key: "k", record, fingerprint: "f" }).details).toEqual([]);
   });
 
+  test("does not call a payment made by an attempt what an operator has declared", () => {
+    const decision = {
+      outcome: "done",
+      fence: 3,
+      at: Date.UTC(2026, 0, 1),
+      by: "anna",
+      reason: "why",
+    } as const;
+    const record = { state: "done", token: "t", fence: 3, fingerprint: "f", decision } as const;
+    expect(explainClaim({ key: "k", record }).sentence).toBe(
+      'Do not send it again: an operator has declared the payment of "k" as made by "anna", at 2026-01-01T00:00:00.000Z.',
+    );
+    const earlier = { ...record, fence: 4 };
+    expect(explainClaim({ key: "k", record: earlier }).sentence).toMatch(/has been made by the attempt/);
+  });
+
   test("names every fault of a payload, the first one first", () => {
     const faults = ["/a", "/b", "/c"].map((pointer) => ({
       pointer,

@@ -639,6 +639,8 @@ function steps(inner: ReturnType<typeof memoryIdempotencyStore>) {
     release: inner.release.bind(inner),
     hold: inner.hold.bind(inner),
     resolve: inner.resolve.bind(inner),
+    reopen: inner.reopen.bind(inner),
+    readReleased: inner.readReleased.bind(inner),
     prune: inner.prune.bind(inner),
     close: inner.close.bind(inner),
   };

@@ -40,5 +40,16 @@ export {
   type IdempotencyListQuery,
   type IdempotencyRecord,
   type IdempotencyStore,
+  type KeptDecision,
+  type OperatorEntry,
+  type ReleasedKey,
 } from "./store.ts";
-export { decideClaim, recordOf, type ClaimDecision, type StoredRecord } from "./stored-record.ts";
+export {
+  assertDecision,
+  decideClaim,
+  operatorEntry,
+  recordOf,
+  releasedOf,
+  type ClaimDecision,
+  type StoredRecord,
+} from "./stored-record.ts";

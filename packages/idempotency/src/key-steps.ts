@@ -32,6 +32,9 @@ export async function readRecord(options: TimedStore, key: string): Promise<Idem
   return (await inStoreTime(storeOf(options).read(key), options.storeTimeoutMs)) ?? undefined;
 }
 
+// On the record, so that nobody takes it for a person's decision.
+const neverRan = { by: "countersign", note: "given back: its handler never ran" };
+
 /** What one attempt asks of the store, to be awaited where it is called. Each fails when the store throws, rejects or is too slow. */
 export class KeySteps {
   readonly #options: ResolvedKeyOptions;
@@ -75,7 +78,8 @@ export class KeySteps {
     if ((await this.release()) === "ok") return "ok";
     const record = await this.read();
     if (record === undefined || !this.isOwn(record, "held")) return "lost";
-    const answer = storeOf(this.#options).resolve(key, "released", record);
+    const { fence } = record;
+    const answer = storeOf(this.#options).resolve(key, "released", { fence, ...neverRan });
     const resolved = await inStoreTime(answer, this.#options.storeTimeoutMs);
     return resolved === "ok" ? "ok" : "lost";
   }

@@ -10,8 +10,17 @@ import {
   type IdempotencyOwnership,
   type IdempotencyRecord,
   type IdempotencyStore,
+  type KeptDecision,
+  type ReleasedKey,
 } from "./store.ts";
-import { decideClaim, recordOf, type StoredRecord } from "./stored-record.ts";
+import {
+  assertDecision,
+  decideClaim,
+  operatorEntry,
+  recordOf,
+  releasedOf,
+  type StoredRecord,
+} from "./stored-record.ts";
 
 /** Options of {@link memoryIdempotencyStore}. */
 export interface MemoryIdempotencyStoreOptions {
@@ -26,7 +35,6 @@ export interface MemoryIdempotencyStoreOptions {
 }
 
 const factory = "memoryIdempotencyStore";
-const fenceRule = option.integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 const pageRule = option.integer({ min: 1, max: 1_000 });
 
 // A full store is searched for ended records at most this often, so that a flood of claims costs no walk each.
@@ -47,17 +55,29 @@ export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = 
   const read = readOptions(factory, table, options);
   refuseInProduction(factory, read.allowInProduction);
   publishBuilt(factory, factory, () => ({ allowInProduction: read.allowInProduction }));
-  return new MemoryIdempotencyStore(read);
+  // Of a decision one wants the time of day; performance.now() begins with the process.
+  const originMs = options.now === undefined ? performance.timeOrigin : 0;
+  return new MemoryIdempotencyStore({ ...read, originMs });
 }
 
 interface Entry {
-  state: "run" | "held" | "done";
+  /** `free`: absent to every reader, and kept for the decision of an operator. */
+  state: "run" | "held" | "done" | "free";
   token: string;
   fence: number;
   fingerprint: string;
-  /** End of the lease of a run, or of the retention of a done key. */
+  /** End of the lease of a run, or of the retention of a done or free key. */
   untilMs: number;
   reason: string;
+  decision: KeptDecision | undefined;
+}
+
+interface MemoryParts {
+  readonly max: number;
+  readonly retentionMs: number;
+  readonly now: () => number;
+  /** Where the clock begins, in milliseconds since 1970. */
+  readonly originMs: number;
 }
 
 /** The store that {@link memoryIdempotencyStore} makes: every answer is there at once, each step costs the same at any `max`. */
@@ -66,15 +86,17 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly retentionMs: number;
   readonly #max: number;
   readonly #now: () => number;
+  readonly #originMs: number;
   readonly #entries = new Map<string, Entry>();
   #fence = 0;
   #purgedAtMs = -Infinity;
   #closed = false;
 
-  constructor({ max, retentionMs, now }: { max: number; retentionMs: number; now: () => number }) {
+  constructor({ max, retentionMs, now, originMs }: MemoryParts) {
     this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
+    this.#originMs = originMs;
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {
@@ -86,7 +108,16 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
       if (entry === undefined) this.#makeRoom(key);
       const { token, fingerprint } = claim;
       const fence = this.#nextFence();
-      this.#entries.set(key, { state: "run", token, fence, fingerprint, untilMs, reason: "" });
+      const kept = entry?.decision;
+      this.#entries.set(key, {
+        state: "run",
+        token,
+        fence,
+        fingerprint,
+        untilMs,
+        reason: "",
+        decision: kept,
+      });
       return { status: "acquired", fence };
     }
     if (decision.action === "lease") entry.untilMs = untilMs;
@@ -108,14 +139,17 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   complete(key: string, token: string): IdempotencyOwnership {
     const entry = this.#entry(key);
-    if (entry?.token !== token) return "lost";
-    if (entry.state !== "done") this.#finish(entry);
+    if (entry?.token !== token || entry.state === "free") return "lost";
+    if (entry.state !== "done") this.#end(entry, "done");
     return "ok";
   }
 
   release(key: string, token: string): IdempotencyOwnership {
-    if (this.#run(key, token) === undefined) return "lost";
-    this.#entries.delete(key);
+    const run = this.#run(key, token);
+    if (run === undefined) return "lost";
+    // What an operator has decided about the key is kept: no retry that fails wipes it out.
+    if (run.decision === undefined) this.#entries.delete(key);
+    else this.#end(run, "free");
     return "ok";
   }
 
@@ -128,13 +162,42 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
-    const fence = fenceRule.read(decision?.fence, `${factory}: resolve`, "fence");
+    assertDecision(factory, decision);
     const entry = this.#entry(key);
-    if (entry === undefined || entry.state === "done" || entry.fence !== fence) return "not-held";
-    if (entry.state === "run" && entry.untilMs > this.#now()) return "not-held";
-    if (outcome === "done") this.#finish(Object.assign(entry, { token: randomUUID(), reason: "" }));
-    else this.#entries.delete(key);
+    if (entry === undefined || entry.fence !== decision.fence) return "not-held";
+    const isExpired = entry.state === "run" && entry.untilMs <= this.#now();
+    if (entry.state !== "held" && !isExpired) return "not-held";
+    const { fence } = entry;
+    const reason = isExpired ? leaseExpired : entry.reason;
+    const kept = { ...operatorEntry(decision, this.#time()), outcome, fence, reason };
+    this.#end(
+      Object.assign(entry, { token: randomUUID(), decision: kept }),
+      outcome === "done" ? outcome : "free",
+    );
     return "ok";
+  }
+
+  reopen(key: string, decision: IdempotencyDecision): "ok" | "not-decided" {
+    assertDecision(factory, decision);
+    const entry = this.#entry(key);
+    if (entry === undefined || entry.fence !== decision.fence) return "not-decided";
+    const { state, decision: kept } = entry;
+    // An attempt that has claimed the key since has a fence of its own.
+    if (kept?.fence !== entry.fence || (state !== "done" && state !== "free")) return "not-decided";
+    const reopened = operatorEntry(decision, this.#time());
+    Object.assign(entry, {
+      state: "held",
+      token: randomUUID(),
+      fence: this.#nextFence(),
+      reason: kept.reason,
+      decision: { ...kept, reopened },
+    });
+    return "ok";
+  }
+
+  readReleased(key: string): ReleasedKey | undefined {
+    const entry = this.#entry(key);
+    return entry === undefined ? undefined : releasedOf(storedAt(entry, this.#now()));
   }
 
   list({ state, cursor = "", limit }: IdempotencyListQuery): IdempotencyListing {
@@ -155,7 +218,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     this.#assertOpen();
     let pruned = 0;
     for (const [key, entry] of this.#entries) {
-      if (this.#isForgotten(entry) && this.#entries.delete(key)) pruned += 1;
+      // A free one is not told of: no caller knows that it was there.
+      if (this.#isForgotten(entry) && this.#entries.delete(key) && entry.state === "done") pruned += 1;
     }
     return pruned;
   }
@@ -177,7 +241,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   // Runs and held keys never go by themselves.
   #isForgotten({ state, untilMs }: Entry): boolean {
-    return state === "done" && untilMs <= this.#now();
+    return (state === "done" || state === "free") && untilMs <= this.#now();
   }
 
   #run(key: string, token: string): Entry | undefined {
@@ -185,9 +249,14 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     return entry?.state === "run" && entry.token === token ? entry : undefined;
   }
 
-  #finish(entry: Entry): void {
-    entry.state = "done";
+  #end(entry: Entry, state: "done" | "free"): void {
+    entry.state = state;
+    entry.reason = "";
     entry.untilMs = this.#now() + this.retentionMs;
+  }
+
+  #time(): number {
+    return Math.round(this.#originMs + this.#now());
   }
 
   // One counter for all keys: a fence stays higher than each earlier one of its key, also after a release. It begins at the time of
@@ -204,7 +273,8 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
     const nowMs = this.#now();
     if (nowMs - this.#purgedAtMs >= purgePauseMs) {
       this.#purgedAtMs = nowMs;
-      if (this.prune() > 0) return;
+      this.prune();
+      if (this.#entries.size < this.#max) return;
     }
     throw new Error(`the memory idempotency store is full (${this.#max} keys)`);
   }

@@ -36,12 +36,15 @@ export type IdempotencyRecord =
       readonly fingerprint: string;
       /** Zero or less when the lease has expired. */
       readonly remainingMs: number;
+      readonly decision?: KeptDecision | undefined;
     }
   | {
       readonly state: "done";
       readonly token: string;
       readonly fence: number;
       readonly fingerprint: string;
+      /** With the record's own fence: an operator made it done. With a lower one: about an earlier attempt. */
+      readonly decision?: KeptDecision | undefined;
     }
   | {
       readonly state: "held";
@@ -49,12 +52,44 @@ export type IdempotencyRecord =
       readonly fence: number;
       readonly fingerprint: string;
       readonly reason: string;
+      readonly decision?: KeptDecision | undefined;
     };
 
-/** What an operator has looked at before deciding. */
+/** A key that an operator has decided about, and that is free now: absent to claims and to {@link IdempotencyStore.read}. */
+export interface ReleasedKey {
+  readonly state: "free";
+  readonly fence: number;
+  readonly fingerprint: string;
+  readonly decision: KeptDecision;
+}
+
+/** What an operator has looked at before deciding, and who decides. */
 export interface IdempotencyDecision {
   /** The fence of the record that was read: a decision about one attempt never ends another one. */
   readonly fence: number;
+  /** Who decides, in 1 to 128 characters. Kept as given. */
+  readonly by?: string | undefined;
+  /** Why, or where that is written, in 1 to 512 characters. Kept as given. */
+  readonly note?: string | undefined;
+}
+
+/** When an operator did something, by whom and why. */
+export interface OperatorEntry {
+  /** Milliseconds since 1970 by the store's clock, an integer. */
+  readonly at: number;
+  readonly by?: string | undefined;
+  readonly note?: string | undefined;
+}
+
+/** An operator's last decision about a key. It outlives later attempts, until the record is pruned or decided about anew. */
+export interface KeptDecision extends OperatorEntry {
+  readonly outcome: "done" | "released";
+  /** Of the attempt that was decided about. */
+  readonly fence: number;
+  /** Why the key was held; {@link leaseExpired} of a run whose lease had expired. */
+  readonly reason: string;
+  /** The decision was taken back. */
+  readonly reopened?: OperatorEntry | undefined;
 }
 
 /** Which keys an operator wants to see. */
@@ -83,8 +118,8 @@ export const leaseExpired = "lease-expired";
  * Where an idempotency guard keeps its keys. Every method is one atomic step on the engine; leases and retention run on the
  * engine's own clock. States: absent -> run -> done; run -> absent by release; run -> held by hold, or at a claim with
  * recovery `hold` after the lease expired; expired run -> run with a higher fence at a claim with recovery `rerun`;
- * held -> done by its owner, or done or absent by resolve. A key is ended once: what is done stays as it is. A method that
- * cannot reach the engine throws; it never guesses.
+ * held -> done by its owner, or done or absent by resolve; back to held by reopen. A key is ended once: what an attempt has done
+ * stays as it is. A method that cannot reach the engine throws; it never guesses.
  */
 export interface IdempotencyStore<Tx = never> {
   /** What it stands on, in a word such as `redis`, for metrics and spans. */
@@ -115,14 +150,24 @@ export interface IdempotencyStore<Tx = never> {
   hold(key: string, token: string, reason: string): Awaitable<IdempotencyOwnership>;
   /**
    * An operator's decision on the attempt with this fence, which is held or a run whose lease has expired. Takes the key from its
-   * owner: the record gets a token that nobody has, so that nothing of the old attempt can end it any more. `not-held`: nothing
-   * to decide, or another attempt has the key.
+   * owner: the record gets a token that nobody has, so that nothing of the old attempt can end it any more. The decision is kept
+   * with the hold's own reason, for as long as a done key is remembered, in place of an earlier one. `not-held`: nothing to
+   * decide, or another attempt has the key.
    */
   resolve(
     key: string,
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Awaitable<"ok" | "not-held">;
+  /**
+   * Takes the decision about the attempt with this fence back: the key is held again, for the reason that it was held for, and
+   * who reopened it is kept beside the decision. The record gets a token that nobody has and a higher fence, so that neither the
+   * old owner nor a decision that is sent twice can end it. `not-decided`: no operator has decided about this fence, an attempt
+   * has claimed the key since, or its retention has ended. Never ok on what an attempt itself has done.
+   */
+  reopen(key: string, decision: IdempotencyDecision): Awaitable<"ok" | "not-decided">;
+  /** What is kept of an operator's decision on a key that `read` calls absent; undefined for every other key. */
+  readReleased(key: string): Awaitable<ReleasedKey | undefined>;
   /**
    * The keys in a state, page by page, for an operator. Every key that is in the state from the first page to the last is
    * listed, at least once; what changes in the meantime may be listed or not. Absent on stores that cannot list.

@@ -2,7 +2,11 @@ import {
   leaseExpired,
   type IdempotencyClaim,
   type IdempotencyClaimResult,
+  type IdempotencyDecision,
   type IdempotencyRecord,
+  type KeptDecision,
+  type OperatorEntry,
+  type ReleasedKey,
 } from "./store.ts";
 
 /** What a store keeps about a key. */
@@ -16,6 +20,8 @@ export interface StoredRecord {
   readonly reason: string;
   /** Of the lease, or of what is remembered, in milliseconds on the store's clock. At 0 it is over. */
   readonly remainingMs: number;
+  /** The last decision of an operator; a claim leaves it as it is. */
+  readonly decision?: KeptDecision | undefined;
 }
 
 /** What becomes of a claim. What writes is decided under a lock on the record, or once more by the statement that writes it. */
@@ -62,8 +68,46 @@ export function recordOf({
   fingerprint,
   reason,
   remainingMs,
+  decision,
 }: StoredRecord): IdempotencyRecord | undefined {
-  if (state === "run") return { state, token, fence, fingerprint, remainingMs };
-  if (state === "held") return { state, token, fence, fingerprint, reason };
-  return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint } : undefined;
+  const decided = decision === undefined ? {} : { decision };
+  if (state === "run") return { state, token, fence, fingerprint, remainingMs, ...decided };
+  if (state === "held") return { state, token, fence, fingerprint, reason, ...decided };
+  return state === "done" && remainingMs > 0 ? { state, token, fence, fingerprint, ...decided } : undefined;
+}
+
+/** What {@link IdempotencyStore.readReleased} gives of the record. */
+export function releasedOf(stored: StoredRecord | undefined): ReleasedKey | undefined {
+  if (stored?.state !== "free" || stored.decision === undefined || stored.remainingMs <= 0) return undefined;
+  const { state, fence, fingerprint, decision } = stored;
+  return { state, fence, fingerprint, decision };
+}
+
+/**
+ * Throws a TypeError unless `decision` has the fence of the attempt that it is about, and no other texts than a store keeps: `by` in
+ * 1 to 128 characters, `note` in 1 to 512. `store` begins the message.
+ */
+export function assertDecision(store: string, decision: unknown): asserts decision is IdempotencyDecision {
+  const { fence, by, note }: Readonly<Record<string, unknown>> = Object(decision);
+  if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
+    throw new TypeError(`${store}: a decision needs { fence }, that of the record that was read`);
+  }
+  assertEntryText(store, { name: "by", text: by, max: 128 });
+  assertEntryText(store, { name: "note", text: note, max: 512 });
+}
+
+interface EntryText {
+  readonly name: string;
+  readonly text: unknown;
+  readonly max: number;
+}
+
+function assertEntryText(store: string, { name, text, max }: EntryText): void {
+  if (text === undefined || (typeof text === "string" && text.length >= 1 && text.length <= max)) return;
+  throw new TypeError(`${store}: ${name} must be a string of 1 to ${max} characters`);
+}
+
+/** The entry of who decided or reopened at this time; without the members that were not given. */
+export function operatorEntry({ by, note }: Partial<OperatorEntry>, at: number): OperatorEntry {
+  return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }

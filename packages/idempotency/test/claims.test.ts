@@ -53,6 +53,12 @@ describe("claims that a slow store answers too late", () => {
     expect(store.inner.claim("k", retry)).toMatchObject({ status: "held", reason: "lease-expired" });
     await eventually(() => store.inner.read("k") === undefined);
     expect(store.calls.release).toBeGreaterThan(5);
+    // And nobody takes it for a person's decision.
+    expect(store.inner.readReleased("k")?.decision).toMatchObject({
+      outcome: "released",
+      by: "countersign",
+      reason: "lease-expired",
+    });
   });
 
   test("keep their place for an hour at most when the answer never comes", async () => {

@@ -204,10 +204,34 @@ describe("memoryIdempotencyStore", () => {
     },
   );
 
+  test("counts what an operator released against max for as long as it is kept, and tells prune of none", () => {
+    for (const key of ["k1", "k2", "k3"]) {
+      store.claim(key, by("a"));
+      store.hold(key, "a", "in doubt");
+      expect(store.resolve(key, "released", { fence: store.read(key)?.fence ?? 0 })).toBe("ok");
+    }
+    expect(() => store.claim("k4", by("b"))).toThrow(/full/);
+    expect(store.claim("k1", by("b"))).toMatchObject({ status: "acquired" });
+    nowMs = 10_000;
+    expect(store.claim("k4", by("b"))).toMatchObject({ status: "acquired" });
+    expect(store.readReleased("k2")).toBeUndefined();
+    expect(store.prune()).toBe(0);
+  });
+
+  test("gives decisions the time of day by its own clock, which begins with the process", () => {
+    const ofDay = memoryIdempotencyStore();
+    ofDay.claim("k", by("a"));
+    ofDay.hold("k", "a", "in doubt");
+    ofDay.resolve("k", "done", { fence: firstFence });
+    const at = ofDay.read("k")?.decision?.at ?? 0;
+    expect(at).toBeGreaterThanOrEqual(Math.floor(performance.timeOrigin));
+    expect(at).toBeLessThanOrEqual(Math.ceil(performance.timeOrigin + performance.now()));
+  });
+
   test.each([undefined, null])("refuses the decision %p", (decision) => {
     store.claim("k", by("a"));
     store.hold("k", "a", "in doubt");
-    expect(() => store.resolve("k", "done", decision as never)).toThrow(/resolve: option fence must be/);
+    expect(() => store.resolve("k", "done", decision as never)).toThrow(/a decision needs \{ fence \}/);
     expect(store.read("k")).toMatchObject({ state: "held" });
   });
 
@@ -228,7 +252,9 @@ describe("memoryIdempotencyStore", () => {
     expect(store.hold("k", "a", "late")).toBe("lost");
     expect(store.read("k")).toEqual(before);
     const nobody: unknown = expect.stringMatching(/^[\da-f-]{36}$/);
-    const done = { state: "done", token: nobody, fence: firstFence, fingerprint: "print of a" };
+    const reason = row.state === "held" ? "in doubt" : leaseExpired;
+    const decision = { outcome: "done", fence: firstFence, at: 1_000, reason };
+    const done = { state: "done", token: nobody, fence: firstFence, fingerprint: "print of a", decision };
     expect(before).toEqual(row.outcome === "done" ? done : undefined);
   });
 

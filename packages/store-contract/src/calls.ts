@@ -19,6 +19,8 @@ export function callsOf(store: Store): readonly Call[] {
     ["release", () => store.release("running", "stranger")],
     ["hold", () => store.hold("running", "stranger", "reason")],
     ["resolve", () => store.resolve("running", "released", { fence: 0 })],
+    ["reopen", () => store.reopen("running", { fence: 0 })],
+    ["readReleased", () => store.readReleased("running")],
     ["prune", () => store.prune()],
   ];
   if (store.list !== undefined) calls.push(["list", () => store.list?.({ state: "run", limit: 10 })]);

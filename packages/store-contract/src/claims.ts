@@ -5,6 +5,8 @@ import type {
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
+  KeptDecision,
+  OperatorEntry,
 } from "@countersign/idempotency";
 import type { IdempotencyStoreHarness } from "./harness.ts";
 import { pass } from "./waiting.ts";
@@ -77,7 +79,7 @@ export async function decide(
 }
 
 /** A step of an owner, which must be `ok`. */
-export function assertOk(answer: IdempotencyOwnership | "not-held", rule: string): void {
+export function assertOk(answer: IdempotencyOwnership | "not-held" | "not-decided", rule: string): void {
   assert.equal(answer, "ok", rule);
 }
 
@@ -94,10 +96,31 @@ export async function recordOf(store: Store, ofKey: string = key): Promise<Known
 
 /** The record as it can be compared: the members of the contract alone. */
 export function knownOf(record: IdempotencyRecord): Known {
-  const { state, token, fence, fingerprint } = record;
-  return state === "held"
-    ? { state, token, fence, fingerprint, reason: record.reason }
-    : { state, token, fence, fingerprint };
+  const { state, token, fence, fingerprint, decision } = record;
+  const known = { token, fence, fingerprint, ...(decision ? { decision: knownDecision(decision) } : {}) };
+  return state === "held" ? { state, ...known, reason: record.reason } : { state, ...known };
+}
+
+/** The decision as it can be compared. */
+function knownDecision(decision: KeptDecision): KeptDecision {
+  const { outcome, fence, reason, reopened } = decision;
+  const known = { outcome, fence, reason, ...knownEntry(decision) };
+  return reopened ? { ...known, reopened: knownEntry(reopened) } : known;
+}
+
+function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
+  return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
+}
+
+/** What is kept of an operator's decision, whether the key is free or not. */
+export async function decisionOf(store: Store, ofKey: string = key): Promise<KeptDecision | undefined> {
+  const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
+  return decision ? knownDecision(decision) : undefined;
+}
+
+/** What is kept of a decision that must be there. */
+export async function keptOf(store: Store, ofKey: string = key): Promise<KeptDecision> {
+  return (await decisionOf(store, ofKey)) ?? assert.fail(`the decision about ${ofKey} must be kept`);
 }
 
 /** What remains of the lease of a run. */

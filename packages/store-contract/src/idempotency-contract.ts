@@ -7,6 +7,8 @@ import { clockCases } from "./cases/clock-cases.ts";
 import { heartbeatCases } from "./cases/heartbeat-cases.ts";
 import { settleCases } from "./cases/settle-cases.ts";
 import { resolveCases } from "./cases/resolve-cases.ts";
+import { decisionCases } from "./cases/decision-cases.ts";
+import { reopenCases } from "./cases/reopen-cases.ts";
 import { fenceCases } from "./cases/fence-cases.ts";
 import { retentionCases } from "./cases/retention-cases.ts";
 import { hostileTextCases } from "./cases/hostile-text-cases.ts";
@@ -29,6 +31,8 @@ const definitions: readonly IdempotencyCase[] = [
   ...heartbeatCases,
   ...settleCases,
   ...resolveCases,
+  ...decisionCases,
+  ...reopenCases,
   ...fenceCases,
   ...retentionCases,
   ...hostileTextCases,

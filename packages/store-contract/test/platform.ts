@@ -60,6 +60,8 @@ export function createPlatform({
     release: (key, token) => change(key).release(key, token),
     hold: (key, token, reason) => change(key).hold(key, token, reason),
     resolve: (key, outcome, decision) => change(key).resolve(key, outcome, decision),
+    reopen: (key, decision) => change(key).reopen(key, decision),
+    readReleased: (key) => reach().readReleased(key),
     list: (query) => reach().list(query),
     prune: () => reach().prune(),
     close: () => memory.close(),

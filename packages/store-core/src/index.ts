@@ -1,5 +1,5 @@
+export { assertDecision } from "@countersign/idempotency";
 export {
-  assertDecision,
   assertDuration,
   assertOpen,
   assertOutcome,
@@ -10,7 +10,7 @@ export {
   StoreGate,
   type TransactionShape,
 } from "./store-gate.ts";
-export { fenceMemoryMs, storedRecord, type Row } from "./key-row.ts";
+export { fenceMemoryMs, storedRecord, type Row, type RowNumbers } from "./key-row.ts";
 export {
   assertListQuery,
   cursorBehind,

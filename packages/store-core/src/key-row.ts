@@ -1,4 +1,4 @@
-import type { StoredRecord } from "@countersign/idempotency";
+import { operatorEntry, type KeptDecision, type StoredRecord } from "@countersign/idempotency";
 import { decodeText } from "./store-gate.ts";
 
 /** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */
@@ -7,14 +7,19 @@ export const fenceMemoryMs = 86_400_000;
 /** A row by column name. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** The numbers of a row, as the caller's driver gives them. */
+export interface RowNumbers extends Pick<StoredRecord, "fence" | "remainingMs"> {
+  /** Reads a number of the decision: a fence, or milliseconds since 1970. */
+  readonly integerOf: (value: unknown) => number;
+}
+
 /**
  * The record of a row, from its columns `state`, `token`, `fingerprint` and `reason`: strings that `encodeText` made, never Buffers.
- * Its numbers come as the caller read them. Throws at an unknown state.
+ * Likewise of the decision, if it has one: `decision` (the outcome), `decision_fence`, `decision_at`, `decision_by`, `decision_note`,
+ * `decision_reason`, `reopened_at`, `reopened_by`, `reopened_note`; null for what there is not. Throws at an unknown state or outcome.
  */
-export function storedRecord(
-  row: Row,
-  { fence, remainingMs }: Pick<StoredRecord, "fence" | "remainingMs">,
-): StoredRecord {
+export function storedRecord(row: Row, { fence, remainingMs, integerOf }: RowNumbers): StoredRecord {
+  const decision = decisionOf(row, integerOf);
   return {
     state: stateOf(row["state"]),
     token: decodeText(String(row["token"])),
@@ -22,7 +27,29 @@ export function storedRecord(
     fingerprint: decodeText(String(row["fingerprint"])),
     reason: decodeText(String(row["reason"])),
     remainingMs,
+    ...(decision === undefined ? {} : { decision }),
   };
+}
+
+function decisionOf(row: Row, integerOf: RowNumbers["integerOf"]): KeptDecision | undefined {
+  const outcome = row["decision"] ?? undefined;
+  if (outcome === undefined) return undefined;
+  if (outcome !== "done" && outcome !== "released") {
+    throw new Error("the idempotency table holds an unknown decision");
+  }
+  const entry = (of: "decision" | "reopened") =>
+    operatorEntry(
+      { by: textOf(row[`${of}_by`]), note: textOf(row[`${of}_note`]) },
+      integerOf(row[`${of}_at`]),
+    );
+  const fence = integerOf(row["decision_fence"]);
+  const reason = textOf(row["decision_reason"]) ?? "";
+  const kept = { ...entry("decision"), outcome, fence, reason } as const;
+  return (row["reopened_at"] ?? undefined) === undefined ? kept : { ...kept, reopened: entry("reopened") };
+}
+
+function textOf(stored: unknown): string | undefined {
+  return typeof stored === "string" ? decodeText(stored) : undefined;
 }
 
 function stateOf(state: unknown): StoredRecord["state"] {

@@ -7,6 +7,7 @@ import type {
   IdempotencyOwnership,
   IdempotencyRecord,
   IdempotencyStore,
+  ReleasedKey,
 } from "@countersign/idempotency";
 
 /** An idempotency store whose engine is a server: every answer is a promise. */
@@ -23,6 +24,8 @@ export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx>
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held">;
+  reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided">;
+  readReleased(key: string): Promise<ReleasedKey | undefined>;
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
   prune(): Promise<number>;
   /** Ends what the store does by itself; the connection stays open, it is the caller's. A later call throws. */

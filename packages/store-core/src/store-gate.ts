@@ -1,4 +1,4 @@
-import type { IdempotencyClaim, IdempotencyListQuery } from "@countersign/idempotency";
+import { assertDecision, type IdempotencyClaim, type IdempotencyListQuery } from "@countersign/idempotency";
 import { assertListQuery } from "./list-query.ts";
 
 /** One use of a nonce, before it is checked. */
@@ -75,6 +75,11 @@ export class StoreGate {
     assertDecision(this.#store, decision);
   }
 
+  assertReopen(key: unknown, decision: unknown): void {
+    this.assertKey(key);
+    assertDecision(this.#store, decision);
+  }
+
   assertList(query: IdempotencyListQuery): void {
     this.assertUsable();
     assertListQuery(this.#store, query);
@@ -111,18 +116,6 @@ export function assertDuration(
 export function assertOutcome(store: string, outcome: unknown): asserts outcome is "done" | "released" {
   if (outcome !== "done" && outcome !== "released") {
     throw new TypeError(`${store}: outcome must be "done" or "released"`);
-  }
-}
-
-/** Throws a TypeError unless `decision` has the fence of the attempt that it is about. */
-export function assertDecision(
-  store: string,
-  decision: unknown,
-): asserts decision is { readonly fence: number } {
-  const fence: unknown =
-    typeof decision === "object" && decision !== null && "fence" in decision ? decision.fence : undefined;
-  if (typeof fence !== "number" || !Number.isSafeInteger(fence) || fence < 0) {
-    throw new TypeError(`${store}: resolve needs { fence }, that of the record that was read`);
   }
 }
 

@@ -102,7 +102,31 @@ describe("assertDecision()", () => {
     { fence: Number.NaN },
     { fence: 2 ** 53 },
   ])("refuses %p", (decision) => {
-    expect(() => assertDecision("a store", decision)).toThrow(/^a store: resolve needs \{ fence \}/);
+    expect(() => assertDecision("a store", decision)).toThrow(/^a store: a decision needs \{ fence \}/);
+  });
+});
+
+describe("assertDecision() of who decides and why", () => {
+  test.each([{}, { by: "b".repeat(128), note: "n".repeat(512) }, { by: "\0", note: "\ud800" }])(
+    "takes %p",
+    (given) => {
+      expect(() => assertDecision("a store", { fence: 1, ...given })).not.toThrow();
+    },
+  );
+
+  test.each([
+    ["by", { by: "" }],
+    ["by", { by: "b".repeat(129) }],
+    ["by", { by: 7 }],
+    ["by", { by: null }],
+    ["note", { note: "" }],
+    ["note", { note: "n".repeat(513) }],
+    ["note", { note: ["n"] }],
+  ])("refuses another %s", (name, given) => {
+    expect(() => assertDecision("a store", { fence: 1, ...given })).toThrow(TypeError);
+    expect(() => assertDecision("a store", { fence: 1, ...given })).toThrow(
+      new RegExp(`^a store: ${name} must be a string of 1 to`),
+    );
   });
 });
 

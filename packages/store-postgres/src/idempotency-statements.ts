@@ -13,6 +13,7 @@ import {
   milliseconds,
   settings,
   transactionStart,
+  wholeMilliseconds,
 } from "./statement-parts.ts";
 
 // The owner's own transaction keeps the row locked from completeIn() to its end. A heartbeat must not sit on a connection for so
@@ -37,6 +38,7 @@ export interface IdempotencyStatements {
   readonly release: string;
   readonly hold: string;
   readonly resolve: string;
+  readonly reopen: string;
   readonly removeExpired: string;
 }
 
@@ -73,15 +75,28 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
 SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS transaction`,
     // Makes the transaction one that has written, without a trace where there is none.
     beginToWrite: "SELECT txid_current()::text",
-    // $1 key, $2 token.
-    release: update(`state = 'free', until_at = ${now(2)} + ${milliseconds(fenceMemoryMs)}`, isRunOfToken),
+    // $1 key, $2 token. What an operator has decided about the key is kept for as long as ever: no retry that fails wipes it out.
+    release: update(
+      `state = 'free',
+  until_at = ${now(2)} + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END`,
+      isRunOfToken,
+    ),
     // $1 key, $2 token, $3 reason.
     hold: update("state = 'held', reason = $3", isRunOfToken),
-    // $1 key, $2 whether it is done, $3 the token that nobody has, $4 the fence that the operator has seen.
+    // $1 key, $2 whether it is done, $3 the token that nobody has, $4 the fence that the operator has seen, $5 by whom, $6 the note.
     resolve: update(
-      `state = CASE WHEN $2 THEN 'done' ELSE 'free' END, token = $3, reason = '',
-  until_at = ${now(4)} + CASE WHEN $2 THEN ${milliseconds(retentionMs)} ELSE ${milliseconds(fenceMemoryMs)} END`,
-      `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(4)}))`,
+      `state = CASE WHEN $2 THEN 'done' ELSE 'free' END, token = $3, reason = '', until_at = ${now(6)} + ${milliseconds(retentionMs)},
+  decision = CASE WHEN $2 THEN 'done' ELSE 'released' END, decision_fence = kept.fence, decision_at = ${now(6)},
+  decision_by = $5, decision_note = $6, decision_reason = CASE WHEN kept.state = 'held' THEN kept.reason ELSE '${leaseExpired}' END,
+  reopened_at = NULL, reopened_by = NULL, reopened_note = NULL`,
+      `kept.fence = $4 AND (kept.state = 'held' OR (kept.state = 'run' AND kept.until_at <= ${now(6)}))`,
+    ),
+    // $1 key, $2 the fence that was decided about, $3 the token that nobody has, $4 by whom, $5 the note. A fence of its own: a decision
+    // that is sent again was about the one before.
+    reopen: update(
+      `state = 'held', token = $3, fence = kept.fence + 1, reason = kept.decision_reason,
+  reopened_at = ${now(5)}, reopened_by = $4, reopened_note = $5`,
+      `kept.fence = $2 AND kept.decision_fence = kept.fence AND kept.state IN ('done', 'free') AND kept.until_at > ${now(5)}`,
     ),
     // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. Expired also at
     // that address: partitions each have their own, and a live row of another one can have the same. The highest fence that goes
@@ -99,8 +114,14 @@ SELECT state FROM removed`,
 
 /** The columns of a key's row, with what is left of its time by the clock, in seconds. */
 export function keyColumns(now: string): string {
-  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, ${remaining(now)}`;
+  return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, ${remaining(now)}, ${decisionColumns}`;
 }
+
+const decisionColumns = [
+  "kept.decision, kept.decision_fence, kept.decision_by, kept.decision_note, kept.decision_reason",
+  "kept.reopened_by, kept.reopened_note",
+  ...["decision_at", "reopened_at"].map((at) => `${wholeMilliseconds(`kept.${at}`)} AS ${at}`),
+].join(", ");
 
 function remaining(now: string): string {
   return `extract(epoch FROM kept.until_at - ${now}) AS remaining_seconds`;

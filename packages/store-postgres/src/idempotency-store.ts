@@ -8,9 +8,11 @@ import {
   type IdempotencyListQuery,
   type IdempotencyOwnership,
   type IdempotencyRecord,
+  type ReleasedKey,
   type StoredRecord,
   decideClaim,
   recordOf,
+  releasedOf,
 } from "@countersign/idempotency";
 import {
   type PrunedBatch,
@@ -137,9 +139,21 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
     this.#gate.assertResolve(key, outcome, decision);
-    const values = [outcome === "done", randomUUID(), decision.fence];
+    const values = [outcome === "done", randomUUID(), decision.fence, ...entryOf(decision)];
     const changed = await this.#change(this.#sql.resolve, key, ...values);
     return changed === "ok" ? "ok" : "not-held";
+  }
+
+  async reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided"> {
+    this.#gate.assertReopen(key, decision);
+    const values = [decision.fence, randomUUID(), ...entryOf(decision)];
+    const changed = await this.#change(this.#sql.reopen, key, ...values);
+    return changed === "ok" ? "ok" : "not-decided";
+  }
+
+  async readReleased(key: string): Promise<ReleasedKey | undefined> {
+    this.#gate.assertKey(key);
+    return releasedOf(await this.#look(key));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -217,4 +231,8 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
 
 function ownershipOf(changed: readonly Row[]): IdempotencyOwnership {
   return changed.length > 0 ? "ok" : "lost";
+}
+
+function entryOf({ by, note }: IdempotencyDecision): [by: string | null, note: string | null] {
+  return [by === undefined ? null : encodeText(by), note === undefined ? null : encodeText(note)];
 }

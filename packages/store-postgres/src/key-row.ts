@@ -7,6 +7,7 @@ export function storedOf(row: Row): StoredRecord {
   return storedRecord(row, {
     fence: integerOf(row["fence"]),
     remainingMs: millisecondsOf(row["remaining_seconds"]),
+    integerOf,
   });
 }
 

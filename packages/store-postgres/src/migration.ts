@@ -12,7 +12,7 @@ import {
 import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 
 /** The version of the tables that this release reads and writes. */
-export const postgresSchemaVersion = 2;
+export const postgresSchemaVersion = 3;
 
 /**
  * The SQL that creates the tables, or brings those of an earlier release up to date, for those who keep migrations by hand;
@@ -49,6 +49,7 @@ ${unlessThere(names.version, "rp", versionTable(names.version))}
   END IF;
 
 ${unlessThere(names.idempotency, "rp", idempotencyTable(tables))}
+${unlessColumn(names.idempotency, "decision", addDecision(names))}
 ${unlessThere(names.nonces, "rp", nonceTable(tables))}
 ${ifThere(names.sequence, "S", dropSequence(names))}
   IF found < ${postgresSchemaVersion} THEN
@@ -98,6 +99,12 @@ function ifThere(name: string, kinds: string, statements: string): string {
   return condition(exists(name, kinds), statements);
 }
 
+function unlessColumn(name: string, column: string, statements: string): string {
+  const there = `attrelid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND attname = ${quoteLiteral(column)}`;
+  const isThere = `EXISTS (SELECT FROM pg_catalog.pg_attribute WHERE ${there} AND NOT attisdropped)`;
+  return condition(`NOT ${isThere}`, statements);
+}
+
 function exists(name: string, kinds: string): string {
   const isOfKind = kinds.split("").map(quoteLiteral).join(", ");
   return `EXISTS (SELECT FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass(${quoteLiteral(name)})::oid AND relkind IN (${isOfKind}))`;
@@ -126,18 +133,41 @@ DROP SEQUENCE ${sequence};
 `;
 }
 
+// Without defaults, so that no row is written and a process of the release before leaves them as they are.
+const decisionColumns = [
+  'decision text COLLATE "C"',
+  "decision_fence bigint",
+  "decision_at timestamptz",
+  'decision_by text COLLATE "C"',
+  'decision_note text COLLATE "C"',
+  'decision_reason text COLLATE "C"',
+  "reopened_at timestamptz",
+  'reopened_by text COLLATE "C"',
+  'reopened_note text COLLATE "C"',
+];
+
+function addDecision({ idempotency }: TableNames): string {
+  const added = decisionColumns.map((column) => `ADD COLUMN ${column}`).join(",\n  ");
+  return `-- Of version 3: an operator's last decision. Waits for open transactions, and claims wait behind it.
+ALTER TABLE ${idempotency}
+  ${added};
+`;
+}
+
 function idempotencyTable(tables: Tables): string {
   const { idempotency } = tableNames(tables);
   return `CREATE TABLE ${idempotency} (
   key text COLLATE "C" PRIMARY KEY,
-  -- free: released, kept for a day for its fence
+  -- free: released, kept for a day for its fence, or for as long as a done one for what an operator has decided
   state text COLLATE "C" NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')),
   token text COLLATE "C" NOT NULL,
   fence bigint NOT NULL,
   fingerprint text COLLATE "C" NOT NULL,
   reason text COLLATE "C" NOT NULL,
   -- end of the lease (run, held) or of what is remembered (done, free)
-  until_at timestamptz NOT NULL
+  until_at timestamptz NOT NULL,
+  -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
+  ${decisionColumns.join(",\n  ")}
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX ${indexName(tables, "idempotency_until")} ON ${idempotency} (until_at) WHERE state IN ('done', 'free');
 CREATE INDEX ${indexName(tables, "idempotency_open")} ON ${idempotency} (state, key) WHERE state IN ('run', 'held');

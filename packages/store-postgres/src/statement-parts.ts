@@ -30,6 +30,11 @@ export function microseconds(instant: string): string {
   return `round(extract(epoch FROM ${instant})::float8 * 1000000::float8)::bigint`;
 }
 
+/** An instant in whole milliseconds since 1970, as a bigint. */
+export function wholeMilliseconds(instant: string): string {
+  return `round(extract(epoch FROM ${instant})::float8 * 1000)::bigint`;
+}
+
 // A setting that the server itself takes back with the end of the transaction, whoever ends it and why.
 const openMark = { setting: "countersign.transaction", value: "open" };
 

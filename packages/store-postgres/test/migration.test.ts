@@ -98,7 +98,7 @@ describeOnPostgres("migratePostgres()", () => {
       await migratePostgres(pool, { schema });
       await migratePostgres(pool, { schema });
       const { rows } = await pool.query(`SELECT version FROM ${schema}.countersign_schema`);
-      expect(rows).toEqual([{ version: 2 }]);
+      expect(rows).toEqual([{ version: 3 }]);
       expect(await idempotency.read("k1")).toMatchObject({ state: "held", fence: 1 });
       const claimed = await idempotency.claim("k2", claim);
       expect(claimed).toEqual({ status: "acquired", fence: expect.any(Number) });
@@ -111,7 +111,7 @@ describeOnPostgres("migratePostgres()", () => {
       await expect(pool.query(drawn.replace("%", schema))).rejects.toMatchObject({ code: "42P01" });
       await expect(
         pool.query(v1.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`)),
-      ).rejects.toThrow(/schema version 2, newer than 1/);
+      ).rejects.toThrow(/schema version 3, newer than 1/);
     });
 
     test("waits until nobody draws a fence of version 1 any more", async () => {
@@ -133,6 +133,88 @@ describeOnPostgres("migratePostgres()", () => {
       const { pool, schema } = await oldTables();
       await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
       await createStores(pool, { schema }).ready();
+    });
+  });
+
+  describe("on tables of version 2", () => {
+    const v2 = readFileSync(new URL("../migrations/002-countersign.sql", import.meta.url), "utf8");
+    const decision = { by: "anna", note: "TICKET-1" };
+
+    async function oldTables() {
+      const pool = connectPool();
+      const schema = isolatedName("pg");
+      dropAfterTest(pool, schema);
+      await pool.query(v2.replaceAll(`'public'`, `'${schema}'`).replaceAll('"public"', `"${schema}"`));
+      const name = `${schema}.countersign_idempotency`;
+      await pool.query(
+        `INSERT INTO ${name} SELECT state || '-key', state, 'a', 7, 'f', 'why', now() + interval '1 hour'
+         FROM unnest(ARRAY['held', 'done', 'free']) AS state`,
+      );
+      return { pool, schema, name };
+    }
+
+    test("keeps the keys, which then are decided about", async () => {
+      const { pool, schema } = await oldTables();
+      const { idempotency } = createStores(pool, { schema });
+      const early = idempotency.resolve("held-key", "released", { fence: 7 });
+      await expect(early).rejects.toThrow(/schema version 2, .* countersign migrate/);
+      await Promise.all([migratePostgres(pool, { schema }), migratePostgres(pool, { schema })]);
+      expect(await idempotency.read("held-key")).toEqual({
+        state: "held",
+        token: "a",
+        fence: 7,
+        fingerprint: "f",
+        reason: "why",
+      });
+      expect(await idempotency.reopen("done-key", { fence: 7 })).toBe("not-decided");
+      expect(await idempotency.reopen("free-key", { fence: 7 })).toBe("not-decided");
+      expect(await idempotency.resolve("held-key", "released", { fence: 7, ...decision })).toBe("ok");
+      expect(await idempotency.readReleased("held-key")).toMatchObject({
+        decision: { ...decision, outcome: "released", fence: 7, reason: "why" },
+      });
+    });
+
+    test("writes no row of the table anew", async () => {
+      const { pool, schema, name } = await oldTables();
+      const pages = async () =>
+        (await pool.query(`SELECT pg_relation_filenode('${name}') AS node`)).rows as unknown;
+      const before = await pages();
+      await migratePostgres(pool, { schema });
+      expect(await pages()).toEqual(before);
+    });
+
+    test("goes on serving a process of the release before, whose steps leave a decision as it is", async () => {
+      const { pool, schema, name } = await oldTables();
+      await migratePostgres(pool, { schema });
+      const { idempotency } = createStores(pool, { schema });
+      await idempotency.resolve("held-key", "released", { fence: 7, ...decision });
+      const kept = (await idempotency.readReleased("held-key"))?.decision;
+      // As its claims write.
+      await pool.query(
+        `INSERT INTO ${name} (key, state, token, fence, fingerprint, reason, until_at)
+         VALUES ('new-key', 'run', 'b', 8, 'f', '', now() + interval '1 hour')`,
+      );
+      await pool.query(
+        `UPDATE ${name} SET state = 'run', token = 'b', fence = 8, fingerprint = 'f', reason = '',
+           until_at = now() + interval '1 hour' WHERE key = 'held-key'`,
+      );
+      expect(await idempotency.complete("new-key", "b")).toBe("ok");
+      expect(await idempotency.read("held-key")).toMatchObject({ state: "run", decision: kept });
+      expect(await idempotency.reopen("held-key", { fence: 7 })).toBe("not-decided");
+      // As it decides: nothing of that is kept, so that it cannot be taken back.
+      await pool.query(`UPDATE ${name} SET state = 'done', token = 'x', reason = '' WHERE key = 'held-key'`);
+      expect(await idempotency.reopen("held-key", { fence: 8 })).toBe("not-decided");
+    });
+
+    test("that claim to be of this version says at the first step what they lack, and is mended", async () => {
+      const { pool, schema } = await oldTables();
+      await pool.query(`UPDATE ${schema}.countersign_schema SET version = ${postgresSchemaVersion}`);
+      const { idempotency } = createStores(pool, { schema });
+      await expect(idempotency.read("held-key")).rejects.toThrow(
+        /of another release; .* countersign migrate/,
+      );
+      await migratePostgres(pool, { schema });
+      expect(await idempotency.read("held-key")).toMatchObject({ state: "held" });
     });
   });
 
@@ -164,15 +246,15 @@ describeOnPostgres("migratePostgres()", () => {
   test("refuses tables of a later release, and so do the stores", async () => {
     const pool = connectPool();
     const schema = await createSchema(pool);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 3`);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 4`);
     await expect(migratePostgres(pool, { schema })).rejects.toThrow(
-      /schema version 3, newer than 2: upgrade/,
+      /schema version 4, newer than 3: upgrade/,
     );
     const stores = createStores(pool, { schema });
-    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 3, .* upgrade/);
+    await expect(stores.idempotency.claim("k", claim)).rejects.toThrow(/schema version 4, .* upgrade/);
     await pool.query(`UPDATE ${schema}.countersign_schema SET version = 0`);
     await expect(stores.ready()).rejects.toThrow(/schema version 0, .* countersign migrate/);
-    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 2`);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 3`);
     expect((await stores.idempotency.claim("k", claim)).status).toBe("acquired");
   });
 
@@ -210,7 +292,7 @@ describeOnPostgres("migratePostgres()", () => {
 
 describe("postgresMigration()", () => {
   test("is shipped as a file for the default names", () => {
-    const file = new URL("../migrations/002-countersign.sql", import.meta.url);
+    const file = new URL("../migrations/003-countersign.sql", import.meta.url);
     expect(readFileSync(file, "utf8")).toBe(postgresMigration());
   });
 

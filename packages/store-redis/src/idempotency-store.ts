@@ -7,12 +7,13 @@ import type {
   IdempotencyListQuery,
   IdempotencyOwnership,
   IdempotencyRecord,
+  ReleasedKey,
 } from "@countersign/idempotency";
 import { type RemoteIdempotencyStore, StoreGate, encodeText, fenceMemoryMs } from "@countersign/store-core";
 import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
 import { type ResolvedOptions, longestMs } from "./options.ts";
-import { claimResult, oneOf, ownership, record } from "./replies.ts";
+import { claimResult, oneOf, ownership, record, releasedKey } from "./replies.ts";
 import {
   type RedisScript,
   claimScript,
@@ -21,6 +22,7 @@ import {
   holdScript,
   readScript,
   releaseScript,
+  reopenScript,
   resolveScript,
 } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
@@ -75,7 +77,8 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
     this.#gate.assertOwner(key, token);
-    return ownership(await this.#run(releaseScript, key, [encodeText(token), String(fenceMemoryMs)]));
+    const remembered = [String(fenceMemoryMs), String(this.retentionMs)];
+    return ownership(await this.#run(releaseScript, key, [encodeText(token), ...remembered]));
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
@@ -89,9 +92,20 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
     this.#gate.assertResolve(key, outcome, decision);
-    const [state, rememberedMs] = outcome === "done" ? ["done", this.retentionMs] : ["free", fenceMemoryMs];
-    const args = [String(decision.fence), randomUUID(), state, String(rememberedMs)];
+    const remembered = String(this.retentionMs);
+    const args = [String(decision.fence), randomUUID(), outcome, remembered, ...entryOf(decision)];
     return oneOf(await this.#run(resolveScript, key, args), ["ok", "not-held"]);
+  }
+
+  async reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided"> {
+    this.#gate.assertReopen(key, decision);
+    const args = [String(decision.fence), randomUUID(), ...entryOf(decision)];
+    return oneOf(await this.#run(reopenScript, key, args), ["ok", "not-decided"]);
+  }
+
+  async readReleased(key: string): Promise<ReleasedKey | undefined> {
+    this.#gate.assertKey(key);
+    return releasedKey(await this.#run(readScript, key, ["free"]));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
@@ -119,4 +133,8 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
 
 function lease(leaseMs: number): string {
   return String(Math.min(leaseMs, longestMs));
+}
+
+function entryOf({ by = "", note = "" }: IdempotencyDecision): [by: string, note: string] {
+  return [encodeText(by), encodeText(note)];
 }

@@ -2,7 +2,12 @@ import {
   type IdempotencyClaimResult,
   type IdempotencyOwnership,
   type IdempotencyRecord,
+  type KeptDecision,
+  type ReleasedKey,
+  type StoredRecord,
+  operatorEntry,
   recordOf,
+  releasedOf,
 } from "@countersign/idempotency";
 import { decodeText, encodeText } from "@countersign/store-core";
 
@@ -22,20 +27,49 @@ export function claimResult(reply: unknown): IdempotencyClaimResult {
 
 /** The reply to a read; undefined for an absent key. */
 export function record(reply: unknown): IdempotencyRecord | undefined {
+  const stored = storedOf(reply, ["run", "held", "done"]);
+  if (stored === undefined) return undefined;
+  const found = recordOf(stored);
+  // The script says of no key that it is done and over: to believe half of it would free the key.
+  if (found === undefined) throw unexpected();
+  return found;
+}
+
+/** The reply to a read of a free key; undefined where nothing was decided about it. */
+export function releasedKey(reply: unknown): ReleasedKey | undefined {
+  return releasedOf(storedOf(reply, ["free"]));
+}
+
+function storedOf(reply: unknown, states: readonly StoredRecord["state"][]): StoredRecord | undefined {
   const [state, ...fields] = texts(reply);
   if (state === "absent" && fields.length === 0) return undefined;
-  if (fields.length !== 5) throw unexpected();
-  const found = recordOf({
-    state: oneOf(state, ["run", "held", "done"]),
+  if (fields.length !== 5 && fields.length !== 14) throw unexpected();
+  const decision = fields.length === 5 ? {} : { decision: decisionOf(fields.slice(5)) };
+  return {
+    state: oneOf(state, states),
     token: text(fields[0]),
     fence: above0(fields[1]),
     fingerprint: text(fields[2]),
     reason: text(fields[3]),
     remainingMs: integer(fields[4]),
-  });
-  // The script says of no key that it is done and over: to believe half of it would free the key.
-  if (found === undefined) throw unexpected();
-  return found;
+    ...decision,
+  };
+}
+
+function decisionOf([outcome, fence, at, by, note, reason, ...reopening]: readonly string[]): KeptDecision {
+  const kept = {
+    ...entryOf(at, by, note),
+    outcome: oneOf(outcome, ["done", "released"]),
+    fence: above0(fence),
+    reason: text(reason),
+  };
+  const [reopenedAt, reopenedBy, reopenedNote] = reopening;
+  return reopenedAt === "" ? kept : { ...kept, reopened: entryOf(reopenedAt, reopenedBy, reopenedNote) };
+}
+
+// An empty text is one that nobody gave.
+function entryOf(at: string | undefined, by: string | undefined, note: string | undefined) {
+  return operatorEntry({ by: text(by) || undefined, note: text(note) || undefined }, integer(at));
 }
 
 export function ownership(reply: unknown): IdempotencyOwnership {

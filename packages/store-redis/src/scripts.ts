@@ -28,18 +28,25 @@ return {ARGV[#ARGV], answer}
 // itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
 // locale and no exponent changes. Half a record is an error: without its lease, a run would look expired, and be given away.
 //
+// What an operator has decided stands beside it: decision (done, released), decisionFence, decisionAt, decisionBy, decisionNote,
+// decisionReason, and behind a reopening reopenedAt, reopenedBy, reopenedNote. An empty text is one that nobody gave. A claim leaves
+// them as they are.
+//
 // What is over is told by `until` alone. Redis removes a record a little later: its expiry has a clock of its own, the time at which
 // the script began, and beside the clock of a test the real time.
 //
 // A full server refuses a script's first write that may need memory, and none behind a write that needs none. What settles a key
 // that is there begins with PERSIST, so that a payment which was made can still be marked as done.
 const prelude = `
+local decisionFields = {'decision', 'decisionFence', 'decisionAt', 'decisionBy', 'decisionNote', 'decisionReason',
+  'reopenedAt', 'reopenedBy', 'reopenedNote'}
 local time = redis.call('TIME')
 local micros = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local laterMs = 1000
 if ARGV[1] ~= '' then micros, laterMs = tonumber(ARGV[1]) * 1000, 3600000 end
 local now = math.floor(micros / 1000)
 local function int(n) return string.format('%.0f', n) end
+local function damaged() return redis.error_reply('ERR the record of a key is damaged') end
 local record = redis.call('HMGET', KEYS[1], 'state', 'token', 'fence', 'fingerprint', 'reason', 'until')
 local state, token, fence, fingerprint, reason = record[1], record[2], record[3], record[4], record[5]
 local untilMs = tonumber(record[6] or '0')
@@ -47,11 +54,17 @@ local present = 0
 for field = 1, 6 do if record[field] then present = present + 1 end end
 if present > 0 and (present < 6 or not untilMs or not string.match(fence, '^%d+$')
   or not (state == 'run' or state == 'held' or state == 'done' or state == 'free')) then
-  return redis.error_reply('ERR the record of a key is damaged')
+  return damaged()
 end
 local function write(...)
   if state then redis.call('PERSIST', KEYS[1]) end
   redis.call('HSET', KEYS[1], ...)
+end
+local function decided()
+  local kept = redis.call('HMGET', KEYS[1], unpack(decisionFields))
+  if not kept[1] then return {} end
+  for field = 1, #decisionFields do if not kept[field] then return nil end end
+  return kept
 end
 local function remember(newState, durationMs, newToken)
   write('state', newState, 'token', newToken or token, 'reason', '', 'until', int(now + tonumber(durationMs)))
@@ -89,10 +102,14 @@ write('state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[
 return {'acquired', nextFence}
 `);
 
-/** ARGV: clock. */
+/** ARGV: clock, or `free` behind it for what is kept of a free key alone. */
 export const readScript: RedisScript = script(`${prelude}
-if not state or state == 'free' or (state == 'done' and untilMs <= now) then return {'absent'} end
-return {state, token, fence, fingerprint, reason, int(untilMs - now)}
+if not state or (state == 'free') ~= (ARGV[2] == 'free') then return {'absent'} end
+if (state == 'done' or state == 'free') and untilMs <= now then return {'absent'} end
+local answer, kept = {state, token, fence, fingerprint, reason, int(untilMs - now)}, decided()
+if not kept then return damaged() end
+for field = 1, #kept do answer[#answer + 1] = kept[field] end
+return answer
 `);
 
 /** ARGV: clock, token, lease. */
@@ -111,10 +128,13 @@ remember('done', ARGV[3])
 return 'ok'
 `);
 
-/** ARGV: clock, token, for how long the fence is remembered. */
+/**
+ * ARGV: clock, token, for how long the fence is remembered, and a decision. No retry that fails wipes out what an operator has
+ * decided.
+ */
 export const releaseScript: RedisScript = script(`${prelude}
 if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
-remember('free', ARGV[3])
+remember('free', ARGV[redis.call('HMGET', KEYS[1], 'decision')[1] and 4 or 3])
 return 'ok'
 `);
 
@@ -126,14 +146,33 @@ return 'ok'
 `);
 
 /**
- * ARGV: clock, fence, the token of the decision, done or free, for how long it is remembered. The fence keeps it off every other
- * attempt, about which nobody has decided; its token takes the key from the old owner, and tells it when the client sends it again.
+ * ARGV: clock, fence, the token of the decision, done or released, for how long it is remembered, by whom, the note. The fence keeps it
+ * off every other attempt, about which nobody has decided; its token takes the key from the old owner, and tells it when the client
+ * sends it again.
  */
 export const resolveScript: RedisScript = script(`${prelude}
 if fence ~= ARGV[2] then return 'not-held' end
 if token == ARGV[3] then return 'ok' end
 if state ~= 'held' and not (state == 'run' and untilMs <= now) then return 'not-held' end
-remember(ARGV[4], ARGV[5], ARGV[3])
+remember(ARGV[4] == 'done' and 'done' or 'free', ARGV[5], ARGV[3])
+redis.call('HSET', KEYS[1], 'decision', ARGV[4], 'decisionFence', fence, 'decisionAt', int(now), 'decisionBy', ARGV[6],
+  'decisionNote', ARGV[7], 'decisionReason', state == 'held' and reason or '${leaseExpired}',
+  'reopenedAt', '', 'reopenedBy', '', 'reopenedNote', '')
+return 'ok'
+`);
+
+/**
+ * ARGV: clock, the fence that was decided about, the token of the reopening, by whom, the note. The record gets a fence of its own: a
+ * decision that is sent again was about the one before. Its token tells the reopening when the client sends it again.
+ */
+export const reopenScript: RedisScript = script(`${prelude}
+if state == 'held' and token == ARGV[3] then return 'ok' end
+if fence ~= ARGV[2] or (state ~= 'done' and state ~= 'free') or untilMs <= now then return 'not-decided' end
+local kept = decided()
+if not kept then return damaged() end
+if kept[2] ~= fence then return 'not-decided' end
+write('state', 'held', 'token', ARGV[3], 'fence', int(tonumber(fence) + 1), 'reason', kept[6],
+  'reopenedAt', int(now), 'reopenedBy', ARGV[4], 'reopenedNote', ARGV[5])
 return 'ok'
 `);
 

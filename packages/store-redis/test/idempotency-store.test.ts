@@ -42,6 +42,15 @@ describeOnRedis("what Redis removes by itself", () => {
         await store.claim(key, { ...claim, token: "b", recovery: "hold" });
       },
     ],
+    [
+      "a key that an operator released, reopened",
+      async (store) => {
+        const fence = await fenceOf(store);
+        await store.hold(key, "a", "why");
+        await decide(store, "released");
+        await store.reopen(key, { fence });
+      },
+    ],
   ])("is never %s", async (_case, step) => {
     expect(await timeToLive(step)).toBe(never);
   });
@@ -55,9 +64,19 @@ describeOnRedis("what Redis removes by itself", () => {
     ],
     ["a released key after a day", dayMs, (store) => store.release(key, "a")],
     [
-      "a key that was resolved as released after a day",
-      dayMs,
+      "a key that was resolved as released after the retention, with the decision",
+      7 * dayMs,
       async (store) => [await store.hold(key, "a", "why"), await decide(store, "released")],
+    ],
+    [
+      "a key that was released, behind a decision about it, after the retention",
+      7 * dayMs,
+      async (store) => {
+        await store.hold(key, "a", "why");
+        await decide(store, "released");
+        await store.claim(key, claim);
+        await store.release(key, claim.token);
+      },
     ],
   ])("is %s", async (_case, expectedMs, step) => {
     const ttl = await timeToLive(step);

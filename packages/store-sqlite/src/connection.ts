@@ -73,6 +73,7 @@ export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
   return storedRecord(row, {
     fence: integerOf(row["fence"]),
     remainingMs: integerOf(row["until_ms"]) - nowMs,
+    integerOf,
   });
 }
 

@@ -1,5 +1,6 @@
+import { leaseExpired } from "@countersign/idempotency";
 import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
-import { engineClock, tableNames } from "./schema.ts";
+import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
 /** Statements belong to the connection that prepared them. */
 export interface IdempotencyStatements {
@@ -11,6 +12,7 @@ export interface IdempotencyStatements {
   readonly release: SqliteStatement;
   readonly hold: SqliteStatement;
   readonly resolve: SqliteStatement;
+  readonly reopen: SqliteStatement;
   readonly removeExpired: SqliteStatement;
   readonly raiseFenceFloor: SqliteStatement;
   readonly complete: SqliteStatement;
@@ -26,7 +28,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
     complete: prepareCompletion(database, table),
     look: database.prepare(
       `SELECT ${engineClock} AS now_ms, floor.fence_floor, kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason,
-         kept.until_ms
+         kept.until_ms, ${decisionColumns.map((column) => `kept.${column}`).join(", ")}
        FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
     ),
     take: database.prepare(
@@ -46,8 +48,17 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
       `UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ? AND token = ? AND state = 'run'`,
     ),
     resolve: database.prepare(
-      `UPDATE ${idempotency} SET state = ?, token = ?, reason = '', until_ms = ${time} + ?
+      `UPDATE ${idempotency} SET state = ?, token = ?, reason = '', until_ms = ${time} + ?,
+         decision = ?, decision_fence = fence, decision_at = ${time}, decision_by = ?, decision_note = ?,
+         decision_reason = CASE state WHEN 'held' THEN reason ELSE '${leaseExpired}' END,
+         reopened_at = NULL, reopened_by = NULL, reopened_note = NULL
        WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
+    ),
+    // A fence of its own: a decision that is sent again was about the one before.
+    reopen: database.prepare(
+      `UPDATE ${idempotency} SET state = 'held', token = ?, fence = fence + 1, reason = decision_reason,
+         reopened_at = ${time}, reopened_by = ?, reopened_note = ?
+       WHERE key = ? AND fence = ? AND decision_fence = fence AND state IN ('done', 'free') AND until_ms > ${time}`,
     ),
     removeExpired: database.prepare(
       `DELETE FROM ${idempotency} WHERE key IN (

@@ -10,9 +10,11 @@ import {
   type IdempotencyOwnership,
   type IdempotencyRecord,
   type IdempotencyStore,
+  type ReleasedKey,
   decideClaim,
   leaseExpired,
   recordOf,
+  releasedOf,
 } from "@countersign/idempotency";
 import {
   type PrunedBatch,
@@ -56,6 +58,8 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
   release(key: string, token: string): IdempotencyOwnership;
   hold(key: string, token: string, reason: string): IdempotencyOwnership;
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held";
+  reopen(key: string, decision: IdempotencyDecision): "ok" | "not-decided";
+  readReleased(key: string): ReleasedKey | undefined;
   /** Pages in the order of the keys' bytes. Throws a TypeError on a cursor that is none. */
   list(query: IdempotencyListQuery): IdempotencyListing;
   prune(): number;
@@ -163,12 +167,26 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
     this.#gate.assertResolve(key, outcome, decision);
     const state = outcome === "done" ? "done" : "free";
-    const now = this.#options.now();
-    const { retentionMs } = this.#options;
-    const attempt = [encodeText(key), decision.fence, now] as const;
+    const { now, retentionMs } = this.#options;
+    const nowMs = now();
+    const attempt = [encodeText(key), decision.fence, nowMs] as const;
     // A token that nobody has: nothing of the old attempt can end the key any more.
-    const changed = this.#change(this.#sql.resolve, state, randomUUID(), now, retentionMs, ...attempt);
-    return changed === "ok" ? "ok" : "not-held";
+    const settled = [state, randomUUID(), nowMs, retentionMs] as const;
+    const kept = [outcome, nowMs, ...entryOf(decision)] as const;
+    return this.#change(this.#sql.resolve, ...settled, ...kept, ...attempt) === "ok" ? "ok" : "not-held";
+  }
+
+  reopen(key: string, decision: IdempotencyDecision): "ok" | "not-decided" {
+    this.#gate.assertReopen(key, decision);
+    const nowMs = this.#options.now();
+    const attempt = [encodeText(key), decision.fence, nowMs] as const;
+    const changed = this.#change(this.#sql.reopen, randomUUID(), nowMs, ...entryOf(decision), ...attempt);
+    return changed === "ok" ? "ok" : "not-decided";
+  }
+
+  readReleased(key: string): ReleasedKey | undefined {
+    this.#gate.assertKey(key);
+    return releasedOf(this.#look(encodeText(key)).stored);
   }
 
   list(query: IdempotencyListQuery): IdempotencyListing {
@@ -242,4 +260,8 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
 
 function ownership({ changes }: { readonly changes: number | bigint }): IdempotencyOwnership {
   return Number(changes) > 0 ? "ok" : "lost";
+}
+
+function entryOf({ by, note }: IdempotencyDecision): [by: string | null, note: string | null] {
+  return [by === undefined ? null : encodeText(by), note === undefined ? null : encodeText(note)];
 }

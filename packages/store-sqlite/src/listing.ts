@@ -1,7 +1,7 @@
 import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
 import { type PageReading, decodeText, keyBefore, pageOf } from "@countersign/store-core";
 import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow, storedAt } from "./connection.ts";
-import { engineClock, tableNames } from "./schema.ts";
+import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 
 /** Reads a page of keys; a null time is the engine's clock. */
 export type ReadPage = (query: IdempotencyListQuery, now: number | null) => IdempotencyListing;
@@ -19,7 +19,7 @@ const reading: PageReading = {
  */
 export function preparePages(database: SqliteDatabase, table: string): ReadPage {
   const { idempotency } = tableNames(table);
-  const columns = `key, state, token, fence, fingerprint, reason, until_ms, coalesce(?, ${engineClock}) AS now_ms`;
+  const columns = `key, state, token, fence, fingerprint, reason, until_ms, ${decisionColumns.join(", ")}, coalesce(?, ${engineClock}) AS now_ms`;
   const page = (condition: string): SqliteStatement =>
     database.prepare(`SELECT ${columns} FROM ${idempotency} WHERE ${condition} ORDER BY key LIMIT ?`);
   // The terms of the index word by word: SQLite uses a partial index only where the query repeats them.

@@ -2,10 +2,30 @@ import { option, OptionError, type OptionOwner, type OptionRule } from "@counter
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release reads and writes. */
-export const sqliteSchemaVersion = 1;
+export const sqliteSchemaVersion = 2;
 
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
+
+// What version 1 has not. None has a default: a process of the release before, which does not know them, leaves them as they are.
+const decisionTypes = {
+  decision: "TEXT",
+  decision_fence: "INTEGER",
+  decision_at: "INTEGER",
+  decision_by: "TEXT",
+  decision_note: "TEXT",
+  decision_reason: "TEXT",
+  reopened_at: "INTEGER",
+  reopened_by: "TEXT",
+  reopened_note: "TEXT",
+} as const;
+
+/** The columns of an operator's decision. */
+export const decisionColumns: readonly string[] = Object.keys(decisionTypes);
+
+function columnsOf(types: Readonly<Record<string, string>>): string[] {
+  return Object.entries(types).map(([column, type]) => `  ${column} ${type}`);
+}
 
 /** The quoted names of the three tables. */
 export interface TableNames {
@@ -24,8 +44,8 @@ export function tableNames(table: string): TableNames {
 }
 
 /**
- * The SQL that creates the tables, for those who keep migrations by hand; the stores run the same when they are created. It can
- * be repeated. `table` is the prefix of the names, `countersign` by default.
+ * The SQL that creates the tables, for those who keep migrations by hand; the stores run the same when they are created, and bring
+ * tables of an earlier release up to date. It can be repeated. `table` is the prefix of the names, `countersign` by default.
  */
 export function sqliteMigration(table?: string): string {
   return migration(tablePrefix.read(table, "sqliteMigration", "table"));
@@ -50,7 +70,9 @@ CREATE TABLE IF NOT EXISTS ${names.idempotency} (
   fingerprint TEXT NOT NULL,
   reason TEXT NOT NULL,
   -- end of the lease (run, held) or of the retention (done, free), in milliseconds since 1970
-  until_ms INTEGER NOT NULL
+  until_ms INTEGER NOT NULL,
+  -- an operator's last decision: done or released, about which fence, when, by whom, why, and for what the key was held
+${columnsOf(decisionTypes).join(",\n")}
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS "main"."${table}_idempotency_until" ON "${table}_idempotency" (until_ms)
   WHERE state IN ('done', 'free');
@@ -69,12 +91,22 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
 `;
 }
 
-/** Creates what is missing. Throws when the tables are of another version, or have lost a primary key. */
+/**
+ * Creates what is missing, and brings tables of an earlier version up to date. Throws when they are of a later one, or have lost a
+ * primary key.
+ */
 export function ensureSchema(factory: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
     database.exec(migration(table));
-    const query = `SELECT version FROM ${tableNames(table).schema} WHERE id = 1`;
-    const version = integerOf(singleRow(database.prepare(query).get())["version"]);
+    const { schema, idempotency } = tableNames(table);
+    const query = `SELECT version FROM ${schema} WHERE id = 1`;
+    let version = integerOf(singleRow(database.prepare(query).get())["version"]);
+    if (version === 1) {
+      for (const column of columnsOf(decisionTypes))
+        database.exec(`ALTER TABLE ${idempotency} ADD COLUMN ${column}`);
+      version = 2;
+      database.exec(`UPDATE ${schema} SET version = ${version} WHERE id = 1`);
+    }
     if (version !== sqliteSchemaVersion) {
       throw new Error(
         `${factory}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,

@@ -215,7 +215,8 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
         expect(step).toBe("lost");
       }
       const uuid: unknown = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
-      const done = { state: "done", token: uuid, fence, fingerprint: "fingerprint-a" };
+      const decision = { outcome: "done", fence, at: expect.any(Number) as unknown, reason: "why" };
+      const done = { state: "done", token: uuid, fence, fingerprint: "fingerprint-a", decision };
       expect(store.read(key)).toEqual(outcome === "done" ? done : undefined);
     },
   );

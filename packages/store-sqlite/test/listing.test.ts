@@ -131,7 +131,7 @@ describe.each(databases)("list, %s", (_name, open) => {
   test("takes pages of up to 1,000 keys", () => {
     database.exec("BEGIN");
     const insert = database.prepare(
-      "INSERT INTO countersign_idempotency VALUES (?, 'held', 't', 1, 'f', 'why', 0)",
+      "INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'held', 't', 1, 'f', 'why', 0)",
     );
     for (let index = 0; index < 1500; index += 1) insert.run(`many-${String(index).padStart(4, "0")}`);
     database.exec("COMMIT");

@@ -105,6 +105,45 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
     expect(database.prepare("PRAGMA busy_timeout").get()).toMatchObject({ timeout: 5000 });
   });
 
+  describe("on tables of version 1", () => {
+    const v1 = `CREATE TABLE countersign_schema (
+  id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, fence_floor INTEGER NOT NULL) STRICT;
+INSERT INTO countersign_schema VALUES (1, 1, 0);
+CREATE TABLE countersign_idempotency (
+  key TEXT PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('run', 'held', 'done', 'free')), token TEXT NOT NULL,
+  fence INTEGER NOT NULL, fingerprint TEXT NOT NULL, reason TEXT NOT NULL, until_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 0);`;
+
+    test("adds what an operator's decision needs, once, and keeps the keys", () => {
+      const file = temporaryFile();
+      const old = connect(file, open);
+      old.exec(v1);
+      for (let opened = 1; opened <= 2; opened++) createStores(connect(file, open));
+      const { idempotency } = createStores(connect(file, open));
+      expect(idempotency.read("held")).toMatchObject({ state: "held", fence: 7, reason: "why" });
+      expect(idempotency.resolve("held", "released", { fence: 7, by: "anna" })).toBe("ok");
+      expect(idempotency.readReleased("held")).toMatchObject({ decision: { by: "anna", reason: "why" } });
+      expect(old.prepare("SELECT version FROM countersign_schema").get()).toMatchObject({ version: 2 });
+    });
+
+    test("goes on serving a process of the release before that has them open", () => {
+      const file = temporaryFile();
+      const old = connect(file, open);
+      old.exec(v1);
+      const claims = old.prepare(
+        `INSERT INTO countersign_idempotency (key, state, token, fence, fingerprint, reason, until_ms)
+         VALUES (?, 'run', 'b', 8, 'f', '', 1) ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token,
+           fence = excluded.fence, fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
+      );
+      const { idempotency } = createStores(connect(file, open));
+      idempotency.resolve("held", "released", { fence: 7, by: "anna" });
+      claims.run("held");
+      claims.run("new");
+      expect(idempotency.complete("new", "b")).toBe("ok");
+      expect(idempotency.read("held")).toMatchObject({ state: "run", decision: { by: "anna", fence: 7 } });
+    });
+  });
+
   test("keeps a stricter setting of the connection", () => {
     const database = connect(temporaryFile(), open);
     database.exec("PRAGMA synchronous = EXTRA");
@@ -135,7 +174,7 @@ describe.each(drivers)("createSqliteStores(), %s", (_name, open) => {
       { version: "3.41.2", clock: "null" },
       /3\.41\.2 is too old/,
     ],
-    ["the schema is of a later release", /SELECT version/, { version: 2n }, /schema version 2/],
+    ["the schema is of a later release", /SELECT version/, { version: 3n }, /schema version 3/],
     ["the driver answers nothing", /^PRAGMA synchronous/, undefined, /no row/],
     ["the driver answers text for a number", /^PRAGMA synchronous/, { synchronous: "2" }, /no number/],
   ])("refuses a database where %s", (_case, query, row, message) => {

@@ -20,9 +20,10 @@ export interface Configuration {
 /**
  * `stall`: the lease ends of an owner that lives. `answered`: somebody else answers while the handler works. `timedOut`: a time-out
  * behind the guard does, where the guard has the handler's promise. `early`: a handler answers 2xx before its completeIn(). `duplicate`:
- * a claim or a decision is delivered twice. `stray`: a completeIn() is overtaken by its ROLLBACK.
+ * a claim or a decision is delivered twice. `stray`: a completeIn() is overtaken by its ROLLBACK. `reopen`: an operator takes a decision
+ * back.
  */
-export type Fault = "crash" | "stall" | "answered" | "timedOut" | "early" | "duplicate" | "stray";
+export type Fault = "crash" | "stall" | "answered" | "timedOut" | "early" | "duplicate" | "stray" | "reopen";
 
 /** A configuration, and the bugs that are switched on. */
 export interface Rules extends Configuration {
@@ -46,8 +47,11 @@ const bankUnderHold: Configuration = { ...transactionUnderHold, handler: "bank" 
 
 const savepointUnderHold: Configuration = { ...transactionUnderHold, handler: "savepoint" };
 
-/** A third request. The messages that arrive twice or astray, time-outs behind the guard and early answers are left to the configurations with two, with it they are too many. */
-const withThree = { attempts: 3, without: ["duplicate", "stray", "timedOut", "early"] } as const;
+/**
+ * A third request. What arrives twice, astray or early, time-outs behind the guard and what is taken back are left to the configurations
+ * with two, with it they are too many.
+ */
+const withThree = { attempts: 3, without: ["duplicate", "stray", "timedOut", "early", "reopen"] } as const;
 
 /** The configurations in which a sound machine breaks nothing. Together they take every step of the machine. */
 export const configurations = {

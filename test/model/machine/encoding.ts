@@ -21,7 +21,7 @@ const transactionCodes = codesOf(transactions);
 const recordCodes = codesOf(["free", "run", "held", "done"]);
 const answerCodes = codesOf(["none", "kept", "failed"]);
 const foundCodes = codesOf(["none", "own", "other"]);
-const outcomeCodes = codesOf(["released", "done", "paysOnOk"]);
+const outcomeCodes = codesOf(["released", "done", "paysOnOk", "reopened"]);
 
 function codesOf(words: readonly string[]): Readonly<Record<string, number>> {
   return Object.fromEntries(words.map((word, code) => [word, code]));
@@ -34,13 +34,12 @@ function codesOf(words: readonly string[]): Readonly<Record<string, number>> {
  */
 export function encodeState({ record, attempts, decision, payments }: State): string {
   const codes = [
-    ((recordCodes[record.state]! * 2 + bit(record.isExpired)) * 4 + payments) * 4 +
+    (((recordCodes[record.state]! * 2 + bit(record.isDecided)) * 2 + bit(record.isExpired)) * 4 + payments) *
+      4 +
       foundCodes[record.orphanAnswer]!,
     decision === undefined ? 0 : 1 + decisionCode(decision, record),
   ];
-  const sorted = attempts.map((attempt, by) =>
-    attemptCode(attempt, record.owner === by, record.endedBy === by),
-  );
+  const sorted = attempts.map((attempt, by) => attemptCode(attempt, { record, by }));
   sorted.sort((a, b) => a - b);
   for (const code of sorted) codes.push(code >> 12, code & 0xfff);
   return fromCharCode(...codes);
@@ -51,7 +50,7 @@ function decisionCode({ outcome, fence, generation }: Decision, record: KeyRecor
   return outcomeCodes[outcome]! * 4 + isAbout;
 }
 
-function attemptCode(attempt: Attempt, isOwner: boolean, hasEnded: boolean): number {
+function attemptCode(attempt: Attempt, { record, by }: { record: KeyRecord; by: number }): number {
   let code = guardCodes[attempt.guard]! * 8 + handlerCodes[attempt.handler]!;
   code = code * 4 + transactionCodes[attempt.transaction]!;
   code = code * 2 + bit(attempt.isClaimSent);
@@ -62,8 +61,9 @@ function attemptCode(attempt: Attempt, isOwner: boolean, hasEnded: boolean): num
   code = code * 2 + bit(attempt.isOverruled);
   code = code * 2 + bit(attempt.isDecided);
   code = code * 4 + answerCodes[attempt.answer]!;
-  code = code * 2 + bit(isOwner);
-  return code * 2 + bit(hasEnded);
+  code = code * 2 + bit(record.formerOwner === by);
+  code = code * 2 + bit(record.owner === by);
+  return code * 2 + bit(record.endedBy === by);
 }
 
 // Inside jest a global costs a hundred times as much as a constant of the module.

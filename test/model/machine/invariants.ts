@@ -55,8 +55,9 @@ function isStepOfAttempt(step: KeyStep): step is KeyStep & { readonly by: number
   return step.by !== undefined;
 }
 
-function hasNewOwner({ generation }: State["record"], before: State): boolean {
-  return generation !== before.record.generation;
+// A reopening begins something new, too, and nobody has that.
+function hasNewOwner({ state, generation }: State["record"], before: State): boolean {
+  return state === "run" && generation !== before.record.generation;
 }
 
 /** I2: also of a record that nobody has read yet. */
@@ -87,11 +88,15 @@ function runsAlone(after: State, step: KeyStep, { recovery }: Rules): boolean {
   return after.payments === 0 && others.length === 0;
 }
 
-/** I10: done stays done, and is an attempt's own only when the attempt has ended it. */
+/** I10: done stays done, unless an operator takes their own decision back; it is an attempt's own only when the attempt has ended it. */
 function endsOnce({ record }: State, step: KeyStep, before: State): boolean {
-  if (before.record.state === "done" && record.state !== "done") return false;
+  if (before.record.state === "done" && record.state !== "done" && !isTakenBack(step, before)) return false;
   if (step.told !== "2xx" || !isStepOfAttempt(step)) return true;
   return before.record.state !== "done" || before.record.endedBy === step.by;
+}
+
+function isTakenBack({ decides }: KeyStep, { record }: State): boolean {
+  return decides?.outcome === "reopened" && record.isDecided;
 }
 
 /** I11: an attempt that gives its key back while its handler works has aborted the signal before. */
@@ -115,11 +120,17 @@ function holdsNothingThatNeverRan({ record, attempts }: State): boolean {
   return owner.handler !== "none" || owner.isTooLate;
 }
 
-/** I14: an operator's decision takes effect on the owner that they saw, when it is held or its lease has ended. */
-function decidesWhatWasSeen(_: State, step: KeyStep, { record, decision }: State): boolean {
-  if (decision === undefined || isStepOfAttempt(step) || step.told !== "ok") return true;
-  const isOpen = record.state === "held" || (record.state === "run" && record.isExpired);
-  return isOpen && decision.generation === record.generation;
+/**
+ * I14: an operator's decision takes effect on the owner that they saw, when it is held or its lease has ended; a reopening on the decision
+ * that they saw, when nobody has had the key since.
+ */
+function decidesWhatWasSeen(_: State, { decides, told }: KeyStep, { record }: State): boolean {
+  if (decides === undefined || told !== "ok") return true;
+  const { state, isExpired } = record;
+  const isDecided = state === "free" || state === "done";
+  const isOpen =
+    decides.outcome === "reopened" ? isDecided : state === "held" || (state === "run" && isExpired);
+  return isOpen && decides.generation === record.generation;
 }
 
 /**
@@ -130,6 +141,7 @@ function givesItsAnswerAgain(after: State, step: KeyStep, before: State, { gives
   if (givesAgain !== true) return true;
   const wasDone = before.record.state === "done";
   if (step.told === "again" && !(wasDone && step.answer === "own")) return false;
+  if (wasDone && isTakenBack(step, before)) return true;
   if (wasDone) return after.record.state === "done" && (step.told !== "2xx" || isAnswerTried(step, before));
   const isRecorded = isStepOfAttempt(step) && before.attempts[step.by]!.guard === "completing";
   return !(isRecorded && after.record.state === "done") || isAnswerTried(step, before);

@@ -78,6 +78,11 @@ describe("the sound machine", () => {
     "resolve(done): ok",
     "resolve(done) to pay by hand: ok",
     "an operator pays by hand and decides: done",
+    "an operator has second thoughts about a decision",
+    "reopen(): ok",
+    "reopen(): ok, and it is delivered once more",
+    "reopen(): lost",
+    "a second operator: reopen(): ok",
     "its answer is not kept",
     "a request finds the key done: the first answer",
     "a request finds the key done: 409",
@@ -94,7 +99,13 @@ describe("what has to be possible", () => {
     ["a payment", "a transaction, under rerun", ({ payments }) => payments === 1],
     ["a takeover of a run whose handler works on", "a transaction, under rerun", hasTwoHandlers],
     ["a key that is held and whose owner lives", "a call of the bank, under hold", isHeldFromTheLiving],
-    ["a free key after three owners", "a call of the bank, under hold", isFreeAgain],
+    // Without reopenings, which raise the fence, too.
+    ["a free key after three owners", "three requests, a call of the bank, under hold", isFreeAgain],
+    [
+      "a key that an operator reopened, and its old handler at work",
+      "a call of the bank, under hold",
+      isReopened,
+    ],
     ["a done key without its answer", "answers given again, a transaction, under rerun", isUnanswered],
     ["an answer whose key is held", "answers given again, a call of the bank, under hold", isHeldAnswered],
     ["three handlers at once", "three requests, a transaction, under rerun", hasThreeHandlers],
@@ -125,6 +136,11 @@ describe("what has to be possible", () => {
   function isHeldFromTheLiving({ record, attempts }: State): boolean {
     const owner = attempts[record.owner];
     return record.state === "held" && owner !== undefined && isAlive(owner);
+  }
+
+  function isReopened({ record, attempts }: State): boolean {
+    const isWorkedOn = attempts.some((attempt) => isWorking(attempt) && attempt.isOverruled);
+    return record.state === "held" && record.fence === 2 && record.generation === 2 && isWorkedOn;
   }
 
   function isFreeAgain({ record }: State): boolean {

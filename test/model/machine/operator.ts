@@ -10,20 +10,39 @@ import {
   type State,
   type Take,
 } from "./state.ts";
-import { isLocked, resolve } from "./store.ts";
+import { isLocked, mayReopen, reopen, resolve } from "./store.ts";
 
 export function operatorSteps(state: State, rules: Rules, take: Take): void {
   if (!rules.hasOperator) return;
-  // Under rerun, nothing may depend on an operator; but a record that contradicts its payment is for one to decide.
-  const fair = rules.recovery === "hold" || rules.handler === "savepoint";
+  // Under rerun, nothing may depend on an operator; but a record that contradicts its payment is for one to decide, and so is what
+  // another one has reopened.
+  const isHeld = state.record.state === "held";
+  const fair = rules.recovery === "hold" || rules.handler === "savepoint" || isHeld;
   if (state.decision === undefined) look(state, rules, fair, take);
-  else act(state, state.decision, rules, fair, take);
+  else {
+    act(state, state.decision, rules, fair, take);
+    takeBack(state, rules, take);
+  }
+}
+
+/** Somebody else takes the decision back while it may be delivered once more. */
+function takeBack(state: State, rules: Rules, take: Take): void {
+  if (!may("reopen", rules) || !mayReopen(state.record, rules.bugs)) return;
+  const { fence, generation } = state.record;
+  const decides: Decision = { outcome: "reopened", fence, generation };
+  const { record } = reopen(state.record, decides, rules);
+  take({ name: "a second operator: reopen(): ok", fair: false, told: "ok", decides }, { ...state, record });
 }
 
 /** Sees a key that is held, or a run whose lease has ended, with its fence; and the books. */
 function look(state: State, rules: Rules, fair: boolean, take: Take): void {
   const { record, payments } = state;
   const { bugs } = rules;
+  if (may("reopen", rules) && mayReopen(record, bugs)) {
+    const { fence, generation } = record;
+    const decision: Decision = { outcome: "reopened", fence, generation };
+    take({ name: "an operator has second thoughts about a decision", fair: false }, { ...state, decision });
+  }
   const isOver = record.isExpired || bugs.resolveOfLiveRun === true;
   if (record.state !== "held" && !(record.state === "run" && isOver)) return;
   const { fence, generation } = record;
@@ -66,12 +85,16 @@ function act(state: State, decision: Decision, rules: Rules, fair: boolean, take
     { ...state, decision: undefined },
   );
   if (isLocked(state, rules)) return;
-  const { told, record } = resolve(state.record, decision, rules);
+  const { outcome } = decision;
+  const execute = outcome === "reopened" ? reopen : resolve;
+  const { told, record } = execute(state.record, decision, rules);
   const isTaken = told === "ok";
-  const payments = state.payments + (isTaken && decision.outcome === "paysOnOk" ? 1 : 0);
-  const executed = isTaken ? overrule({ ...state, record, payments }, state.record.owner, rules) : state;
-  const name = `${resolutions[decision.outcome]}: ${told}`;
-  const step = { name, fair, told: isTaken ? "ok" : "lost" } as const;
+  const payments = state.payments + (isTaken && outcome === "paysOnOk" ? 1 : 0);
+  // Whom a reopening finds at work is overruled already.
+  const owner = outcome === "reopened" ? nobody : state.record.owner;
+  const executed = isTaken ? overrule({ ...state, record, payments }, owner, rules) : state;
+  const name = `${resolutions[outcome]}: ${told}`;
+  const step = { name, fair, told: isTaken ? "ok" : "lost", decides: decision } as const;
   take(step, { ...executed, decision: undefined });
   if (isTaken && may("duplicate", rules)) {
     take({ ...step, name: `${name}, and it is delivered once more`, fair: false }, executed);
@@ -82,6 +105,7 @@ const resolutions = {
   released: "resolve(released)",
   done: "resolve(done)",
   paysOnOk: "resolve(done) to pay by hand",
+  reopened: "reopen()",
 } as const;
 
 function overrule(state: State, owner: number, { recovery }: Rules): State {

@@ -11,6 +11,10 @@ export interface KeyRecord {
   readonly fence: number;
   /** Whether the lease has ended; of a run alone. */
   readonly isExpired: boolean;
+  /** Whether an operator has left it so, and nobody has had it since; of a done or free key alone. */
+  readonly isDecided: boolean;
+  /** From whom the operator took it: known to a store that gives it back, which none may. */
+  readonly formerOwner: number;
   /** Known to the invariants alone: how many owners the key has had, and the attempt that ended it. */
   readonly generation: number;
   readonly endedBy: number;
@@ -65,8 +69,8 @@ export interface Attempt {
 
 /** What an operator has decided about the owner that they saw, and sent or is about to send. */
 export interface Decision {
-  /** `paysOnOk`: done, and the operator pays by hand once the store has taken it. */
-  readonly outcome: "released" | "done" | "paysOnOk";
+  /** `paysOnOk`: done, and the operator pays by hand once the store has taken it. `reopened`: the decision before is taken back. */
+  readonly outcome: "released" | "done" | "paysOnOk" | "reopened";
   readonly fence: number;
   readonly generation: number;
 }
@@ -82,6 +86,8 @@ export interface State {
 /** A step, and what it told whoever waited for it. */
 export interface KeyStep extends Step {
   readonly told?: "acquired" | "begins" | "ok" | "lost" | "2xx" | "409" | "503" | "again" | undefined;
+  /** The decision of an operator that the store executes. */
+  readonly decides?: Decision | undefined;
   /** Whose answer is given again. */
   readonly answer?: FoundAnswer | undefined;
 }
@@ -108,6 +114,8 @@ export function initialState(attempts: number): State {
     owner: nobody,
     fence: 0,
     isExpired: false,
+    isDecided: false,
+    formerOwner: nobody,
     generation: 0,
     endedBy: nobody,
     orphanAnswer: "none",
@@ -163,16 +171,17 @@ export function changeOrEnd(state: State, by: number, changes: Partial<Attempt>)
   const { guard, isClaimSent, isStray, isDecided, isTooLate } = attempt;
   const isOver = guard === "dead" || (guard === "over" && !isWorking(attempt));
   if (!isOver || hasLock(attempt) || isClaimSent || isStray || isDecided) return changed;
-  const { owner, endedBy } = record;
+  const { owner, endedBy, formerOwner } = record;
   // It has the key and will never know: kept, for the invariant about keys that never ran.
   if (guard === "over" && attempt.handler === "none" && owner === by && !isTooLate) return changed;
   const attempts = changed.attempts.slice();
   attempts[by] = idle;
-  if (owner !== by && endedBy !== by) return { record, attempts, decision, payments };
+  if (owner !== by && endedBy !== by && formerOwner !== by) return { record, attempts, decision, payments };
   const orphan = {
     ...record,
     owner: owner === by ? nobody : owner,
     endedBy: endedBy === by ? nobody : endedBy,
+    formerOwner: formerOwner === by ? nobody : formerOwner,
     orphanAnswer: owner === by ? answerOf(changed, by) : record.orphanAnswer,
   };
   return { record: orphan, attempts, decision, payments };

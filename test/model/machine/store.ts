@@ -37,6 +37,8 @@ export function take({ fence, generation }: KeyRecord, by: number, { bugs }: Rul
     owner: by,
     fence: next,
     isExpired: false,
+    isDecided: false,
+    formerOwner: nobody,
     generation: generation + 1,
     endedBy: nobody,
     orphanAnswer: "none",
@@ -73,7 +75,8 @@ export function release(record: KeyRecord, by: number, { bugs }: Rules): Reply {
 
 /** The release of a claim whose handler never ran: it also takes the key back from where a retry has put it, by its fence. */
 export function giveBack(record: KeyRecord, by: number, rules: Rules): Reply {
-  if (record.state === "held" && record.owner === by) return { told: "ok", record: free(record) };
+  if (record.state === "held" && record.owner === by)
+    return { told: "ok", record: { ...free(record), isDecided: true } };
   return release(record, by, rules);
 }
 
@@ -84,6 +87,8 @@ export function free(record: KeyRecord): KeyRecord {
     state: "free",
     owner: nobody,
     isExpired: false,
+    isDecided: false,
+    formerOwner: nobody,
     endedBy: nobody,
     orphanAnswer: "none",
   };
@@ -100,10 +105,43 @@ export function resolve(record: KeyRecord, { outcome, fence }: Decision, { bugs 
     record.state === "held" ||
     (record.state === "run" && (record.isExpired || bugs.resolveOfLiveRun === true));
   if (!isOpen || (fence !== record.fence && bugs.resolveWithoutFence !== true)) return lost(record);
-  if (outcome === "released") return { told: "ok", record: free(record) };
-  const done: KeyRecord = { ...record, state: "done", isExpired: false, endedBy: nobody };
+  const formerOwner = bugs.reopenRevivesToken === true ? record.owner : nobody;
+  if (outcome === "released")
+    return { told: "ok", record: { ...free(record), isDecided: true, formerOwner } };
+  const done: KeyRecord = {
+    ...record,
+    state: "done",
+    isExpired: false,
+    isDecided: true,
+    formerOwner,
+    endedBy: nobody,
+  };
   if (bugs.resolveKeepsToken === true) return { told: "ok", record: done };
   return { told: "ok", record: { ...done, owner: nobody, orphanAnswer: "none" } };
+}
+
+/**
+ * An operator takes a decision back, as long as nothing ran on it. Nobody has the token of the record, and a decision that is still on
+ * its way is about the fence of before.
+ */
+export function reopen(record: KeyRecord, { fence }: Decision, { bugs }: Rules): Reply {
+  const isIts = fence === record.fence && mayReopen(record, bugs);
+  const isTaken = bugs.reopenWithoutFence === true && record.state !== "held";
+  if (!isIts && !isTaken) return lost(record);
+  const { formerOwner, generation } = record;
+  const held: KeyRecord = {
+    ...free(record),
+    state: "held",
+    owner: bugs.reopenRevivesToken === true ? formerOwner : nobody,
+    fence: bugs.reopenKeepsFence === true ? record.fence : record.fence + 1,
+    generation: generation + 1,
+  };
+  return { told: "ok", record: held };
+}
+
+/** Whether there is something to take back: never what an attempt has done. */
+export function mayReopen({ state, isDecided }: KeyRecord, bugs: Rules["bugs"]): boolean {
+  return isDecided || (state === "done" && bugs.reopenOfOwnDone === true);
 }
 
 function lost(record: KeyRecord): Reply {

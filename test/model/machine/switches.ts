@@ -214,6 +214,26 @@ export const switches = {
     in: "a transaction, under rerun",
     breaks: ["I14"],
   },
+  reopenOfOwnDone: {
+    is: "reopen() takes back what an attempt has done",
+    in: "a transaction, under hold",
+    breaks: ["I10"],
+  },
+  reopenWithoutFence: {
+    is: "reopen() takes a released key from the attempt that has claimed it since",
+    in: "a transaction, under hold",
+    breaks: ["I14", "I9"],
+  },
+  reopenKeepsFence: {
+    is: "reopen() leaves the key its fence: a decision that is delivered once more decides anew",
+    in: "a call of the bank, under hold",
+    breaks: ["I14"],
+  },
+  reopenRevivesToken: {
+    is: "reopen() gives the key back to its old owner, who pays behind an operator that has paid by hand",
+    in: "a transaction, under hold",
+    breaks: ["I1"],
+  },
   // What code cannot prevent: the rules for handlers and operators.
   handlerAnswersFirst: {
     is: "a handler answers 2xx, and begins its transaction when the key is done",

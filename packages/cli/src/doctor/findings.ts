@@ -156,7 +156,9 @@ export const findingKinds: Readonly<Record<FindingId, Kind>> = {
     "Compare the address of the store and its credentials, and look whether it runs.",
   ),
   "tables-missing": error("Run countersign migrate with this store's URL, --schema and --table."),
-  "migration-pending": error("Run countersign migrate, and then start the processes of this release."),
+  "migration-pending": error(
+    "On PostgreSQL run countersign migrate, and then start the processes of this release; on SQLite starting them suffices.",
+  ),
   "tables-newer": error("Install the release of the stores that brought the tables up to date."),
   "tables-unlogged": error("Run ALTER TABLE … SET LOGGED on each of the tables."),
   "tables-without-key": error("Run what is shown, as the owner of the tables."),

@@ -1,6 +1,6 @@
 import { exitCodes } from "../command-io.ts";
 import { keyAsJson, shownKey } from "./key-text.ts";
-import { isUndecided } from "./keys-report.ts";
+import { isUndecided, type KnownRecord } from "./keys-report.ts";
 import { listUndecided } from "./list-keys.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";
@@ -19,8 +19,8 @@ export async function findKey(
   given: string,
 ): Promise<string> {
   const usual = `${defaultScope}:${given}`;
-  const usualRecord = usual.length <= longestKey ? await idempotency.read(usual) : undefined;
-  if ((await idempotency.read(given)) !== undefined) {
+  const usualRecord = usual.length <= longestKey ? await readAny(idempotency, usual) : undefined;
+  if ((await readAny(idempotency, given)) !== undefined) {
     // Of two that somebody may mean, the other one waits as well.
     if (usualRecord !== undefined && isUndecided(usualRecord)) throw ambiguous(given, [given, usual]);
     return given;
@@ -30,6 +30,14 @@ export async function findKey(
   if (candidates.size > 1) throw ambiguous(given, [...candidates]);
   const [only = given] = candidates;
   return only;
+}
+
+/** What the store knows of a key, also of one that an operator has released. */
+export async function readAny(
+  store: Pick<OperatorStore["idempotency"], "read" | "readReleased">,
+  key: string,
+): Promise<KnownRecord | undefined> {
+  return (await store.read(key)) ?? (await store.readReleased(key));
 }
 
 async function addWaiting(
@@ -45,7 +53,7 @@ async function addWaiting(
 function ambiguous(given: string, candidates: readonly string[]): StoreFailure {
   const listed = candidates.map((key) => `--key-json '${keyAsJson(key)}'`).join(" or ");
   return new StoreFailure(
-    `${shownKey(given)} may be one of ${candidates.length} keys: give ${listed}; nothing was resolved`,
+    `${shownKey(given)} may be one of ${candidates.length} keys: give ${listed}; nothing was changed`,
     exitCodes.otherwise,
   );
 }

@@ -2,9 +2,10 @@ import { leaseExpired } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { createPaint } from "../paint.ts";
 import { wrap } from "../table.ts";
+import { decisionFacts } from "./decision-report.ts";
 import { descriptionLines, type Described } from "./describe-key.ts";
 import { shownKey } from "./key-text.ts";
-import { beginOf, explainRecord, type KeyEntry } from "./keys-report.ts";
+import { beginOf, explainState, type KeyEntry } from "./keys-report.ts";
 import { commandLines, resolveCommand } from "./resolve-command.ts";
 import type { StoreFlags } from "./store-options.ts";
 
@@ -18,10 +19,11 @@ export function heldBlock(
 ): string {
   const paint = createPaint(io.colours);
   const { fence } = record;
-  const facts: [string, string][] = [
+  const facts: (readonly [name: string, text: string])[] = [
     ...descriptionLines(described),
     ["begun", beginOf(record, io)],
     ["why", whyHeld({ key, record })],
+    ...decisionFacts(record, io),
     ["fence", String(fence)],
   ];
   const lines = facts.flatMap(([name, text]) => labelled(name, text, io.columns));
@@ -59,8 +61,8 @@ function labelled(name: string, text: string, terminalColumns: number | undefine
 
 function whyHeld({ record }: KeyEntry): string {
   if (record.state !== "held") {
-    return `${explainRecord(record)}: the process that ran it died or hangs; make sure that it is gone`;
+    return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
   }
-  if (record.reason !== leaseExpired) return explainRecord(record);
+  if (record.reason !== leaseExpired) return explainState(record);
   return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
 }

@@ -3,6 +3,7 @@ import {
   isFailureCount,
   type IdempotencyListing,
   type IdempotencyRecord,
+  type ReleasedKey,
 } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
@@ -10,10 +11,14 @@ import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
 import { tableFor, type Column } from "../table.ts";
 import { duration, timeAgo } from "./begun-at.ts";
+import { decisionJson, decisionMarks, isDecided, oneLineOf } from "./decision-report.ts";
 import { shownKey } from "./key-text.ts";
 
 /** A key and what the store knows of it. */
 export type KeyEntry = IdempotencyListing["entries"][number];
+
+/** What a store knows of a key, also of one that an operator has released. */
+export type KnownRecord = IdempotencyRecord | ReleasedKey;
 
 const shortFingerprint = 12;
 
@@ -40,39 +45,61 @@ export function keysTable(entries: readonly KeyEntry[], io: CommandIo): string {
     const { record } = entries[at] ?? {};
     const text = row(cells).trimEnd();
     if (record === undefined || record.state === "run") return `${text}\n`;
-    return `${paint(record.state === "done" ? "green" : "red", text)}\n`;
+    // An operator's done is no payment that anybody here has made.
+    const done = isDecided(record) ? "yellow" : "green";
+    return `${paint(record.state === "done" ? done : "red", text)}\n`;
   });
   return (head === "" ? "" : `${paint("bold", head.trimEnd())}\n`) + lines.join("");
 }
 
 /** A key as one JSON document in a line. */
-export function keyJson({ key, record }: KeyEntry, io: CommandIo, more: object = {}): string {
+export function keyJson(
+  { key, record }: { readonly key: string; readonly record: KnownRecord },
+  io: CommandIo,
+  more: object = {},
+): string {
   const begunAt = begunAtMs(record.fence, io.clock() * 1000);
   return jsonLine({
     key,
-    ...shownRecord(record),
+    ...recordJson(record),
     begunAt: begunAt === undefined ? null : new Date(begunAt).toISOString(),
     ...more,
   });
 }
 
 /** When the attempt began, for people. */
-export function beginOf({ fence }: IdempotencyRecord, io: CommandIo): string {
+export function beginOf({ fence }: KnownRecord, io: CommandIo): string {
   const nowMs = io.clock() * 1000;
   const ms = begunAtMs(fence, nowMs);
   return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
 }
 
 /** What is shown of a record: not the token, with which a stranger could end the attempt. */
-export function shownRecord(record: IdempotencyRecord): object {
+export function shownRecord(record: KnownRecord): object {
+  if (record.state === "free") return record;
   const { token: _token, ...shown } = record;
   return shown;
 }
 
-/** Why the key is in its state, in one line. */
-export function explainRecord(record: IdempotencyRecord): string {
-  if (record.state === "held") return printable(record.reason.replaceAll(/\s+/g, " "));
-  if (record.state === "done") return "processed";
+/** The same for JSON, with the times of a decision as text. */
+export function recordJson(record: KnownRecord): object {
+  const { decision } = record;
+  return decision === undefined
+    ? shownRecord(record)
+    : { ...shownRecord(record), decision: decisionJson(decision) };
+}
+
+/** Why the key is in its state, and what an operator has decided about it, in one line. */
+function explainRecord(record: KnownRecord): string {
+  const marks = [explainState(record), ...decisionMarks(record)];
+  return marks.join("; ");
+}
+
+/** The same without what an operator has decided. */
+export function explainState(record: KnownRecord): string {
+  if (record.state === "held") return oneLineOf(record.reason);
+  if (record.state === "free") return "the next claim takes it";
+  if (record.state === "done") return isDecided(record) ? "declared as paid" : "processed";
   const { remainingMs } = record;
   return remainingMs > 0
     ? `lease ends in ${duration(remainingMs)}`
@@ -85,6 +112,6 @@ export function shortened(fingerprint: string): string {
 }
 
 /** Whether an operator has to decide. */
-export function isUndecided(record: IdempotencyRecord): boolean {
+export function isUndecided(record: KnownRecord): boolean {
   return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
 }

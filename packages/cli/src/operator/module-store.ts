@@ -122,6 +122,14 @@ function operatorsPart(
   return {
     read: async (key) => (await store.read(key)) ?? undefined,
     resolve: (key, outcome, decision) => store.resolve(key, outcome, decision),
+    reopen(key, decision) {
+      if (typeof store.reopen === "function") return store.reopen(key, decision);
+      const message = `the store of ${shown} has no reopen(), so no decision can be taken back`;
+      throw new UsageError(`--store-module: ${message}`);
+    },
+    // One that was written before there were decisions keeps none.
+    readReleased: async (key) =>
+      typeof store.readReleased === "function" ? ((await store.readReleased(key)) ?? undefined) : undefined,
     prune: () => store.prune(),
     async list(query) {
       if (typeof store.list !== "function") {

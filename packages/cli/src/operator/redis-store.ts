@@ -134,6 +134,8 @@ function acrossShards(shards: readonly Shard[]): OperatorStore["idempotency"] {
   return {
     read: (key) => idempotency.read(key),
     resolve: (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
+    reopen: (key, decision) => idempotency.reopen(key, decision),
+    readReleased: (key) => idempotency.readReleased(key),
     prune: () => idempotency.prune(),
     list: (query) => (first.id === "" ? idempotency.list(query) : listShards(shards, query)),
   };

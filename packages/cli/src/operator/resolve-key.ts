@@ -1,10 +1,18 @@
-import type { IdempotencyRecord } from "@countersign/idempotency";
+import {
+  leaseExpired,
+  operatorEntry,
+  type IdempotencyRecord,
+  type KeptDecision,
+} from "@countersign/idempotency";
 import type { Ask } from "../ask-terminal.ts";
 import { exitCodes, type CommandIo } from "../command-io.ts";
 import { wrap } from "../table.ts";
 import { descriptionLines, type DescribeKey, type Described } from "./describe-key.ts";
+import { decisionFacts, decisionMarks } from "./decision-report.ts";
+import { readAny } from "./find-key.ts";
 import { shownKey } from "./key-text.ts";
-import { beginOf, explainRecord, isUndecided, shortened } from "./keys-report.ts";
+import { beginOf, explainState, isUndecided, shortened } from "./keys-report.ts";
+import { readNote, type Entry } from "./operator-entry.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";
 
@@ -28,30 +36,56 @@ export interface Resolution {
   readonly show: (text: string) => void;
   /** Asks before anything is changed; undefined when that was given on the command line. */
   readonly ask: Ask | undefined;
+  /** Who decides, and why. Without a note, `ask` asks for one. */
+  readonly entry: Entry;
 }
 
-type Store = Pick<OperatorStore["idempotency"], "read" | "resolve">;
+/** The record as it was, and the decision as the store has it. */
+export interface Resolved {
+  readonly was: IdempotencyRecord;
+  readonly decision: KeptDecision;
+}
+
+type Store = Pick<OperatorStore["idempotency"], "read" | "readReleased" | "resolve">;
 
 /**
- * Resolves a key that waits for an operator, and returns its record as it was. The decision holds for the attempt that was shown, and
- * for no later one, however long the question stood. Throws a StoreFailure, and changes nothing, when there is nothing to decide,
- * when the answer is no, or when the key has gone to another attempt.
+ * Resolves a key that waits for an operator. The decision holds for the attempt that was shown, and for no later one, however long the
+ * question stood. Throws a StoreFailure, and changes nothing, when there is nothing to decide, when the answer is no, or when the key
+ * has gone to another attempt.
  */
-export async function resolveKey(store: Store, resolution: Resolution): Promise<IdempotencyRecord> {
+export async function resolveKey(store: Store, resolution: Resolution): Promise<Resolved> {
   const { key, outcome, show, ask } = resolution;
   const record = await store.read(key);
   if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
   const { fence } = record;
   if (resolution.fence !== undefined && resolution.fence !== fence) throw changed(key, fence);
   show(summaryOf(resolution, record, await resolution.describe?.({ key, record })));
-  if (ask !== undefined) {
-    const answer = await ask(`Type ${outcome} to confirm: `);
-    if (answer?.trim() !== outcome)
-      throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
+  const entry = ask === undefined ? resolution.entry : await confirmed(ask, resolution);
+  if ((await store.resolve(key, outcome, { fence, ...entry })) === "ok") {
+    return { was: record, decision: await keptDecision(store, resolution, { record, entry }) };
   }
-  if ((await store.resolve(key, outcome, { fence })) === "ok") return record;
   const now = await store.read(key);
   throw now === undefined || now.fence === fence ? nothingToDecide(resolution, now) : changed(key, now.fence);
+}
+
+async function confirmed(ask: Ask, { outcome, entry }: Resolution): Promise<Entry> {
+  const note = entry.note ?? (await ask("Note for the record, such as a ticket (may be empty): "));
+  const answer = note === undefined ? undefined : await ask(`Type ${outcome} to confirm: `);
+  if (answer?.trim() !== outcome)
+    throw new StoreFailure("not confirmed; nothing was changed", exitCodes.otherwise);
+  return { ...entry, ...readNote(note) };
+}
+
+/** As the store has it; of a store that keeps none, and of a key that was decided about anew meanwhile, as it was sent. */
+async function keptDecision(
+  store: Store,
+  { key, outcome, io }: Resolution,
+  { record, entry }: { readonly record: IdempotencyRecord; readonly entry: Entry },
+): Promise<KeptDecision> {
+  const decision = (await readAny(store, key))?.decision;
+  if (decision?.fence === record.fence) return decision;
+  const reason = record.state === "held" ? record.reason : leaseExpired;
+  return { ...operatorEntry(entry, io.clock() * 1000), outcome, fence: record.fence, reason };
 }
 
 function changed(key: string, fence: number): StoreFailure {
@@ -68,7 +102,10 @@ function whyNot(key: string, store: string, record: IdempotencyRecord | undefine
     const hint = key.startsWith('"') ? "; a key that is printed in double quotes is given by --key-json" : "";
     return `unknown in ${store}: never seen there, released, or forgotten after its retention${hint}`;
   }
-  if (record.state === "done") return "already done; there is nothing to decide";
+  if (record.state === "done") {
+    const by = decisionMarks(record).map((mark) => ` (${mark})`);
+    return `already done${by.join("")}; there is nothing to decide`;
+  }
   if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
@@ -84,9 +121,10 @@ function summaryOf(
     `key          ${shownKey(key)}`,
     ...descriptionLines(described).map(([name, text]) => `${name.padEnd(11)}  ${text}`),
     `begun        ${beginOf(record, io)}`,
-    `state        ${record.state}: ${explainRecord(record)}`,
+    `state        ${record.state}: ${explainState(record)}`,
     `fence        ${record.fence}`,
     `fingerprint  ${shortened(record.fingerprint)}`,
+    ...decisionFacts(record, io).map(([name, text]) => `${name.padEnd(11)}  ${text}`),
     "",
     ...meaning(resolution, record).flatMap((line) =>
       io.columns === undefined ? line : wrap(line, io.columns),
@@ -101,7 +139,7 @@ function meaning({ outcome, retentionDays }: Resolution, { state }: IdempotencyR
       retentionDays === undefined ? "As long as the store remembers the key," : `For ${retentionDays} days`;
     return [
       `done: the payment was made. ${time} every retry is answered 409, already processed, and pays nothing.`,
-      "This cannot be undone.",
+      "keys reopen takes this back; what the services are told meanwhile, nobody can take back.",
     ];
   }
   const owner =
@@ -109,7 +147,8 @@ function meaning({ outcome, retentionDays }: Resolution, { state }: IdempotencyR
       ? ["The process that began it may only be slow: make sure that it is gone, or both may pay."]
       : [];
   return [
-    "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice.",
+    "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice. " +
+      "keys reopen takes this back until then.",
     ...owner,
   ];
 }

@@ -3,7 +3,7 @@ import type { DescribeKey } from "./describe-key.ts";
 
 /** The stores of a platform as an operator's command uses them. */
 export interface OperatorStore {
-  readonly idempotency: Pick<IdempotencyStore, "read" | "resolve" | "prune"> &
+  readonly idempotency: Pick<IdempotencyStore, "read" | "readReleased" | "resolve" | "reopen" | "prune"> &
     Required<Pick<IdempotencyStore, "list">>;
   /** Absent where the engine removes by itself what has expired. */
   readonly nonces: { prune(): Awaitable<number> } | undefined;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { type Known, type Store, knownOf, recordOf, shortLeaseMs, take } from "../claims.ts";
+import { type Known, type Store, assertOk, knownOf, recordOf, shortLeaseMs, take } from "../claims.ts";
 import { hostileTexts } from "../hostile-texts.ts";
 import type { IdempotencyCase } from "../idempotency-contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { owner, recordsOfEach, takeOneOfEach } from "../states.ts";
 import { advance, pass, retentionMsOf } from "../waiting.ts";
+import { holdAndResolve, operator } from "./decision-cases.ts";
 
 const states = ["run", "held", "done"] as const;
 // An engine that keeps other keys too may give many pages, some of them empty.
@@ -27,6 +28,22 @@ export const listCases: readonly IdempotencyCase[] = [
           [[expected[state], records[expected[state]]]],
           `the one key that is ${state} must be listed, as it is read`,
         );
+      });
+    },
+  },
+  {
+    name: "list gives the decisions that are read",
+    needs: ["list"],
+    async check({ store }) {
+      await holdAndResolve(store, "done", { ofKey: "done", ...operator });
+      await holdAndResolve(store, "released", { ofKey: "run", ...operator });
+      await take(store, "b", { key: "run" });
+      const fence = await holdAndResolve(store, "released", { ofKey: "held", ...operator });
+      assertOk(await store.reopen("held", { fence, by: "ben" }), "what was released must be reopened");
+      await inTurn(["done", "run", "held"] as const, async (state) => {
+        const record = (await listAll(store, state, 10)).get(state);
+        assert.ok(record?.decision, `the decision about the key that is ${state} must be listed`);
+        assert.deepEqual(record, await recordOf(store, state), "a record must be listed as it is read");
       });
     },
   },

@@ -111,6 +111,7 @@ export const wrongClaims: readonly WrongStore[] = [
     fails: [
       "a claim of a done or held key says so to everybody, its owner included, and changes nothing",
       "hostile tokens, fingerprints and reasons are given back unchanged",
+      "reopen takes a decision back: the key is held again, for its own reason, under a higher fence",
     ],
     wrong: ({ store }) => ({
       async claim(key, claim) {

@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency";
+import { type IdempotencyClaim, leaseExpired } from "@countersign/idempotency";
 import { type Platform, dayMs } from "../platform.ts";
 import { type WrongStore, clockAheadMs, runOf } from "./wrong-store.ts";
 
@@ -112,7 +112,7 @@ export const wrongClocks: readonly WrongStore[] = [
       resolve(key, outcome, decision) {
         const run = runOf(platform, key);
         if (run !== undefined && run.fence === decision.fence && run.remainingMs <= clockAheadMs()) {
-          platform.memory.hold(key, run.token, "");
+          platform.memory.hold(key, run.token, leaseExpired);
         }
         return platform.store.resolve(key, outcome, decision);
       },

@@ -7,17 +7,21 @@ export const wrongDecisions: readonly WrongStore[] = [
     fails: [
       "resolve with any other fence than the attempt's decides nothing",
       "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+      "a decision and a reopening that are sent twice take effect once",
     ],
     wrong: (platform) => ({
-      resolve(key, outcome) {
+      resolve(key, outcome, decision) {
         platform.memory.read(key);
-        return platform.locks.has(key) ? "not-held" : decide(platform, key, outcome);
+        return platform.locks.has(key) ? "not-held" : decide(platform, key, outcome, decision);
       },
     }),
   },
   {
     does: "resolves by the fence of any attempt that the key has had",
-    fails: ["a decision about an earlier attempt ends no later one, whether it runs, has expired or is held"],
+    fails: [
+      "a decision about an earlier attempt ends no later one, whether it runs, has expired or is held",
+      "a decision and a reopening that are sent twice take effect once",
+    ],
     wrong: (platform) => {
       const fences = new Map<string, Set<number>>();
       return {
@@ -29,7 +33,7 @@ export const wrongDecisions: readonly WrongStore[] = [
         },
         resolve: (key, outcome, decision) =>
           fences.get(key)?.has(decision.fence) === true
-            ? decide(platform, key, outcome)
+            ? decide(platform, key, outcome, decision)
             : platform.store.resolve(key, outcome, decision),
       };
     },
@@ -40,7 +44,7 @@ export const wrongDecisions: readonly WrongStore[] = [
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>
         decision.fence >= (platform.memory.read(key)?.fence ?? Infinity)
-          ? decide(platform, key, outcome)
+          ? decide(platform, key, outcome, decision)
           : platform.store.resolve(key, outcome, decision),
     }),
   },
@@ -82,7 +86,10 @@ export const wrongDecisions: readonly WrongStore[] = [
   },
   {
     does: "leaves the same token behind at each decision",
-    fails: ["resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up"],
+    fails: [
+      "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "list gives the decisions that are read",
+    ],
     wrong: (platform) => {
       const resolved = new Set<string>();
       return {

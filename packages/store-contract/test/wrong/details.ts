@@ -55,6 +55,7 @@ export const wrongDetails: readonly WrongStore[] = [
       "resolve decides on a run whose lease has expired",
       "a key that an operator resolved as done is remembered as long as any other",
       "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+      "list gives the decisions that are read",
     ],
     wrong: ({ store }) => ({
       async read(key) {

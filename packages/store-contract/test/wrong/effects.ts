@@ -10,6 +10,7 @@ export const wrongEffects: readonly WrongStore[] = [
       "completeIn makes the key done with the commit",
       "list gives the keys in a state, with the records that are read, and no others",
       "list leaves out done keys whose retention has ended",
+      "list gives the decisions that are read",
     ],
     wrong: ({ store }) => ({
       async read(key) {
@@ -97,6 +98,7 @@ export const wrongEffects: readonly WrongStore[] = [
       "resolve with any other fence than the attempt's decides nothing",
       "a key that an operator resolved as done is remembered as long as any other",
       "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+      "a decision about an expired run keeps the reason of one",
     ],
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>

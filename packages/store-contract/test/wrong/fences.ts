@@ -1,3 +1,4 @@
+import type { KeptDecision } from "@countersign/idempotency";
 import type { Platform, Store } from "../platform.ts";
 import type { WrongStore } from "./wrong-store.ts";
 
@@ -27,6 +28,19 @@ export function countingFences(
       if (count.real !== real) counts.set(key, { real, shown: count.shown + 1, isFree: false });
       return counts.get(key)?.shown ?? beginning;
     };
+    // A decision has the fence that the key had then.
+    const shownThen = new Map<string, Map<number, number>>();
+    const decided = <Kept extends { readonly decision?: KeptDecision | undefined }>(
+      key: string,
+      kept: Kept,
+    ): Kept => {
+      const { decision } = kept;
+      if (decision === undefined) return kept;
+      return {
+        ...kept,
+        decision: { ...decision, fence: shownThen.get(key)?.get(decision.fence) ?? decision.fence },
+      };
+    };
     const free = (key: string, forgets: boolean): void => {
       const count = counts.get(key);
       if (count === undefined) return;
@@ -39,6 +53,7 @@ export function countingFences(
         const count = counts.get(key);
         if (before === undefined && count !== undefined && !count.isFree)
           free(key, forgetsAt === "end of retention");
+        if (memory.readReleased(key) !== undefined) free(key, forgetsAt === "resolve");
         const result = await store.claim(key, claim);
         if (result.status !== "acquired") return result;
         const isTakeover = before?.state === "run" && before.token !== claim.token;
@@ -49,13 +64,17 @@ export function countingFences(
       },
       async read(key) {
         const record = await store.read(key);
-        return record === undefined ? record : { ...record, fence: shownOf(key, record.fence) };
+        return record === undefined ? record : decided(key, { ...record, fence: shownOf(key, record.fence) });
+      },
+      async readReleased(key) {
+        const released = await store.readReleased(key);
+        return released && decided(key, { ...released, fence: shownOf(key, released.fence) });
       },
       list(query) {
         const listing = memory.list(query);
         const shown = ({ key, record }: (typeof listing.entries)[number]) => ({
           key,
-          record: { ...record, fence: shownOf(key, record.fence) },
+          record: decided(key, { ...record, fence: shownOf(key, record.fence) }),
         });
         return { ...listing, entries: listing.entries.map(shown) };
       },
@@ -64,11 +83,17 @@ export function countingFences(
         if (answer === "ok") free(key, forgetsAt === "release");
         return answer;
       },
-      async resolve(key, outcome, { fence }) {
+      async resolve(key, outcome, { fence, ...given }) {
         const count = counts.get(key);
-        const answer = await store.resolve(key, outcome, { fence: count?.shown === fence ? count.real : 0 });
-        if (answer === "ok" && outcome === "released") free(key, forgetsAt === "resolve");
+        const real = count?.shown === fence ? count.real : 0;
+        const answer = await store.resolve(key, outcome, { ...given, fence: real });
+        if (answer === "ok") shownThen.set(key, (shownThen.get(key) ?? new Map()).set(real, fence));
+        if (answer === "ok" && outcome === "released") free(key, false);
         return answer;
+      },
+      reopen(key, { fence, ...given }) {
+        const count = counts.get(key);
+        return store.reopen(key, { ...given, fence: count?.shown === fence ? count.real : 0 });
       },
       async prune() {
         const removed = await store.prune();
@@ -110,6 +135,7 @@ export const wrongFences: readonly WrongStore[] = [
     fails: [
       "the fence grows over a key that an operator released",
       "the fence grows when the clock was set back, over a release, a takeover and a decision",
+      "the fence grows over a reopening",
     ],
     wrong: countingFences("resolve"),
   },
@@ -172,6 +198,16 @@ function timeForFence(platform: Platform): Partial<Store> {
     shown.set(real, fence);
     return fence;
   };
+  const shownRecord = <Kept extends { readonly fence: number; readonly decision?: KeptDecision | undefined }>(
+    kept: Kept,
+  ): Kept => {
+    const { decision } = kept;
+    const fence = shownOf(kept.fence);
+    return decision === undefined
+      ? { ...kept, fence }
+      : { ...kept, fence, decision: { ...decision, fence: shownOf(decision.fence) } };
+  };
+  const realOf = (fence: number): number => [...shown].find(([, known]) => known === fence)?.[0] ?? 0;
   return {
     async claim(key, claim) {
       const result = await store.claim(key, claim);
@@ -179,19 +215,22 @@ function timeForFence(platform: Platform): Partial<Store> {
     },
     async read(key) {
       const record = await store.read(key);
-      return record === undefined ? record : { ...record, fence: shownOf(record.fence) };
+      return record === undefined ? record : shownRecord(record);
+    },
+    async readReleased(key) {
+      const released = await store.readReleased(key);
+      return released && shownRecord(released);
     },
     list(query) {
       const listing = memory.list(query);
       const entries = listing.entries.map(({ key, record }) => ({
         key,
-        record: { ...record, fence: shownOf(record.fence) },
+        record: shownRecord(record),
       }));
       return { ...listing, entries };
     },
-    resolve(key, outcome, { fence }) {
-      const real = memory.read(key)?.fence ?? 0;
-      return store.resolve(key, outcome, { fence: shown.get(real) === fence ? real : 0 });
-    },
+    resolve: (key, outcome, { fence, ...given }) =>
+      store.resolve(key, outcome, { ...given, fence: realOf(fence) }),
+    reopen: (key, { fence, ...given }) => store.reopen(key, { ...given, fence: realOf(fence) }),
   };
 }

@@ -177,6 +177,7 @@ export const wrongLeases: readonly WrongStore[] = [
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
     ],
     wrong: (platform) => ({
       heartbeat: (key, token, leaseMs) =>

@@ -36,6 +36,7 @@ export const wrongOnce: readonly WrongStore[] = [
     does: "completes in a transaction for the old owner what an operator has resolved",
     fails: [
       "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+      "completeIn is lost to the old owner of a reopened key, so that its payment is rolled back",
     ],
     wrong: (platform) => {
       const former = new Map<string, string>();

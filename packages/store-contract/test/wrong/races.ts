@@ -144,14 +144,15 @@ export const wrongRaces: readonly WrongStore[] = [
     does: "looks whether a run has expired first and resolves it later",
     fails: ["of two steps at once on an expired run one comes first, and the other one sees it"],
     wrong: (platform) => ({
-      async resolve(key, outcome, { fence }) {
+      async resolve(key, outcome, { fence, ...given }) {
         const found = runOf(platform, key);
         const wasExpired = isExpired(platform, key) && found?.fence === fence;
         await roundTrip();
         const now = runOf(platform, key);
-        if (!wasExpired || now === undefined) return platform.store.resolve(key, outcome, { fence });
+        if (!wasExpired || now === undefined)
+          return platform.store.resolve(key, outcome, { fence, ...given });
         platform.memory.heartbeat(key, now.token, 0);
-        return platform.store.resolve(key, outcome, { fence: now.fence });
+        return platform.store.resolve(key, outcome, { ...given, fence: now.fence });
       },
     }),
   },

@@ -1,3 +1,4 @@
+import { leaseExpired } from "@countersign/idempotency";
 import { type WrongStore, runOf, stateOf } from "./wrong-store.ts";
 
 /** Wrong at an operator's decision. */
@@ -11,7 +12,7 @@ export const wrongResolving: readonly WrongStore[] = [
     wrong: (platform) => ({
       resolve(key, outcome, decision) {
         const run = runOf(platform, key);
-        if (run?.fence === decision.fence) platform.memory.hold(key, run.token, "");
+        if (run?.fence === decision.fence) platform.memory.hold(key, run.token, leaseExpired);
         return platform.store.resolve(key, outcome, decision);
       },
     }),
@@ -33,6 +34,9 @@ export const wrongResolving: readonly WrongStore[] = [
       "resolve as done makes a held key done, once, with the fence and the fingerprint of its attempt",
       "resolve decides on a run whose lease has expired",
       "a key that an operator resolved as done is remembered as long as any other",
+      "a decision is kept: its outcome, its fence, by whom, why, when, and the hold's own reason",
+      "a decision stays on the record of the next attempt, whatever that does",
+      "list gives the decisions that are read",
     ],
     wrong: ({ store }) => ({
       resolve: (key, _outcome, decision) => store.resolve(key, "released", decision),
@@ -47,6 +51,16 @@ export const wrongResolving: readonly WrongStore[] = [
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
       "the fence grows when the clock was set back, over a release, a takeover and a decision",
       "every step finds a hostile key, and ends it",
+      "a decision is kept: its outcome, its fence, by whom, why, when, and the hold's own reason",
+      "hostile names, notes and reasons of a decision are given back unchanged",
+      "a decision stays on the record of the next attempt, whatever that does",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
+      "reopen never takes back what an attempt has ended itself",
+      "reopen leaves a released key to the attempt that has claimed it since, by whichever fence",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
+      "the fence grows over a reopening",
+      "of a reopening and a claim at once one comes first, and the other one sees it",
+      "list gives the decisions that are read",
     ],
     wrong: ({ store }) => ({ resolve: (key, _outcome, decision) => store.resolve(key, "done", decision) }),
   },
@@ -58,6 +72,7 @@ export const wrongResolving: readonly WrongStore[] = [
       "resolve with any other fence than the attempt's decides nothing",
       "a key that an operator resolved as done is remembered as long as any other",
       "completeIn is lost to an owner whose key an operator has resolved, so that its payment is rolled back",
+      "a decision about an expired run keeps the reason of one",
     ],
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>

@@ -9,6 +9,7 @@ export const wrongRetention: readonly WrongStore[] = [
     fails: [
       "a done key is remembered to the last millisecond of its retention, which begins when it is done",
       "a key that an operator resolved as done is remembered as long as any other",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
     ],
     platform: { retentionMs: dayMs - 2 },
   },
@@ -20,6 +21,8 @@ export const wrongRetention: readonly WrongStore[] = [
       "the fence grows over the pruning of a done key",
       "a done key is absent after its retention, pruned or not",
       "list leaves out done keys whose retention has ended",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
+      "reopen finds nothing after the retention, pruned or not",
     ],
     platform: { retentionMs: 300 * dayMs },
   },
@@ -74,7 +77,10 @@ export const wrongRetention: readonly WrongStore[] = [
   },
   {
     does: "removes held keys after the retention when it prunes",
-    fails: ["pruning removes neither runs nor held keys, however old"],
+    fails: [
+      "pruning removes neither runs nor held keys, however old",
+      "a reopened key stays, however old its decision is",
+    ],
     wrong: ({ store, memory, clock }) => {
       const beganAtMs = clock.nowMs;
       return {

@@ -24,7 +24,10 @@ export const wrongSettling: readonly WrongStore[] = [
   },
   {
     does: "lets anybody complete a held key",
-    fails: ["complete by a stranger is lost in every state"],
+    fails: [
+      "complete by a stranger is lost in every state",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
+    ],
     wrong: (platform) => ({
       complete: (key, token) =>
         platform.store.complete(
@@ -43,6 +46,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "a token is compared as it was given: what looks like it is a stranger's",
       "a token, a fingerprint or a reason of 10 kB is kept as it is or refused, never cut",
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
     ],
     wrong: (platform) => ({
       complete: (key, token) => platform.store.complete(key, ownerOf(platform, key, token)),
@@ -86,6 +90,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "the fence grows when the clock was set back, over a release, a takeover and a decision",
       "the fence grows over a restart of the engine, whatever that has lost",
       "every step finds a hostile key, and ends it",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
     ],
     wrong: (platform) => ({
       release: (key, token) => (runOf(platform, key)?.token === token ? "ok" : "lost"),
@@ -116,6 +121,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
     ],
     wrong: (platform) => ({
       release: (key, token) => platform.store.release(key, ownerOf(platform, key, token)),
@@ -159,6 +165,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "an owner whose key was taken over has lost it, whatever it tries",
       "a token is compared as it was given: what looks like it is a stranger's",
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
     ],
     wrong: (platform) => ({
       hold: (key, token, reason) => platform.store.hold(key, ownerOf(platform, key, token), reason),
@@ -190,6 +197,7 @@ export const wrongSettling: readonly WrongStore[] = [
       "an owner whose key was taken over has lost it, whatever it tries",
       "resolve as released makes a held key absent, once, and its late owner has lost it",
       "resolve takes the key from its owner, who has lost it, whatever it tries when it wakes up",
+      "a reopening does not bring the old owner back, nor whatever token was read meanwhile",
     ],
     wrong: (platform) => {
       const owners = new Map<string, Set<string>>();

@@ -23,6 +23,8 @@ function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
     release: (key, token) => store.release(change(key), token),
     hold: (key, token, reason) => store.hold(change(key), token, reason),
     resolve: (key, outcome, decision) => store.resolve(change(key), outcome, decision),
+    reopen: (key, decision) => store.reopen(change(key), decision),
+    readReleased: (key) => store.readReleased(change(key)),
   });
 }
 
@@ -170,7 +172,10 @@ export const wrongTexts: readonly WrongStore[] = [
   },
   {
     does: "trims reasons",
-    fails: ["hostile tokens, fingerprints and reasons are given back unchanged"],
+    fails: [
+      "hostile tokens, fingerprints and reasons are given back unchanged",
+      "hostile names, notes and reasons of a decision are given back unchanged",
+    ],
     wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.trim()) }),
   },
   {

@@ -1,4 +1,8 @@
-import type { IdempotencyClaimResult, IdempotencyRecord } from "@countersign/idempotency";
+import type {
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyRecord,
+} from "@countersign/idempotency";
 import type { EngineHarness } from "@countersign/store-contract";
 import type { Platform, PlatformOptions, Store } from "../platform.ts";
 
@@ -43,8 +47,9 @@ export function decide(
   { memory }: Pick<Platform, "memory">,
   key: string,
   outcome: "done" | "released",
+  given: Partial<IdempotencyDecision> = {},
 ): "ok" | "not-held" {
-  return memory.resolve(key, outcome, { fence: memory.read(key)?.fence ?? 0 });
+  return memory.resolve(key, outcome, { ...given, fence: memory.read(key)?.fence ?? 0 });
 }
 
 export function acquired(fence: number): IdempotencyClaimResult {
@@ -79,4 +84,4 @@ export function wrongStoreOn(platform: Platform, { wrong, ignores }: Partial<Wro
   return { ...platform.store, ...(Object.fromEntries(methods) as Partial<Store>) };
 }
 
-const changes = new Set(["claim", "heartbeat", "complete", "release", "hold", "resolve"]);
+const changes = new Set(["claim", "heartbeat", "complete", "release", "hold", "resolve", "reopen"]);

@@ -8,10 +8,12 @@ import { wrongDetails } from "./details.ts";
 import { wrongEffects } from "./effects.ts";
 import { wrongEngines } from "./engine.ts";
 import { wrongFences } from "./fences.ts";
+import { wrongKeeping } from "./keeping.ts";
 import { wrongLeases } from "./leases.ts";
 import { wrongListings } from "./listings.ts";
 import { wrongOnce } from "./once.ts";
 import { wrongRaces } from "./races.ts";
+import { wrongReopening } from "./reopening.ts";
 import { wrongResolving } from "./resolving.ts";
 import { wrongRetention } from "./retention.ts";
 import { wrongSettling } from "./settling.ts";
@@ -27,6 +29,8 @@ export const wrongStores: readonly WrongStore[] = [
   ...wrongSettling,
   ...wrongResolving,
   ...wrongDecisions,
+  ...wrongKeeping,
+  ...wrongReopening,
   ...wrongFences,
   ...wrongRetention,
   ...wrongDetails,

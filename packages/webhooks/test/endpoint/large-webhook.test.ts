@@ -52,6 +52,8 @@ function promisingStore(): IdempotencyStore {
     release: async (key, token) => inner.release(key, token),
     hold: async (key, token, reason) => inner.hold(key, token, reason),
     resolve: async (key, outcome, decision) => inner.resolve(key, outcome, decision),
+    reopen: async (key, decision) => inner.reopen(key, decision),
+    readReleased: async (key) => inner.readReleased(key),
     prune: async () => inner.prune(),
     close: () => inner.close(),
   };

@@ -151,6 +151,8 @@ export function faultyStore({
     release: (key, token) => faulty("release", () => inner.release(key, token)),
     hold: (key, token, reason) => inner.hold(key, token, reason),
     resolve: (key, outcome, decision) => inner.resolve(key, outcome, decision),
+    reopen: (key, decision) => inner.reopen(key, decision),
+    readReleased: (key) => inner.readReleased(key),
     prune: () => inner.prune(),
     close: () => inner.close(),
   };

@@ -1,0 +1,124 @@
+import { type IdempotencyRecord, type KeptDecision, leaseExpired } from "@countersign/idempotency";
+import type { Platform, Store } from "../platform.ts";
+import type { WrongStore } from "./wrong-store.ts";
+
+type Seen = { readonly fence: number; readonly decision?: KeptDecision | undefined };
+type Change = (decision: KeptDecision, seen: Seen) => KeptDecision | undefined;
+
+/** Every decision is changed before it is shown; undefined: it is not shown. */
+function shown(change: Change): (platform: Platform) => Partial<Store> {
+  const changed = <Kept extends Seen>(kept: Kept): Kept =>
+    kept.decision === undefined ? kept : { ...kept, decision: change(kept.decision, kept) };
+  return ({ store, memory }) => ({
+    async read(key) {
+      const record = await store.read(key);
+      return record && changed(record);
+    },
+    async readReleased(key) {
+      const released = await store.readReleased(key);
+      const decision = released && change(released.decision, released);
+      return decision && { ...released, decision };
+    },
+    list(query) {
+      const { entries, cursor } = memory.list(query);
+      return { cursor, entries: entries.map(({ key, record }) => ({ key, record: changed(record) })) };
+    },
+  });
+}
+
+/** Wrong about what is kept of an operator's decision. */
+export const wrongKeeping: readonly WrongStore[] = [
+  {
+    does: "keeps no decision",
+    fails: [
+      "a decision is kept: its outcome, its fence, by whom, why, when, and the hold's own reason",
+      "a decision without a name and a note is kept without them",
+      "a decision about an expired run keeps the reason of one",
+      "hostile names, notes and reasons of a decision are given back unchanged",
+      "a decision stays on the record of the next attempt, whatever that does",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
+      "decisions and reopenings are timed by the store's clock",
+      "reopen takes a decision back: the key is held again, for its own reason, under a higher fence",
+      "a reopened key stays, however old its decision is",
+      "list gives the decisions that are read",
+    ],
+    wrong: shown(() => undefined),
+  },
+  {
+    does: "forgets the hold's own reason at the decision",
+    fails: [
+      "a decision is kept: its outcome, its fence, by whom, why, when, and the hold's own reason",
+      "a decision about an expired run keeps the reason of one",
+      "hostile names, notes and reasons of a decision are given back unchanged",
+      "a decision stays on the record of the next attempt, whatever that does",
+    ],
+    wrong: shown((decision) => ({ ...decision, reason: "" })),
+  },
+  {
+    does: "keeps an empty note where nobody gave one",
+    fails: [
+      "a decision without a name and a note is kept without them",
+      "a decision stays on the record of the next attempt, whatever that does",
+    ],
+    wrong: shown((decision) => ({ ...decision, note: decision.note ?? "" })),
+  },
+  {
+    does: "keeps no reason of a run whose lease had expired",
+    fails: ["a decision about an expired run keeps the reason of one"],
+    wrong: shown((decision) => ({
+      ...decision,
+      reason: decision.reason === leaseExpired ? "" : decision.reason,
+    })),
+  },
+  {
+    does: "trims notes",
+    fails: ["hostile names, notes and reasons of a decision are given back unchanged"],
+    wrong: ({ store }) => ({
+      resolve: (key, outcome, { note, ...decision }) =>
+        store.resolve(key, outcome, { ...decision, note: note === undefined ? note : note.trim() || "-" }),
+    }),
+  },
+  {
+    does: "forgets a decision at the next claim",
+    fails: [
+      "a decision stays on the record of the next attempt, whatever that does",
+      "a decision is kept as long as a done key is remembered, pruned or not, and no longer",
+      "list gives the decisions that are read",
+    ],
+    wrong: shown((decision, { fence }) =>
+      decision.fence < fence && decision.reopened === undefined ? undefined : decision,
+    ),
+  },
+  {
+    does: "lists records without their decisions",
+    fails: ["list gives the decisions that are read"],
+    wrong: ({ memory }) => ({
+      list(query) {
+        const { entries, cursor } = memory.list(query);
+        const bare = ({ decision: _decision, ...record }: IdempotencyRecord): IdempotencyRecord => record;
+        return { cursor, entries: entries.map(({ key, record }) => ({ key, record: bare(record) })) };
+      },
+    }),
+  },
+  {
+    does: "removes what was released when it prunes, with its decision",
+    fails: ["a decision is kept as long as a done key is remembered, pruned or not, and no longer"],
+    wrong: ({ store }) => {
+      let hasPruned = false;
+      return {
+        prune() {
+          hasPruned = true;
+          return store.prune();
+        },
+        readReleased: (key) => (hasPruned ? undefined : store.readReleased(key)),
+      };
+    },
+  },
+  {
+    does: "gives a reopening the time of its decision",
+    fails: ["decisions and reopenings are timed by the store's clock"],
+    wrong: shown(({ reopened, ...decision }) =>
+      reopened === undefined ? decision : { ...decision, reopened: { ...reopened, at: decision.at } },
+    ),
+  },
+];
