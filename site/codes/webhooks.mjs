@@ -1,3 +1,5 @@
+import { guardChannel, receivedRequests } from "@countersign/core";
+import { signatureExplainer } from "@countersign/explain";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";
 import { createSqliteStores } from "@countersign/store-sqlite";
@@ -45,6 +47,21 @@ function webhook(text = envelope([event()]), { headers = {}, ...rest } = {}) {
     },
     body: text,
   });
+}
+
+/** What `countersign:guard` tells of a payout whose signature is refused. */
+function refusedPayout() {
+  const { path, headers } = payoutRequest();
+  const req = {};
+  receivedRequests.set(req, {
+    method: "PUT",
+    target: path,
+    rawHeaders: Object.entries(headers).flat(),
+    scheme: "https",
+    clientAddress: "127.0.0.1",
+    body: () => Promise.resolve(new Uint8Array()),
+  });
+  return { guard: "httpSignatureVerify", outcome: "reject", code: "signature-mismatch", req };
 }
 
 const quiet = { onError: () => {} };
@@ -592,6 +609,19 @@ export const notices = {
     "Repair the source: after that time every payout is 503.",
     "A server that cannot be reached:",
     loaded("keys-not-refreshed"),
+  ),
+  "explanation-dropped": notice(
+    ["signatureExplainer"],
+    "A refusal is not explained: twenty explanations are waiting, of all explainers of the process.",
+    "None; the refusal itself is told as always. If it happens without an attack, lower `perMinute`.",
+    "21 refusals at once:",
+    noticed("explanation-dropped", () => {
+      const refused = refusedPayout();
+      const keys = { [keyid]: publicKey };
+      const explainer = signatureExplainer({ keys, perMinute: 600, write() {} });
+      for (let count = 0; count <= 20; count++) guardChannel.publish(refused);
+      explainer.close();
+    }),
   ),
   "signing-failed": notice(
     ["signResponse"],

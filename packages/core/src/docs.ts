@@ -30,7 +30,7 @@ const documented: ReadonlySet<string> = new Set(
     "credentials-malformed credentials-missing credentials-unavailable credentials-wrong " +
     "data-invalid dead-letter-failed draining envelope-invalid event-failed event-id-reused " +
     "event-not-begun event-timed-out event-type-ignored events-busy events-failed events-too-many " +
-    "expires-invalid field-invalid field-limit fingerprint-invalid fingerprint-missing " +
+    "expires-invalid explanation-dropped field-invalid field-limit fingerprint-invalid fingerprint-missing " +
     "fingerprint-unavailable forwarded-for-ignored handler-answered-409 handler-timeout " +
     "handler-without-response header-lines-dropped held hold-lost host-repeated https-required idempotency-guard-twice " +
     "idempotency-key-invalid idempotency-key-missing idempotency-key-reused idempotency-lost " +
