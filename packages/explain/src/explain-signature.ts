@@ -54,8 +54,9 @@ export interface SignatureExplanation extends Explanation {
 /**
  * Says why the signature of a request is refused, and what its signer has to change: it asks httpSignatureVerify's own check, and for a
  * mismatch tries near misses with the public key, at most `maxAttempts`. Never on the request path: it takes up to seconds, and what it
- * says is for operators, not for callers. Those of a process are made one after the other, and let others have a turn of the event loop after 20 ms. It claims no nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option
- * alone; whatever the request is, it gets an explanation.
+ * says is for operators, not for callers. Those of a process are made one after the other, and let others have a turn of the event loop
+ * about every 20 ms. It claims no nonce, so that a replay `verifies`. Rejects with a TypeError on a bad option alone; whatever the request
+ * is, it gets an explanation.
  */
 export async function explainSignature(
   request: ExplainedRequest,

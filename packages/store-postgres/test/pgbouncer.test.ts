@@ -61,7 +61,7 @@ behindPgBouncer("the stores behind PgBouncer in transaction mode", () => {
   test("refuse a client without a transaction, and the pool", async () => {
     const { idempotency, pool, schema } = await newStores({ now: testClock().now }, config);
     await idempotency.claim("k", claim);
-    await expect(idempotency.completeIn(pool, "k", "a")).rejects.toThrow(/transaction is open: BEGIN/);
+    await expect(idempotency.completeIn(pool, "k", "a")).rejects.toThrow(/transaction is open.*got a pool/);
     const other = createPostgresStores({ pool, schema, pruneIntervalMs: 0 });
     const client = await pool.connect();
     await expect(other.idempotency.completeIn(client, "k", "a")).rejects.toThrow(
