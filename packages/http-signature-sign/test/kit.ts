@@ -14,7 +14,7 @@ import { expressVersionsWith, type ExpressFactory } from "../../../test/support/
 import { close, listen as listenTo } from "../../../test/support/http-client.ts";
 
 export const versions = expressVersionsWith(express4);
-export const service = generateKeyPairSync("ed25519");
+const service = generateKeyPairSync("ed25519");
 export const platform = generateKeyPairSync("ed25519");
 const key = importVerificationKey("platform-2026", platform.publicKey);
 export const keys = (keyid: string) => (keyid === key.keyid ? key : undefined);
