@@ -6,7 +6,7 @@ import {
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";
-import { eventually } from "../support/faulty-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { servicePublicPem } from "../support/test-keys.ts";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";

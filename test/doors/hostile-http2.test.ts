@@ -13,7 +13,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { fastify } from "fastify";
-import { eventually } from "../support/faulty-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { samplePath } from "../support/independent-signer.ts";
 import { mount } from "./fastify-door.ts";
 import { listenerOf as fetchListener } from "./fetch-behind-node.ts";

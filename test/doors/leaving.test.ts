@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";
 import type { WireRequest } from "../support/http-client.ts";
-import { eventually } from "../support/faulty-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
 import { fetchBehindNode } from "./fetch-behind-node.ts";

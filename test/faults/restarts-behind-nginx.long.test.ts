@@ -5,7 +5,7 @@ import { createPayoutInstruction } from "@countersign/sandbox";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { nginxBinary, startClusterNginx } from "../support/cluster-nginx.ts";
 import { byProxy, payerOf, startExample, type RunningExample } from "../support/example.ts";
-import { eventually } from "../support/faulty-store.ts";
+import { eventually } from "../support/eventually.ts";
 import { freePort, privateFolder } from "../support/private-process.mjs";
 import { reportMissing } from "../support/server-binaries.mjs";
 import { newKey } from "./engines.ts";

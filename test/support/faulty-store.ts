@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll } from "@jest/globals";
 import { noticeChannelName, type GuardNotice } from "@countersign/core";
 import {
@@ -7,8 +6,7 @@ import {
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
-
-export { sleep };
+import { sleep } from "./eventually.ts";
 
 const collectors = new Set<() => void>();
 
@@ -36,18 +34,6 @@ export function collectNotices(key?: string): { readonly codes: () => string[]; 
         .map((notice) => notice.code),
     stop,
   };
-}
-
-/** Waits until `check` holds; fails after ten seconds. */
-export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + 10_000;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- polling
-    if (await check()) return;
-    if (performance.now() > until) throw new Error("did not happen within ten seconds");
-    // oxlint-disable-next-line no-await-in-loop -- polling
-    await sleep(5);
-  }
 }
 
 type Method = "claim" | "read" | "heartbeat" | "complete" | "release" | "hold";

@@ -21,7 +21,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { gracefulClose, type Drainable } from "@countersign/express";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { testAuthority } from "../../../test/support/certificates.ts";
-import { eventually } from "../../../test/support/faulty-store.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 
 const servers: NetServer[] = [];
 const sockets: Socket[] = [];

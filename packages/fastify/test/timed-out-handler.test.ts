@@ -6,7 +6,8 @@ import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersig
 import { describe, expect, test } from "@jest/globals";
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import { signPayout } from "../../../test/doors/payout-scene.ts";
-import { eventually, FakeTransaction, transactionalStore } from "../../../test/support/faulty-store.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { FakeTransaction, transactionalStore } from "../../../test/support/faulty-store.ts";
 import { send } from "../../../test/support/http-client.ts";
 import { servicePublicPem } from "../../../test/support/test-keys.ts";
 

@@ -19,12 +19,11 @@ import {
 import { captureRawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 
+export { eventually, sleep } from "../../../test/support/eventually.ts";
 export {
   collectNotices,
-  eventually,
   FakeTransaction,
   faultyStore,
-  sleep,
   transactionalStore,
   type Fault,
   type FaultyStore,

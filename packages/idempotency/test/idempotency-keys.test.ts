@@ -8,12 +8,11 @@ import {
   type KeyAttempt,
   type OwnedKey,
 } from "@countersign/idempotency";
+import { eventually, sleep } from "../../../test/support/eventually.ts";
 import {
   collectNotices,
-  eventually,
   FakeTransaction,
   faultyStore,
-  sleep,
   transactionalStore,
 } from "../../../test/support/faulty-store.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { Retries } from "../src/key-steps.ts";
-import { eventually, sleep } from "../../../test/support/faulty-store.ts";
+import { eventually, sleep } from "../../../test/support/eventually.ts";
 
 describe("Retries", () => {
   test("repeats a step that throws, rejects or is not done, until it is", async () => {

@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { idempotencyKeys, type OwnedKey } from "@countersign/idempotency";
+import { eventually } from "../../../test/support/eventually.ts";
 import {
   collectNotices,
-  eventually,
   FakeTransaction,
   faultyStore,
   transactionalStore,
