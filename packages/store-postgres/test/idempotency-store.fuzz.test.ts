@@ -1,4 +1,4 @@
-import type { IdempotencyClaim } from "@countersign/idempotency";
+import type { IdempotencyClaim, KeptDecision } from "@countersign/idempotency";
 import {
   type PostgresIdempotencyStore,
   type PostgresStores,
@@ -23,6 +23,7 @@ interface ModelRow {
   fingerprint: string;
   reason: string;
   untilMs: number;
+  decision?: KeptDecision | undefined;
 }
 
 /** The state machine of the store contract, written again in the plainest way. */
@@ -71,12 +72,17 @@ class Model {
   }
 
   read(key: string): unknown {
-    const { state, token, fence, fingerprint, reason, untilMs } = this.at(key);
+    const { state, token, fence, fingerprint, reason, untilMs, decision } = this.at(key);
     if (state === "absent") return undefined;
-    if (state === "run") return { state, token, fence, fingerprint, remainingMs: untilMs - this.nowMs };
-    return state === "held"
-      ? { state, token, fence, fingerprint, reason }
-      : { state, token, fence, fingerprint };
+    const common = { state, token, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
+    if (state === "run") return { ...common, remainingMs: untilMs - this.nowMs };
+    return state === "held" ? { ...common, reason } : common;
+  }
+
+  readReleased(key: string): unknown {
+    const { state, fence, fingerprint, untilMs, decision } = this.at(key);
+    if (state !== "absent" || decision === undefined || untilMs <= this.nowMs) return undefined;
+    return { state: "free", fence, fingerprint, decision };
   }
 
   step(key: string, token: string, from: readonly string[], change: Partial<ModelRow>): "ok" | "lost" {
@@ -102,10 +108,44 @@ class Model {
     const row = this.at(key);
     const expired = row.state === "run" && row.untilMs <= this.nowMs;
     if ((row.state !== "held" && !expired) || row.fence !== fence) return "not-held";
+    const reason = row.state === "held" ? row.reason : "lease-expired";
+    row.decision = { outcome, at: this.nowMs, fence, reason };
     row.token = token;
     row.state = outcome === "done" ? "done" : "absent";
     row.untilMs = this.nowMs + 90 * dayMs;
     return "ok";
+  }
+
+  release(key: string, token: string): "ok" | "lost" {
+    const remembered = this.at(key).decision === undefined ? 1 : 90;
+    return this.step(key, token, ["run"], {
+      state: "absent",
+      untilMs: this.nowMs + remembered * dayMs,
+    });
+  }
+
+  /** `token`: as for resolve(). */
+  reopen(key: string, fence: number, token: string): "ok" | "not-decided" {
+    const row = this.at(key);
+    const { state, decision } = row;
+    const isOver = (state !== "done" && state !== "absent") || row.untilMs <= this.nowMs;
+    if (isOver || decision?.fence !== row.fence || row.fence !== fence) return "not-decided";
+    const reopened = { ...decision, reopened: { at: this.nowMs } };
+    Object.assign(row, {
+      state: "held",
+      token,
+      fence: fence + 1,
+      reason: decision.reason,
+      decision: reopened,
+    });
+    return "ok";
+  }
+
+  prune(): void {
+    for (const key of this.rows.keys()) {
+      const row = this.at(key);
+      if (row.state === "absent" && row.untilMs <= this.nowMs) row.decision = undefined;
+    }
   }
 }
 
@@ -126,6 +166,7 @@ const operation = fc.oneof(
     outcome: fc.constantFrom("done" as const, "released" as const),
     fence: fc.constantFrom("read", "another"),
   }),
+  fc.record({ op: of("reopen"), key, fence: fc.constantFrom("read", "another") }),
   {
     weight: 2,
     arbitrary: fc.record({
@@ -203,7 +244,7 @@ onPostgres("the idempotency store", () => {
         return;
       }
       case "release": {
-        const expected = model.step(operated.key, operated.token, ["run"], { state: "absent" });
+        const expected = model.release(operated.key, operated.token);
         expect(await store.release(operated.key, operated.token)).toBe(expected);
         return;
       }
@@ -222,8 +263,18 @@ onPostgres("the idempotency store", () => {
         expect(answer === "ok" && ["t1", "t2", "t3"].includes(given)).toBe(false);
         return;
       }
+      case "reopen": {
+        const { fence: known } = model.at(operated.key);
+        const fence = operated.fence === "read" ? known : known + 1;
+        const answer = await store.reopen(operated.key, { fence });
+        const given = (await store.read(operated.key))?.token ?? "";
+        expect(answer).toBe(model.reopen(operated.key, fence, given));
+        expect(answer === "ok" && ["t1", "t2", "t3"].includes(given)).toBe(false);
+        return;
+      }
       case "prune":
         await store.prune();
+        model.prune();
     }
   }
 
@@ -243,7 +294,10 @@ onPostgres("the idempotency store", () => {
             await apply(operated, model, stores.idempotency, pool);
           }
           const other = processes[(index + 1) % 2]!.stores.idempotency;
-          for (const read of keys) expect(await other.read(read)).toEqual(model.read(read));
+          for (const read of keys) {
+            expect(await other.read(read)).toEqual(model.read(read));
+            expect(await other.readReleased(read)).toEqual(model.readReleased(read));
+          }
         }
       },
     );
