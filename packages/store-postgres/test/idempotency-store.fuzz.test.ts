@@ -152,6 +152,8 @@ class Model {
 const keys = ["a.b.c", "a.b.d", "\0"];
 const key = fc.constantFrom(...keys);
 const token = fc.constantFrom("t1", "t2", "t3");
+const fence = fc.constantFrom("read", "read", "read", "another");
+const outcome = fc.constantFrom("done" as const, "released" as const);
 const of = <Name extends string>(op: Name) => fc.constant(op);
 const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: of("claim"), key, token, rerun: fc.boolean() }) },
@@ -159,14 +161,12 @@ const operation = fc.oneof(
   { weight: 3, arbitrary: fc.record({ op: of("completeIn"), key, token, commit: fc.boolean() }) },
   fc.record({ op: of("heartbeat"), key, token, leaseMs: fc.constantFrom(leaseMs, 5 * leaseMs) }),
   fc.record({ op: of("release"), key, token }),
-  fc.record({ op: of("hold"), key, token }),
-  fc.record({
-    op: of("resolve"),
-    key,
-    outcome: fc.constantFrom("done" as const, "released" as const),
-    fence: fc.constantFrom("read", "another"),
-  }),
-  fc.record({ op: of("reopen"), key, fence: fc.constantFrom("read", "another") }),
+  { weight: 3, arbitrary: fc.record({ op: of("hold"), key, token }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: of("resolve"), key, outcome, fence }),
+  },
+  { weight: 3, arbitrary: fc.record({ op: of("reopen"), key, fence }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -176,6 +176,20 @@ const operation = fc.oneof(
   },
   fc.record({ op: of("prune") }),
 );
+// By chance alone few keys come to an operator.
+const decided = fc
+  .record({ key, token, outcome, rerun: fc.boolean() })
+  .map((chosen): readonly Operation[] => [
+    { op: "claim", ...chosen },
+    { op: "hold", ...chosen },
+    { op: "resolve", ...chosen, fence: "read" },
+  ]);
+const operations = fc
+  .array(fc.oneof({ weight: 7, arbitrary: operation.map((each) => [each]) }, decided), {
+    minLength: 5,
+    maxLength: 30,
+  })
+  .map((parts) => parts.flat());
 type Operation = typeof operation extends fc.Arbitrary<infer T> ? T : never;
 type StoreOperation = Exclude<Operation, { op: "wait" }>;
 
@@ -279,28 +293,25 @@ onPostgres("the idempotency store", () => {
   }
 
   test("behaves as the model, over pruning and two processes", async () => {
-    const scenario = fc.asyncProperty(
-      fc.array(operation, { minLength: 5, maxLength: 40 }),
-      async (operations) => {
-        await pools[0]!.query(`TRUNCATE ${schema}.countersign_idempotency`);
-        const model = new Model();
-        model.nowMs = clock.now();
-        for (const [index, operated] of operations.entries()) {
-          const { stores, pool } = processes[index % 2]!;
-          if (operated.op === "wait") {
-            clock.advance(operated.ms);
-            model.nowMs = clock.now();
-          } else {
-            await apply(operated, model, stores.idempotency, pool);
-          }
-          const other = processes[(index + 1) % 2]!.stores.idempotency;
-          for (const read of keys) {
-            expect(await other.read(read)).toEqual(model.read(read));
-            expect(await other.readReleased(read)).toEqual(model.readReleased(read));
-          }
+    const scenario = fc.asyncProperty(operations, async (each) => {
+      await pools[0]!.query(`TRUNCATE ${schema}.countersign_idempotency`);
+      const model = new Model();
+      model.nowMs = clock.now();
+      for (const [index, operated] of each.entries()) {
+        const { stores, pool } = processes[index % 2]!;
+        if (operated.op === "wait") {
+          clock.advance(operated.ms);
+          model.nowMs = clock.now();
+        } else {
+          await apply(operated, model, stores.idempotency, pool);
         }
-      },
-    );
+        const other = processes[(index + 1) % 2]!.stores.idempotency;
+        for (const read of keys) {
+          expect(await other.read(read)).toEqual(model.read(read));
+          expect(await other.readReleased(read)).toEqual(model.readReleased(read));
+        }
+      }
+    });
     await fc.assert(scenario, fuzzRuns(60));
   }, 60_000);
 
