@@ -79,7 +79,7 @@ export class KeyTable implements MariadbIdempotencyStore {
     return this.#parts.engine.transaction(async (connection) => {
       const { row, floor } = await this.#lock(connection, key);
       const { answer, write } = decideRow(row, claim, floor);
-      if (write !== undefined) await this.#write(connection, key, write);
+      if (write !== undefined) await this.#write(connection, key, write, row.nowUs);
       return answer;
     });
   }
@@ -227,12 +227,14 @@ export class KeyTable implements MariadbIdempotencyStore {
   }
   // #endregion lock
 
-  async #write(connection: Executor, key: string, row: KeyRow): Promise<void> {
-    const sql = `UPDATE ${this.#parts.names.keys} SET state = :state, token = :token, fence = :fence,
+  async #write(connection: Executor, key: string, row: KeyRow, nowUs: number): Promise<void> {
+    // First, from the old state: of a row that is over, and that nobody has pruned yet, no decision is known any more.
+    const sql = `UPDATE ${this.#parts.names.keys} SET decision = IF(state IN ('done', 'free') AND until_us <= :nowUs, NULL, decision),
+  state = :state, token = :token, fence = :fence,
   fingerprint = :fingerprint, reason = :reason, until_us = :untilUs WHERE id = :id`;
     const { state, token, fence, fingerprint, reason, untilUs } = row;
     const texts = { token: bytesOf(token), fingerprint: bytesOf(fingerprint), reason: bytesOf(reason) };
-    await change(connection, sql, { id: digestOf(key), state, fence, untilUs, ...texts });
+    await change(connection, sql, { id: digestOf(key), state, fence, untilUs, nowUs, ...texts });
   }
 
   // #region update

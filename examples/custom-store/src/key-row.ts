@@ -16,7 +16,7 @@ export interface KeyRow {
 /** A row as it was read, and when, by the engine's clock. */
 export interface SeenRow extends KeyRow {
   readonly nowUs: number;
-  /** An operator's last decision. No claim changes it. */
+  /** An operator's last decision. No claim changes it, unless the row is over. */
   readonly decision: KeptDecision | undefined;
 }
 

@@ -159,6 +159,8 @@ function takeOverStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock
   const isHeld = `${isOther} AND kept.until_at <= settings.now AND $5`;
   const keepsOwner = `(${isCut}) OR (${isHeld})`;
   const keeps = `(${isOwn}) OR ${keepsOwner}`;
+  // Of a row that is over, and that nobody has pruned yet, no decision is known any more.
+  const isOver = "kept.state IN ('done', 'free') AND kept.until_at <= settings.now";
   return `WITH ${settings(lockTimeoutMs, `${now(5)} AS now`)}
 UPDATE ${names.idempotency} AS kept SET
   state = CASE WHEN ${isHeld} THEN 'held' ELSE 'run' END,
@@ -166,7 +168,8 @@ UPDATE ${names.idempotency} AS kept SET
   fence = CASE WHEN ${keeps} THEN kept.fence ELSE greatest(kept.fence + 1, ${microseconds("settings.now")}) END,
   fingerprint = CASE WHEN ${keeps} THEN kept.fingerprint ELSE $3 END,
   reason = CASE WHEN ${isHeld} THEN '${leaseExpired}' ELSE '' END,
-  until_at = CASE WHEN ${isHeld} THEN kept.until_at ELSE ${until} END
+  until_at = CASE WHEN ${isHeld} THEN kept.until_at ELSE ${until} END,
+  decision = CASE WHEN ${isOver} THEN NULL ELSE kept.decision END
 FROM settings
 WHERE kept.key = $1 AND (kept.state = 'free' OR (${isOwn}) OR (${isOther} AND kept.until_at > ${until})
   OR (kept.state IN ('run', 'done') AND kept.until_at <= settings.now))

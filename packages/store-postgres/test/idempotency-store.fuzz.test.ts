@@ -38,6 +38,7 @@ class Model {
       this.rows.set(key, row);
     }
     if (row.state === "done" && row.untilMs <= this.nowMs) row.state = "absent";
+    if (row.state === "absent" && row.untilMs <= this.nowMs) row.decision = undefined;
     return row;
   }
 
@@ -140,20 +141,13 @@ class Model {
     });
     return "ok";
   }
-
-  prune(): void {
-    for (const key of this.rows.keys()) {
-      const row = this.at(key);
-      if (row.state === "absent" && row.untilMs <= this.nowMs) row.decision = undefined;
-    }
-  }
 }
 
 const keys = ["a.b.c", "a.b.d", "\0"];
 const key = fc.constantFrom(...keys);
 const token = fc.constantFrom("t1", "t2", "t3");
-const fence = fc.constantFrom("read", "read", "read", "another");
-const outcome = fc.constantFrom("done" as const, "released" as const);
+const seenFence = fc.constantFrom("read", "read", "read", "another");
+const decision = fc.constantFrom("done" as const, "released" as const);
 const of = <Name extends string>(op: Name) => fc.constant(op);
 const operation = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: of("claim"), key, token, rerun: fc.boolean() }) },
@@ -164,9 +158,9 @@ const operation = fc.oneof(
   { weight: 3, arbitrary: fc.record({ op: of("hold"), key, token }) },
   {
     weight: 3,
-    arbitrary: fc.record({ op: of("resolve"), key, outcome, fence }),
+    arbitrary: fc.record({ op: of("resolve"), key, outcome: decision, fence: seenFence }),
   },
-  { weight: 3, arbitrary: fc.record({ op: of("reopen"), key, fence }) },
+  { weight: 3, arbitrary: fc.record({ op: of("reopen"), key, fence: seenFence }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -178,7 +172,7 @@ const operation = fc.oneof(
 );
 // By chance alone few keys come to an operator.
 const decided = fc
-  .record({ key, token, outcome, rerun: fc.boolean() })
+  .record({ key, token, outcome: decision, rerun: fc.boolean() })
   .map((chosen): readonly Operation[] => [
     { op: "claim", ...chosen },
     { op: "hold", ...chosen },
@@ -288,7 +282,6 @@ onPostgres("the idempotency store", () => {
       }
       case "prune":
         await store.prune();
-        model.prune();
     }
   }
 

@@ -30,7 +30,7 @@ return {ARGV[#ARGV], answer}
 //
 // What an operator has decided stands beside it: decision (done, released), decisionFence, decisionAt, decisionBy, decisionNote,
 // decisionReason, and behind a reopening reopenedAt, reopenedBy, reopenedNote. An empty text is one that nobody gave. A claim leaves
-// them as they are.
+// them as they are, unless the record is over and only waits for its removal.
 //
 // What is over is told by `until` alone. Redis removes a record a little later: its expiry has a clock of its own, the time at which
 // the script began, and beside the clock of a test the real time.
@@ -96,6 +96,7 @@ if state == 'run' then
     return {'held', fingerprint, '${leaseExpired}'}
   end
 end
+if (state == 'done' or state == 'free') and untilMs <= now then redis.call('HDEL', KEYS[1], unpack(decisionFields)) end
 local nextFence = int(math.max(tonumber(fence or '0') + 1, micros))
 write('state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[3], 'reason', '',
   'until', int(now + tonumber(ARGV[4])))

@@ -31,10 +31,12 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
          kept.until_ms, ${decisionColumns.map((column) => `kept.${column}`).join(", ")}
        FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
     ),
+    // Of a row that is over, and that nobody has pruned yet, no decision is known any more. The last parameter is the time.
     take: database.prepare(
       `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
        ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
-         fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms`,
+         fingerprint = excluded.fingerprint, reason = '', until_ms = excluded.until_ms,
+         decision = CASE WHEN state IN ('done', 'free') AND until_ms <= ? THEN NULL ELSE decision END`,
     ),
     lease: database.prepare(`UPDATE ${idempotency} SET until_ms = ? WHERE key = ?`),
     holdExpired: database.prepare(`UPDATE ${idempotency} SET state = 'held', reason = ? WHERE key = ?`),

@@ -212,7 +212,8 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
       // By the clock a fence is also above those that a restored backup has not seen, by the last one above those of a clock that
       // was set back.
       const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
-      this.#sql.take.run(storedKey, encodeText(claim.token), fence, encodeText(claim.fingerprint), untilMs);
+      const attempt = [encodeText(claim.token), fence, encodeText(claim.fingerprint)] as const;
+      this.#sql.take.run(storedKey, ...attempt, untilMs, nowMs);
       return { status: "acquired", fence };
     }
     if (decision.action === "lease") this.#sql.lease.run(untilMs, storedKey);

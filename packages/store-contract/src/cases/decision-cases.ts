@@ -137,6 +137,9 @@ export const decisionCases: readonly IdempotencyCase[] = [
       await advance(harness, 1);
       const fence = (await store.readReleased("released"))?.fence;
       assert.equal(fence, undefined, "a decision must not be told after its retention");
+      await take(store, "c", { key: "released" });
+      const told = await decisionOf(store, "released");
+      assert.equal(told, undefined, "a claim after its retention must not bring a decision back");
       await store.prune();
       assert.equal(await store.readReleased("run again"), undefined, "what is pruned must be gone");
     },

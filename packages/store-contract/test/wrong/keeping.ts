@@ -115,6 +115,26 @@ export const wrongKeeping: readonly WrongStore[] = [
     },
   },
   {
+    does: "tells a decision again when its key is claimed after the retention",
+    fails: ["a decision is kept as long as a done key is remembered, pruned or not, and no longer"],
+    wrong: ({ store }) => {
+      const kept = new Map<string, KeptDecision>();
+      return {
+        async read(key) {
+          const record = await store.read(key);
+          if (record?.decision !== undefined) kept.set(key, record.decision);
+          const decision = kept.get(key);
+          return record && decision ? { ...record, decision } : record;
+        },
+        async readReleased(key) {
+          const released = await store.readReleased(key);
+          if (released !== undefined) kept.set(key, released.decision);
+          return released;
+        },
+      };
+    },
+  },
+  {
     does: "gives a reopening the time of its decision",
     fails: ["decisions and reopenings are timed by the store's clock"],
     wrong: shown(({ reopened, ...decision }) =>
