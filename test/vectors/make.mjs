@@ -50,12 +50,17 @@ if (process.argv.includes("--check")) {
 }
 console.log(`${seen.size} vectors, ${differing.length} files differ`);
 
-// A list of texts, such as a header line, stands on one line.
+// One vector, or one kept signature, a line: what a change of one does is a line of a diff.
 function written(value) {
-  const lists = /\[\n\s+("(?:[^"\\]|\\.)*"(?:,\n\s+"(?:[^"\\]|\\.)*")*)\n\s+\]/g;
-  const lines = JSON.stringify(value, null, 1).replaceAll(
-    lists,
-    (_all, items) => `[${items.replaceAll(/(?<="),\n\s+(?=")/g, ", ")}]`,
-  );
-  return `${lines}\n`;
+  const members = Object.entries(value).map(([name, member]) => {
+    if (Array.isArray(member)) return `"${name}": ${lines("[]", member.map((each) => JSON.stringify(each)))}`;
+    if (typeof member !== "object") return `"${name}": ${JSON.stringify(member)}`;
+    const entries = Object.entries(member).map((entry) => entry.map((part) => JSON.stringify(part)).join(": "));
+    return `"${name}": ${lines("{}", entries)}`;
+  });
+  return `${lines("{}", members)}\n`;
+}
+
+function lines([open, close], items) {
+  return `${open}\n${items.join(",\n")}\n${close}`;
 }
