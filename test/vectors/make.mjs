@@ -53,9 +53,15 @@ console.log(`${seen.size} vectors, ${differing.length} files differ`);
 // One vector, or one kept signature, a line: what a change of one does is a line of a diff.
 function written(value) {
   const members = Object.entries(value).map(([name, member]) => {
-    if (Array.isArray(member)) return `"${name}": ${lines("[]", member.map((each) => JSON.stringify(each)))}`;
+    if (Array.isArray(member))
+      return `"${name}": ${lines(
+        "[]",
+        member.map((each) => JSON.stringify(each)),
+      )}`;
     if (typeof member !== "object") return `"${name}": ${JSON.stringify(member)}`;
-    const entries = Object.entries(member).map((entry) => entry.map((part) => JSON.stringify(part)).join(": "));
+    const entries = Object.entries(member).map((entry) =>
+      entry.map((part) => JSON.stringify(part)).join(": "),
+    );
     return `"${name}": ${lines("{}", entries)}`;
   });
   return `${lines("{}", members)}\n`;
