@@ -28,6 +28,9 @@ const isLookedInto = (secret: string, names: readonly string[]): boolean =>
   !names.includes("read as latin1") ||
   !Array.from(secret).some((unit) => unit < " " && !"\t\n\r".includes(unit));
 
+/** What follows is read as the rest of its escape, by a reader and by the masker. */
+const beginsAnEscape = /(?:%[\da-f]?|\\(?:u[\da-f]{0,3}|x[\da-f]?)?)$/i;
+
 const encodedBy = (names: readonly string[], text: string): string =>
   names.reduce((before, name) => encodings.get(name)?.(before) ?? before, text);
 
@@ -49,7 +52,7 @@ describe("maskerOf", () => {
       fc.property(secretText, chain, anyText, anyText, anyText, (secret, names, before, behind, outside) => {
         const text = `${outside}${encodedBy(names, `${before}${secret}${behind}`)}${outside}`;
         const shown = maskerOf({ texts: [secret] })(text);
-        fc.pre(!masked.includes(secret) && isLookedInto(secret, names));
+        fc.pre(!masked.includes(secret) && isLookedInto(secret, names) && !beginsAnEscape.test(outside));
         expect(shown).toContain(masked);
         for (const part of shown.split(masked))
           for (const reading of readings(part, names.length)) expect(reading).not.toContain(secret);
