@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import process from "node:process";
+import { packageFolder } from "./scripts/workspace.mjs";
 
 const measured = [
   "countersign",
@@ -36,7 +37,7 @@ const measured = [
 // Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See site/pages/reference/packages/core.md.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
 // Where tests are, relative to the root.
-const folders = ["packages/*/test", "examples/*/test", "test"];
+const folders = ["packages/*/*/test", "examples/*/test", "test"];
 
 /** @type {import("jest").Config} */
 const config = {
@@ -60,15 +61,15 @@ const config = {
   modulePathIgnorePatterns: ["<rootDir>/bench/", "<rootDir>/site/(node_modules|dist|.pages)/"],
   // Tests import the built packages; source maps lead back to src. Files of types alone have no line to run.
   collectCoverageFrom: [
-    "packages/*/{src,dist}/**/*.{ts,js}",
-    "!packages/express/**/types.*",
-    "!packages/*/{src,dist}/codes.*",
-    "!packages/countersign/**/where.*",
-    "!packages/store-contract/**/harness.*",
-    "!packages/store-core/**/remote-store.*",
-    "!packages/webhooks/**/{events,webhook-handler-types}.*",
+    "packages/*/*/{src,dist}/**/*.{ts,js}",
+    "!packages/doors/express/**/types.*",
+    "!packages/*/*/{src,dist}/codes.*",
+    "!packages/endpoints/countersign/**/where.*",
+    "!packages/stores/store-contract/**/harness.*",
+    "!packages/stores/store-core/**/remote-store.*",
+    "!packages/endpoints/webhooks/**/{events,webhook-handler-types}.*",
   ],
-  coverageThreshold: Object.fromEntries(measured.map((name) => [`./packages/${name}/`, { lines: 95 }])),
+  coverageThreshold: Object.fromEntries(measured.map((name) => [`./${packageFolder(name)}/`, { lines: 95 }])),
   coverageProvider: "v8",
 };
 

@@ -2,30 +2,44 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { workspacePackages, root } from "./workspace.mjs";
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const tools = new Set(["cli", "explain", "sandbox", "inspector", "create-countersign", "store-contract", "loopback-page"]);
+const tools = new Set([
+  "cli",
+  "explain",
+  "sandbox",
+  "inspector",
+  "create-countersign",
+  "store-contract",
+  "loopback-page",
+]);
 const read = (file) => readFileSync(path.join(root, file), "utf8");
 const lines = (files) => files.reduce((sum, file) => sum + read(file).split("\n").length - 1, 0);
 const words = (files) => files.reduce((sum, file) => sum + read(file).split(/\s+/).filter(Boolean).length, 0);
 
-const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root, encoding: "utf8" })
+const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
+  cwd: root,
+  encoding: "utf8",
+})
   .split("\0")
   .filter((file) => file !== "" && !missing(file));
-const packages = files
-  .filter((file) => /^packages\/([^/]+\/){1,2}package\.json$/.test(file) && !file.includes("/templates/"))
-  .map((file) => ({ folder: path.dirname(file), manifest: JSON.parse(read(file)) }));
-const published = packages.filter(({ manifest }) => manifest.private !== true);
-const within = (folder, pattern) => files.filter((file) => file.startsWith(`${folder}/`) && pattern.test(file));
+const published = [...workspacePackages.values()].filter(({ manifest }) => manifest.private !== true);
+const within = (folder, pattern) =>
+  files.filter((file) => file.startsWith(`${folder}/`) && pattern.test(file));
 const sourceOf = ({ folder }) => within(`${folder}/src`, /\.ts$/);
 
 const source = published.flatMap(sourceOf);
 const tooling = published.filter(({ folder }) => tools.has(path.basename(folder))).flatMap(sourceOf);
 const pages = files.filter((file) => /^packages\/.+\/page\//.test(file));
-const tests = files.filter((file) => /^(test|packages|examples)\/(.+\/)?[^/]+\.(ts|mts|cts|mjs|cjs|js)$/.test(file) && /(^|\/)test\//.test(file));
+const tests = files.filter(
+  (file) =>
+    /^(test|packages|examples)\/(.+\/)?[^/]+\.(ts|mts|cts|mjs|cjs|js)$/.test(file) &&
+    /(^|\/)test\//.test(file),
+);
 const long = source.filter((file) => lines([file]) > 300);
-const documentation = files.filter((file) => /^(site\/(pages|codes)|docs)\/.+\.md$/.test(file) && !file.startsWith("docs/pages/"));
+const documentation = files.filter(
+  (file) => /^(site\/(pages|codes)|docs)\/.+\.md$/.test(file) && !file.startsWith("docs/pages/"),
+);
 
 /** The names that a module exports, those of `export *` of a sibling too. */
 function namesOf(file) {
@@ -33,11 +47,19 @@ function namesOf(file) {
   const names = new Set();
   for (const [, list] of text.matchAll(/export (?:type )?\{([^}]*)\}/g)) {
     for (const item of list.split(",")) {
-      const name = item.trim().replace(/^type /, "").split(" as ").at(-1)?.trim();
+      const name = item
+        .trim()
+        .replace(/^type /, "")
+        .split(" as ")
+        .at(-1)
+        ?.trim();
       if (name) names.add(name);
     }
   }
-  for (const [, name] of text.matchAll(/^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type|enum|namespace) (\w+)/gm)) names.add(name);
+  for (const [, name] of text.matchAll(
+    /^export (?:declare )?(?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type|enum|namespace) (\w+)/gm,
+  ))
+    names.add(name);
   for (const [, from] of text.matchAll(/export \* from "(\.[^"]+)"/g)) {
     for (const name of namesOf(path.join(path.dirname(file), from))) names.add(name);
   }
@@ -59,7 +81,9 @@ function circles() {
   const imports = new Map(
     source.map((file) => [
       file,
-      [...read(file).matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g)].map(([, to]) => path.join(path.dirname(file), to)),
+      [...read(file).matchAll(/(?:from|import)\s*\(?"(\.[^"]+)"/g)].map(([, to]) =>
+        path.join(path.dirname(file), to),
+      ),
     ]),
   );
   const index = new Map();
@@ -96,11 +120,16 @@ const entries = published.flatMap(entriesOf);
 const roots = entries.filter(({ subpath }) => subpath === ".");
 const sum = (some) => some.reduce((total, { names }) => total + names.size, 0);
 const inCircles = circles();
-const shown = (figure, value, target = "") => console.log(`${figure.padEnd(44)} ${String(value).padStart(8)}  ${target}`);
+const shown = (figure, value, target = "") =>
+  console.log(`${figure.padEnd(44)} ${String(value).padStart(8)}  ${target}`);
 
 shown("published packages", published.length, "27");
 shown("lines of source", lines(source), "at most 42000");
-shown("  of them tools", lines(tooling), `${((100 * lines(tooling)) / lines(source)).toFixed(1)} %, at most 40 %`);
+shown(
+  "  of them tools",
+  lines(tooling),
+  `${((100 * lines(tooling)) / lines(source)).toFixed(1)} %, at most 40 %`,
+);
 shown("lines of the pages' own files", lines(pages));
 shown("files of source over 300 lines", long.length, "0");
 shown("names in all entry points", sum(entries), "at most 600");
@@ -112,5 +141,6 @@ shown("words of documentation", words(documentation), "at most 60000");
 if (process.argv.includes("--files")) {
   for (const file of long) console.log(`over 300 lines: ${file} ${lines([file])}`);
   for (const part of inCircles) console.log(`circle: ${part.join(" ")}`);
-  for (const { name, subpath, names } of entries) console.log(`${path.posix.join(name, subpath)} ${names.size}: ${[...names].join(" ")}`);
+  for (const { name, subpath, names } of entries)
+    console.log(`${path.posix.join(name, subpath)} ${names.size}: ${[...names].join(" ")}`);
 }

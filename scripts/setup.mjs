@@ -4,9 +4,9 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
+import { memberFolders, root } from "./workspace.mjs";
 
-export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
+export { root };
 
 const minimumNode = [20, 19];
 
@@ -92,18 +92,12 @@ function ensureBuilt(project) {
 /** Changes whenever a source, a configuration or the compiler's own record of a build in `folder` changes. */
 export function buildFingerprint(folder) {
   const lines = [readStamp(folder, "lock")];
-  for (const group of ["packages", "examples"]) {
-    for (const name of listOf(path.join(folder, group))) {
-      const member = path.join(folder, group, name);
-      for (const file of [
-        ...filesUnder(path.join(member, "src")),
-        ...filesUnder(path.join(member, "test")),
-      ]) {
-        lines.push(describe(file));
-      }
-      for (const file of ["package.json", "tsconfig.json", "dist/.tsbuildinfo"]) {
-        lines.push(describe(path.join(member, file)));
-      }
+  for (const member of memberFolders(folder).map((name) => path.join(folder, name))) {
+    for (const file of [...filesUnder(path.join(member, "src")), ...filesUnder(path.join(member, "test"))]) {
+      lines.push(describe(file));
+    }
+    for (const file of ["package.json", "tsconfig.json", "dist/.tsbuildinfo"]) {
+      lines.push(describe(path.join(member, file)));
     }
   }
   for (const file of filesUnder(path.join(folder, "test"))) lines.push(describe(file));

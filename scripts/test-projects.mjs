@@ -1,6 +1,7 @@
 // What has to be built for the tests that arguments of jest name: their packages or examples, and what their files mention.
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
+import { memberFolders } from "./workspace.mjs";
 
 // Flags of jest whose value is the next argument, and no path of a test.
 const withValue = new Set(
@@ -35,13 +36,10 @@ export function projectsFor(args, root) {
 
 /** The packages and examples: each one's folder from the root, and its name. */
 function membersOf(root) {
-  return ["packages", "examples"].flatMap((group) =>
-    listOf(path.join(root, group)).flatMap((name) => {
-      const folder = `${group}/${name}`;
-      const manifest = path.join(root, folder, "package.json");
-      return existsSync(manifest) ? [{ folder, name: JSON.parse(readFileSync(manifest, "utf8")).name }] : [];
-    }),
-  );
+  return memberFolders(root).map((folder) => {
+    const manifest = readFileSync(path.join(root, folder, "package.json"), "utf8");
+    return { folder, name: JSON.parse(manifest).name };
+  });
 }
 
 /** The members whose name is imported, or whose place stands as a text, in the files of a folder, or in those that these mention. */

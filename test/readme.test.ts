@@ -2,13 +2,14 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
+import { memberFolders, packageFolder, workspacePackages } from "../scripts/workspace.mjs";
 import { anchorsOf, githubAnchor } from "../site/scripts/anchors.mjs";
 import { packagePage, packageReadme } from "./docs/package-pages.ts";
 import { brokenSiteLinks, siteLinks } from "./docs/site-links.ts";
 import { optionTables } from "./docs/written-options.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-const packages = readdirSync(join(root, "packages"));
+const packages = [...workspacePackages.keys()];
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");
 
 const firstExample = (readme: string): string | undefined => /```ts\n([\s\S]*?)```/.exec(readme)?.[1];
@@ -110,7 +111,7 @@ describe.each(packages)("the README of %s", (name) => {
   });
 
   test("stands in the table of packages", () => {
-    expect(read("README.md")).toContain(`[${name}](packages/${name})`);
+    expect(read("README.md")).toContain(`[${name}](${packageFolder(name)})`);
   });
 });
 
@@ -131,9 +132,7 @@ const folders = [
   "docs/pages/reference/packages",
   "test/faults",
   "test/vectors",
-  ...["packages", "examples"].flatMap((group) =>
-    readdirSync(join(root, group)).map((name) => `${group}/${name}`),
-  ),
+  ...memberFolders(),
 ];
 const documents = folders.flatMap((folder) =>
   readdirSync(join(root, folder))

@@ -2,13 +2,14 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Application } from "typedoc";
-import { pagesFolder, read, root, site } from "./source.mjs";
+import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { pagesFolder, root, site } from "./source.mjs";
 
 export async function writeApi(packages) {
   const out = path.join(pagesFolder, "reference/api");
   rmSync(out, { recursive: true, force: true });
   const app = await Application.bootstrapWithPlugins({
-    entryPoints: ownersFirst(packages).map((name) => path.join(root, "packages", name, "src/index.ts")),
+    entryPoints: ownersFirst(packages).map((name) => path.join(root, packageFolder(name), "src/index.ts")),
     tsconfig: path.join(site, "tsconfig.json"),
     plugin: ["typedoc-plugin-markdown"],
     router: "module",
@@ -39,9 +40,9 @@ export async function writeApi(packages) {
   await app.generateOutputs(project);
   if (app.logger.hasErrors()) throw new Error("typedoc failed, see above");
   for (const name of packages) {
-    const text = readFileSync(path.join(out, "packages", name, "src.md"), "utf8")
+    const text = readFileSync(path.join(out, packageFolder(name), "src.md"), "utf8")
       .replace(/^# .*$/m, `# API of ${name}`)
-      .replaceAll(/\]\(\.\.\/([a-z-]+)\/src\.md/g, "](./$1.md");
+      .replaceAll(/\]\((?:\.\.\/)+(?:[a-z-]+\/)?([a-z-]+)\/src\.md/g, "](./$1.md");
     writeFileSync(path.join(out, `${name}.md`), withHeadingsAsCounted(withReferencesAsList(text)));
   }
   // Its list of modules is the one at the side.
@@ -72,7 +73,7 @@ function withHeadingsAsCounted(text) {
 function ownersFirst(packages) {
   const ordered = new Set();
   const add = (name) => {
-    const { dependencies = {} } = JSON.parse(read("packages", name, "package.json"));
+    const { dependencies = {} } = workspacePackages.get(name).manifest;
     const owners = packages.filter((owner) => dependencies[`@countersign/${owner}`] !== undefined);
     for (const owner of owners) add(owner);
     ordered.add(name);

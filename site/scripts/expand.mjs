@@ -49,7 +49,7 @@ function withoutMarks(text) {
 /** What a command of this repository prints, without colours. */
 function outputOf(command) {
   const [name, ...args] = command.split(" ");
-  const file = { countersign: "packages/cli/dist/cli.js" }[name];
+  const file = { countersign: "packages/tools/cli/dist/cli.js" }[name];
   if (file === undefined) throw new Error(`no page may run ${name}`);
   const env = { ...process.env, NO_COLOR: "1", COLUMNS: "80" };
   return execFileSync(process.execPath, [path.join(root, file), ...args], {

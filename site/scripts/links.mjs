@@ -6,7 +6,7 @@ import { documents, read, repository, root } from "./source.mjs";
 
 /** The page of a file of the repository, undefined when there is none. */
 export function pageOf(file) {
-  const name = /^packages\/([a-z-]+)(\/README\.md)?$/.exec(file)?.[1];
+  const name = /^packages\/[a-z]+\/([a-z0-9-]+)(\/README\.md)?$/.exec(file)?.[1];
   if (name !== undefined) return `reference/packages/${name}`;
   if (file === "docs/pages/README.md") return "index";
   return documents[file] ?? /^(?:site|docs)\/pages\/(.+)\.md$/.exec(file)?.[1];

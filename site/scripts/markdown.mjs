@@ -3,6 +3,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { packageFolder } from "../../scripts/workspace.mjs";
 import { navigation } from "../navigation.mjs";
 import { anchorsOf, githubAnchor, vitepressAnchor } from "./anchors.mjs";
 import { codesPage } from "./codes-page.mjs";
@@ -54,7 +55,7 @@ class Places {
     if (page === "index") return `${folder}/README.md`;
     if (page === "reference/packages") return "README.md";
     const name = /^reference\/packages\/([a-z-]+)$/.exec(page)?.[1];
-    if (name !== undefined) return `packages/${name}/README.md`;
+    if (name !== undefined) return `${packageFolder(name)}/README.md`;
     throw new Error(`no file of the repository is the page ${page}`);
   }
 

@@ -2,6 +2,7 @@
 // codes, the API, drawings and the recording. Fails when one is left out, or a link of the repository leads nowhere.
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { navigation, referencePages } from "../navigation.mjs";
 import { writeApi } from "./api.mjs";
 import { codesPage } from "./codes-page.mjs";
@@ -12,7 +13,7 @@ import { drawPictures } from "./pictures.mjs";
 import { recordingSvg } from "./recording.mjs";
 import { documents, homepage, pagesFolder, read, root, site } from "./source.mjs";
 
-const packages = readdirSync(path.join(root, "packages"));
+const packages = [...workspacePackages.keys()];
 // Programs: their pages are those of their commands.
 const apiPackages = packages.filter((name) => name !== "cli" && name !== "create-countersign");
 
@@ -48,7 +49,7 @@ export async function prepare({ api = true } = {}) {
     pages.set(page, rewriteLinks(read(file), file, page));
   }
   for (const name of packages) {
-    const file = `packages/${name}/README.md`;
+    const file = `${packageFolder(name)}/README.md`;
     const page = `reference/packages/${name}`;
     // A README that says all there is to say is the page as it stands.
     const text = pages.get(page) ?? rewriteLinks(read(file), file, page);
@@ -114,7 +115,7 @@ function packagesPage() {
 
 function apiPage() {
   const rows = apiPackages.map((name) => {
-    const { description } = JSON.parse(read("packages", name, "package.json"));
+    const { description } = workspacePackages.get(name).manifest;
     return `- [${name}](./api/${name}.md): ${description}`;
   });
   return `# API\n\nEvery export of each package, from its doc comments.\n\n${rows.join("\n")}\n`;

@@ -9,8 +9,9 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { Client } from "pg";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { ownDependencies } from "./own-dependencies.mjs";
-import { install, manifest, node, npm, pack, run, writeJson } from "./support.mjs";
+import { install, node, npm, pack, run, writeJson } from "./support.mjs";
 
 process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
 process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
@@ -41,7 +42,7 @@ try {
 
 /** The folders of what the projects depend on, and of the command. */
 function needed() {
-  const { devDependencies } = manifest("packages", "create-countersign");
+  const { devDependencies } = workspacePackages.get("create-countersign").manifest;
   const used = Object.keys(devDependencies).filter((name) => name.startsWith("@countersign/"));
   return ["create-countersign", ...ownDependencies(used).map(folderOf)];
 }
@@ -96,7 +97,7 @@ function putTarballs(folder, tarballs) {
   const content = JSON.parse(readFileSync(file, "utf8"));
   for (const group of [content.dependencies, content.devDependencies]) {
     for (const name of Object.keys(group).filter((dependency) => tarballs[dependency] !== undefined)) {
-      const { version } = manifest("packages", folderOf(name));
+      const { version } = workspacePackages.get(folderOf(name)).manifest;
       if (group[name] !== `^${version}`) throw new Error(`${name}: ${group[name]} is not of this release`);
       group[name] = `file:${tarballs[name]}`;
     }

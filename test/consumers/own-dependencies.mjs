@@ -1,13 +1,6 @@
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
-import { manifest, root } from "./support.mjs";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 
-const manifests = new Map(
-  readdirSync(join(root, "packages")).map((folder) => {
-    const read = manifest("packages", folder);
-    return [read.name, read];
-  }),
-);
+const manifests = new Map([...workspacePackages.values()].map(({ manifest }) => [manifest.name, manifest]));
 
 /** The packages, and those of ours that they depend on: what npm installs beside them. */
 export function ownDependencies(names) {

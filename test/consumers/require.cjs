@@ -1,14 +1,8 @@
 // A CommonJS app loads every published library by require(): the packages are ESM without top-level await.
-const { readdirSync, readFileSync } = require("node:fs");
-const { join } = require("node:path");
+const { workspacePackages } = require("../../scripts/workspace.mjs");
 
-const packages = join(__dirname, "..", "..", "packages");
-for (const folder of readdirSync(packages)) {
-  const {
-    name,
-    private: isPrivate,
-    exports: exported,
-  } = JSON.parse(readFileSync(join(packages, folder, "package.json"), "utf8"));
+for (const { manifest } of workspacePackages.values()) {
+  const { name, private: isPrivate, exports: exported } = manifest;
   // A package of a command alone has nothing to load.
   if (isPrivate || exported["."] === undefined) continue;
   const names = Object.keys(require(name));

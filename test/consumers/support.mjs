@@ -1,10 +1,11 @@
 // What the consumers' projects are made with: the packed tarballs, npm, and processes that have to succeed.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { npmCommand } from "../../scripts/setup.mjs";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(here, "../..");
@@ -12,14 +13,15 @@ export const root = resolve(here, "../..");
 export const project = join(here, "project");
 
 /** Packs the packages, by default all, and returns the tarballs by package name. */
-export async function pack(work, folders = readdirSync(join(root, "packages"))) {
+export async function pack(work, names = [...workspacePackages.keys()]) {
   const target = join(work, "tarballs");
   mkdirSync(target);
   const tarballs = {};
-  await inParallel(folders, async (folder) => {
-    const source = join(root, "packages", folder);
+  await inParallel(names, async (name) => {
+    const { folder, manifest: packed } = workspacePackages.get(name);
+    const source = join(root, folder);
     const file = await npm(["pack", "--silent", "--pack-destination", target], source);
-    tarballs[manifest("packages", folder).name] = join(target, file.trim());
+    tarballs[packed.name] = join(target, file.trim());
   });
   return tarballs;
 }

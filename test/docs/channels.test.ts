@@ -60,7 +60,7 @@ test("the page has the channels of the code, each as what it is", () => {
 
 test("no source names a channel that the page has not", () => {
   const sources = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" }).filter((file) =>
-    /^[\w-]+\/src\/.*\.ts$/.test(file),
+    /^[\w-]+\/[\w-]+\/src\/.*\.ts$/.test(file),
   );
   const named = sources.flatMap(
     (file) =>

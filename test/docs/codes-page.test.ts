@@ -3,16 +3,17 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { docsOf, GuardError, problemAnswer } from "@countersign/core";
 import { expect, test } from "@jest/globals";
-import { payoutFaultCodes } from "../../packages/payout/dist/faults.js";
+import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
+import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { codes } from "../../site/codes/index.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What these say is for the other side of the wire, and stands in their own pages.
 const others = new Set(["cli", "inspector", "loopback-page", "sandbox", "service-client", "store-contract"]);
-const sources = readdirSync(join(root, "packages"))
+const sources = [...workspacePackages.keys()]
   .filter((name) => !others.has(name))
   .flatMap((name) => {
-    const folder = join(root, "packages", name, "src");
+    const folder = join(root, packageFolder(name), "src");
     return readdirSync(folder, { recursive: true, encoding: "utf8" })
       .filter((file) => file.endsWith(".ts"))
       .map((file) => readFileSync(join(folder, file), "utf8"));

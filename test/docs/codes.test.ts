@@ -1,10 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { expect, test } from "@jest/globals";
+import { workspacePackages, root } from "../../scripts/workspace.mjs";
 import { packagePage } from "./package-pages.ts";
-
-const packages = resolve(dirname(fileURLToPath(import.meta.url)), "../../packages");
 
 /** The union of the codes in the table of codes of each package's page. */
 const unions: Readonly<Record<string, string>> = {
@@ -32,8 +30,8 @@ interface Union {
   readonly others: readonly string[];
 }
 
-const sources = readdirSync(packages).flatMap((name) => {
-  const folder = join(packages, name, "src");
+const sources = [...workspacePackages].flatMap(([name, member]) => {
+  const folder = join(root, member.folder, "src");
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
     .map((file) => ({ file: `${name}/src/${file}`, text: readFileSync(join(folder, file), "utf8") }));
@@ -84,7 +82,9 @@ const linkedFrom = (cell: string): readonly string[] =>
   [...cell.matchAll(/\]\(\.\/([a-z-]+)\.md\)/g)].map(([, name = ""]) => name);
 
 test("each page with a table of codes is compared here, and no other", () => {
-  const withTable = readdirSync(packages).filter((name) => codeCells(packagePage(name)) !== undefined);
+  const withTable = [...workspacePackages.keys()].filter(
+    (name) => codeCells(packagePage(name)) !== undefined,
+  );
   expect(new Set(withTable)).toEqual(new Set(Object.keys(unions)));
 });
 

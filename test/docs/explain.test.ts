@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { mistakes } from "../../packages/explain/test/mistakes.ts";
-import { otherMistakes } from "../../packages/explain/test/other-mistakes.ts";
+import { mistakes } from "../../packages/tools/explain/test/mistakes.ts";
+import { otherMistakes } from "../../packages/tools/explain/test/other-mistakes.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const read = (...path: string[]): string => readFileSync(join(root, ...path), "utf8");

@@ -17,7 +17,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { expand, fileText } from "../../site/scripts/expand.mjs";
 import { forVitePress } from "../../site/scripts/page-text.mjs";
-import { table as guardOptions } from "../../packages/idempotency-guard/dist/options.js";
+import { table as guardOptions } from "../../packages/checks/idempotency-guard/dist/options.js";
 import { siteLinks } from "./site-links.ts";
 import { plain } from "./written-options.ts";
 
@@ -63,13 +63,13 @@ test.each<[page: string, language: string, file: string, region: string | undefi
   ["docs/idempotency-key.md", "js", "examples/snippets/src/guide/charges.ts", undefined],
   ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "install"],
   ["docs/idempotency-key.md", "sh", "site/snippets/charges.sh", "send"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/tables.ts`, "tables"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/claim-decision.ts`, "decide"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "claim"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "lock"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "step"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "update"],
-  ["packages/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "complete-in"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/tables.ts`, "tables"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/claim-decision.ts`, "decide"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "claim"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "lock"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "step"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "update"],
+  ["packages/stores/store-contract/WRITING-A-STORE.md", "ts", `${store}/idempotency-store.ts`, "complete-in"],
 ])("the code of %s in %s is that of %s", (page, language, file, region) => {
   const blocks = [...read(page).matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "g"))];
   const codeOf = (text: string): string => text.replace(/^\/\/.*\n/, "").trimEnd();
@@ -156,7 +156,7 @@ class Reader {
     // npm links no program of a workspace that is built after the installation.
     const commands = fileText(`site/snippets/${file}`, { region })
       .replaceAll(":3000/", `:${this.#port}/`)
-      .replaceAll("npx countersign ", `${process.execPath} ${join(root, "packages/cli/dist/cli.js")} `);
+      .replaceAll("npx countersign ", `${process.execPath} ${join(root, "packages/tools/cli/dist/cli.js")} `);
     const { stdout } = await run("bash", ["-e", "-c", commands], { cwd: this.#folder });
     return stdout;
   }

@@ -7,11 +7,11 @@ import { socketRows } from "../doors/hostile-socket-rows.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const folders: Readonly<Record<string, string>> = {
-  E: "packages/http-message-signatures",
-  V: "packages/http-signature-verify",
-  D: "packages/content-digest",
-  G: "packages/http-signature-sign",
-  F: "packages/fetch",
+  E: "packages/kernel/http-message-signatures",
+  V: "packages/checks/http-signature-verify",
+  D: "packages/checks/content-digest",
+  G: "packages/checks/http-signature-sign",
+  F: "packages/doors/fetch",
   T: "test",
 };
 

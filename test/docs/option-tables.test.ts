@@ -1,75 +1,79 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { OptionRule } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
-import { answerTable as answerDigests } from "../../packages/content-digest/dist/answer-digests.js";
+import { answerTable as answerDigests } from "../../packages/checks/content-digest/dist/answer-digests.js";
 import {
   policyTable as digestPolicy,
   table as contentDigest,
-} from "../../packages/content-digest/dist/options.js";
-import { hmacTable as explainHmac } from "../../packages/explain/dist/explain-hmac.js";
-import { table as explainSignature } from "../../packages/explain/dist/options.js";
-import { explainerTable } from "../../packages/explain/dist/signature-explainer.js";
-import { table as gracefulClose } from "../../packages/express/dist/graceful-close.js";
-import { table as guardErrors } from "../../packages/express/dist/guard-errors.js";
-import { table as signResponse } from "../../packages/http-signature-sign/dist/options.js";
-import { table as cachedKeys } from "../../packages/http-signature-verify/dist/cached-keys.js";
-import { table as directoryKeys } from "../../packages/http-signature-verify/dist/directory-keys.js";
-import { table as jwksKeys } from "../../packages/http-signature-verify/dist/jwks-keys.js";
-import { table as keyUse } from "../../packages/http-signature-verify/dist/key-store.js";
-import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
-import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
-import { headerTable as idempotencyKeyHeader } from "../../packages/idempotency-guard/dist/key-header.js";
-import { table as idempotencyGuard } from "../../packages/idempotency-guard/dist/options.js";
-import { replayTable } from "../../packages/idempotency-guard/dist/replay.js";
-import { answersTable as memoryAnswerStore } from "../../packages/idempotency/dist/answers.js";
-import { table as idempotencyKeys } from "../../packages/idempotency/dist/key-options.js";
-import { table as memoryIdempotencyStore } from "../../packages/idempotency/dist/memory-store.js";
-import { rulesTable as compileAllowlist } from "../../packages/ip-allowlist/dist/allowlist.js";
-import { liveTable as liveAllowlist } from "../../packages/ip-allowlist/dist/live-allowlist.js";
-import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.js";
-import { consoleTable as consoleLog } from "../../packages/log/dist/console-log.js";
-import { table as inspector } from "../../packages/inspector/dist/options.js";
-import { table as opentelemetry } from "../../packages/opentelemetry/dist/opentelemetry.js";
-import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
-import { table as prometheus } from "../../packages/prometheus/dist/prometheus.js";
-import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
-import { table as createServiceClient } from "../../packages/service-client/dist/options.js";
-import { createTable as createWebhookEndpoint } from "../../packages/service-client/dist/service-client.js";
-import { table as createPostgresStores } from "../../packages/store-postgres/dist/options.js";
-import { tablesTable as postgresTables } from "../../packages/store-postgres/dist/table-names.js";
-import { table as withPostgresTransaction } from "../../packages/store-postgres/dist/transaction.js";
-import { table as createRedisStores } from "../../packages/store-redis/dist/options.js";
-import { table as createSqliteStores } from "../../packages/store-sqlite/dist/options.js";
-import { table as webhookBasicAuth } from "../../packages/webhook-basic-auth/dist/options.js";
+} from "../../packages/checks/content-digest/dist/options.js";
+import { hmacTable as explainHmac } from "../../packages/tools/explain/dist/explain-hmac.js";
+import { table as explainSignature } from "../../packages/tools/explain/dist/options.js";
+import { explainerTable } from "../../packages/tools/explain/dist/signature-explainer.js";
+import { table as gracefulClose } from "../../packages/doors/express/dist/graceful-close.js";
+import { table as guardErrors } from "../../packages/doors/express/dist/guard-errors.js";
+import { table as signResponse } from "../../packages/checks/http-signature-sign/dist/options.js";
+import { table as cachedKeys } from "../../packages/checks/http-signature-verify/dist/cached-keys.js";
+import { table as directoryKeys } from "../../packages/checks/http-signature-verify/dist/directory-keys.js";
+import { table as jwksKeys } from "../../packages/checks/http-signature-verify/dist/jwks-keys.js";
+import { table as keyUse } from "../../packages/checks/http-signature-verify/dist/key-store.js";
+import { table as memoryNonceStore } from "../../packages/checks/http-signature-verify/dist/nonce-store.js";
+import { table as httpSignatureVerify } from "../../packages/checks/http-signature-verify/dist/options.js";
+import { headerTable as idempotencyKeyHeader } from "../../packages/checks/idempotency-guard/dist/key-header.js";
+import { table as idempotencyGuard } from "../../packages/checks/idempotency-guard/dist/options.js";
+import { replayTable } from "../../packages/checks/idempotency-guard/dist/replay.js";
+import { answersTable as memoryAnswerStore } from "../../packages/kernel/idempotency/dist/answers.js";
+import { table as idempotencyKeys } from "../../packages/kernel/idempotency/dist/key-options.js";
+import { table as memoryIdempotencyStore } from "../../packages/kernel/idempotency/dist/memory-store.js";
+import { rulesTable as compileAllowlist } from "../../packages/checks/ip-allowlist/dist/allowlist.js";
+import { liveTable as liveAllowlist } from "../../packages/checks/ip-allowlist/dist/live-allowlist.js";
+import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/options.js";
+import { consoleTable as consoleLog } from "../../packages/observe/log/dist/console-log.js";
+import { table as inspector } from "../../packages/tools/inspector/dist/options.js";
+import { table as opentelemetry } from "../../packages/observe/opentelemetry/dist/opentelemetry.js";
+import {
+  answersTable as payoutAnswers,
+  table as payoutSteps,
+} from "../../packages/endpoints/payout/dist/options.js";
+import { table as prometheus } from "../../packages/observe/prometheus/dist/prometheus.js";
+import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
+import { table as createServiceClient } from "../../packages/endpoints/service-client/dist/options.js";
+import { createTable as createWebhookEndpoint } from "../../packages/endpoints/service-client/dist/service-client.js";
+import { table as createPostgresStores } from "../../packages/stores/store-postgres/dist/options.js";
+import { tablesTable as postgresTables } from "../../packages/stores/store-postgres/dist/table-names.js";
+import { table as withPostgresTransaction } from "../../packages/stores/store-postgres/dist/transaction.js";
+import { table as createRedisStores } from "../../packages/stores/store-redis/dist/options.js";
+import { table as createSqliteStores } from "../../packages/stores/store-sqlite/dist/options.js";
+import { table as webhookBasicAuth } from "../../packages/checks/webhook-basic-auth/dist/options.js";
 import {
   fieldTable as payloadField,
   table as webhookHmac,
-} from "../../packages/webhook-hmac/dist/options.js";
-import { signTable as signPayloadHeaders } from "../../packages/webhook-hmac/dist/payload-headers.js";
-import { table as signPayload } from "../../packages/webhook-hmac/dist/payload-signature.js";
-import { schemeTable } from "../../packages/webhook-hmac/dist/scheme.js";
-import { table as generateEndpoint } from "../../packages/webhooks/dist/endpoint/generate-endpoint.js";
-import { table as httpsOnly } from "../../packages/webhooks/dist/endpoint/https-only.js";
+} from "../../packages/checks/webhook-hmac/dist/options.js";
+import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
+import { table as signPayload } from "../../packages/checks/webhook-hmac/dist/payload-signature.js";
+import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
+import { table as generateEndpoint } from "../../packages/endpoints/webhooks/dist/endpoint/generate-endpoint.js";
+import { table as httpsOnly } from "../../packages/endpoints/webhooks/dist/endpoint/https-only.js";
 import {
   answersTable as webhookAnswers,
   table as webhookSteps,
-} from "../../packages/webhooks/dist/endpoint/webhook-endpoint-options.js";
+} from "../../packages/endpoints/webhooks/dist/endpoint/webhook-endpoint-options.js";
 import {
   memoryTable as memoryLatestTimestamps,
   table as latestOnly,
-} from "../../packages/webhooks/dist/events/latest-only.js";
-import { table as createWebhookHandler } from "../../packages/webhooks/dist/events/webhook-handler-options.js";
+} from "../../packages/endpoints/webhooks/dist/events/latest-only.js";
+import { table as createWebhookHandler } from "../../packages/endpoints/webhooks/dist/events/webhook-handler-options.js";
 import {
   payoutTable as payoutPlugin,
   webhookTable as webhookPlugin,
-} from "../../packages/fastify/dist/plugins.js";
+} from "../../packages/doors/fastify/dist/plugins.js";
 import {
   checkedTable as checkedRoute,
   idempotentTable as idempotentRoute,
   webhookTable as webhookRoute,
-} from "../../packages/fetch/dist/routes.js";
+} from "../../packages/doors/fetch/dist/routes.js";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { packagePage } from "./package-pages.ts";
 import { optionsOfCall, optionTables, plain } from "./written-options.ts";
 
@@ -138,7 +142,6 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
 const withoutRules = new Set(["http-message-signatures", "sandbox", "store-contract", "fetch"]);
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const packages = join(root, "packages");
 const pageOf = (name: string): string =>
   name.endsWith(".md") ? readFileSync(join(root, name), "utf8") : packagePage(name);
 
@@ -157,15 +160,16 @@ describe.each(documented)("the page of %s tells the options of %s", (name, place
   }
 });
 
-test.each([...readdirSync(packages).filter((name) => !withoutRules.has(name)), keysPage, idempotencyPage])(
-  "each table of options in the page of %s is compared",
-  (name) => {
-    const places = documented.flatMap(([owner, place]) =>
-      owner === name && typeof place === "number" ? [place] : [],
-    );
-    expect(places).toEqual(optionTables(pageOf(name)).map((_table, index) => index));
-  },
-);
+test.each([
+  ...[...workspacePackages.keys()].filter((name) => !withoutRules.has(name)),
+  keysPage,
+  idempotencyPage,
+])("each table of options in the page of %s is compared", (name) => {
+  const places = documented.flatMap(([owner, place]) =>
+    owner === name && typeof place === "number" ? [place] : [],
+  );
+  expect(places).toEqual(optionTables(pageOf(name)).map((_table, index) => index));
+});
 
 function isLiteral(text: string): boolean {
   try {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { packageFolder } from "../../scripts/workspace.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 
@@ -15,5 +16,5 @@ export function packagePage(name: string): string {
 }
 
 function readmeFile(name: string): string {
-  return join(root, "packages", name, "README.md");
+  return join(root, packageFolder(name), "README.md");
 }

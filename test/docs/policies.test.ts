@@ -15,9 +15,9 @@ import * as webBotAuth from "../../examples/snippets/dist/policy-web-bot-auth.js
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const page = read("docs/policies.md");
-const jwks = JSON.parse(read("packages/http-message-signatures/test/fixtures/rfc9421-keys.json")) as Readonly<
-  Record<"ed25519" | "p256", JsonWebKey>
->;
+const jwks = JSON.parse(
+  read("packages/kernel/http-message-signatures/test/fixtures/rfc9421-keys.json"),
+) as Readonly<Record<"ed25519" | "p256", JsonWebKey>>;
 
 test.each(["rfc9421", "web-bot-auth", "ucp", "adcp"])(
   "the page shows the policy %s, to the letter",

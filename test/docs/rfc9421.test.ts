@@ -5,9 +5,9 @@ import { expect, test } from "@jest/globals";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 const folders: Readonly<Record<string, string>> = {
-  E: "packages/http-message-signatures",
-  V: "packages/http-signature-verify",
-  D: "packages/content-digest",
+  E: "packages/kernel/http-message-signatures",
+  V: "packages/checks/http-signature-verify",
+  D: "packages/checks/content-digest",
 };
 const pathOf = (written: string): string => join(root, folders[written[0] ?? ""] ?? "", written.slice(2));
 

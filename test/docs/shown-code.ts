@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { memberFolders } from "../../scripts/workspace.mjs";
 import { expand } from "../../site/scripts/expand.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -18,9 +19,6 @@ const markdownIn = (folder: string): readonly string[] =>
     .filter((name) => name.endsWith(".md"))
     .map((name) => `${folder}/${name}`);
 
-const foldersIn = (group: string): readonly string[] =>
-  readdirSync(join(root, group)).map((name) => `${group}/${name}`);
-
 /** Every fence of a markdown text in one of these languages, without its indentation. */
 export function fencesOf(markdown: string, languages: readonly string[]): readonly string[] {
   const fence = /^( *)```(\w+)\n([\s\S]*?)^ *```$/gm;
@@ -33,8 +31,8 @@ const scripts = ["ts", "js", "tsx", "mts", "mjs", "cjs", "typescript", "javascri
 
 /** All that shows TypeScript or JavaScript to readers. */
 export function allShownCode(): readonly ShownCode[] {
-  const documents = ["README.md", "docs", ...foldersIn("packages"), ...foldersIn("examples")].flatMap(
-    (name) => (name.endsWith(".md") ? [name] : markdownIn(name)),
+  const documents = ["README.md", "docs", ...memberFolders()].flatMap((name) =>
+    name.endsWith(".md") ? [name] : markdownIn(name),
   );
   const pages = readdirSync(join(root, "site/pages"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))

@@ -6,7 +6,11 @@ import { weakRoutes } from "./shown-routes.ts";
 const shown = allShownCode();
 
 test("there is code to look at, in READMEs, pages and snippets", () => {
-  for (const place of ["README.md", "packages/ip-allowlist/README.md", "site/pages/guide/behind-a-proxy.md"])
+  for (const place of [
+    "README.md",
+    "packages/checks/ip-allowlist/README.md",
+    "site/pages/guide/behind-a-proxy.md",
+  ])
     expect(shown.map((one) => one.place)).toContain(place);
 });
 

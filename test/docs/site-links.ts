@@ -1,12 +1,13 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { anchorsOf, vitepressAnchor } from "../../site/scripts/anchors.mjs";
 import { documents, homepage } from "../../site/scripts/source.mjs";
 import { packagePage } from "./package-pages.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const packages = readdirSync(join(root, "packages"));
+const packages = [...workspacePackages.keys()];
 // Made when the site is built; npm run docs:check looks at what is in them.
 const made = new Set([
   "reference/codes",

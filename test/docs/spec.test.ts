@@ -2,14 +2,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const packages = readdirSync(join(root, "packages"));
+const folders = [...workspacePackages.values()].map(({ folder }) => join(root, folder, "src"));
 
-const sources = packages.flatMap((name) =>
-  readdirSync(join(root, "packages", name, "src"), { recursive: true, encoding: "utf8" })
+const sources = folders.flatMap((folder) =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".ts"))
-    .map((path) => join(root, "packages", name, "src", path)),
+    .map((path) => join(folder, path)),
 );
 const cited = sources.flatMap((path) =>
   [...readFileSync(path, "utf8").matchAll(/\(spec, "([^"]+)"/g)].map(([, section = ""]) => section),
@@ -27,9 +28,10 @@ test("the page on where to put what names files that are there", () => {
   const named = [...table.matchAll(/`((?:test|examples|[a-z-]+\/src)\/[^`]+|[a-z-]+\/src)`/g)].map(
     ([, path = ""]) => path,
   );
+  const groups = new Set([...workspacePackages.values()].map(({ folder }) => dirname(folder)));
   const found = (path: string): boolean =>
-    [root, join(root, "packages")].some((folder) => {
-      const [parent, last] = [dirname(join(folder, path)), path.split("/").at(-1) ?? ""];
+    ["", ...groups].some((group) => {
+      const [parent, last] = [dirname(join(root, group, path)), path.split("/").at(-1) ?? ""];
       try {
         return readdirSync(parent).includes(last);
       } catch {

@@ -3,8 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
-import { payoutFaultCodes } from "../../packages/payout/dist/faults.js";
-import { dataRules } from "../../packages/webhooks/dist/envelope/envelope-schema.js";
+import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
+import { dataRules } from "../../packages/endpoints/webhooks/dist/envelope/envelope-schema.js";
+import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { packagePage } from "./package-pages.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
@@ -54,14 +55,14 @@ interface Union {
   readonly members: readonly string[];
 }
 
-const packages = readdirSync(join(root, "packages")).filter((name) =>
-  existsSync(join(root, "packages", name, "src/index.ts")),
+const packages = [...workspacePackages.keys()].filter((name) =>
+  existsSync(join(root, packageFolder(name), "src/index.ts")),
 );
 const unions = packages.flatMap(exportedUnions);
 
 /** The unions of texts that the index of a package exports, without the other unions in them. */
 function exportedUnions(name: string): readonly Union[] {
-  const folder = join(root, "packages", name, "src");
+  const folder = join(root, packageFolder(name), "src");
   const index = readFileSync(join(folder, "index.ts"), "utf8");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))

@@ -5,7 +5,7 @@ import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-ver
 import {
   algorithmKeys,
   type AlgorithmKey,
-} from "../../packages/http-message-signatures/test/algorithm-keys.ts";
+} from "../../packages/kernel/http-message-signatures/test/algorithm-keys.ts";
 import type { WireRequest } from "../support/http-client.ts";
 import { withHeader } from "../support/independent-signer.ts";
 import { accepted, policyScene, signOrder, unauthorized } from "./policy-scene.ts";

@@ -6,7 +6,7 @@ import {
   type IdempotencyStore,
 } from "@countersign/idempotency";
 import type { IdempotencyGuardOptions, KeptAnswer } from "@countersign/idempotency-guard";
-import { writeRecord } from "../../packages/idempotency-guard/dist/answer-record.js";
+import { writeRecord } from "../../packages/checks/idempotency-guard/dist/answer-record.js";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { appError, handlerType, type Handler, type IdempotencyScene } from "./scene.ts";
 import type { Row } from "./row.ts";

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { samplePath, signRequest, type SigningPlan } from "../support/independent-signer.ts";
 import type { WireRequest } from "../support/http-client.ts";
 import { servicePublicPem } from "../support/test-keys.ts";
-import { payoutBody } from "../../packages/payout/test/payout-body.ts";
+import { payoutBody } from "../../packages/endpoints/payout/test/payout-body.ts";
 import { handlerType, type Handler, type PayoutScene } from "./scene.ts";
 import type { ExactAnswer } from "./answers.ts";
 import { withOverrides, type Overrides } from "../support/sections.ts";

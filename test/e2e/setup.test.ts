@@ -102,20 +102,21 @@ describe("isInstallCurrent", () => {
 describe("buildFingerprint", () => {
   beforeEach(() => {
     write("tsconfig.json", "{}", 60);
-    write("packages/a/src/index.ts", "1", 60);
-    write("packages/a/src/deep/other.ts", "1", 60);
-    write("packages/a/test/a.test.ts", "1", 60);
-    write("packages/a/dist/.tsbuildinfo", "1", 60);
-    write("packages/a/dist/index.js", "1", 60);
+    write("packages/made/a/package.json", "{}", 60);
+    write("packages/made/a/src/index.ts", "1", 60);
+    write("packages/made/a/src/deep/other.ts", "1", 60);
+    write("packages/made/a/test/a.test.ts", "1", 60);
+    write("packages/made/a/dist/.tsbuildinfo", "1", 60);
+    write("packages/made/a/dist/index.js", "1", 60);
   });
 
   test.each<[string, () => void]>([
-    ["a source changes", () => write("packages/a/src/deep/other.ts", "2")],
-    ["a source is added", () => write("packages/a/src/new.ts")],
-    ["a source is removed", () => rmSync(path.join(folder, "packages/a/src/deep/other.ts"))],
-    ["a test changes", () => write("packages/a/test/a.test.ts", "2")],
+    ["a source changes", () => write("packages/made/a/src/deep/other.ts", "2")],
+    ["a source is added", () => write("packages/made/a/src/new.ts")],
+    ["a source is removed", () => rmSync(path.join(folder, "packages/made/a/src/deep/other.ts"))],
+    ["a test changes", () => write("packages/made/a/test/a.test.ts", "2")],
     ["a configuration changes", () => write("tsconfig.json", "{ }")],
-    ["the output is cleaned", () => rmSync(path.join(folder, "packages/a/dist"), { recursive: true })],
+    ["the output is cleaned", () => rmSync(path.join(folder, "packages/made/a/dist"), { recursive: true })],
   ])("changes when %s", (_name, change) => {
     const before = setup.buildFingerprint(folder);
     change();
@@ -123,13 +124,13 @@ describe("buildFingerprint", () => {
   });
 
   test("takes a link to nowhere, as editors make them", () => {
-    symlinkSync("nowhere", path.join(folder, "packages/a/src/.#index.ts"));
+    symlinkSync("nowhere", path.join(folder, "packages/made/a/src/.#index.ts"));
     expect(setup.buildFingerprint(folder)).toBe(setup.buildFingerprint(folder));
   });
 
   test("stays when nothing changes", () => {
     const before = setup.buildFingerprint(folder);
-    write("packages/a/node_modules/x.js");
+    write("packages/made/a/node_modules/x.js");
     expect(setup.buildFingerprint(folder)).toBe(before);
   });
 });

@@ -18,13 +18,13 @@ function write(name: string, content: string | object): void {
 /** A package whose source is `source`, and whose test is `of` of what its tests name. */
 function addPackage(name: string, source: string, testFile: string, ...references: readonly string[]): void {
   const compilerOptions = { composite: true, module: "nodenext", types: [] };
-  write(`packages/${name}/package.json`, {
+  write(`packages/made/${name}/package.json`, {
     name: `@made/${name}`,
     type: "module",
     exports: "./dist/index.js",
   });
-  write(`packages/${name}/src/index.ts`, source);
-  write(`packages/${name}/tsconfig.json`, {
+  write(`packages/made/${name}/src/index.ts`, source);
+  write(`packages/made/${name}/tsconfig.json`, {
     compilerOptions: {
       ...compilerOptions,
       rootDir: "src",
@@ -34,9 +34,13 @@ function addPackage(name: string, source: string, testFile: string, ...reference
     include: ["src"],
     references: references.map((other) => ({ path: `../${other}` })),
   });
-  write(`packages/${name}/test/${name}.test.mjs`, testFile);
+  write(`packages/made/${name}/test/${name}.test.mjs`, testFile);
   write(`node_modules/@made/.keep`, "");
-  symlinkSync(path.join(folder, "packages", name), path.join(folder, "node_modules/@made", name), "junction");
+  symlinkSync(
+    path.join(folder, "packages/made", name),
+    path.join(folder, "node_modules/@made", name),
+    "junction",
+  );
 }
 
 beforeAll(() => {
@@ -47,7 +51,7 @@ beforeAll(() => {
   write("jest.config.mjs", 'export default { testMatch: ["<rootDir>/**/*.test.mjs"], transform: {} };');
   write("tsconfig.json", {
     files: [],
-    references: ["sound", "used", "broken"].map((name) => ({ path: `packages/${name}` })),
+    references: ["sound", "used", "broken"].map((name) => ({ path: `packages/made/${name}` })),
   });
   for (const name of ["typescript", "jest"])
     symlinkSync(
@@ -79,13 +83,13 @@ function npmTest(...args: readonly string[]): { status: number | null; output: s
 
 describe("npm test", () => {
   test("runs one package's tests while another one does not compile, with what they import built", () => {
-    const { status, output } = npmTest("packages/sound");
-    expect(output).toContain("tsc -b packages/used packages/sound");
+    const { status, output } = npmTest("packages/made/sound");
+    expect(output).toContain("tsc -b packages/made/used packages/made/sound");
     expect(output).toContain("Tests:       1 passed, 1 total");
     expect(status).toBe(0);
   });
 
-  test.each([[["packages/broken"]], [[]], [["-t", "packages/sound"]], [["sound"]]])(
+  test.each([[["packages/made/broken"]], [[]], [["-t", "packages/made/sound"]], [["sound"]]])(
     "ends with the compiler's error when the arguments are %j",
     (args) => {
       const { status, output } = npmTest(...args);

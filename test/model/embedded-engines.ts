@@ -1,7 +1,11 @@
 import { rmSync } from "node:fs";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
-import { type Connection, type Open, temporaryFile } from "../../packages/store-sqlite/test/connections.ts";
+import {
+  type Connection,
+  type Open,
+  temporaryFile,
+} from "../../packages/stores/store-sqlite/test/connections.ts";
 import type { Clock, Engine, PayStep, Platform, ProcessIndex } from "./engine.ts";
 import { retentionMs } from "./reference-store.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { drivers } from "../../packages/store-sqlite/test/connections.ts";
+import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { fuzzRuns } from "../support/fuzz-runs.ts";
 import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";

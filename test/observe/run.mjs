@@ -1,4 +1,4 @@
-// npm run dashboard:check: what the dashboard and the alert rules of packages/prometheus ask, answered by a Prometheus that scrapes a
+// npm run dashboard:check: what the dashboard and the alert rules of packages/observe/prometheus ask, answered by a Prometheus that scrapes a
 // platform under traffic. npm run dashboard:picture: the same for longer, and docs/pictures/dashboard.png drawn of the answers.
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { startPrometheus } from "./prometheus-server.mjs";
 // What is refused on purpose.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
 const { picture } = parseArgs({ options: { picture: { type: "boolean", default: false } } }).values;
-const fileOf = (name) => fileURLToPath(new URL(`../../packages/prometheus/${name}`, import.meta.url));
+const fileOf = (name) => fileURLToPath(new URL(`../../packages/observe/prometheus/${name}`, import.meta.url));
 
 // Seconds; Grafana's $__rate_interval is at least four scrapes. A picture is taken of more time, with smoother lines. By two names the
 // platform is two processes for Prometheus, as in production: what a panel does not sum over them is there twice.

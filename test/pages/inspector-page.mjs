@@ -21,7 +21,7 @@ import {
 } from "./watched-page.mjs";
 
 const run = promisify(execFile);
-const command = fileURLToPath(new URL("../../packages/cli/dist/cli.js", import.meta.url));
+const command = fileURLToPath(new URL("../../packages/tools/cli/dist/cli.js", import.meta.url));
 const many = 10_000;
 const views = ["#/requests", "#/keys", "#/stores"];
 const details = ["#/requests/1", "#/requests/2"];

@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { memberFolders } from "../../scripts/workspace.mjs";
 import { node, root, succeed } from "../consumers/support.mjs";
 
 const git = (args, cwd) => succeed("git", args, cwd);
@@ -25,11 +26,9 @@ export async function cloneCheckout(work) {
   // A link is no folder: .gitignore does not mean it.
   appendFileSync(join(clone, ".git", "info", "exclude"), "node_modules\n");
   lendModules(join(root, "node_modules"), join(clone, "node_modules"));
-  for (const group of ["packages", "examples"]) {
-    for (const name of readdirSync(join(clone, group))) {
-      const installed = join(root, group, name, "node_modules");
-      if (existsSync(installed)) symlinkSync(installed, join(clone, group, name, "node_modules"));
-    }
+  for (const folder of memberFolders(clone)) {
+    const installed = join(root, folder, "node_modules");
+    if (existsSync(installed)) symlinkSync(installed, join(clone, folder, "node_modules"));
   }
   return clone;
 }
@@ -53,9 +52,9 @@ function lendModules(from, to) {
 
 /** The manifests of what is published, by folder. */
 export function publicManifests(checkout) {
-  const folders = readdirSync(join(checkout, "packages")).map((name) => join(checkout, "packages", name));
-  const manifests = folders
-    .filter((folder) => existsSync(join(folder, "package.json")))
+  const manifests = memberFolders(checkout)
+    .filter((folder) => folder.startsWith("packages/"))
+    .map((folder) => join(checkout, folder))
     .map((folder) => [folder, JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))]);
   return new Map(manifests.filter(([, manifest]) => manifest.private !== true));
 }

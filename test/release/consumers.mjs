@@ -25,7 +25,7 @@ export const consumers = [
 ];
 
 async function checkUmbrella(work, { clone, version }) {
-  const folder = await project(work, "umbrella", installLine(clone, "packages/countersign"));
+  const folder = await project(work, "umbrella", installLine(clone, "packages/endpoints/countersign"));
   await compile(folder, firstExample(readme(folder, "countersign")));
   await node(["example.mjs"], folder);
   checkVersions(folder, version);
@@ -88,7 +88,7 @@ async function checkServer(work, { clone, version }) {
 }
 
 async function checkPayout(work, { clone, version }) {
-  const folder = await project(work, "payout", installLine(clone, "packages/payout"));
+  const folder = await project(work, "payout", installLine(clone, "packages/endpoints/payout"));
   await compile(folder, firstExample(readme(folder, "@countersign/payout")));
   await node(["payout.mjs"], folder);
   checkVersions(folder, version);

@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
+import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 
 interface Manifest {
   readonly name: string;
@@ -23,22 +24,22 @@ const manifestIn = (...path: readonly string[]): Manifest =>
   JSON.parse(read(...path, "package.json")) as Manifest;
 const { repository, engines } = manifestIn();
 const { version } = JSON.parse(read("lerna.json")) as { version: string };
-const published = readdirSync(join(root, "packages"))
-  .filter((name) => existsSync(join(root, "packages", name, "package.json")))
-  .filter((name) => manifestIn("packages", name).private !== true);
+const published = [...workspacePackages.keys()].filter(
+  (name) => workspacePackages.get(name)?.manifest.private !== true,
+);
 
 describe.each(published)("the package %s", (name) => {
-  const manifest = manifestIn("packages", name);
+  const manifest = manifestIn(packageFolder(name));
   const page = (repository?.url ?? "").replace(/^git\+/, "").replace(/\.git$/, "");
 
   // Provenance names the repository that the workflow ran in: the registry refuses a tarball that names another one.
   test("names the repository that its provenance will state, and its folder there", () => {
-    expect(manifest.repository).toEqual({ ...repository, directory: `packages/${name}` });
+    expect(manifest.repository).toEqual({ ...repository, directory: packageFolder(name) });
     expect(manifest.publishConfig).toEqual({ access: "public", provenance: true });
   });
 
   test("leads to its page and to where faults are reported", () => {
-    expect(manifest.homepage).toBe(`${page}/tree/main/packages/${name}#readme`);
+    expect(manifest.homepage).toBe(`${page}/tree/main/${packageFolder(name)}#readme`);
     expect(manifest.bugs).toEqual({ url: `${page}/issues` });
   });
 
@@ -50,7 +51,7 @@ describe.each(published)("the package %s", (name) => {
   });
 
   test("has the licence of the whole, the version of the whole and its Node", () => {
-    expect(read("packages", name, "LICENSE")).toBe(read("LICENSE"));
+    expect(read(packageFolder(name), "LICENSE")).toBe(read("LICENSE"));
     expect(manifest).toMatchObject({ license: "MIT", version, engines });
   });
 });
@@ -62,6 +63,6 @@ test("the table of supported versions names the minor version of this release", 
 
 test("every package has a budget for its size, and there is no other", () => {
   const budgets = JSON.parse(read("test/release/size-budgets.json")) as { packages: Record<string, number> };
-  const names = published.map((name) => manifestIn("packages", name).name);
+  const names = published.map((name) => manifestIn(packageFolder(name)).name);
   expect(new Set(Object.keys(budgets.packages))).toEqual(new Set(names));
 });

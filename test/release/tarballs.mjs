@@ -3,6 +3,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { install, manifest, npm, root } from "../consumers/support.mjs";
 import { ownDependencies } from "../consumers/own-dependencies.mjs";
 
@@ -41,10 +42,8 @@ if (faults.length > 0) process.exitCode = 1;
 async function packAll() {
   const target = join(work, "tarballs");
   mkdirSync(target);
-  const folders = readdirSync(join(root, "packages")).filter(
-    (name) => manifest("packages", name).private !== true,
-  );
-  const chosen = folders.flatMap((name) => ["--workspace", `packages/${name}`]);
+  const published = [...workspacePackages.values()].filter(({ manifest: of }) => of.private !== true);
+  const chosen = published.flatMap(({ folder }) => ["--workspace", folder]);
   const told = await npm(
     ["pack", "--json", "--loglevel=error", "--pack-destination", target, ...chosen],
     root,

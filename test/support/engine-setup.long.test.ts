@@ -39,7 +39,7 @@ describe("engine-setup", () => {
   });
 
   test("asks for nothing when no selected test uses a server", () => {
-    const { status, stderr } = setUp({ ...none, CI: "true" }, ["packages/raw-body"]);
+    const { status, stderr } = setUp({ ...none, CI: "true" }, ["packages/checks/raw-body"]);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 

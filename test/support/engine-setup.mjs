@@ -3,12 +3,10 @@
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
-import { fileURLToPath } from "node:url";
+import { memberFolders, root } from "../../scripts/workspace.mjs";
 import { postgresAnswers, startPostgresServer } from "./postgres-server.mjs";
 import { redisAnswers, startRedisServer } from "./redis-server.mjs";
 import { reportMissing } from "./server-binaries.mjs";
-
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../..");
 
 const engines = [
   {
@@ -114,9 +112,7 @@ function isSelected(testPathPatterns, file) {
 
 /** The test files of every folder in which some file uses the engines. */
 function engineTests() {
-  const folders = ["packages", "examples"].flatMap((group) =>
-    readdirSync(path.join(root, group)).map((name) => path.join(root, group, name, "test")),
-  );
+  const folders = memberFolders().map((folder) => path.join(root, folder, "test"));
   const top = readdirSync(path.join(root, "test")).map((name) => path.join(root, "test", name));
   return [...folders, ...top].map(sourcesOf).filter(usesEngines).flat();
 }

@@ -1,6 +1,6 @@
 // Runs a command with a PostgreSQL and a Redis of its own that were never used, DATABASE_URL and REDIS_URL set to them; their
 // programs are those that PATH finds first:
-//     node test/support/with-servers.mjs npm test -- packages/store-postgres
+//     node test/support/with-servers.mjs npm test -- packages/stores/store-postgres
 import process from "node:process";
 import { startPostgresServer } from "./postgres-server.mjs";
 import { startRedisServer } from "./redis-server.mjs";

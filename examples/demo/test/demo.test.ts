@@ -13,7 +13,7 @@ import {
 } from "../../platform/test/platform-process.ts";
 
 const demo = new URL("../dist/demo.js", import.meta.url);
-const countersign = fileURLToPath(new URL("../../../packages/cli/dist/cli.js", import.meta.url));
+const countersign = fileURLToPath(new URL("../../../packages/tools/cli/dist/cli.js", import.meta.url));
 
 let folder: string;
 let port: string;

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 
 const read = (file) => JSON.parse(readFileSync(new URL(file, import.meta.url), "utf8"));
 const jwks = {
-  ...read("../../../packages/http-message-signatures/test/fixtures/rfc9421-keys.json"),
+  ...read("../../../packages/kernel/http-message-signatures/test/fixtures/rfc9421-keys.json"),
   ...read("../test-keys.json"),
 };
 const algorithmOf = {

@@ -1,0 +1,270 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { guardErrors } from "@countersign/express";
+import {
+  httpSignatureVerify,
+  memoryNonceStore,
+  type HttpSignatureVerifyOptions,
+  type NonceClaim,
+} from "@countersign/http-signature-verify";
+import express from "express";
+import {
+  samplePath,
+  sha256Field,
+  signRequest,
+  type SigningPlan,
+} from "../../../../test/support/independent-signer.ts";
+import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { defaults, observe, startPlatform, type Platform } from "./platform.ts";
+
+let platform: Platform;
+afterEach(() => platform?.close());
+
+const body = '{"a":1}';
+const digest = sha256Field(Buffer.from(body));
+const four = [
+  ['"@method"', "POST"],
+  ['"@path"', samplePath],
+  ['"content-type"', "application/json"],
+  ['"content-digest"', digest],
+] as const;
+const created = 1_700_000_000;
+
+async function codeOf(
+  options: Partial<HttpSignatureVerifyOptions>,
+  plan: SigningPlan & { readonly extra?: readonly string[] },
+): Promise<string | undefined> {
+  platform = await startPlatform(express, options);
+  const signed = signRequest({ body, ...plan });
+  const answer = await platform.send({ ...signed, headers: [...signed.headers, ...(plan.extra ?? [])] });
+  expect(answer.status).toBe(platform.codes.length === 0 ? 200 : 401);
+  return platform.codes[0];
+}
+
+// The public key of RFC 9421 appendix B.1.4.
+const rfcKeys = { "test-key-ed25519": "JrQLj5P/89iXES9+vFgrIy29clF9CC/oPPsw3c5D0bs=" };
+
+test("RFC 9421 appendix B.2.6 is taken as it stands by a policy", async () => {
+  const policy: HttpSignatureVerifyOptions = {
+    keys: rfcKeys,
+    origin: "https://example.com",
+    requiredComponents: ["date", "@method", "@path", "@authority", "content-type", "content-length"],
+    requiredParameters: ["created", "keyid"],
+    allowUnsignedQuery: true,
+    allowUnsignedBody: true,
+    clock: () => 1_618_884_480_000,
+  };
+  const app = express();
+  app.post("/foo", httpSignatureVerify(policy), (_req, res) => void res.json({}));
+  app.use(guardErrors());
+  platform = await observe(app);
+  const request = {
+    method: "POST",
+    path: "/foo?param=Value&Pet=dog",
+    headers: [
+      "Date",
+      "Tue, 20 Apr 2021 02:07:55 GMT",
+      "Content-Type",
+      "application/json",
+      "Content-Digest",
+      "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:",
+      "Signature-Input",
+      'sig-b26=("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"',
+      "Signature",
+      "sig-b26=:wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw==:",
+    ],
+    body: Buffer.from('{"hello": "world"}'),
+  };
+  expect((await platform.send(request)).status).toBe(200);
+  expect((await platform.send({ ...request, body: Buffer.from('{"hello":"world"}') })).status).toBe(401);
+  expect(platform.codes).toEqual(["signature-mismatch"]);
+});
+
+describe("a policy of httpSignatureVerify", () => {
+  const lax = { requiredParameters: ["keyid", "created"], nonces: undefined } as const;
+  const bare = { expires: undefined, alg: undefined, nonce: undefined };
+
+  test.each<[string, Partial<HttpSignatureVerifyOptions>, SigningPlan & { extra?: string[] }]>([
+    ["parameters that are not required, absent", lax, { parameters: bare }],
+    ["parameters that are not required, present", lax, {}],
+    ["a query parameter", idRequired(), withId('"@query-param";name="id"', "%C3%A4+b", "%C3%A4%20b")],
+    [
+      "a member of a dictionary",
+      { requiredComponents: ['"priority";key="u"', "content-digest"] },
+      { covered: [...four, ['"priority";key="u"', "1"]], extra: ["Priority", "u=1,  i"] },
+    ],
+    [
+      "a field of an added type",
+      { fieldTypes: { "x-list": "list" }, requiredComponents: ['"x-list";sf'] },
+      { covered: [...four, ['"x-list";sf', "1, 2"]], extra: ["X-List", "1,2"] },
+    ],
+    [
+      "the digest by its serialisation",
+      { requiredComponents: ['"content-digest";sf'] },
+      { covered: [...four.slice(0, 3), ['"content-digest";sf', digest]] },
+    ],
+    ["a label", { label: "sig1" }, {}],
+    [
+      "a body that nothing signs",
+      { requiredComponents: ["@path"], allowUnsignedBody: true },
+      { covered: four.slice(0, 3) },
+    ],
+  ])("takes %s", async (_title, options, plan) => {
+    expect(await codeOf(options, plan)).toBeUndefined();
+  });
+
+  test.each<[string, string, Partial<HttpSignatureVerifyOptions>, SigningPlan & { extra?: string[] }]>([
+    ["a signature without a nonce", "nonce-invalid", {}, { parameters: { nonce: undefined } }],
+    ["one without alg", "alg-invalid", {}, { parameters: { alg: undefined } }],
+    ["a malformed one that is not required", "nonce-invalid", lax, { parameters: { ...bare, nonce: "n" } }],
+    [
+      "another alg although none is required",
+      "alg-mismatch",
+      lax,
+      { parameters: { ...bare, alg: '"none"' } },
+    ],
+    [
+      "no created where it is required",
+      "created-invalid",
+      lax,
+      { parameters: { ...bare, created: undefined } },
+    ],
+    ["a required tag that is absent", "tag-invalid", { requiredParameters: ["keyid", "created", "tag"] }, {}],
+    [
+      "a forbidden parameter",
+      "parameter-forbidden",
+      { forbiddenParameters: ["x"] },
+      { parameters: { x: "1" } },
+    ],
+    [
+      "a forbidden component",
+      "component-forbidden",
+      { forbiddenComponents: ["date"] },
+      { covered: [...four, ['"date";bs', ":YQ==:"]], extra: ["Date", "a"] },
+    ],
+    ["another label", "signature-missing", { label: "other" }, {}],
+    [
+      "a query parameter twice",
+      "covered-field-repeated",
+      idRequired(),
+      withId('"@query-param";name="id"', "1&id=2", "1"),
+    ],
+    [
+      "another query parameter",
+      "component-required",
+      idRequired(),
+      withId('"@query-param";name="id2"', "1", "1"),
+    ],
+    [
+      "a query parameter with a lone percent",
+      "covered-field-invalid",
+      idRequired(),
+      withId('"@query-param";name="id"', "%", "%25"),
+    ],
+    [
+      "a body whose digest is covered by one member alone",
+      "body-not-covered",
+      { requiredComponents: ["@path"] },
+      { covered: [...four.slice(0, 3), ['"content-digest";key="sha-256"', digest.slice("sha-256=".length)]] },
+    ],
+    ["trailers", "component-parameter-unsupported", {}, { covered: [...four, ['"content-type";tr', "a"]] }],
+    [";req", "component-parameter-unsupported", {}, { covered: [...four, ['"@method";req', "POST"]] }],
+    ["@status", "component-unsupported", {}, { covered: [...four, ['"@status"', "200"]] }],
+    [
+      "@query-param without a name",
+      "component-unsupported",
+      {},
+      { covered: [...four, ['"@query-param"', ""]] },
+    ],
+    [
+      "an unknown type",
+      "component-parameter-unsupported",
+      {},
+      { covered: [...four, ['"content-type";sf', "a"]] },
+    ],
+    [
+      "bytes and structure",
+      "component-parameter-unsupported",
+      {},
+      { covered: [...four, ['"content-digest";bs;sf', "a"]] },
+    ],
+  ])("refuses %s: %s", async (_title, code, options, plan) => {
+    expect(await codeOf(options, plan)).toBe(code);
+  });
+
+  test.each([
+    ["at created plus the window", created + 60, 200],
+    ["after it", created + 60.001, 401],
+  ])("ends a signature without expires %s", async (_title, now, status) => {
+    platform = await startPlatform(express, { ...lax, clock: () => now * 1000 });
+    const answer = await platform.send(signRequest({ created, parameters: bare }));
+    expect(answer.status).toBe(status);
+  });
+
+  test.each([
+    ["a window ahead", created + 90, 200],
+    ["further ahead", created + 91, 401],
+    ["in the past", created - 1, 401],
+  ])("judges an expires without created that lies %s", async (_title, expires, status) => {
+    const requiredParameters = ["keyid", "expires"] as const;
+    platform = await startPlatform(express, { requiredParameters, clock: () => created * 1000 });
+    const plan = { parameters: { ...bare, created: undefined, expires: String(expires) } };
+    expect((await platform.send(signRequest(plan))).status).toBe(status);
+  });
+
+  test("claims a nonce that is there although none is required, until the signature's end", async () => {
+    const claims: NonceClaim[] = [];
+    const nonces = { claim: (claim: NonceClaim) => (claims.push(claim), "fresh" as const) };
+    platform = await startPlatform(express, { ...lax, nonces, clock: () => created * 1000 });
+    await platform.send(signRequest({ created, parameters: { ...bare, nonce: '"n-1"' } }));
+    await platform.send(signRequest({ created, parameters: bare }));
+    expect(claims).toEqual([
+      { scope: "test-key", nonce: "n-1", token: expect.any(String), retainMs: 150_000 },
+    ]);
+    expect(platform.reached.map((req) => req.signature?.nonce)).toEqual(["n-1", undefined]);
+    expect(platform.reached.map((req) => req.signature?.alg)).toEqual(["ed25519", "ed25519"]);
+  });
+});
+
+test.each<[string, object]>([
+  ["nonces", { nonces: undefined }],
+  ["nonces", { nonces: undefined, requiredParameters: ["keyid", "created", "nonce"] }],
+  ["nonces", { nonces: {}, requiredParameters: ["keyid", "created"] }],
+  ["requiredParameters", { requiredParameters: [] }],
+  ["requiredParameters", { requiredParameters: ["created"] }],
+  ["requiredParameters", { requiredParameters: ["keyid", "nonce"] }],
+  ["requiredParameters", { requiredParameters: ["keyid", "created", "created"] }],
+  ["requiredParameters", { requiredParameters: ["keyid", "created", "x"] }],
+  ["requiredParameters", { requiredParameters: "keyid" }],
+  ["forbiddenParameters", { forbiddenParameters: [] }],
+  ["forbiddenParameters", { forbiddenParameters: ["keyid"] }],
+  ["forbiddenParameters", { forbiddenParameters: ["Tag"] }],
+  ["forbiddenParameters", { forbiddenParameters: ["nonce"] }],
+  ["forbiddenComponents", { forbiddenComponents: [] }],
+  ["forbiddenComponents", { forbiddenComponents: ["Date"] }],
+  ["forbiddenComponents", { forbiddenComponents: ["@method"] }],
+  ["forbiddenComponents", { forbiddenComponents: ["priority"], requiredComponents: ['"priority";key="u"'] }],
+  ["forbiddenComponents", { forbiddenComponents: ['"x";bs'], requiredComponents: ['"x";bs'] }],
+  ["forbiddenComponents", { forbiddenComponents: ["@status"] }],
+  ["requiredComponents", { requiredComponents: ['"@method";req'] }],
+  ["requiredComponents", { requiredComponents: ['"date";tr'] }],
+  ["requiredComponents", { requiredComponents: ["@query-param"] }],
+  ["requiredComponents", { requiredComponents: ['"x-list";sf'] }],
+  ["requiredComponents", { requiredComponents: ['"host";bs'] }],
+  ["requiredComponents", { requiredComponents: ['"date'] }],
+  ["fieldTypes", { fieldTypes: {} }],
+  ["fieldTypes", { fieldTypes: { "X-List": "list" } }],
+  ["fieldTypes", { fieldTypes: { "x-list": "array" } }],
+  ["label", { label: "Sig1" }],
+  ["allowUnsignedBody", { allowUnsignedBody: "yes" }],
+])("an option that contradicts itself or another throws: %s %j", (option, change) => {
+  const options = { keys: { a: servicePublicPem }, nonces: memoryNonceStore(), ...change };
+  expect(() => httpSignatureVerify(options as never)).toThrow(expect.objectContaining({ option }));
+});
+
+function idRequired(): Partial<HttpSignatureVerifyOptions> {
+  return { ...defaults(), requiredComponents: ['"@query-param";name="id"'], allowUnsignedQuery: true };
+}
+
+function withId(identifier: string, sent: string, value: string): SigningPlan {
+  return { path: `${samplePath}?id=${sent}`, covered: [...four, [identifier, value]] };
+}

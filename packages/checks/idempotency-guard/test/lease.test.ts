@@ -1,0 +1,324 @@
+import { afterAll, describe, expect, jest, test } from "@jest/globals";
+import express from "express";
+import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
+import { steadily } from "../../../../test/support/steadily.ts";
+import {
+  closePlatforms,
+  collectNotices as collect,
+  eventually,
+  FakeTransaction,
+  faultyStore,
+  gate,
+  platform,
+  sleep,
+  transactionalStore,
+  type Fault,
+} from "./kit.ts";
+
+afterAll(closePlatforms);
+
+const short = { leaseMs: 1_000, storeTimeoutMs: 500 } as const;
+
+/** Bodies that real leases decide, for `test.concurrent`. */
+const patienceMs = 90_000;
+const concurrently = (title: string, body: () => Promise<void>): void =>
+  test.concurrent(title, steadily(body), patienceMs);
+
+// These wait for leases of a second, at the same time, each on a key and a store of its own.
+describe("the lease of a running handler", () => {
+  const stops: (() => void)[] = [];
+  afterAll(() => stops.forEach((stop) => stop()));
+
+  // An attempt that is repeated, or has failed, does not come to its end.
+  function collectNotices(key: string): ReturnType<typeof collect> {
+    const notices = collect(key);
+    stops.push(notices.stop);
+    return notices;
+  }
+
+  const outlives = async ({ createStore }: { createStore: () => IdempotencyStore }): Promise<void> => {
+    const store = createStore();
+    let runs = 0;
+    const paying = gate();
+    const app = await platform(
+      express,
+      { ...short, store, waitMs: 0, recovery: "rerun" },
+      async (_req, res) => {
+        runs += 1;
+        await paying.opened;
+        res.json({});
+      },
+    );
+    const first = app.pay();
+    await eventually(() => runs === 1);
+    await sleep(1_400);
+    expect(await app.pay()).toMatchObject({ status: 503, code: "in-flight" });
+    paying.open();
+    expect((await first).status).toBe(200);
+    expect((await app.pay()).status).toBe(409);
+    expect(runs).toBe(1);
+  };
+  test.concurrent.each([
+    { name: "synchronous", createStore: () => memoryIdempotencyStore() },
+    { name: "asynchronous", createStore: () => faultyStore() },
+  ])("fault 7: outlives its length by heartbeats on a store that is $name", steadily(outlives), patienceMs);
+
+  concurrently("fault 6: outlives its length while complete() is repeated in the background", async () => {
+    const key = "repeated";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    let runs = 0;
+    const app = await platform(
+      express,
+      { ...short, store, waitMs: 0, handlerTimeoutMs: 1_000, recovery: "rerun" },
+      (_req, res) => {
+        runs += 1;
+        res.json({});
+      },
+    );
+    store.fail("complete", ...Array<Fault>(5).fill("throws before"));
+    expect((await app.pay({ key })).status).toBe(503);
+    await Promise.all([sleep(1_300), eventually(() => store.calls.heartbeat > 1)]);
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
+    expect(runs).toBe(1);
+    expect(notices.codes()).toEqual(["completion-delayed"]);
+  });
+
+  concurrently("aborts the signal when another attempt has the key", async () => {
+    const key = "taken";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    let reason: unknown;
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      const signal = req.idempotency?.signal;
+      store.inner.release(key, req.idempotency?.token ?? "");
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      reason = signal?.reason;
+      res.json({});
+    });
+    expect((await app.pay({ key })).status).toBe(503);
+    expect(reason).toMatchObject({ code: "idempotency-lost" });
+    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+  });
+
+  test.concurrent.each([{ synchronous: true }, { synchronous: false }])(
+    "is over in silence when the handler's own transaction has committed (synchronous: $synchronous)",
+    steadily(async ({ synchronous }) => {
+      const key = `committed-${synchronous}`;
+      const notices = collectNotices(key);
+      const store = transactionalStore({ synchronous });
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.commit();
+        await sleep(700);
+        res.json({ aborted: req.idempotency?.signal.aborted });
+      });
+      expect(await app.pay({ key })).toMatchObject({ status: 200, body: '{"aborted":false}' });
+      expect(store.calls.heartbeat).toBe(1);
+      expect(notices.codes()).toEqual([]);
+    }),
+    patienceMs,
+  );
+
+  concurrently(
+    "asks again when the store does not tell whether the handler's own transaction has committed",
+    async () => {
+      const key = "silent";
+      const notices = collectNotices(key);
+      const store = transactionalStore();
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.commit();
+        store.fail("read", "throws before");
+        await eventually(() => store.calls.read === 2 || req.idempotency?.signal.aborted === true);
+        res.json({ aborted: req.idempotency?.signal.aborted });
+      });
+      expect(await app.pay({ key })).toMatchObject({ status: 200, body: '{"aborted":false}' });
+      expect(notices.codes()).toEqual([]);
+    },
+  );
+
+  concurrently(
+    "aborts the signal when another attempt has the key after completeIn() was called",
+    async () => {
+      const key = "rolled-back";
+      const notices = collectNotices(key);
+      const store = transactionalStore();
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        const tx = new FakeTransaction();
+        await req.idempotency?.completeIn(tx);
+        tx.rollback();
+        store.inner.release(key, req.idempotency?.token ?? "");
+        store.inner.claim(key, { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+        await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+        res.json({});
+      });
+      expect((await app.pay({ key })).status).toBe(503);
+      expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    },
+  );
+
+  concurrently(
+    "fault 8: lets a success that came too late not out, and leaves the new owner alone",
+    async () => {
+      const key = "too-late";
+      const notices = collectNotices(key);
+      const store = memoryIdempotencyStore();
+      const app = await platform(express, { ...short, store, recovery: "rerun" }, async (req, res) => {
+        // The store is out of this owner's reach for longer than the lease, and another process takes the key.
+        store.release(key, req.idempotency?.token ?? "");
+        store.claim(key, { token: "other", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+        await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+        res.json({ paid: true });
+      });
+      expect((await app.pay({ key })).status).toBe(503);
+      expect(store.read(key)).toMatchObject({ state: "run", token: "other" });
+      expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    },
+  );
+
+  test.concurrent.each<{ key: string; fault: Fault; times: number; synchronous: boolean }>([
+    { key: "throws", fault: "throws before", times: 7, synchronous: false },
+    { key: "hangs", fault: "hangs before", times: 4, synchronous: false },
+    { key: "throws at once", fault: "throws before", times: 7, synchronous: true },
+  ])(
+    "aborts the signal when a store that $key let it expire, not before, and goes on trying",
+    steadily(async ({ key, fault, times, synchronous }) => {
+      const notices = collectNotices(key);
+      const store = faultyStore({ synchronous });
+      let claimedAtMs = 0;
+      let abortedAfterMs = 0;
+      const claim = store.claim.bind(store);
+      store.claim = (...args) => {
+        claimedAtMs = performance.now();
+        return claim(...args);
+      };
+      const app = await platform(express, { ...short, store }, async (req, res) => {
+        store.fail("heartbeat", ...Array<Fault>(times).fill(fault));
+        await new Promise((resolve) => req.idempotency?.signal.addEventListener("abort", resolve));
+        abortedAfterMs = performance.now() - claimedAtMs;
+        await eventually(() => store.calls.heartbeat > times);
+        // Nobody took the key meanwhile, so it is still this attempt's.
+        res.json({});
+      });
+      expect((await app.pay({ key })).status).toBe(200);
+      expect(abortedAfterMs).toBeGreaterThan(short.leaseMs - 10);
+      expect(notices.codes()).toEqual(["lease-expired"]);
+    }),
+    patienceMs,
+  );
+
+  concurrently("has a signal that is aborted already when it is asked for after the loss", async () => {
+    const key = "asked-late";
+    const notices = collectNotices(key);
+    const store = memoryIdempotencyStore();
+    let aborted: unknown;
+    const app = await platform(express, { ...short, store }, async (req, res) => {
+      store.release(key, req.idempotency?.token ?? "");
+      await eventually(() => notices.codes().includes("lease-lost"));
+      aborted = req.idempotency?.signal.aborted;
+      res.status(500).end();
+    });
+    await app.pay({ key });
+    expect(aborted).toBe(true);
+  });
+
+  concurrently("ends under a handler that never answers, and recovery decides", async () => {
+    const key = "never-answers";
+    const notices = collectNotices(key);
+    let storeMs = 0;
+    const store = memoryIdempotencyStore({ now: () => storeMs });
+    let signal: AbortSignal | undefined;
+    const app = await platform(express, { ...short, store, handlerTimeoutMs: 1_000, waitMs: 0 }, (req) => {
+      signal = req.idempotency?.signal;
+    });
+    await app.payAndLeave(() => eventually(() => signal !== undefined), { key });
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "in-flight" });
+    await eventually(() => signal?.aborted === true);
+    expect(notices.codes()).toEqual(["handler-timeout"]);
+    // No heartbeat comes any more.
+    storeMs += short.leaseMs;
+    expect(await app.pay({ key })).toMatchObject({ status: 503, code: "held" });
+  });
+
+  concurrently("takes no alarm at a heartbeat that met its own completion", async () => {
+    const key = "echo";
+    const notices = collectNotices(key);
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store }, async (_req, res) => {
+      // The next one is then due before complete() is given up.
+      await eventually(() => store.calls.heartbeat === 1);
+      res.json({});
+    });
+    store.fail("complete", "hangs after");
+    expect((await app.pay({ key })).status).toBe(200);
+    expect(store.calls.heartbeat).toBeGreaterThan(1);
+    expect(notices.codes()).toEqual([]);
+  });
+
+  concurrently("fault 4: a claim that is executed long after its time-out is given back", async () => {
+    const key = "long-after";
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store, storeTimeoutMs: 40, waitMs: 0 }, (_req, res) =>
+      res.json({}),
+    );
+    let executed = false;
+    const claim = store.inner.claim.bind(store.inner);
+    store.inner.claim = (...args) => {
+      executed = true;
+      return claim(...args);
+    };
+    store.fail("claim", 900);
+    expect((await app.pay({ key })).status).toBe(503);
+    await eventually(() => executed);
+    await eventually(() => store.inner.read(key) === undefined);
+    expect((await app.pay({ key })).status).toBe(200);
+  });
+
+  concurrently("costs no heartbeat once the response has ended", async () => {
+    const store = faultyStore();
+    const app = await platform(express, { ...short, store }, (_req, res) => res.json({}));
+    await app.pay();
+    await sleep(600);
+    await app.pay({ key: "another" });
+    await sleep(600);
+    expect(store.calls.heartbeat).toBe(0);
+  });
+});
+
+test("a claim that was answered after the lease may have ended is given back", async () => {
+  const store = faultyStore();
+  let runs = 0;
+  const app = await platform(express, { store, leaseMs: 1_000, storeTimeoutMs: 900 }, (_req, res) => {
+    runs += 1;
+    res.json({});
+  });
+  const claim = store.claim.bind(store);
+  store.claim = async (...args) => {
+    store.claim = claim;
+    const result = await claim(...args);
+    // The process is stopped between the answer and the handler.
+    const until = performance.now() + 1_050;
+    while (performance.now() < until);
+    return result;
+  };
+  expect((await app.pay()).status).toBe(503);
+  expect(runs).toBe(0);
+  expect((await app.pay()).status).toBe(200);
+});
+
+test("what may concern money becomes a process warning when nobody listens to the notices", async () => {
+  const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const app = await platform(express, {}, (_req, res) => void res.status(409).end());
+  await app.pay();
+  const calls: unknown[] = emitWarning.mock.calls;
+  emitWarning.mockRestore();
+  expect(calls).toEqual([
+    [
+      'idempotencyGuard: key "op.a.b" has a handler that answers 409, which is left to processed keys',
+      { type: "CountersignWarning", code: "handler-answered-409" },
+    ],
+  ]);
+});

@@ -1,0 +1,100 @@
+import { afterEach, describe, expect, test } from "@jest/globals";
+import { guardErrors } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { idempotencyGuard } from "@countersign/idempotency-guard";
+import { jsonBody, rawBody } from "@countersign/raw-body";
+import type { Express, Request, RequestHandler, Response } from "express";
+import express from "express";
+import { withServer } from "../../../../test/support/wire.ts";
+import { closePlatforms, frameworks, type Framework } from "./kit.ts";
+
+afterEach(closePlatforms);
+
+interface Route {
+  readonly framework: Framework;
+  readonly between?: readonly RequestHandler[];
+  readonly handler: (req: Request, res: Response) => void;
+}
+
+function appOf({ framework, between = [], handler }: Route): Express {
+  const app = framework();
+  const guard = idempotencyGuard({
+    store: memoryIdempotencyStore(),
+    key: (req) => req.headers["idempotency-key"],
+  });
+  app.post("/charges", rawBody(), ...between, guard, handler);
+  app.use(guardErrors());
+  return app;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+const charge = (app: Express): Promise<Answer> =>
+  withServer(app, async (port) => {
+    const response = await fetch(`http://127.0.0.1:${port}/charges`, {
+      method: "POST",
+      headers: { "Idempotency-Key": "k1", "Content-Type": "application/json" },
+      body: '{"amount":1}',
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) };
+  });
+
+describe.each(frameworks)("a handler behind rawBody() on %s", (_name, framework) => {
+  test("cannot take an unparsed body for an empty one: 500, and the key is free", async () => {
+    const charged: unknown[] = [];
+    const app = appOf({
+      framework,
+      handler: (req, res) => {
+        charged.push(Object(req.body).amount);
+        res.status(201).end();
+      },
+    });
+    for (let count = 0; count < 2; count += 1) {
+      expect((await charge(app)).status).toBe(500);
+    }
+    expect(charged).toEqual([]);
+  });
+
+  test("reads what jsonBody() has parsed, and what it sets itself", async () => {
+    const parsed = appOf({
+      framework,
+      between: [jsonBody() as RequestHandler],
+      handler: (req, res) => void res.json(req.body),
+    });
+    expect((await charge(parsed)).body).toEqual({ amount: 1 });
+    const own = appOf({
+      framework,
+      handler: (req, res) => {
+        req.body = JSON.parse(String(req.rawBody)) as unknown;
+        res.json({ ...req, body: req.body as unknown }.body);
+      },
+    });
+    expect((await charge(own)).body).toEqual({ amount: 1 });
+  });
+
+  test("may leave req.body alone; a logger that looks behind the answer sees none", async () => {
+    let seen: unknown = "not asked";
+    const app = appOf({
+      framework,
+      handler: (req, res) => {
+        res.on("finish", () => (seen = req.body));
+        res.json({ bytes: req.rawBody?.length });
+      },
+    });
+    expect((await charge(app)).body).toEqual({ bytes: 12 });
+    expect(seen).toBeUndefined();
+  });
+});
+
+test("express.json() behind rawBody() says nothing, and parses nothing", async () => {
+  const app = appOf({
+    framework: express,
+    between: [express.json()],
+    handler: (req, res) => void res.json(Object(req.body)),
+  });
+  expect((await charge(app)).status).toBe(500);
+});

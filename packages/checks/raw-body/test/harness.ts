@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import { IncomingMessage, type Server } from "node:http";
+import { connect, Socket } from "node:net";
+import { isGuardError } from "@countersign/core";
+import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
+import type { Express } from "express";
+import express4 from "express4";
+import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
+
+export const expressVersions = expressVersionsWith(express4);
+
+/** What the handler and the error responder saw. */
+export interface Seen {
+  readonly bodies: (Buffer | undefined)[];
+  readonly values: unknown[];
+  readonly codes: unknown[];
+}
+
+/** An app whose one route runs `chain`, with a record of what came out of it. */
+export function appWith(
+  framework: ExpressFactory,
+  ...chain: readonly Middleware[]
+): { app: Express; seen: Seen } {
+  const seen: Seen = { bodies: [], values: [], codes: [] };
+  const app = framework();
+  app.post("/payouts", ...chain, (req, res) => {
+    seen.bodies.push(req.rawBody);
+    seen.values.push(req.body);
+    res.sendStatus(204);
+  });
+  app.use(guardErrors({ onReject: (error) => seen.codes.push(isGuardError(error) ? error.code : error) }));
+  return { app, seen };
+}
+
+/** Listens on loopback for as long as `work` runs. */
+export async function listening<T>(app: Express, work: (port: number) => Promise<T>): Promise<T> {
+  const server: Server = app.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  try {
+    return await work(address.port);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** Sends `head` and returns all that comes back until the server closes; the client never ends its side. */
+export async function exchange(port: number, head: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  let answer = "";
+  socket.setEncoding("latin1").on("data", (chunk: string) => {
+    answer += chunk;
+  });
+  socket.write(head, "latin1");
+  await once(socket, "close");
+  return answer;
+}
+
+/** A request outside any server. `chunks` are what the connection delivers; without them it stays silent. */
+export function requestOf(
+  headers: Readonly<Record<string, string>>,
+  chunks?: readonly (string | Buffer)[],
+): GuardRequest {
+  const req: GuardRequest = new IncomingMessage(new Socket());
+  req.httpVersionMajor = 1;
+  for (const [name, value] of Object.entries(headers)) {
+    req.rawHeaders.push(name, value);
+    req.headers[name.toLowerCase()] = value;
+  }
+  if (chunks !== undefined) {
+    for (const chunk of chunks) req.push(chunk);
+    req.push(null);
+  }
+  return req;
+}

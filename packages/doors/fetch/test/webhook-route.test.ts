@@ -1,0 +1,66 @@
+// What the door adds; every status of a webhook runs through it in test/doors.
+import type { GuardError } from "@countersign/core";
+import { webhookRoute, type WebhookRouteOptions } from "@countersign/fetch";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { createWebhookHandler } from "@countersign/webhooks";
+import { describe, expect, test } from "@jest/globals";
+import { basic, deliver, envelope, rightUser, secret } from "../../../../test/doors/webhook-scene.ts";
+
+const [username = "", password = ""] = rightUser.split(":");
+
+function hookOf(overrides: Partial<WebhookRouteOptions> = {}) {
+  const handled: string[] = [];
+  const codes: unknown[] = [];
+  const store = memoryIdempotencyStore({ retentionMs: 3 * 86_400_000 });
+  const handler = createWebhookHandler({ store, fallback: (event) => void handled.push(event.event_id) });
+  const route = webhookRoute({
+    basicAuth: { username, password },
+    hmac: { secret },
+    handler,
+    onReject: (error) => void codes.push((error as GuardError).code),
+    ...overrides,
+  });
+  return { route, handled, codes };
+}
+
+function delivery(changes: Readonly<Record<string, string>> = {}): Request {
+  const { method, path, headers, body } = deliver(envelope(), changes);
+  const pairs = Array.from({ length: headers.length / 2 }, (_, at): [string, string] => [
+    String(headers[2 * at]),
+    String(headers[2 * at + 1]),
+  ]);
+  return new Request(`https://platform.example${path}`, {
+    method,
+    headers: pairs,
+    body: Buffer.from(body ?? ""),
+  });
+}
+
+const wrongUser = { Authorization: basic("service:wrong") };
+
+describe("webhookRoute", () => {
+  test("hands each event to its handler, and answers an empty 200", async () => {
+    const { route, handled } = hookOf();
+    const answer = await route(delivery());
+    expect([answer.status, await answer.text(), handled]).toEqual([200, "", ["ev_1"]]);
+  });
+
+  test("hides a refusal behind an empty 404, and tells onReject", async () => {
+    const { route, handled, codes } = hookOf();
+    const answer = await route(delivery(wrongUser));
+    expect([answer.status, await answer.text(), [...answer.headers]]).toEqual([404, "", []]);
+    expect([handled, codes]).toEqual([[], ["credentials-wrong"]]);
+  });
+
+  test("hides it behind the answer of the app to an unknown route", async () => {
+    const hide = (request: Request): Response =>
+      new Response(`no ${new URL(request.url).pathname}`, { status: 404 });
+    const answer = await hookOf({ hide }).route(delivery(wrongUser));
+    expect(await answer.text()).toMatch(/^no \/hooks\//);
+  });
+
+  test("answers it as such with hide: false", async () => {
+    const answer = await hookOf({ hide: false }).route(delivery(wrongUser));
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([401, "application/problem+json"]);
+  });
+});

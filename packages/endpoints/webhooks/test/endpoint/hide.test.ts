@@ -1,0 +1,212 @@
+import { METHODS, type Server } from "node:http";
+import { signPayload } from "@countersign/webhook-hmac";
+import type { WebhookEndpointOptions } from "@countersign/webhooks";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { close, listen } from "../../../../../test/support/http-client.ts";
+import { exchange, rawRequest, withServer } from "../../../../../test/support/wire.ts";
+import {
+  basic,
+  delivery,
+  envelope,
+  handlerOf,
+  jsonNotFound,
+  optionsWith,
+  path,
+  rejections,
+  siteOf,
+  success,
+  type WebhookChanges,
+  expressVersions,
+} from "./endpoint.ts";
+import type { Overrides } from "../../../../../test/support/sections.ts";
+
+const others = METHODS.filter((method) => method !== "CONNECT" && method !== "POST");
+const oversize = `{"webhook_id":"${"a".repeat(2000)}"}`;
+// More than the server has in hand when it sees that the body is too large.
+const overflow = `{"webhook_id":"${"a".repeat(400_000)}"}`;
+const signature = (body: string, secret = "test-secret"): string => signPayload(Buffer.from(body), secret);
+const genuine = signature(envelope("ev_1"));
+
+interface Stage {
+  readonly name: string;
+  /** With POST; every other method is refused for itself, at the latest. */
+  readonly code: string;
+  readonly changes?: WebhookChanges | undefined;
+  readonly options?: Overrides<WebhookEndpointOptions> | undefined;
+}
+
+const signed = (line: string | readonly string[] | undefined): WebhookChanges => ({
+  headers: { "X-Payload-Signature": line },
+});
+const authorized = (line: string | readonly string[] | undefined): WebhookChanges => ({
+  headers: { Authorization: line },
+});
+const typed = (line: string | readonly string[] | undefined): WebhookChanges => ({
+  headers: { "Content-Type": line },
+});
+
+const stages: readonly Stage[] = [
+  { name: "no TLS", code: "https-required", options: { https: undefined } },
+  {
+    name: "an address that is not listed",
+    code: "ip-not-allowed",
+    options: { addresses: { allow: ["192.0.2.1"] } },
+  },
+  { name: "no password", code: "credentials-missing", changes: authorized(undefined) },
+  { name: "a wrong password", code: "credentials-wrong", changes: authorized(basic("service", "wrong")) },
+  { name: "another scheme", code: "credentials-malformed", changes: authorized("Bearer abc") },
+  {
+    name: "two Authorization lines",
+    code: "credentials-malformed",
+    changes: authorized([basic("service", "test-password"), basic("service", "test-password")]),
+  },
+  { name: "no media type", code: "media-type-unsupported", changes: typed(undefined) },
+  { name: "a wrong media type", code: "media-type-unsupported", changes: typed("text/plain") },
+  {
+    name: "two media types",
+    code: "media-type-unsupported",
+    changes: typed(["application/json", "application/json"]),
+  },
+  { name: "no signature", code: "payload-signature-missing", changes: signed(undefined) },
+  { name: "two signatures", code: "payload-signature-malformed", changes: signed([genuine, genuine]) },
+  {
+    name: "an unpadded signature",
+    code: "payload-signature-malformed",
+    changes: signed(genuine.slice(0, -1)),
+  },
+  {
+    name: "a signature under another secret",
+    code: "payload-signature-wrong",
+    changes: signed(signature(envelope("ev_1"), "test-secret-2")),
+  },
+  { name: "a signature of other bytes", code: "payload-signature-wrong", changes: signed(signature("{}")) },
+  { name: "a body too large by Content-Length", code: "body-too-large", changes: { body: oversize } },
+  { name: "a body too large in chunks", code: "body-too-large", changes: { body: overflow, chunked: true } },
+  {
+    name: "a content coding",
+    code: "content-encoding-unsupported",
+    changes: { headers: { "Content-Encoding": "gzip" } },
+  },
+  { name: "an empty body", code: "json-empty", changes: { body: "" } },
+  { name: "malformed JSON", code: "json-invalid", changes: { body: '{"events":' } },
+  {
+    name: "bytes that are no UTF-8",
+    code: "json-invalid",
+    changes: { body: Buffer.from([0x22, 0xff, 0x22]) },
+  },
+  { name: "a key twice", code: "json-duplicate-key", changes: { body: '{"a":1,"a":2}' } },
+  { name: "a bad envelope", code: "envelope-invalid", changes: { body: '{"webhook_id":"wh_1"}' } },
+  {
+    name: "a failing handler",
+    code: "events-failed",
+    options: { handler: handlerOf(() => Promise.reject(new Error("database down"))) },
+  },
+  {
+    name: "a handler that throws at once",
+    code: "events-failed",
+    options: {
+      handler: handlerOf(() => {
+        throw new Error("database down");
+      }),
+    },
+  },
+];
+
+/** A server for each stage, and one without the endpoint, for as long as the tests of one site run. */
+function servers(site: Parameters<typeof siteOf>[0]): {
+  readonly portOf: (name: string) => number;
+  readonly codesOf: (name: string) => unknown[];
+} {
+  const running = new Map<
+    string,
+    { readonly server: Server; readonly port: number; readonly codes: unknown[] }
+  >();
+  beforeAll(async () => {
+    running.set("without", { ...(await listen(siteOf(site))), codes: [] });
+    for (const { name, options } of stages) {
+      const { codes, onReject } = rejections();
+      running.set(name, { ...(await listen(siteOf(site, optionsWith({ ...options, onReject })))), codes });
+    }
+  });
+  afterAll(async () => {
+    for (const { server } of running.values()) await close(server);
+  });
+  return {
+    portOf: (name) => running.get(name)?.port ?? 0,
+    codesOf: (name) => running.get(name)?.codes ?? [],
+  };
+}
+
+describe.each(expressVersions)("webhookEndpoint hidden on %s", (_version, factory) => {
+  describe.each([
+    ["the default 404 page", undefined],
+    ["a custom 404 handler", jsonNotFound],
+  ])("with %s", (_page, notFound) => {
+    const { portOf, codesOf } = servers({ factory, notFound });
+    const unknown = new Map<string, string>();
+
+    beforeAll(async () => {
+      for (const method of ["POST", ...others]) {
+        unknown.set(method, await exchange(portOf("without"), rawRequest(method, path)));
+      }
+    });
+
+    test("compares with a 404", () => {
+      for (const answer of unknown.values()) expect(answer).toMatch(/^HTTP\/1.1 404 Not Found\r\n/);
+    });
+
+    test.each(stages)(
+      "answers $name as an unknown route, by every method",
+      async ({ name, code, changes }) => {
+        codesOf(name).length = 0;
+        // The delivery itself comes last, so that the last code is its own.
+        for (const group of [others, ["POST"]]) {
+          await Promise.all(
+            group.map(async (method) => {
+              const hidden = await exchange(portOf(name), delivery({ ...changes, method }));
+              expect(hidden).toBe(unknown.get(method));
+            }),
+          );
+        }
+        // Each request was refused, once, and the delivery by its own stage.
+        expect(codesOf(name)).toHaveLength(others.length + 1);
+        expect(codesOf(name).at(-1)).toBe(code);
+      },
+    );
+
+    test.each(stages)(
+      "leaves the connection behind $name as an unknown route does",
+      async ({ name, changes }) => {
+        const requests = Buffer.concat([
+          delivery({ ...changes, keepAlive: true }),
+          Buffer.from(rawRequest("GET", "/")),
+        ]);
+        const hidden = await exchange(portOf(name), requests);
+        expect(hidden).toBe(await exchange(portOf("without"), requests));
+        expect(hidden).toMatch(/\r\n\r\nhome$/);
+      },
+    );
+  });
+
+  test("answers a webhook whose events are busy as an unknown route", async () => {
+    let finish = (): void => undefined;
+    let begun = (): void => undefined;
+    const started = new Promise<void>((resolve) => (begun = resolve));
+    const work = (): Promise<void> => {
+      begun();
+      return new Promise((resolve) => (finish = resolve));
+    };
+    const { codes, onReject } = rejections();
+    const unknown = await withServer(siteOf({ factory }), (port) => exchange(port, rawRequest("POST", path)));
+    const app = siteOf({ factory }, optionsWith({ handler: handlerOf(work), onReject }));
+    await withServer(app, async (port) => {
+      const first = exchange(port, delivery());
+      await started;
+      expect(await exchange(port, delivery())).toBe(unknown);
+      expect(codes).toEqual(["events-busy"]);
+      finish();
+      expect(await first).toBe(success);
+      expect(await exchange(port, delivery())).toBe(success);
+    });
+  });
+});

@@ -1,0 +1,271 @@
+import { randomUUID } from "node:crypto";
+import { describe, expect, jest, test } from "@jest/globals";
+import {
+  idempotencyKeys,
+  memoryIdempotencyStore,
+  type IdempotencyKeys,
+  type IdempotencyKeysOptions,
+  type KeyAttempt,
+  type OwnedKey,
+} from "@countersign/idempotency";
+import { eventually, sleep } from "../../../../test/support/eventually.ts";
+import {
+  collectNotices,
+  FakeTransaction,
+  faultyStore,
+  transactionalStore,
+} from "../../../../test/support/faulty-store.ts";
+
+function create(options: Partial<IdempotencyKeysOptions> = {}): IdempotencyKeys {
+  return idempotencyKeys({ factory: "receiveFiles", store: memoryIdempotencyStore(), ...options });
+}
+
+function attempt(key = "k"): KeyAttempt {
+  return { key, fingerprint: "f", token: randomUUID() };
+}
+
+async function own(keys: IdempotencyKeys, key?: string): Promise<OwnedKey> {
+  const acquired = await keys.acquire(attempt(key));
+  if (acquired.status !== "acquired") throw new Error(`not acquired: ${acquired.status}`);
+  return acquired;
+}
+
+describe.each([
+  { kind: "a synchronous store", store: () => memoryIdempotencyStore() },
+  { kind: "an asynchronous store", store: () => faultyStore() },
+])("idempotencyKeys with $kind", ({ store }) => {
+  test("owns a key until it is completed, and tells the others", async () => {
+    const settled: string[] = [];
+    const keys = create({ store: store(), onSettled: (key) => settled.push(key) });
+    const owned = await own(keys);
+    expect(await keys.acquire(attempt())).toMatchObject({ status: "in-flight" });
+    expect(await keys.read("k")).toMatchObject({ state: "run", fence: owned.fence });
+    expect(settled).toEqual([]);
+    expect(await owned.complete()).toBeUndefined();
+    expect(settled).toEqual(["k"]);
+    expect(await owned.isDone()).toBe(true);
+    expect(await keys.acquire(attempt())).toEqual({ status: "done", fingerprint: "f" });
+  });
+
+  test("gives a key back, with a higher fence for the next owner", async () => {
+    const keys = create({ store: store() });
+    const first = await own(keys);
+    await first.release();
+    const second = await own(keys);
+    expect(second.fence).toBeGreaterThan(first.fence);
+    expect(await first.isDone()).toBe(false);
+  });
+
+  test("holds a key for an operator", async () => {
+    const keys = create({ store: store() });
+    const owned = await own(keys);
+    await owned.hold("the file was sent");
+    expect(await keys.acquire(attempt())).toMatchObject({ status: "held", reason: "the file was sent" });
+  });
+});
+
+test("a null of the store is an absent key", async () => {
+  const nothing = null as never;
+  for (const read of [() => nothing, async () => nothing]) {
+    expect(await create({ store: { ...faultyStore(), read } }).read("k")).toBeUndefined();
+  }
+});
+
+describe("an owned key", () => {
+  test("has a signal that aborts once, for the first reason, also when it is asked for later", async () => {
+    const keys = create();
+    const owned = await own(keys);
+    expect(owned.signal.aborted).toBe(false);
+    owned.abort(new Error("too slow"));
+    owned.abort(new Error("again"));
+    expect(owned.signal.reason).toMatchObject({ message: "too slow" });
+    const other = await own(keys, "other");
+    other.abort(new Error("too slow"));
+    expect(other.signal.reason).toMatchObject({ message: "too slow" });
+    expect(owned.lost).toBe(false);
+    expect(await owned.complete()).toBeUndefined();
+  });
+
+  test("is kept by heartbeats for as long as its owner needs, and says when it is lost", async () => {
+    const notices = collectNotices("kept");
+    const store = memoryIdempotencyStore();
+    const keys = create({ store, leaseMs: 1_000, storeTimeoutMs: 300, recovery: "rerun" });
+    const owned = await own(keys, "kept");
+    await sleep(1_300);
+    expect(await keys.acquire(attempt("kept"))).toMatchObject({ status: "in-flight" });
+    const record = store.read("kept");
+    store.release("kept", record?.token ?? "");
+    await eventually(() => owned.lost);
+    expect(owned.signal.reason).toMatchObject({ code: "idempotency-lost" });
+    expect(await owned.complete()).toEqual({ status: 503, retryAfterSeconds: 5 });
+    expect(notices.codes()).toEqual(["lease-lost", "completion-lost"]);
+    notices.stop();
+  });
+
+  test.each(["complete", "release"] as const)("is renewed no more after %s()", async (settle) => {
+    const store = faultyStore();
+    const owned = await own(create({ store, leaseMs: 1_000, storeTimeoutMs: 300 }));
+    await owned[settle]();
+    await sleep(450);
+    expect(store.calls.heartbeat).toBe(0);
+  });
+
+  test("has a lease that counts from before its claim was sent", async () => {
+    const notices = collectNotices("slow");
+    const store = faultyStore({ synchronous: true });
+    // Stands still unless the test moves it: nothing depends on how quick this process is.
+    let nowMs = performance.now();
+    const now = jest.spyOn(performance, "now").mockImplementation(() => nowMs);
+    try {
+      const claim = store.claim.bind(store);
+      const keys = create({
+        store: { ...store, claim: (...args) => ((nowMs += 900), claim(...args)) },
+        leaseMs: 1_000,
+        storeTimeoutMs: 300,
+      });
+      const { signal } = await own(keys, "slow");
+      store.failAll("throws before");
+      nowMs += 101;
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    } finally {
+      now.mockRestore();
+    }
+    expect(notices.codes()).toEqual(["lease-expired"]);
+    notices.stop();
+  });
+
+  test("is kept by heartbeats while its release is repeated", async () => {
+    const store = faultyStore();
+    const keys = create({ store, leaseMs: 1_000, storeTimeoutMs: 300, recovery: "rerun" });
+    const owned = await own(keys);
+    store.fail("release", ...Array<"throws before">(1_000).fill("throws before"));
+    await owned.release();
+    await eventually(() => store.calls.heartbeat >= 5);
+    // Longer than a lease by now: nobody takes what may be released late.
+    expect(await keys.acquire(attempt())).toMatchObject({ status: "in-flight" });
+  });
+
+  test.each([{ synchronous: true }, { synchronous: false }])(
+    "aborts its signal when completeIn() is lost to another attempt (synchronous: $synchronous)",
+    async ({ synchronous }) => {
+      const notices = collectNotices("taken");
+      const store = transactionalStore({ synchronous });
+      // No heartbeat comes in time to find it out.
+      const keys = create({ store, leaseMs: 3_600_000 });
+      const owned = await own(keys, "taken");
+      store.inner.release("taken", store.inner.read("taken")?.token ?? "");
+      await own(keys, "taken");
+      await expect(async () => owned.completeIn(new FakeTransaction())).rejects.toMatchObject({
+        code: "idempotency-lost",
+      });
+      await eventually(() => owned.signal.aborted);
+      expect(owned.lost).toBe(true);
+      expect(notices.codes()).toEqual(["lease-lost"]);
+      notices.stop();
+    },
+  );
+
+  test.each([{ synchronous: true }, { synchronous: false }])(
+    "completed in a transaction is done when that has committed (synchronous: $synchronous)",
+    async ({ synchronous }) => {
+      const notices = collectNotices("committed");
+      const keys = create({ store: transactionalStore({ synchronous }) });
+      const tx = new FakeTransaction();
+      const committed = await own(keys, "committed");
+      expect(committed.inTransaction).toBe(false);
+      await committed.completeIn(tx);
+      expect(committed.inTransaction).toBe(true);
+      tx.commit();
+      expect(await committed.complete()).toBeUndefined();
+      expect(notices.codes()).toEqual([]);
+      notices.stop();
+    },
+  );
+
+  test("is in doubt, and held, when its transaction has not committed", async () => {
+    const notices = collectNotices("open");
+    const store = transactionalStore();
+    const keys = create({ store, retryAfterSeconds: 9 });
+    const owned = await own(keys, "open");
+    const tx = new FakeTransaction();
+    await owned.completeIn(tx);
+    tx.rollback();
+    expect(await owned.complete()).toEqual({ status: 503, retryAfterSeconds: 9 });
+    expect(store.inner.read("open")).toMatchObject({
+      state: "held",
+      reason: "its completeIn() has not been committed",
+    });
+    expect(notices.codes()).toEqual(["commit-not-confirmed"]);
+    notices.stop();
+  });
+});
+
+describe("the end of an owned key", () => {
+  test.each([
+    ["release", (owned: OwnedKey) => owned.release()],
+    ["hold", (owned: OwnedKey) => owned.hold("the file was sent")],
+  ] as const)("by %s() aborts its signal before the store is asked", async (method, end) => {
+    const store = faultyStore({ synchronous: true });
+    const owned = await own(create({ store }));
+    const ended = end(owned);
+    expect({ aborted: owned.signal.aborted, asked: store.calls[method] }).toEqual({
+      aborted: true,
+      asked: 0,
+    });
+    await ended;
+    expect(store.calls[method]).toBe(1);
+  });
+
+  test("is written behind the present call stack, which may be a transaction of the store's own connection", async () => {
+    const store = faultyStore({ synchronous: true });
+    const owned = await own(create({ store }));
+    const completed = owned.complete();
+    expect(store.calls.complete).toBe(0);
+    expect(await completed).toBeUndefined();
+    expect(store.inner.read("k")).toMatchObject({ state: "done" });
+  });
+});
+
+describe("idempotencyKeys", () => {
+  test("throws a GuardError when the store does not answer a claim, and leaves none behind", async () => {
+    const store = faultyStore({ synchronous: true });
+    const keys = create({ store });
+    store.fail("claim", "throws after");
+    await expect(keys.acquire(attempt())).rejects.toMatchObject({
+      status: 503,
+      code: "idempotency-store-unavailable",
+    });
+    await eventually(() => store.inner.read("k") === undefined);
+    const slow = create({
+      store: { ...faultyStore(), read: () => new Promise(() => {}) },
+      storeTimeoutMs: 20,
+    });
+    await expect(slow.read("k")).rejects.toThrow("did not answer within 20 ms");
+  });
+
+  test("publishes what concerns a key under the receiver's name", () => {
+    const notices = collectNotices("k");
+    create().alarm({ code: "file-lost", key: "k", message: "has no file" });
+    expect(notices.codes()).toEqual(["file-lost"]);
+    notices.stop();
+  });
+
+  test.each<[string, object, string]>([
+    ["a store without a method", { store: { ...faultyStore(), hold: 5 } }, "option store.hold"],
+    ["a lease that is too short", { leaseMs: 1 }, "option leaseMs"],
+    ["another recovery", { recovery: "retry" }, "option recovery"],
+    ["a handlerTimeoutMs that is too short", { handlerTimeoutMs: 1 }, "option handlerTimeoutMs"],
+    ["an onSettled that is no function", { onSettled: true }, "option onSettled"],
+    ["an unknown option", { lease: 5 }, "unknown option lease"],
+  ])("refuses %s in the receiver's name", (_name, options, message) => {
+    expect(() => create(options)).toThrow(TypeError);
+    expect(() => create(options)).toThrow(`receiveFiles: ${message}`);
+  });
+
+  test.each([
+    ["the default", undefined, 86_400_000],
+    ["its option", 5_000, 5_000],
+  ])("can ask the memory store for its retention: %s", (_name, retentionMs, expected) => {
+    expect(memoryIdempotencyStore({ retentionMs }).retentionMs).toBe(expected);
+  });
+});

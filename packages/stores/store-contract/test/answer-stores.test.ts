@@ -1,0 +1,326 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { memoryAnswerStore, type AnswerStore } from "@countersign/idempotency";
+import { answerStoreContract, defineCases, type AnswerStoreHarness } from "@countersign/store-contract";
+import { createSqliteAnswers } from "@countersign/store-sqlite";
+import { describe, expect, test } from "@jest/globals";
+import Database from "libsql";
+import { applicable } from "../../../../test/support/contract.ts";
+import { testClock, type Clock } from "./memory-harness.ts";
+import { failuresOf } from "./wrong/failures.ts";
+
+function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
+  const store = memoryAnswerStore({ max: 300, ...(now && { now }) });
+  return {
+    store,
+    ...(advance && { advance }),
+    fill: () => untilRefused(store),
+    close: () => store.close(),
+  };
+}
+
+function sqliteHarness({ now, advance }: Clock): AnswerStoreHarness {
+  const directory = mkdtempSync(join(tmpdir(), "answers-"));
+  const opened: { close(): unknown }[] = [];
+  const connect = (): Database.Database => {
+    const database = new Database(join(directory, "platform.db"));
+    opened.push(database);
+    return database;
+  };
+  const open = (database: Database.Database): AnswerStore => {
+    const store = createSqliteAnswers({ database, pruneIntervalMs: 0, ...(now && { now }) });
+    opened.unshift(store);
+    database.exec("PRAGMA busy_timeout = 50");
+    return store;
+  };
+  const own = connect();
+  const store = open(own);
+  return {
+    store,
+    ...(advance && { advance }),
+    another: () => open(connect()),
+    async fill() {
+      const { page_count: count } = own.prepare("PRAGMA page_count").get() as { page_count: number };
+      own.exec(`PRAGMA max_page_count = ${count}`);
+      await untilRefused(store);
+    },
+    close() {
+      for (const one of opened) one.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+async function untilRefused(store: AnswerStore): Promise<void> {
+  for (const length of [500, 1]) {
+    for (let count = 0, refused = 0; refused < 20; count += 1) {
+      if (count > 5_000) throw new Error("the store does not become full");
+      try {
+        await store.keep(`filler ${length} ${count}`, Buffer.alloc(length, 1));
+      } catch {
+        refused += 1;
+      }
+    }
+  }
+}
+
+const inProcess = ["another", "engine", "durability"] as const;
+const onFile = ["engine", "durability"] as const;
+
+defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { without: inProcess })), {
+  describe,
+  test,
+  title: "memoryAnswerStore",
+});
+
+defineCases(applicable(answerStoreContract(() => sqliteHarness(testClock()), { without: onFile })), {
+  describe,
+  test,
+  title: "createSqliteAnswers, on a clock that is moved",
+});
+
+defineCases(applicable(answerStoreContract(() => sqliteHarness({}), { without: [...onFile, "clock"] })), {
+  describe,
+  test,
+  title: "createSqliteAnswers, by SQLite's clock",
+});
+
+/** A store of answers that breaks one rule, and the cases that must notice. */
+interface Wrong {
+  readonly does: string;
+  readonly fails: readonly string[];
+  readonly wrong: (right: Shared) => Partial<AnswerStore>;
+}
+
+interface Entry {
+  readonly answer: Uint8Array;
+  untilMs: number;
+}
+
+/** What all handles on one right store share. */
+class Shared {
+  nowMs = 1_800_000_000_000;
+  isRunning = true;
+  stops = 0;
+  isClosed = false;
+  readonly kept = new Map<string, Entry>();
+  readonly max = 400;
+  readonly retentionMs = 10_000;
+
+  assertUsable(): void {
+    if (this.isClosed || !this.isRunning) throw new Error("the store cannot be used");
+  }
+
+  store(): AnswerStore {
+    return {
+      retentionMs: this.retentionMs,
+      keep: (token, answer) => {
+        this.assertUsable();
+        if (!this.kept.has(token) && this.kept.size >= this.max) throw new Error("full");
+        this.kept.set(token, { answer: Uint8Array.from(answer), untilMs: this.nowMs + this.retentionMs });
+      },
+      find: (token) => {
+        this.assertUsable();
+        const entry = this.kept.get(token);
+        return entry === undefined || entry.untilMs <= this.nowMs ? undefined : Uint8Array.from(entry.answer);
+      },
+      prune: () => {
+        this.assertUsable();
+        const ended = [...this.kept].filter(([, { untilMs }]) => untilMs <= this.nowMs);
+        for (const [token] of ended) this.kept.delete(token);
+        return ended.length;
+      },
+      close: () => void (this.isClosed = true),
+    };
+  }
+}
+
+function casesOf(wrong: Wrong["wrong"] = () => ({})) {
+  return answerStoreContract(() => {
+    const shared = new Shared();
+    const handle = (): AnswerStore => ({ ...shared.store(), ...wrong(shared) });
+    const store = handle();
+    return {
+      store,
+      advance: (ms) => void (shared.nowMs += ms),
+      another: handle,
+      fill: () => untilRefused(shared.store()),
+      engine: {
+        stop: () => {
+          shared.isRunning = false;
+          shared.stops += 1;
+        },
+        start: () => void (shared.isRunning = true),
+        durable: true,
+        rejectsWithinMs: 50,
+        recoversWithinMs: 100,
+      },
+      close() {},
+    };
+  });
+}
+
+const found = "an answer is found by its token, to the byte, as often as it is looked for";
+const again = "an answer that is kept again under its token takes the earlier one's place";
+const alike = "answers of tokens that look alike are kept apart";
+const bytes = "an answer is what it was when it was kept, whatever becomes of the bytes";
+const handles = "an answer is found through every handle as soon as it was kept";
+const until = "an answer is found until its retention ends, pruned or not, and not after it";
+const anew = "an answer that is kept again begins its retention anew";
+const pruned = "prune tells of no answer that is alive, and of none twice";
+const closed = "every call of a store of answers after close throws";
+const full = "a full store refuses a further answer by a throw, and evicts none that is alive";
+const stopped = "every call of a store of answers while the engine is stopped is rejected in time";
+const back = "after the engine is back the store of answers works again by itself";
+
+const wrongStores: readonly Wrong[] = [
+  {
+    does: "forgets an answer that was found",
+    fails: [found, bytes],
+    wrong: (right) => ({
+      find: async (token) => {
+        const answer = await right.store().find(token);
+        right.kept.delete(token);
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "keeps answers as text",
+    fails: [found, bytes, handles, until, anew, pruned, full, back].filter((name) => name !== bytes),
+    wrong: (right) => ({
+      keep: (token, answer) => right.store().keep(token, Buffer.from(Buffer.from(answer).toString())),
+    }),
+  },
+  {
+    does: "keeps the first answer of a token",
+    fails: [again, handles, anew],
+    wrong: (right) => ({
+      keep: (token, answer) => (right.kept.has(token) ? undefined : right.store().keep(token, answer)),
+    }),
+  },
+  {
+    does: "does not tell upper case from lower case",
+    fails: [alike],
+    wrong: (right) => ({
+      keep: (token, answer) => right.store().keep(token.toLowerCase(), answer),
+      find: (token) => right.store().find(token.toLowerCase()),
+    }),
+  },
+  {
+    does: "keeps the giver's own bytes",
+    fails: [bytes],
+    wrong: (right) => ({
+      keep: async (token, answer) => {
+        await right.store().keep(token, answer);
+        right.kept.set(token, { answer, untilMs: right.nowMs + right.retentionMs });
+      },
+    }),
+  },
+  {
+    does: "remembers for each handle on its own",
+    fails: [handles],
+    wrong: (right) => {
+      const own = new Set<string>();
+      return {
+        keep: async (token, answer) => {
+          await right.store().keep(token, answer);
+          own.add(token);
+        },
+        find: async (token) => {
+          const answer = await right.store().find(token);
+          return own.has(token) ? answer : undefined;
+        },
+      };
+    },
+  },
+  {
+    does: "never ends a retention",
+    fails: [until],
+    wrong: (right) => ({
+      find: (token) => right.store().find(token) ?? right.kept.get(token)?.answer,
+      prune: () => (right.assertUsable(), 0),
+    }),
+  },
+  {
+    does: "does not prolong what is kept again",
+    fails: [anew],
+    wrong: (right) => ({
+      keep: async (token, answer) => {
+        const untilMs = right.kept.get(token)?.untilMs;
+        await right.store().keep(token, answer);
+        const entry = right.kept.get(token);
+        if (entry !== undefined && untilMs !== undefined) entry.untilMs = untilMs;
+      },
+    }),
+  },
+  {
+    does: "counts all that it has when it prunes",
+    fails: [until, pruned],
+    wrong: (right) => ({
+      prune: async () => {
+        const { size } = right.kept;
+        await right.store().prune();
+        return size;
+      },
+    }),
+  },
+  {
+    does: "goes on after close",
+    fails: [closed],
+    wrong: (right) => ({
+      find: (token) => {
+        const { isClosed } = right;
+        right.isClosed = false;
+        const answer = right.store().find(token);
+        right.isClosed = isClosed;
+        return answer;
+      },
+    }),
+  },
+  {
+    does: "makes room by forgetting",
+    fails: [full],
+    wrong: (right) => ({
+      keep: (token, answer) => {
+        if (right.kept.size >= right.max) right.kept.clear();
+        return right.store().keep(token, answer);
+      },
+    }),
+  },
+  {
+    does: "finds nothing while its engine is stopped",
+    fails: [stopped],
+    wrong: (right) => ({ find: (token) => (right.isRunning ? right.store().find(token) : undefined) }),
+  },
+  {
+    does: "does not find its engine again",
+    fails: [back],
+    wrong: (right) => ({
+      keep: (token, answer) => {
+        if (right.stops > 0) throw new Error("the connection is gone");
+        return right.store().keep(token, answer);
+      },
+    }),
+  },
+];
+
+test("a right store of answers passes every case", async () => {
+  expect(await failuresOf(casesOf())).toEqual({});
+});
+
+describe("the cases notice a store of answers that", () => {
+  test.each(wrongStores)("$does", async ({ wrong, fails }) => {
+    expect(new Set(Object.keys(await failuresOf(casesOf(wrong))))).toEqual(new Set(fails));
+  });
+});
+
+test("every case is failed by one of these stores of answers", () => {
+  const failed = new Set(wrongStores.flatMap(({ fails }) => fails));
+  expect(
+    casesOf()
+      .filter(({ name }) => !failed.has(name))
+      .map(({ name }) => name),
+  ).toEqual([]);
+});

@@ -1,0 +1,20 @@
+import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
+import { describe, test } from "@jest/globals";
+import { applicable } from "../../../../test/support/contract.ts";
+import { testClock } from "./memory-harness.ts";
+import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
+
+// In memory, and by SQLite's clock, whose leases are waited for: sqlite-stores.long.test.ts.
+describe("createSqliteStores, idempotency", () => {
+  defineCases(
+    applicable(idempotencyStoreContract(() => sqliteHarness("file", testClock()), { without: onFile })),
+    { describe, test, title: "on a file and a clock that is moved" },
+  );
+});
+
+describe("createSqliteStores, nonces", () => {
+  defineCases(
+    applicable(nonceStoreContract(() => sqliteNonceHarness("file", testClock()), { without: onFile })),
+    { describe, test, title: "on a file and a clock that is moved" },
+  );
+});

@@ -1,0 +1,137 @@
+import {
+  type PostgresQueryable,
+  type PostgresStores,
+  type PostgresStoresOptions,
+  createPostgresStores,
+  migratePostgres,
+} from "@countersign/store-postgres";
+import { afterEach } from "@jest/globals";
+import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
+import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+
+export const dayMs = 86_400_000;
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  while (cleanUps.length > 0) await cleanUps.pop()?.();
+});
+
+/** Runs when the test has ended, last come first served. */
+export function afterTest(cleanUp: () => unknown): void {
+  cleanUps.push(cleanUp);
+}
+
+/** A pool that ends with the test. Connections that a test kills are its own business. */
+export function connectPool(config: PoolConfig = {}): Pool {
+  const pool = new Pool({ connectionString: postgresUrl, max: 10, ...config });
+  pool.on("error", () => {});
+  afterTest(() => pool.end());
+  return pool;
+}
+
+/** A client taken out of the pool, back in it with the test. */
+export async function connectClient(pool: Pool): Promise<PoolClient> {
+  const client = await pool.connect();
+  client.on("error", () => {});
+  afterTest(() => client.release(true));
+  return client;
+}
+
+/** A schema of its own with the tables, dropped with the test. */
+export async function createSchema(pool: Pool, table?: string): Promise<string> {
+  const schema = isolatedName("pg");
+  dropAfterTest(pool, schema);
+  await migratePostgres(pool, { schema, table });
+  return schema;
+}
+
+export function dropAfterTest(pool: Pool, schema: string): void {
+  afterTest(async () => {
+    // Clients that a test holds are released later: nothing of theirs may keep the tables locked.
+    const holder = escapeLiteral(`%${schema}%`);
+    await pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND query LIKE ${holder}`,
+    );
+    await pool.query(`DROP SCHEMA IF EXISTS ${escapeIdentifier(schema)} CASCADE`);
+  });
+}
+
+/** Stores without a timer, closed with the test. */
+export function createStores(
+  pool: PostgresQueryable,
+  options: Partial<PostgresStoresOptions>,
+): PostgresStores {
+  const stores = createPostgresStores({ pool, pruneIntervalMs: 0, ...options });
+  afterTest(() => stores.close());
+  return stores;
+}
+
+/** Stores on a new schema, with the pool that they use. */
+export async function newStores(
+  options: Partial<PostgresStoresOptions> = {},
+  config?: PoolConfig,
+): Promise<PostgresStores & { pool: Pool; schema: string }> {
+  const pool = connectPool(config);
+  const schema = await createSchema(pool, options.table);
+  return { ...createStores(pool, { schema, ...options }), pool, schema };
+}
+
+/** A clock that stands still until it is told. */
+export function testClock(): { now: () => number; advance: (ms: number) => void } {
+  let nowMs = 1_800_000_000_000;
+  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** Resolves when some connection waits for a lock in a statement that names the schema. */
+export async function untilBlocked(pool: Pool, schema: string): Promise<void> {
+  const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`;
+  while ((await pool.query(waiting)).rowCount === 0) await pause(5);
+}
+
+export const hostileTexts: readonly (readonly [string, string])[] = [
+  ["NUL inside", "a\0b"],
+  ["the same up to the NUL", "a\0c"],
+  ["the text before the NUL", "a"],
+  ["only a NUL", "\0"],
+  ["a lone high surrogate", "\ud800"],
+  ["another lone surrogate", "\ud801"],
+  ["what both would become in UTF-8", "\ufffd"],
+  ["an escaped NUL, spelled out", String.raw`a\u0000b`],
+  ["an escaped surrogate, spelled out", String.raw`\ud800`],
+  ["a backslash", "\\"],
+  ["two backslashes", "\\\\"],
+  ["a backslash and a quote", String.raw`\"`],
+  ["a bytea in hex", String.raw`\x6b`],
+  ["prototype", "__proto__"],
+  ["single quote", "'; DROP TABLE countersign_idempotency; --"],
+  ["double quote", '"'],
+  ["dollar quotes", "$countersign$; $1 $$"],
+  ["wildcards", "%_*?[a-z]"],
+  ["composed", "\u00e9"],
+  ["decomposed", "e\u0301"],
+  ["lower case", "key"],
+  ["upper case", "KEY"],
+  ["trailing blank", "key "],
+  ["line break", "key\r\n"],
+  ["emoji", "\u{1f4b8}"],
+  ["digits", "1"],
+  ["digits with a point", "1.0"],
+  ["longest", "x".repeat(512)],
+  ["longest, three bytes each", "\u20ac".repeat(512)],
+  ["longest, all NUL", "\0".repeat(512)],
+  [
+    "longest, all different surrogates",
+    String.fromCharCode(...Array.from({ length: 512 }, (_, i) => 0xd800 + ((i * 37) % 1024))),
+  ],
+  [
+    "the same but for the last",
+    String.fromCharCode(...Array.from({ length: 512 }, (_, i) => 0xd800 + ((Math.min(i, 510) * 37) % 1024))),
+  ],
+];

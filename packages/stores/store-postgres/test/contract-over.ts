@@ -1,0 +1,37 @@
+import {
+  answerStoreContract,
+  type ContractFacility,
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+} from "@countersign/store-contract";
+import { describe, test } from "@jest/globals";
+import { applicable } from "../../../../test/support/contract.ts";
+import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
+
+// A server that others use is not stopped: engine.test.ts has one of its own.
+const always: readonly ContractFacility[] = ["engine", "durability"];
+
+/** Defines the contracts of all stores, by a clock that the test moves or by the server's. */
+export function defineContracts(clock: "moved" | "the server's"): void {
+  const hasClock = clock === "moved";
+  const without = hasClock ? always : ([...always, "clock"] as const);
+  describe(`the contract, by the clock: ${clock}`, () => {
+    defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness({ hasClock }), { without })), {
+      describe: describeOnPostgres,
+      test,
+      title: "idempotency store",
+    });
+    defineCases(applicable(nonceStoreContract(() => nonceHarness({ hasClock }), { without })), {
+      describe: describeOnPostgres,
+      test,
+      title: "nonce store",
+    });
+    defineCases(applicable(answerStoreContract(() => answerHarness({ hasClock }), { without })), {
+      describe: describeOnPostgres,
+      test,
+      title: "store of answers",
+    });
+  });
+}

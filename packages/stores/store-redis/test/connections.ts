@@ -1,0 +1,89 @@
+import {
+  type RedisStores,
+  type RedisStoresOptions,
+  type SendCommand,
+  createRedisStores,
+} from "@countersign/store-redis";
+import { afterEach } from "@jest/globals";
+import { isolatedName, redisUrl } from "../../../../test/support/engines.ts";
+import { connectRedis } from "./clients.ts";
+
+export const dayMs = 86_400_000;
+
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  while (cleanUps.length > 0) await cleanUps.pop()?.();
+});
+
+/** Runs when the test has ended, last come first served. */
+export function afterTest(cleanUp: () => unknown): void {
+  cleanUps.push(cleanUp);
+}
+
+/** A clock that stands still until it is told. */
+export function testClock(): { now: () => number; advance: (ms: number) => void } {
+  let nowMs = 1_800_000_000_000;
+  return { now: () => nowMs, advance: (ms) => void (nowMs += ms) };
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** What the step gives once it gives something: the client may have to find its server again. */
+export async function eventually<T>(step: () => Promise<T>): Promise<T> {
+  const end = Date.now() + 5_000;
+  for (;;) {
+    try {
+      return await step();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+      await pause(10);
+    }
+  }
+}
+
+/** Notes the keys that are written, to remove them: a shared server may hold millions of others. */
+export function notingKeys(sendCommand: SendCommand, keys: Set<string>): SendCommand {
+  return (command, route) => {
+    if (route.key !== undefined) keys.add(route.key);
+    return sendCommand(command, route);
+  };
+}
+
+/** Removes the keys, one command each: also on a cluster. */
+export async function removeKeys(sendCommand: SendCommand, keys: Iterable<string>): Promise<void> {
+  await Promise.all([...keys].map((key) => sendCommand(["UNLINK", key], { key, isReadonly: false })));
+}
+
+export interface TestStores extends RedisStores {
+  readonly sendCommand: SendCommand;
+  readonly prefix: string;
+  /** Sends a command on the record of a key, its name after the command's. */
+  readonly onKey: (key: string, command: string, ...args: string[]) => Promise<unknown>;
+}
+
+/** Stores with a prefix of their own on the shared server; what is sent over their client is removed with the test. */
+export async function newStores(options: Partial<RedisStoresOptions> = {}): Promise<TestStores> {
+  const connection = await connectRedis(redisUrl ?? "");
+  const keys = new Set<string>();
+  const prefix = isolatedName("redis");
+  const sendCommand = notingKeys(connection.sendCommand, keys);
+  const stores = createRedisStores({ sendCommand, prefix, ...options });
+  afterTest(async () => {
+    await removeKeys(connection.sendCommand, keys);
+    await connection.close();
+  });
+  return {
+    ...stores,
+    sendCommand,
+    prefix,
+    onKey(key, command, ...args) {
+      const name = `${prefix}:key:${key}`;
+      return sendCommand([command, name, ...args], { key: name, isReadonly: false });
+    },
+  };
+}

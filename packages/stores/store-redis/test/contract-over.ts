@@ -1,0 +1,51 @@
+import {
+  answerStoreContract,
+  type ContractFacility,
+  defineCases,
+  idempotencyStoreContract,
+  nonceStoreContract,
+} from "@countersign/store-contract";
+import { afterAll, describe, test } from "@jest/globals";
+import { applicable } from "../../../../test/support/contract.ts";
+import { redisUrl } from "../../../../test/support/engines.ts";
+import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
+import type { Client } from "./clients.ts";
+import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
+
+/** Each with the clock that keeps the time of its stores: one that the test moves, or the server's. */
+export type Runs = readonly (readonly [client: Client, clock: "moved" | "the server's"])[];
+
+/** Defines the contracts of all stores over these clients, on one server. */
+export async function defineContracts(runs: Runs): Promise<void> {
+  // Cases stop the server and fill its memory: it must be nobody else's. Without the binary the other cases run where Redis is.
+  const server = redisUrl === undefined ? undefined : await startPrivateRedis({ persist: true });
+  const url = server?.url ?? redisUrl;
+  const describeOnServer = url === undefined ? describe.skip : describe;
+  const always: readonly ContractFacility[] =
+    server === undefined ? ["transaction", "fill", "engine", "durability"] : ["transaction"];
+
+  afterAll(() => server?.close());
+
+  for (const [[client, connect], clock] of runs) {
+    describe(`the contract over ${client}, by the clock: ${clock}`, () => {
+      const hasClock = clock === "moved";
+      const without = hasClock ? always : ([...always, "clock"] as const);
+      const engine = { connect: () => connect(url ?? ""), hasClock, server };
+      defineCases(applicable(idempotencyStoreContract(() => idempotencyHarness(engine), { without })), {
+        describe: describeOnServer,
+        test,
+        title: "idempotency store",
+      });
+      defineCases(applicable(nonceStoreContract(() => nonceHarness(engine), { without })), {
+        describe: describeOnServer,
+        test,
+        title: "nonce store",
+      });
+      defineCases(applicable(answerStoreContract(() => answerHarness(engine), { without })), {
+        describe: describeOnServer,
+        test,
+        title: "store of answers",
+      });
+    });
+  }
+}

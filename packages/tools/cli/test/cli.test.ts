@@ -1,0 +1,195 @@
+import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { runCli } from "../src/program.ts";
+import { CliBench, run } from "./cli-bench.ts";
+import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+
+const bench = new CliBench();
+const hostile = createServer((_req, res) => {
+  res.writeHead(503, { "retry-after": "7" }).end(`\u001B[2Jfake prompt\r\u009B31m\n${"y".repeat(5000)}`);
+});
+let hostileUrl = "";
+beforeAll(async () => {
+  await bench.open();
+  await new Promise<void>((resolve) => hostile.listen(0, "127.0.0.1", resolve));
+  hostileUrl = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/pay`;
+});
+afterAll(async () => {
+  await bench.close();
+  hostile.close();
+});
+
+describe("countersign keygen", () => {
+  test("says where the files are", async () => {
+    const { code, out } = await run(["keygen", "--out", join(bench.directory, "k2"), "--keyid", "k2"]);
+    expect(code).toBe(0);
+    expect(out).toContain(join(bench.directory, "k2", "k2.private.pem"));
+    expect(out).not.toContain("PRIVATE KEY");
+  });
+
+  test("makes up a keyid", async () => {
+    const { out } = await run(["keygen", "--out", join(bench.directory, "k3"), "--json"]);
+    expect(JSON.parse(out)).toMatchObject({ keyid: expect.stringMatching(/^test-[0-9a-f]{8}$/) });
+  });
+
+  test("replaces a key by --force only", async () => {
+    const args = ["keygen", "--out", join(bench.directory, "k4"), "--keyid", "k4"];
+    await run(args);
+    expect(await run(args)).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^error: .*--force replaces it\n$/),
+    });
+    expect(await run([...args, "--force"])).toMatchObject({ code: 0 });
+  });
+
+  test.each(["../up", "a/b", "", "clé"])("refuses the keyid %p and makes no directory", async (keyid) => {
+    const out = join(bench.directory, "never");
+    expect(await run(["keygen", "--out", out, "--keyid", keyid])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: keyid [^\n]*\n$/),
+    });
+    expect(existsSync(out)).toBe(false);
+  });
+});
+
+describe("countersign payout", () => {
+  test("tells what was sent, what came back and what it means", async () => {
+    const { out } = await run(bench.payout());
+    expect(out).toContain(`POST /api/v1/transaction to ${new URL(bench.platform.url).host} (plain)`);
+    const nonce = bench.platform.received.at(-1)?.params["nonce"] ?? "none";
+    for (const part of [
+      nonce,
+      "keyid    test",
+      "200 OK, expected 2xx",
+      "acknowledged",
+      '{"status":200}',
+      "plain: as expected",
+    ]) {
+      expect(out).toContain(part);
+    }
+  });
+
+  test("sends a file byte for byte", async () => {
+    const text = ' {\r\n"idempotency_key": "file.\\u0061.b", "amount": 1.10 }\n';
+    await run(bench.payout("--file", bench.file("body.json", text)));
+    expect(bench.platform.received.at(-1)?.body.toString()).toBe(text);
+    expect(bench.platform.received.at(-1)).toMatchObject({ signatureValid: true, digestValid: true });
+  });
+
+  test("puts flags into the sample instruction", async () => {
+    const who = [
+      "--business-id",
+      "b7",
+      "--iban",
+      "NL91ABNA0417164300",
+      "--bic",
+      "ABNANL2A",
+      "--name",
+      "Seven",
+    ];
+    const what = ["--amount", '{"minor":700}', "--reference", "Order 7", "--reference-field", "remittance"];
+    await run(bench.payout("--idempotency-key", "op.from.to", ...who, ...what));
+    expect(JSON.parse(bench.platform.received.at(-1)?.body.toString() ?? "")).toEqual({
+      idempotency_key: "op.from.to",
+      business_id: "b7",
+      beneficiary: { iban: "NL91ABNA0417164300", bic: "ABNANL2A", name: "Seven" },
+      amount: { minor: 700 },
+      remittance: "Order 7",
+    });
+  });
+
+  test("sends and signs the amount byte for byte", async () => {
+    const amount = '{ "value":10.10,"minor":1.0e3, "big":12345678901234567890 }';
+    const { code, out } = await run(bench.payout("--amount", amount, "--json"));
+    expect(code).toBe(0);
+    const received = bench.platform.received.at(-1);
+    expect(received?.body.toString()).toContain(`"amount":${amount},"reference":`);
+    expect(received).toMatchObject({ signatureValid: true, digestValid: true });
+    expect(JSON.parse(out)).toMatchObject({ outcomes: [{ request: { body: received?.body.toString() } }] });
+  });
+
+  test("sends header fields, another target and from another address", async () => {
+    const args = ["--header", "X-Forwarded-For: 192.0.2.9", "--header", "X-Trace:a:b", "--target", "/other"];
+    await run(bench.payout(...args, "--local-address", "127.0.0.2"));
+    expect(bench.platform.received.at(-1)).toMatchObject({
+      headers: { "x-forwarded-for": "192.0.2.9", "x-trace": "a:b" },
+      target: "/other",
+      remoteAddress: "127.0.0.2",
+      signatureValid: false,
+    });
+  });
+
+  test("trusts the issuer in --ca and no other", async () => {
+    const { key: serverKey, cert } = selfSignedCertificate();
+    const server = createHttpsServer({ key: serverKey, cert }, (_req, res) => res.end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const args = bench.payout("--url", `https://127.0.0.1:${(server.address() as AddressInfo).port}/pay`);
+    const codes = [await run(args), await run([...args, "--ca", bench.file("ca.pem", cert)])].map(
+      ({ code }) => code,
+    );
+    server.close();
+    expect(codes).toEqual([3, 0]);
+  });
+
+  test("sends at once with --concurrent", async () => {
+    const { code, out } = await run(bench.payout("--concurrent", "3"));
+    expect(code).toBe(0);
+    expect(out.match(/409 Conflict/g)).toHaveLength(2);
+  });
+
+  test("shows an answer without letting it steer the terminal", async () => {
+    const { code, out } = await run(bench.payout("--url", hostileUrl));
+    expect(code).toBe(1);
+    expect(out).toContain("\\u{1b}[2Jfake prompt\\u{d}\\u{9b}31m\n");
+    expect(out).toContain("503 Service Unavailable, expected 2xx");
+    expect(out).toContain("Retry-After: 7");
+    expect(out).toContain("plain: not as expected");
+    expect(out).toMatch(/y \[cut\]\n/);
+    expect(out.length).toBeLessThan(3000);
+  });
+
+  test("shows the idempotency key, and does without one", async () => {
+    expect((await run(bench.payout("--idempotency-key", "op.a\u0007.b"))).out).toContain(
+      "  key      op.a\\u{7}.b\n",
+    );
+    expect((await run(bench.payout("--file", bench.file("list.json", "[1]")))).out).not.toContain("  key ");
+  });
+
+  test("ends with 70 and the cause when the command itself fails", async () => {
+    const failing = {
+      writeOut: () => {
+        throw new RangeError("the output is gone");
+      },
+      writeError: (text: string) => lines.push(text),
+      colours: false,
+      clock: () => 1_700_000_000,
+    };
+    const lines: string[] = [];
+    expect(await runCli(bench.payout(), failing)).toBe(70);
+    expect(lines.join("")).toMatch(/^countersign failed: RangeError: the output is gone\n/);
+  });
+
+  test("colours the verdict where colours are wanted", async () => {
+    const { out } = await run(bench.payout(), { colours: true });
+    expect(out).toContain("\u001B[32mas expected\u001B[39m");
+  });
+
+  test("reports a failure to reach in text and as JSON", async () => {
+    const closed = bench.payout("--url", "http://127.0.0.1:1/pay");
+    expect(await run(closed)).toMatchObject({
+      code: 3,
+      out: expect.stringMatching(/nothing listens at http:\/\/127\.0\.0\.1:1 .*plain: no answer/s),
+    });
+    const { code, out } = await run([...closed, "--json"]);
+    expect(code).toBe(3);
+    expect(JSON.parse(out)).toMatchObject({
+      reached: false,
+      outcomes: [{ answer: null, error: { code: "connection-refused" } }],
+    });
+  });
+});

@@ -1,0 +1,307 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, test } from "@jest/globals";
+import { generateKeyPair } from "@countersign/sandbox";
+import { spawnCli } from "./operator-bench.ts";
+import { run, type Run } from "./cli-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+symlinkSync(
+  fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
+  join(folder, "node_modules"),
+);
+
+function moduleOf(text: string, name = "app.mjs"): string {
+  const at = mkdtempSync(join(folder, "app-"));
+  mkdirSync(at, { recursive: true });
+  const file = join(at, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+// TEST KEYS, secrets and passwords. The names say so, as the report must not repeat them.
+const { publicKeyPem } = generateKeyPair({ keyid: "unused" });
+const other = generateKeyPair({ keyid: "unused" }).publicKeyPem;
+const secrets = ["test-password-of-the-webhook", "test-secret-of-the-webhook-endpoint"];
+const now = Math.floor(Date.now() / 1000);
+const day = 86_400;
+
+const imports = `
+import express from "express";
+import { captureRawBody } from "@countersign/express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
+import { importVerificationKey } from "@countersign/http-message-signatures";
+import { payoutEndpoint } from "@countersign/payout";
+import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+const pem = ${JSON.stringify(publicKeyPem)};
+const other = ${JSON.stringify(other)};
+const memory = { allowInProduction: true };
+const store = memoryIdempotencyStore({ ...memory, retentionMs: 30 * 86_400_000 });
+const payout = ({ addresses, signature, ...options } = {}) => payoutEndpoint({
+  addresses: { allow: ["192.0.2.1"], ...addresses },
+  signature: { keys: { "service-1": pem }, nonces: memoryNonceStore(memory), ...signature },
+  idempotency: { store },
+  findBusiness: () => true,
+  ...options,
+});
+const handler = createWebhookHandler({ store, fallback: () => {} });
+const webhook = (options) => webhookEndpoint({
+  basicAuth: { username: "service", password: ${JSON.stringify(secrets[0])} },
+  hmac: { secret: ${JSON.stringify(secrets[1])} },
+  handler,
+  ...options,
+});
+const app = express();
+app.set("trust proxy", ["192.0.2.7"]);
+`;
+const mounted = `app.post("/pay", payout(), (req, res) => res.json({}));\nexport { app };\n`;
+
+interface Report {
+  readonly errors: number;
+  readonly warnings: number;
+  readonly subjects: readonly string[];
+  readonly findings: readonly {
+    id: string;
+    severity: string;
+    message: string;
+    remedy: string;
+    page: string;
+  }[];
+}
+
+/** In a process of its own, as a person calls it. */
+function doctor(file: string, env: Record<string, string> = {}, ...args: readonly string[]): Promise<Run> {
+  return spawnCli(["doctor", "--app", file, ...args], { env: { NODE_ENV: "test", ...env }, cwd: folder });
+}
+
+async function report(text: string, env?: Record<string, string>): Promise<Report> {
+  const file = moduleOf(text);
+  const { code, out, err } =
+    env === undefined
+      ? await run(["doctor", "--app", file, "--json", "--timeout", "60000"])
+      : await doctor(file, env, "--json");
+  expect(err).toBe("");
+  for (const secret of secrets) expect(out).not.toContain(secret);
+  const document = JSON.parse(out) as Report;
+  expect(code).toBe(document.errors > 0 ? 1 : 0);
+  return document;
+}
+
+async function idsOf(text: string, env?: Record<string, string>): Promise<string[]> {
+  const { findings } = await report(text, env);
+  // Each of these apps has them.
+  return findings.map(({ id }) => id).filter((id) => id !== "memory-store");
+}
+
+describe("countersign doctor --app", () => {
+  test("finds nothing in an app that is right, and says what it has looked at", async () => {
+    const text = `${imports}
+      app.use("/hooks", webhook());
+      app.use("/other", express.json());
+      app.use(express.json({ verify: captureRawBody }));
+      ${mounted}`;
+    expect(await idsOf(text)).toEqual([]);
+    const { code, out } = await doctor(moduleOf(text));
+    expect(code).toBe(0);
+    expect(out).toMatch(/^looked at app \S+ \(Express; memoryIdempotencyStore, .*payoutEndpoint.*\)$/m);
+  });
+
+  test.each<[string, string, readonly string[]]>([
+    ["a parser in front", `app.use(express.json());\n${mounted}`, ["parser-before-guard"]],
+    ["a parser on the path", `app.use("/pay", express.json());\n${mounted}`, ["parser-before-guard"]],
+    ["a parser on another path", `app.use("/other", express.json());\n${mounted}`, []],
+    ["a parser behind", `${mounted}\napp.use(express.json());`, []],
+    [
+      "a parser in the route itself",
+      `app.post("/pay", express.json(), payout());\nexport { app };`,
+      ["parser-before-guard"],
+    ],
+    [
+      "a parser in front of a router",
+      `const router = express.Router();\nrouter.post("/pay", payout());\napp.use(express.text({ type: "*/*" }));\napp.use("/api", router);\nexport { app };`,
+      ["parser-before-guard"],
+    ],
+    ["a parser that keeps bytes", `app.use(express.json({ verify: captureRawBody }));\n${mounted}`, []],
+    [
+      "parsers of other types",
+      `app.use(express.urlencoded(), express.text(), express.raw());\n${mounted}`,
+      [],
+    ],
+    ["bytes", `app.use(express.raw({ type: () => true }));\n${mounted}`, []],
+    ["trust in everybody", `app.set("trust proxy", true);\n${mounted}`, ["trust-proxy-everybody"]],
+    ["a hop count as a text", `app.set("trust proxy", "2");\n${mounted}`, ["trust-proxy-misread"]],
+    ["no trust", `app.set("trust proxy", false);\n${mounted}`, ["trust-proxy-unset"]],
+    ["no guard", "export { app };", ["no-guards"]],
+    ["no app", "payout();", ["app-unknown"]],
+    [
+      "any address",
+      `app.post("/pay", payout({ addresses: { dangerouslyAllowAnyAddress: true } }));\nexport { app };`,
+      ["address-any"],
+    ],
+    [
+      "any IBAN",
+      `app.post("/pay", payout({ findBusiness: undefined }));\nexport { app };`,
+      ["beneficiary-unchecked"],
+    ],
+    [
+      "plain http",
+      `app.use("/hooks", webhook({ https: { dangerouslyAllowHttp: true } }));\nexport { app };`,
+      ["webhook-http"],
+    ],
+    [
+      "short credentials",
+      `app.use("/hooks", webhook({ basicAuth: { username: "u", password: "p" }, hmac: { secret: "s" } }));\nexport { app };`,
+      ["credentials-short", "credentials-short"],
+    ],
+    [
+      "a store that cannot list and forgets",
+      `const { list, ...rest } = Object.fromEntries(["claim","read","heartbeat","complete","release","hold","resolve","prune","close"].map((name) => [name, (...args) => store[name](...args)]));
+       app.post("/pay", payout({ idempotency: { store: { ...rest, retentionMs: 1000 } } }));\nexport { app };`,
+      ["keys-not-listable", "retention-short"],
+    ],
+    [
+      "signatures that cover too little",
+      `app.post("/x", httpSignatureVerify({ origin: "https://pay.example", keys: { k: pem }, requiredComponents: ["@method", "@target-uri"], requiredParameters: ["created", "keyid"], allowUnsignedBody: true, allowUnsignedQuery: true }));\nexport { app };`,
+      ["components-missing", "body-unsigned", "query-unsigned", "nonce-missing"],
+    ],
+    [
+      "an empty secret",
+      `app.use("/hooks", webhook({ hmac: { secret: process.env.NOT_SET ?? "" } }));\nexport { app };`,
+      ["credentials-empty"],
+    ],
+    [
+      "a missing password",
+      `app.use("/hooks", webhook({ basicAuth: { username: "u", password: process.env.NOT_SET } }));\nexport { app };`,
+      ["credentials-empty"],
+    ],
+    [
+      "a key that is none",
+      `app.post("/pay", payout({ signature: { keys: { k: "no key" } } }));\nexport { app };`,
+      ["key-refused"],
+    ],
+    ["an unknown option", `app.post("/pay", payout({ nonsense: 1 }));\nexport { app };`, ["options-refused"]],
+    ["a throw", `throw new Error("DATABASE_URL is not set");`, ["app-failed"]],
+    ["an end of the process", `console.error("no PORT"); process.exit(3);`, ["app-failed"]],
+    [
+      "a server",
+      `app.post("/pay", payout());\napp.listen(0, () => console.log("listening"));`,
+      ["app-listens"],
+    ],
+    ["a function that makes it", `app.post("/pay", payout());\nexport default async () => ({ app });`, []],
+  ])("knows %s", async (_name, text, ids) => {
+    const errors = new Set(["credentials-empty", "key-refused", "options-refused", "app-failed"]);
+    const found = await idsOf(`${imports}\n${text}`);
+    // What was built before something failed is examined too.
+    expect(ids.some((id) => errors.has(id)) ? found.filter((id) => errors.has(id)) : found).toEqual(ids);
+  });
+
+  test.each<[string, string, readonly string[]]>([
+    ["expired", `{ "k": { publicKey: pem, notAfter: ${now - day} }, "l": other }`, ["key-expired"]],
+    ["revoked", `{ "k": { publicKey: pem, revokedAt: ${now - day} }, "l": other }`, ["key-revoked"]],
+    [
+      "not yet valid",
+      `{ "k": { publicKey: pem, notBefore: ${now + day} }, "l": other }`,
+      ["key-not-yet-valid"],
+    ],
+    ["soon over", `{ "k": { publicKey: pem, notAfter: ${now + day} } }`, ["key-ends-soon"]],
+    [
+      "alone and expired",
+      `{ "k": { publicKey: pem, notAfter: ${now - day} } }`,
+      ["key-none-valid", "key-expired"],
+    ],
+    ["there twice", `{ "k": pem, "l": pem }`, ["key-duplicate"]],
+  ])("knows a key that is %s", async (_name, keys, ids) => {
+    const listed = keys.replaceAll(
+      /"(\w)": \{ publicKey: pem, (\w+): (\d+) \}/g,
+      (_all, keyid, name, time) => `"${keyid}": importVerificationKey("${keyid}", pem, { ${name}: ${time} })`,
+    );
+    const text = `${imports}\napp.post("/pay", payout({ signature: { keys: ${listed} } }));\nexport { app };`;
+    expect(await idsOf(text)).toEqual(ids);
+  });
+
+  test("takes memory stores and test keys for errors in production alone", async () => {
+    const text = `${imports}\napp.post("/pay", payout({ signature: { keys: { "test-1": pem } } }));\nexport { app };`;
+    const severities = async (env: string) => {
+      const { findings } = await report(text, { NODE_ENV: env });
+      return findings.map(({ id, severity }) => `${severity} ${id}`);
+    };
+    expect(new Set(await severities("development"))).toEqual(new Set(["info memory-store"]));
+    expect(new Set(await severities("production"))).toEqual(
+      new Set(["error memory-store", "error key-for-tests"]),
+    );
+  });
+
+  test("ends with 1 for errors, and for warnings with --strict", async () => {
+    const file = moduleOf(
+      `${imports}\napp.post("/pay", payout({ findBusiness: undefined }));\nexport { app };`,
+    );
+    expect((await doctor(file)).code).toBe(0);
+    expect((await doctor(file, {}, "--strict")).code).toBe(1);
+  });
+
+  test("prints what to do and the page of each finding", async () => {
+    const { out, code } = await doctor(moduleOf(`${imports}\napp.use(express.json());\n${mounted}`));
+    expect(code).toBe(1);
+    expect(out).toMatch(/^error parser-before-guard$/m);
+    expect(out.replaceAll(/\s+/g, " ")).toContain(
+      "express.json() reads the body before payoutEndpoint on /pay can have",
+    );
+    expect(out.replaceAll(/\s+/g, " ")).toContain("To do: Mount the guard before the parser");
+    expect(out).toMatch(/^ {2}https:\/\/\S+\/guide\/doctor\.html#parser-before-guard$/m);
+    expect(out).toMatch(/^1 error, \d info$/m);
+  });
+
+  test("knows Express 4, in CommonJS", async () => {
+    const text = `
+      const express = require("express4");
+      const { payoutEndpoint } = require("@countersign/payout");
+      const { memoryIdempotencyStore } = require("@countersign/idempotency");
+      const { memoryNonceStore } = require("@countersign/http-signature-verify");
+      const app = express();
+      app.use(express.json());
+      app.post("/pay", payoutEndpoint({
+        addresses: { allow: ["192.0.2.1"] },
+        signature: { keys: { k: ${JSON.stringify(publicKeyPem)} }, nonces: memoryNonceStore() },
+        idempotency: { store: memoryIdempotencyStore() },
+        findBusiness: () => true,
+      }));
+      module.exports = { app };`;
+    const { out } = await doctor(moduleOf(text, "app.cjs"), {}, "--json");
+    const { findings, subjects } = JSON.parse(out) as Report;
+    expect(subjects[0]).toContain("(Express; ");
+    expect(findings.map(({ id }) => id)).toEqual([
+      "parser-before-guard",
+      "trust-proxy-unset",
+      "memory-store",
+      "memory-store",
+    ]);
+  });
+
+  test("gives an app that hangs up in time, and lets nothing of it go on", async () => {
+    const file = moduleOf("setInterval(() => {}, 1000); await new Promise(() => {});");
+    const { code, out } = await doctor(file, {}, "--timeout", "500");
+    expect({ code, out }).toEqual({ code: 1, out: expect.stringMatching(/it was not loaded within 500 ms/) });
+  });
+
+  test("shows a message without what steers a terminal, and in one line", async () => {
+    const { out } = await doctor(moduleOf('throw new Error("first\\nsecond \\u001b[2J");'));
+    expect(out).toMatch(/first second \\u\{1b\}\[2J/);
+    expect(out).not.toContain("\u001B");
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    ["nothing to look at", [], /nothing to look at: give --app, --url/],
+    ["a file that is missing", ["--app", "/nowhere/app.js"], /--app \/nowhere\/app\.js: is no file/],
+    ["a URL that is none", ["--url", "platform"], /--url: expected http/],
+    ["a bad --timeout", ["--app", "x", "--timeout", "soon"], /--timeout: expected an integer/],
+  ])("%s ends with 2 and one line", async (_name, args, line) => {
+    const { code, out, err } = await spawnCli(["doctor", ...args], { env: {}, cwd: folder });
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(line);
+    expect(err).toMatch(/^error: [^\n]*\n$/);
+  });
+});

@@ -1,0 +1,347 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { generateKeyPair } from "@countersign/sandbox";
+import { postgresSchemaVersion } from "@countersign/store-postgres";
+import { sqliteMigration } from "@countersign/store-sqlite";
+import Database from "libsql";
+import { Pool } from "pg";
+import { clockFinding } from "../src/doctor/clock-finding.ts";
+import { findingsOf } from "../src/doctor/findings.ts";
+import { serverDoubts, type ServerRow } from "../src/operator/postgres-store.ts";
+import { redisDoubts } from "../src/operator/redis-store.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { run, type Run } from "./cli-bench.ts";
+import { engines, hold, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+symlinkSync(
+  fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
+  join(folder, "node_modules"),
+);
+
+interface Report {
+  readonly errors: number;
+  readonly warnings: number;
+  readonly subjects: readonly string[];
+  readonly findings: readonly {
+    readonly id: string;
+    readonly severity: string;
+    readonly subject: string;
+    readonly message: string;
+    readonly remedy: string;
+    readonly page: string;
+  }[];
+}
+
+function reportOf({ out }: Run): Report {
+  return JSON.parse(out) as Report;
+}
+
+function idsOf(ended: Run): string[] {
+  return reportOf(ended).findings.map(({ id }) => id);
+}
+
+// TEST KEYS, passwords and secrets.
+const { publicKeyPem } = generateKeyPair({ keyid: "unused" });
+
+/** An Express app; the rest of its faults are tried one by one in doctor-app.long.test.ts. */
+function appFile(name: string, { trust, parser }: { trust: string; parser: string }): string {
+  const file = join(folder, name);
+  writeFileSync(
+    file,
+    `import express from "express";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { payoutEndpoint } from "@countersign/payout";
+import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
+const store = memoryIdempotencyStore({ allowInProduction: true, retentionMs: 30 * 86_400_000 });
+export const app = express();
+app.set("trust proxy", ${trust});
+${parser}
+app.post("/pay", payoutEndpoint({
+  addresses: { allow: ["192.0.2.1"] },
+  signature: { keys: { "service-1": ${JSON.stringify(publicKeyPem)} }, nonces: memoryNonceStore({ allowInProduction: true }) },
+  idempotency: { store },
+  findBusiness: () => true,
+}), (req, res) => res.json({}));
+app.use("/hooks", webhookEndpoint({
+  basicAuth: { username: "service", password: "test-password-of-the-webhook" },
+  hmac: { secret: "test-secret-of-the-webhook" },
+  handler: createWebhookHandler({ store, fallback: () => {} }),
+}));
+console.log("the app writes to stdout");
+setInterval(() => {}, 1000);
+`,
+  );
+  return file;
+}
+
+describe("countersign doctor --app", () => {
+  test("finds no error in an app that is right, and ends though the app would not", async () => {
+    const file = appFile("right.mjs", { trust: '["192.0.2.7"]', parser: "" });
+    const ended = await spawnCli(["doctor", "--app", file, "--json"], {
+      env: { NODE_ENV: "test" },
+      cwd: folder,
+    });
+    expect(ended).toMatchObject({ code: 0, err: "" });
+    expect(reportOf(ended)).toMatchObject({ errors: 0, warnings: 0 });
+    expect(new Set(idsOf(ended))).toEqual(new Set(["memory-store"]));
+  });
+
+  test("tells each fault, what to do and its page, and no secret", async () => {
+    const file = appFile("wrong.mjs", { trust: "true", parser: "app.use(express.json());" });
+    const env = { NODE_ENV: "production" };
+    const { code, out, err } = await spawnCli(["doctor", "--app", file], { env, cwd: folder });
+    expect({ code, err }).toEqual({ code: 1, err: "" });
+    for (const id of ["parser-before-guard", "trust-proxy-everybody", "memory-store"]) {
+      expect(out).toMatch(
+        new RegExp(`^error ${id}\n {2}app \\S+: [^]*?^ {2}https://\\S+/guide/doctor\\.html#${id}$`, "m"),
+      );
+    }
+    expect(out).toMatch(/^looked at app \S+ \(Express; .*payoutEndpoint.*\)\n5 errors$/m);
+    expect(out).not.toContain("test-");
+  });
+});
+
+describe("countersign doctor --url", () => {
+  let server: Server;
+  let listener: RequestListener;
+  let url = "";
+  beforeEach(async () => {
+    server = createServer((req, res) => listener(req, res));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/pay`;
+  });
+  afterEach(() => {
+    server.close();
+  });
+
+  const answers = (text: number, json = text, body = "{}"): RequestListener => {
+    return (req, res) => {
+      res.writeHead(req.headers["content-type"] === "application/json" ? json : text).end(body);
+    };
+  };
+
+  test.each<[string, RequestListener, readonly string[]]>([
+    ["refuses both", answers(401), []],
+    ["hides", answers(404), ["url-not-found"]],
+    ["takes what has no signature", answers(200), ["url-unguarded"]],
+    ["validates before it refuses", answers(422), ["url-unguarded"]],
+    ["parses before it refuses", answers(401, 400), ["parser-before-guard"]],
+    ["fails", answers(500), ["url-error"]],
+    ["fails by its proxies", answers(500, 500, '{"code":"trust-proxy-unsafe"}'), ["trust-proxy-everybody"]],
+    ["fails by its parser", answers(500, 500, '{"code":"body-already-consumed"}'), ["parser-before-guard"]],
+    ["goes elsewhere", (_req, res) => res.writeHead(302, { location: "/" }).end(), ["url-unguarded"]],
+    ["goes away", (req) => req.socket.destroy(), ["url-unreachable"]],
+    [
+      "has another time",
+      (_req, res) => res.writeHead(401, { date: "Thu, 01 Jan 2026 00:00:00 GMT" }).end(),
+      ["clock-off"],
+    ],
+    ["writes a code that steers", answers(503, 503, '{"code":"\\u001b[2J"}'), ["url-error"]],
+  ])("an endpoint that %s", async (_name, behaviour, ids) => {
+    listener = behaviour;
+    const ended = await run(["doctor", "--url", url, "--json"]);
+    expect(idsOf(ended)).toEqual(ids);
+    expect(ended.code).toBe(ids.length === 0 || ids[0] === "url-not-found" ? 0 : 1);
+    expect(ended.out).not.toContain("\u001B");
+    const people = await run(["doctor", "--url", url]);
+    expect(people.out).not.toContain("\u001B");
+  });
+
+  test("an endpoint that is silent, in time", async () => {
+    listener = () => {};
+    const { code, out } = await run(["doctor", "--url", url, "--timeout", "300"]);
+    expect({ code, out }).toMatchObject({ code: 1, out: expect.stringMatching(/did not answer in time/) });
+    server.closeAllConnections();
+  });
+
+  test("sends what no handler takes for a payout, and no credentials", async () => {
+    const seen: string[] = [];
+    listener = (req, res) => {
+      req.on("data", (chunk: Buffer) => seen.push(`${req.method} ${chunk.toString()}`));
+      req.on("end", () => res.writeHead(req.headers.authorization === undefined ? 401 : 500).end());
+    };
+    expect((await run(["doctor", "--url", url])).out).toMatch(/\nnothing found\n$/);
+    expect(seen).toEqual(["POST countersign doctor", "POST {"]);
+  });
+});
+
+for (const engine of engines) {
+  engine.describe(`countersign doctor on ${engine.name}`, () => {
+    let bench: OperatorBench;
+    beforeEach(async () => {
+      bench = await engine.open();
+    });
+    afterEach(() => bench.close());
+
+    test("reads the settings of the engine, and finds nothing wrong with the tables", async () => {
+      const ended = await runOn(bench, ["doctor", "--json"]);
+      const ids = idsOf(ended);
+      // What the tests' own server is set to is not the subject.
+      const settings = ["postgres-fsync", "postgres-full-page-writes", "postgres-synchronous-commit"];
+      const others = ["redis-evicts", "redis-forgets", "redis-appendfsync", "redis-old"];
+      expect(ids.filter((id) => ![...settings, ...others].includes(id))).toEqual([]);
+      expect(reportOf(ended).subjects).toEqual([expect.stringMatching(/\((?:tables|prefix) /)]);
+    });
+
+    test("counts the keys that wait, where that needs no walk over all of them", async () => {
+      await hold(bench, "key");
+      expect(idsOf(await runOn(bench, ["doctor", "--json"])).includes("keys-held")).toBe(
+        engine.name !== "Redis",
+      );
+    });
+  });
+}
+
+describe("countersign doctor on SQLite", () => {
+  test("knows a journal that is no WAL, and tables of another version", async () => {
+    const url = `sqlite:${join(folder, "settings.db")}`;
+    const database = new Database(join(folder, "settings.db"));
+    try {
+      database.exec(sqliteMigration());
+      expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["sqlite-journal"]);
+      database.exec("PRAGMA journal_mode = WAL; UPDATE countersign_schema SET version = 0");
+      expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["migration-pending"]);
+      database.exec("UPDATE countersign_schema SET version = 99");
+      expect(idsOf(await run(["doctor", "--store-url", url, "--json"]))).toEqual(["tables-newer"]);
+    } finally {
+      database.close();
+    }
+  });
+
+  test("knows that there are no tables, and makes none", async () => {
+    const file = join(folder, "empty.db");
+    const database = new Database(file);
+    database.exec("PRAGMA journal_mode = WAL; CREATE TABLE of_others (id INTEGER)");
+    const ended = await run(["doctor", "--store-url", `sqlite:${file}`, "--json"]);
+    expect({ code: ended.code, ids: idsOf(ended) }).toEqual({ code: 1, ids: ["tables-missing"] });
+    expect(database.prepare("SELECT count(*) AS tables FROM sqlite_schema").get()).toMatchObject({
+      tables: 1,
+    });
+    database.close();
+  });
+});
+
+describeOnPostgres("countersign doctor on PostgreSQL", () => {
+  test("knows that tables are missing, old, new, unlogged and without their key", async () => {
+    const schema = isolatedName("doctor");
+    const pool = new Pool({ connectionString: postgresUrl ?? "", max: 1 });
+    const flags = ["--store-url", postgresUrl ?? "", "--schema", schema];
+    const ids = async () =>
+      idsOf(await run(["doctor", ...flags, "--json"])).filter((id) => /^(?:tables|migration)/.test(id));
+    try {
+      expect(await ids()).toEqual(["tables-missing"]);
+      await run(["migrate", ...flags]);
+      expect(await ids()).toEqual([]);
+      for (const [version, id] of [
+        [postgresSchemaVersion - 1, "migration-pending"],
+        [postgresSchemaVersion + 1, "tables-newer"],
+      ] as const) {
+        await pool.query(`UPDATE ${schema}.countersign_schema SET version = $1`, [version]);
+        expect(await ids()).toEqual([id]);
+      }
+      await pool.query(`UPDATE ${schema}.countersign_schema SET version = ${postgresSchemaVersion}`);
+      await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET UNLOGGED`);
+      expect(await ids()).toEqual(["tables-unlogged"]);
+      await pool.query(`ALTER TABLE ${schema}.countersign_nonces SET LOGGED`);
+      await pool.query(`ALTER TABLE ${schema}.countersign_nonces DROP CONSTRAINT countersign_nonces_pkey`);
+      expect(await ids()).toEqual(["tables-without-key"]);
+      const migrated = await run(["migrate", ...flags]);
+      expect(migrated).toMatchObject({ code: 1, err: expect.stringContaining("ADD PRIMARY KEY (digest)") });
+    } finally {
+      await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+      await pool.end();
+    }
+  });
+});
+
+test("a server that is not there is a finding", async () => {
+  const ended = await run([
+    "doctor",
+    "--store-url",
+    "postgres://user:test-password@127.0.0.1:1/db",
+    "--json",
+  ]);
+  expect({ code: ended.code, ids: idsOf(ended) }).toEqual({ code: 1, ids: ["store-unreachable"] });
+  expect(ended.out).not.toContain("test-password");
+});
+
+describe("serverDoubts", () => {
+  const good: ServerRow = {
+    version: "160002",
+    encoding: "UTF8",
+    fsync: "on",
+    full_page_writes: "on",
+    synchronous_commit: "on",
+    standby: false,
+    unlogged: "0",
+    tables: true,
+    now_ms: "0",
+  };
+
+  test.each<[Partial<ServerRow>, string | undefined]>([
+    [{}, undefined],
+    [{ fsync: "off" }, "postgres-fsync"],
+    [{ full_page_writes: "off" }, "postgres-full-page-writes"],
+    [{ synchronous_commit: "off" }, "postgres-synchronous-commit"],
+    [{ synchronous_commit: "local" }, undefined],
+    [{ standby: true }, "postgres-standby"],
+    [{ encoding: "LATIN1" }, "postgres-encoding"],
+    [{ version: "120015" }, "postgres-old"],
+    [{ unlogged: "1" }, "tables-unlogged"],
+  ])("of %p", (difference, id) => {
+    const doubts = serverDoubts({ ...good, ...difference });
+    expect(doubts.map(([doubt]) => doubt)).toEqual(id === undefined ? [] : [id]);
+  });
+});
+
+describe("redisDoubts", () => {
+  const good = ["redis_version:7.2.4", "maxmemory_policy:noeviction", "aof_enabled:1", "role:master"];
+  const answering = (info: readonly string[], appendfsync: unknown) => async (command?: string) => {
+    if (command === "INFO") return info.join("\r\n");
+    if (appendfsync instanceof Error) throw appendfsync;
+    return ["appendfsync", appendfsync];
+  };
+
+  test.each<[string, string, unknown, readonly string[]]>([
+    ["nothing", "", "always", []],
+    ["eviction", "maxmemory_policy:allkeys-lru", "always", ["redis-evicts"]],
+    ["no file", "aof_enabled:0", "everysec", ["redis-forgets"]],
+    ["a replica", "role:slave", "always", ["redis-replica"]],
+    ["an old server", "redis_version:6.0.9", "always", ["redis-old"]],
+    ["seconds", "", "everysec", ["redis-appendfsync"]],
+    ["CONFIG that is refused", "", new Error("NOPERM"), []],
+  ])("knows %s", async (_name, line, appendfsync, ids) => {
+    const [name = ""] = line.split(":");
+    const info = line === "" ? good : [...good.filter((one) => !one.startsWith(`${name}:`)), line];
+    const doubts = await redisDoubts(answering(info, appendfsync));
+    expect(doubts.map(([id]) => id)).toEqual(ids);
+  });
+
+  test("knows INFO that is refused", async () => {
+    const doubts = await redisDoubts(() => Promise.reject(new Error("NOPERM")));
+    expect(doubts.map(([id]) => id)).toEqual(["redis-unreadable"]);
+  });
+});
+
+describe("clockFinding", () => {
+  test.each<[string, number, RegExp | undefined]>([
+    ["between question and answer", 1_000_500, undefined],
+    ["a little behind", 996_000, undefined],
+    ["far behind", 940_000, /60 s behind/],
+    ["far ahead", 1_061_000, /60 s ahead of/],
+    ["not a time", Number.NaN, undefined],
+  ])("of a clock that is %s", (_name, theirsMs, message) => {
+    const clock = { theirsMs, sentMs: 1_000_000, receivedMs: 1_001_000 };
+    const [finding] = clockFinding(findingsOf("server"), clock);
+    if (message === undefined) expect(finding).toBeUndefined();
+    else expect(finding).toMatchObject({ id: "clock-off", message: expect.stringMatching(message) });
+  });
+});

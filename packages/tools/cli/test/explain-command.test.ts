@@ -1,0 +1,370 @@
+import { spawnSync } from "node:child_process";
+import { createHash, createHmac } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
+import { signRequest, type SignedRequest } from "../../../../test/support/independent-signer.ts";
+import { servicePublicPem, strangerKey } from "../../../../test/support/test-keys.ts";
+import { run } from "./cli-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "countersign-explain-"));
+const secretName = "COUNTERSIGN_TEST_WEBHOOK_SECRET";
+const secret = "a webhook secret of nobody";
+
+beforeAll(() => {
+  file("service.pem", servicePublicPem);
+  file("keys.json", JSON.stringify({ "test-key": servicePublicPem }));
+});
+afterEach(() => {
+  delete process.env[secretName];
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function file(name: string, content: string | Buffer): string {
+  const path = join(folder, name);
+  writeFileSync(path, content);
+  return path;
+}
+
+const key = ["--key", `test-key=${join(folder, "service.pem")}`];
+const signed = (plan = {}): SignedRequest => signRequest({ created: 1_700_000_000, ...plan });
+const stranger = (): SignedRequest => signed({ key: strangerKey });
+
+function linesOf({ headers }: SignedRequest): string[] {
+  const lines = ["Host: platform.example"];
+  for (let index = 0; index < headers.length; index += 2)
+    lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  return lines;
+}
+
+function rawOf(
+  request: SignedRequest,
+  { end = "\r\n", more = [] as string[], body = request.body } = {},
+): Buffer {
+  const head = [`${request.method} ${request.path} HTTP/1.1`, ...linesOf(request), ...more, "", ""].join(end);
+  return Buffer.concat([Buffer.from(head), body]);
+}
+
+function curlOf(request: SignedRequest): string {
+  const sent = [
+    `${request.method} ${request.path} HTTP/1.1`,
+    ...linesOf(request),
+    `Content-Length: ${request.body.length}`,
+  ];
+  const received = ["HTTP/1.1 401 Unauthorized", "Content-Length: 0"];
+  return [
+    "*   Trying 127.0.0.1:443...",
+    ...sent.map((line) => `> ${line}`),
+    "> ",
+    ...received.map((line) => `< ${line}`),
+    "",
+  ].join("\n");
+}
+
+function harEntry(
+  request: SignedRequest,
+  url = `https://platform.example${request.path}`,
+  isBase64 = false,
+): object {
+  const headers = linesOf(request).map((line) => {
+    const [name = "", ...value] = line.split(": ");
+    return { name, value: value.join(": ") };
+  });
+  const postData = isBase64
+    ? { text: request.body.toString("base64"), encoding: "base64" }
+    : { text: request.body.toString("utf8") };
+  return {
+    request: {
+      method: request.method,
+      url,
+      headers: [{ name: ":method", value: "POST" }, ...headers],
+      postData,
+    },
+  };
+}
+
+const har = (...entries: object[]): string => JSON.stringify({ log: { version: "1.2", entries } });
+
+describe("countersign explain", () => {
+  test.each<[string, () => string[]]>([
+    ["a raw request", () => [file("raw", rawOf(signed()))]],
+    ["a raw request with LF", () => [file("lf", rawOf(signed(), { end: "\n" }))]],
+    [
+      "one to which an editor has put a line feed",
+      () => {
+        const request = signed();
+        const body = Buffer.concat([request.body, Buffer.from("\n")]);
+        return [file("editor", rawOf(request, { body, more: [`Content-Length: ${request.body.length}`] }))];
+      },
+    ],
+    [
+      "a chunked one",
+      () => {
+        const request = signed();
+        const { body } = request;
+        const chunks = `5\r\n${body.toString("latin1", 0, 5)}\r\n${(body.length - 5).toString(16)};a=b\r\n${body.toString("latin1", 5)}\r\n0\r\n\r\n`;
+        return [
+          file(
+            "chunked",
+            rawOf(request, { body: Buffer.from(chunks), more: ["Transfer-Encoding: chunked"] }),
+          ),
+        ];
+      },
+    ],
+    ["the output of curl -v", () => [file("curl", curlOf(signed())), "--data", file("body", signed().body)]],
+    [
+      "the second request of curl -v",
+      () => [file("curls", curlOf(stranger()) + curlOf(signed())), "--data", file("body", signed().body)],
+    ],
+    [
+      "the first one by --entry",
+      () => [
+        file("curls", curlOf(signed()) + curlOf(stranger())),
+        "--data",
+        file("body", signed().body),
+        "--entry",
+        "1",
+      ],
+    ],
+    ["a HAR with one entry", () => [file("har", har(harEntry(signed())))]],
+    ["a HAR whose body is in base64", () => [file("har", har(harEntry(signed(), undefined, true)))]],
+    [
+      "an entry of a HAR by its number",
+      () => [file("har", har(harEntry(stranger()), harEntry(signed()))), "--entry", "2"],
+    ],
+    [
+      "an entry of a HAR by its URL",
+      () => [
+        file("har", har(harEntry(stranger(), "https://platform.example/other"), harEntry(signed()))),
+        "--entry",
+        "/api/v1",
+      ],
+    ],
+    [
+      "the one signed entry of a HAR",
+      () => [file("har", har({ request: { method: "GET", url: "https://a/" } }, harEntry(signed())))],
+    ],
+    ["a set of keys", () => [file("raw", rawOf(signed())), "--keys", join(folder, "keys.json")]],
+  ])("finds nothing wrong with %s", async (_name, args) => {
+    const given = args();
+    const { code, out, err } = await run(["explain", ...given, ...(given.includes("--keys") ? [] : key)]);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(out).toMatch(/^signature: The signature verifies/);
+  });
+
+  test("says what the signer has to change, the code, its page and the expected base", async () => {
+    const request = signed();
+    const raw = rawOf(request).toString("latin1").replace(/^POST/, "PUT");
+    const { code, out } = await run(["explain", file("put", raw), ...key]);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^signature: Sign "@method" as "PUT": the signature fits with "POST", another method\.\n/,
+    );
+    expect(out).toContain("  code    signature-mismatch\n");
+    expect(out).toMatch(/ {2}page {4}https:.*#signature-mismatch\n/);
+    expect(out).toContain(String.raw`    "@method": PUT\n`);
+  });
+
+  test("--json prints one document", async () => {
+    const { code, out } = await run(["explain", file("raw", rawOf(stranger())), ...key, "--json"]);
+    expect(code).toBe(1);
+    expect(JSON.parse(out)).toMatchObject({
+      explained: [
+        { check: "signature", what: "signature-unexplained", code: "signature-mismatch", details: [] },
+      ],
+    });
+  });
+
+  test("compares the signer's own base", async () => {
+    const request = signed();
+    const base = file("base", request.signatureBase.replace("POST", "PAST"));
+    const { out } = await run(["explain", file("raw", rawOf(stranger())), ...key, "--signer-base", base]);
+    expect(out).toContain("first difference: line 1, character 13\n");
+    expect(out).toContain(String.raw`    signer    "@method": PAST\n`);
+  });
+
+  test("--now sets the clock", async () => {
+    const { out } = await run(["explain", file("raw", rawOf(signed())), ...key, "--now", "1700000100"]);
+    expect(out).toContain("the signature expired 40 s ago");
+  });
+
+  test("--components, --origin and --path-prefix are those of the verifier", async () => {
+    const raw = file("raw", rawOf(signed({ path: "/payments/api" })));
+    const stripped = file(
+      "stripped",
+      rawOf(signed({ path: "/payments/api" }))
+        .toString()
+        .replace("/payments", ""),
+    );
+    expect((await run(["explain", stripped, ...key, "--path-prefix", "/payments"])).code).toBe(0);
+    const { out } = await run([
+      "explain",
+      raw,
+      ...key,
+      "--components",
+      "@method, @query",
+      "--origin",
+      "https://a.example",
+    ]);
+    expect(out).toMatch(/^signature: Cover "@query" in Signature-Input/);
+  });
+
+  test("explains the HMAC of a webhook, and shows nothing of the secret", async () => {
+    process.env[secretName] = secret;
+    const body = '{"events":[]}';
+    const mac = createHmac("sha256", secret).update(body).digest();
+    const hook = (value: string): string =>
+      file("hook", `POST /hooks/a HTTP/1.1\r\nHost: a\r\nX-Payload-Signature: ${value}\r\n\r\n${body}`);
+    const good = await run(["explain", hook(mac.toString("base64")), "--secret-env", secretName]);
+    expect(good).toMatchObject({ code: 0, err: "" });
+    const hex = await run(["explain", hook(mac.toString("hex")), "--secret-env", secretName, "--json"]);
+    expect(JSON.parse(hex.out)).toMatchObject({ explained: [{ check: "hmac", what: "hmac-encoding" }] });
+    for (const { out, err } of [good, hex]) {
+      expect(out + err).not.toContain(secret);
+      expect(out + err).not.toContain(mac.toString("base64"));
+    }
+  });
+
+  test("a webhook that was captured earlier is judged at its own time", async () => {
+    process.env[secretName] = secret;
+    const mac = createHmac("sha256", secret).update("1700000000.{}").digest("hex");
+    const raw = file("stripe", `POST / HTTP/1.1\r\nStripe-Signature: t=1700000000,v1=${mac}\r\n\r\n{}`);
+    const args = ["explain", raw, "--secret-env", secretName, "--webhook", "stripe"];
+    expect((await run(args)).code).toBe(0);
+    expect((await run([...args, "--now", "1800000000"])).out).toContain("older than toleranceSeconds");
+  });
+
+  test("explains Content-Digest alone where there is neither key nor secret", async () => {
+    const digest = createHash("sha256").update("{}\n").digest("base64");
+    const raw = file(
+      "digest",
+      `POST / HTTP/1.1\r\nContent-Digest: sha-256=:${digest}:\r\nContent-Length: 2\r\n\r\n{}`,
+    );
+    const { code, out } = await run(["explain", raw]);
+    expect(code).toBe(1);
+    expect(out).toMatch(
+      /^digest: Compute Content-Digest over the bytes that are sent: .*line feed behind it/,
+    );
+  });
+
+  test("says what is doubtful about a capture on stderr", async () => {
+    const without = await run(["explain", file("curl", curlOf(signed())), ...key]);
+    expect(without.err).toMatch(/^note: curl -v does not show the body; give its file by --data/);
+    expect([without.code, without.out]).toEqual([1, expect.stringContaining("what    body-not-known")]);
+    expect(without.out).not.toContain("empty");
+    const { postData: _left, ...entry } = Object(harEntry(signed())).request;
+    const inBrowser = await run(["explain", file("har", har({ request: entry })), ...key]);
+    expect(inBrowser.err).toMatch(/^note: The HAR does not show the body; give its file by --data/);
+    const request = signed({ body: "{}" });
+    const longer = await run([
+      "explain",
+      file("curl", curlOf(request)),
+      ...key,
+      "--data",
+      file("b", "{\n}\n"),
+    ]);
+    expect(longer.err).toMatch(
+      /^note: The body has 4 bytes, and Content-Length says 2. curl's --data takes line ends/,
+    );
+  });
+
+  test("no text of a request steers the terminal", async () => {
+    const raw = rawOf(signed({ keyid: "a" }))
+      .toString("latin1")
+      .replace('keyid="a"', 'keyid="\u001b[2J"');
+    for (const flag of [[], ["--json"]]) {
+      const { out, err } = await run(["explain", file("esc", raw), ...key, ...flag]);
+      expect(out + err).toMatch(/^[\n\x20-\x7e]*$/);
+    }
+  });
+
+  test.each<[string, () => string[], RegExp]>([
+    ["no file of this name", () => ["none"], /none: cannot be read \(ENOENT\)/],
+    ["no request", () => [file("no", "hello\n"), ...key], /no HTTP request: it begins with no line/],
+    ["no colon", () => [file("no", "POST / HTTP/1.1\nhello\n\n"), ...key], /a header line has no colon/],
+    ["no curl", () => [file("no", "hello"), "--from", "curl", ...key], /no output of curl -v/],
+    ["no JSON", () => [file("no", "{"), ...key], /no HAR: it is not JSON/],
+    ["no entries", () => [file("no", "{}"), ...key], /has no entries/],
+    ["no URL", () => [file("no", har({ request: { url: "ftp://a" } })), ...key], /no URL of http/],
+    [
+      "which entry",
+      () => [file("two", har(harEntry(signed()), harEntry(signed()))), ...key],
+      /2 entries; choose one/,
+    ],
+    ["an entry too far", () => [file("two", har(harEntry(signed()))), "--entry", "2", ...key], /from 1 to 1/],
+    [
+      "a URL of two entries",
+      () => [file("two", har(harEntry(signed()), harEntry(signed()))), "--entry", "api", ...key],
+      /2 of 2 URLs contain this text/,
+    ],
+    [
+      "an entry of a raw request",
+      () => [file("raw", rawOf(signed())), "--entry", "1", ...key],
+      /a raw request is one/,
+    ],
+    [
+      "an HMAC without the body",
+      () => {
+        process.env[secretName] = secret;
+        return [file("curl", curlOf(signed())), "--secret-env", secretName];
+      },
+      /--secret-env: the capture does not have the body/,
+    ],
+    ["nothing to check by", () => [file("raw", "GET / HTTP/1.1\n\n")], /--key or --keys, or the secret/],
+    [
+      "a key without a name",
+      () => [file("raw", rawOf(signed())), "--key", "service.pem"],
+      /expected keyid=file/,
+    ],
+    ["a key that is none", () => [file("raw", rawOf(signed())), "--key", `a=${file("bad", "x")}`], /key/],
+    [
+      "a set without keys",
+      () => [file("raw", rawOf(signed())), "--keys", file("empty.jwks", '{"keys":[]}')],
+      /no key/,
+    ],
+    [
+      "a variable that is not set",
+      () => [file("raw", rawOf(signed())), "--secret-env", secretName],
+      /is not set/,
+    ],
+    [
+      "a bad clock",
+      () => [file("raw", rawOf(signed())), ...key, "--now", "later"],
+      /--now: expected an integer/,
+    ],
+    [
+      "a bad origin",
+      () => [file("raw", rawOf(signed())), ...key, "--origin", "here"],
+      /--origin must be an origin/,
+    ],
+    [
+      "an unknown form",
+      () => [file("raw", rawOf(signed())), "--from", "pcap"],
+      /Allowed choices are raw, har, curl/,
+    ],
+    [
+      "a mistyped flag",
+      () => ["x", "--secretenv", "A"],
+      /unknown option '--secretenv' \(did you mean --secret-env/,
+    ],
+  ])("refuses %s with one line", async (_name, args, expected) => {
+    const { code, out, err } = await run(["explain", ...args()]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(expected);
+    expect(err).toMatch(/^error: [^\n]*\n$/);
+  });
+
+  test("reads the request from standard input", () => {
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const { status, stdout } = spawnSync(process.execPath, [cli, "explain", ...key], {
+      input: rawOf(signed()),
+      encoding: "utf8",
+    });
+    expect({ status, stdout }).toMatchObject({
+      status: 0,
+      stdout: expect.stringMatching(/^signature: The signature verifies/),
+    });
+  });
+});

@@ -1,0 +1,300 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { postgresMigration } from "@countersign/store-postgres";
+import { sqliteMigration } from "@countersign/store-sqlite";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { Pool } from "pg";
+import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { startPgBouncer } from "../../../../test/support/pgbouncer.ts";
+import { run } from "./cli-bench.ts";
+import { spawnCli } from "./operator-bench.ts";
+
+const url = postgresUrl ?? "";
+
+const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl);
+afterAll(() => bouncer?.close());
+// The start has said loudly that there is no PgBouncer, and fails with CI=true.
+const describeOnBouncer = bouncer === undefined ? describe.skip : describe;
+
+describeOnPostgres("countersign migrate on PostgreSQL", () => {
+  let pool: Pool;
+  let schema = "";
+  const started: ChildProcess[] = [];
+
+  beforeAll(() => {
+    pool = new Pool({ connectionString: url, max: 3 });
+  });
+  beforeEach(() => {
+    schema = isolatedName("migrate");
+  });
+  afterEach(async () => {
+    for (const child of started.splice(0)) child.kill("SIGKILL");
+    await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+  });
+  afterAll(() => pool.end());
+
+  const flags = () => ["--store-url", url, "--schema", schema];
+  const tables = async (): Promise<string[]> => {
+    const query =
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1";
+    return (await pool.query<{ name: string }>(query, [schema])).rows.map(({ name }) => name);
+  };
+  const allTables = ["countersign_idempotency", "countersign_nonces", "countersign_schema"];
+
+  /** The built command as a process of its own. */
+  function start(): { child: ChildProcess; ended: Promise<{ code: unknown; err: string }> } {
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const env = { ...process.env, STORE_URL: url, FORCE_COLOR: undefined, NO_COLOR: undefined };
+    const child = spawn(process.execPath, [cli, "migrate", "--schema", schema], { env });
+    started.push(child);
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    return { child, ended: once(child, "close").then(([code]) => ({ code: code as unknown, err })) };
+  }
+
+  test("creates the tables, says so, and changes nothing the next time", async () => {
+    const said = [
+      `created schema ${schema}, which was not there, and the tables in it`,
+      "nothing created, the tables were there",
+    ];
+    for (const words of said) {
+      const { code, out, err } = await run(["migrate", ...flags()]);
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(out).toMatch(
+        new RegExp(`^postgres\\S* \\(tables ${schema}\\.countersign_\\*\\): ${words}; schema version 3\n$`),
+      );
+      expect(await tables()).toEqual(allTables);
+    }
+  });
+
+  test("says with --json what it has created", async () => {
+    const migrate = async (...more: readonly string[]): Promise<unknown> =>
+      JSON.parse((await run(["migrate", ...flags(), "--json", ...more])).out);
+    const document = { engine: "postgres", version: 3 };
+    expect(await migrate()).toEqual({ ...document, created: "schema and tables" });
+    expect(await migrate()).toEqual({ ...document, created: "nothing" });
+    expect(await migrate("--table", "other")).toEqual({ ...document, created: "tables" });
+  });
+
+  test("says which version it has brought up to date, and keeps the keys", async () => {
+    const file = new URL("../../../stores/store-postgres/migrations/001-countersign.sql", import.meta.url);
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    const old = async (): Promise<void> => {
+      await pool.query(`DROP TABLE IF EXISTS ${schema}.countersign_schema`);
+      await pool.query(readFileSync(file, "utf8").replaceAll(/(["'])public\1/g, `$1${schema}$1`));
+    };
+    await old();
+    await pool.query(
+      `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now())`,
+    );
+    expect((await run(["keys", "held", ...flags()])).err).toMatch(/schema version 1, .* countersign migrate/);
+    const { out } = await run(["migrate", ...flags()]);
+    expect(out).toContain(": brought the tables up to date from schema version 1; schema version 3\n");
+    expect((await run(["keys", "held", ...flags()])).out).toMatch(/^ {2}fence +1$/m);
+    await old();
+    expect(JSON.parse((await run(["migrate", ...flags(), "--json"])).out)).toEqual({
+      engine: "postgres",
+      version: 3,
+      created: "nothing",
+      updatedFrom: 1,
+    });
+    expect((await run(["migrate", ...flags()])).out).toContain(": nothing created, the tables were there;");
+  });
+
+  test("says that the schema was there when it creates tables alone", async () => {
+    await pool.query(`CREATE SCHEMA ${schema}`);
+    const { out } = await run(["migrate", ...flags()]);
+    expect(out).toContain(`: created the tables in schema ${schema}, which was there; schema version 3\n`);
+  });
+
+  test("keeps the keys that are there", async () => {
+    await run(["migrate", ...flags()]);
+    await pool.query(
+      `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now())`,
+    );
+    await run(["migrate", ...flags()]);
+    expect((await run(["keys", "held", ...flags()])).out).toMatch(/^ {2}why +why$/m);
+  });
+
+  test("is what the other commands ask for before it", async () => {
+    for (const command of [["keys", "held"], ["keys", "list", "--state", "run"], ["prune"]]) {
+      const { code, out, err } = await run([...command, ...flags()]);
+      expect({ code, out }).toEqual({ code: 1, out: "" });
+      expect(err).toMatch(/^error: [^\n]*tables \S+ are missing[^\n]*countersign migrate\n$/);
+    }
+    expect(await tables()).toEqual([]);
+  });
+
+  test("takes the names of schema and tables", async () => {
+    expect((await run(["migrate", ...flags(), "--table", "Payouts"])).code).toBe(0);
+    expect(await tables()).toEqual(["Payouts_idempotency", "Payouts_nonces", "Payouts_schema"]);
+    expect((await run(["keys", "held", ...flags(), "--table", "Payouts"])).code).toBe(0);
+    expect((await run(["keys", "held", ...flags()])).code).toBe(1);
+  });
+
+  test("works once when four processes begin at once", async () => {
+    const ended = await Promise.all(Array.from({ length: 4 }, () => start().ended));
+    expect(ended).toEqual(Array.from({ length: 4 }, () => ({ code: 0, err: "" })));
+    expect(await tables()).toEqual(allTables);
+  }, 30_000);
+
+  test.each(["SIGKILL", "SIGINT"] as const)(
+    "works when it is repeated after %s has ended it",
+    async (signal) => {
+      await pool.query(`CREATE SCHEMA ${schema}`);
+      const blocker = await pool.connect();
+      try {
+        // The last table is another transaction's: the migration has made all others, and waits.
+        await blocker.query(`BEGIN; CREATE TABLE ${schema}.countersign_nonces (a int)`);
+        const { child, ended } = start();
+        const waiting = `SELECT FROM pg_stat_activity WHERE application_name = 'countersign' AND wait_event_type = 'Lock'
+        AND query LIKE '%' || $1 || '%'`;
+        while ((await pool.query(waiting, [schema])).rowCount === 0) {
+          if (child.exitCode !== null) throw new Error("the migration did not wait");
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        child.kill(signal);
+        await ended;
+      } finally {
+        await blocker.query("ROLLBACK");
+        blocker.release();
+      }
+      expect((await run(["migrate", ...flags()])).code).toBe(0);
+      expect(await tables()).toEqual(allTables);
+      expect((await run(["keys", "held", ...flags()])).code).toBe(0);
+    },
+    30_000,
+  );
+
+  test("tables that a transaction keeps locked end the other commands with one line", async () => {
+    await run(["migrate", ...flags()]);
+    const blocker = await pool.connect();
+    try {
+      await blocker.query(`BEGIN; LOCK TABLE ${schema}.countersign_schema IN ACCESS EXCLUSIVE MODE`);
+      const { code, out, err } = await spawnCli(["keys", "held", "--schema", schema], {
+        env: { STORE_URL: url },
+      });
+      expect({ code, out }).toEqual({ code: 3, out: "" });
+      expect(err).toMatch(/^error: \S+ cannot be reached: no answer within 5000 ms\n$/);
+    } finally {
+      await blocker.query("ROLLBACK");
+      blocker.release();
+    }
+  }, 20_000);
+
+  test("--print prints the SQL and does nothing", async () => {
+    const { code, out } = await run(["migrate", ...flags(), "--print"]);
+    expect({ code, out }).toEqual({ code: 0, out: postgresMigration({ schema }) });
+    expect(await tables()).toEqual([]);
+    await pool.query(out);
+    await pool.query(out);
+    expect((await run(["keys", "held", ...flags()])).code).toBe(0);
+  });
+
+  test("a later release's tables end it with 1", async () => {
+    await run(["migrate", ...flags()]);
+    await pool.query(`UPDATE ${schema}.countersign_schema SET version = 99`);
+    const { code, err } = await run(["migrate", ...flags()]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^error: [^\n]*schema version 99[^\n]*upgrade[^\n]*\n$/);
+    expect((await run(["keys", "held", ...flags()])).code).toBe(1);
+  });
+
+  test("a role that may not create ends it with 1 and one line", async () => {
+    const role = isolatedName("role");
+    await pool.query(`CREATE ROLE ${role} LOGIN`);
+    try {
+      const as = new URL(url);
+      as.username = role;
+      as.password = "s3cret";
+      const { code, out, err } = await run(["migrate", "--store-url", as.href, "--schema", schema]);
+      expect({ code, out }).toEqual({ code: 1, out: "" });
+      expect(err).toMatch(/^error: [^\n]*\n$/);
+      expect(err).not.toContain("s3cret");
+      expect(await tables()).toEqual([]);
+    } finally {
+      await pool.query(`DROP ROLE ${role}`);
+    }
+  });
+
+  test("an unknown database ends it with 1 and one line", async () => {
+    const other = new URL(url);
+    other.pathname = "/countersign_no_such_database";
+    const { code, err } = await run(["migrate", "--store-url", other.href]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^error: \S+: database "countersign_no_such_database" does not exist\n$/);
+  });
+});
+
+describeOnBouncer("the operator's commands through PgBouncer in transaction mode", () => {
+  test("migrate, list, resolve and prune", async () => {
+    const schema = isolatedName("bouncer");
+    const flags = ["--store-url", bouncer?.url ?? "", "--schema", schema];
+    const pool = new Pool({ connectionString: url, max: 1 });
+    try {
+      expect(await run(["migrate", ...flags])).toMatchObject({ code: 0, err: "" });
+      await pool.query(
+        `INSERT INTO ${schema}.countersign_idempotency VALUES ('key', 'held', 't', 1, 'f', 'why', now())`,
+      );
+      expect(await run(["keys", "held", ...flags])).toMatchObject({
+        out: expect.stringMatching(/^ {2}why +why$/m),
+      });
+      const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", ...flags];
+      expect(await run(resolve)).toMatchObject({ code: 0, err: "" });
+      expect(await run(["prune", ...flags])).toMatchObject({ code: 0, err: "" });
+    } finally {
+      await pool.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
+      await pool.end();
+    }
+  }, 20_000);
+});
+
+describe("countersign migrate", () => {
+  test.each([
+    ["sqlite:missing.db", "sqlite", /missing\.db: nothing to migrate; the store creates its tables when/],
+    ["redis://127.0.0.1:1", "redis", /^redis:\/\/127\.0\.0\.1:1: nothing to migrate; Redis has no tables/],
+  ])("has nothing to do for %s", async (store, engine, line) => {
+    expect(await run(["migrate", "--store-url", store])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(line),
+    });
+    const { out } = await run(["migrate", "--store-url", store, "--json"]);
+    expect(JSON.parse(out)).toEqual({ engine });
+    expect(existsSync("missing.db")).toBe(false);
+  });
+
+  test.each<[string, readonly string[], string]>([
+    ["no store", [], postgresMigration()],
+    ["names alone", ["--schema", "s", "--table", "t"], postgresMigration({ schema: "s", table: "t" })],
+    ["SQLite", ["--store-url", "sqlite:missing.db", "--table", "t"], sqliteMigration("t")],
+  ])("--print prints the SQL for %s", async (_name, flags, sql) => {
+    expect(await run(["migrate", "--print", ...flags])).toEqual({ code: 0, out: sql, err: "" });
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    ["no store", [], /required option '--store-url <url>' not specified/],
+    ["an empty store", ["--store-url", ""], /--store-url: expected sqlite:<path>, postgres:/],
+    [
+      "a schema of SQLite",
+      ["--store-url", "sqlite:p.db", "--schema", "s"],
+      /--schema: means nothing for sqlite:/,
+    ],
+    [
+      "tables of Redis",
+      ["--store-url", "redis://h", "--table", "t"],
+      /--table: means nothing for redis:\/\/h/,
+    ],
+    ["a prefix", ["--store-url", "redis://h", "--prefix", "p"], /unknown option '--prefix'/],
+    ["an empty schema", ["--store-url", "postgres://h/d", "--schema", ""], /--schema must be 1 to 63/],
+    ["a long table", ["--store-url", "postgres://h/d", "--table", "t".repeat(41)], /--table must be 1 to 40/],
+    ["SQL of Redis", ["--store-url", "redis://h", "--print"], /--print: Redis has no tables/],
+    ["a bad table of SQLite", ["--store-url", "sqlite:p.db", "--table", "a b", "--print"], /--table must be/],
+  ])("%s ends with 2 and one line", async (_name, flags, line) => {
+    const { code, out, err } = await run(["migrate", ...flags]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(line);
+    expect(err).toMatch(/^error: [^\n]*\n$/);
+  });
+});

@@ -1,0 +1,199 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
+import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
+import { createRedisStores } from "@countersign/store-redis";
+import { createSqliteStores, type SqliteNonceStore } from "@countersign/store-sqlite";
+import { describe } from "@jest/globals";
+import Database from "libsql";
+import { Pool } from "pg";
+import { createClient } from "redis";
+import {
+  describeOnPostgres,
+  describeOnRedis,
+  isolatedName,
+  postgresUrl,
+  redisUrl,
+} from "../../../../test/support/engines.ts";
+import { run, type Run } from "./cli-bench.ts";
+
+type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];
+
+/** The stores of a platform, and the flags that lead a command to them. */
+export interface OperatorBench {
+  readonly flags: readonly string[];
+  readonly url: string;
+  readonly idempotency: Pick<
+    IdempotencyStore,
+    "claim" | "hold" | "complete" | "release" | "read" | "readReleased"
+  >;
+  readonly nonces: { claim(claim: NonceClaim): Awaitable<"fresh" | "seen"> };
+  /** The same stores with a clock that is so many milliseconds behind. */
+  behind(ms: number): Pick<OperatorBench, "idempotency" | "nonces">;
+  close(): Awaitable<void>;
+}
+
+export interface Engine {
+  readonly name: string;
+  readonly describe: typeof describe.skip;
+  readonly open: () => Awaitable<OperatorBench>;
+}
+
+/** A clock that is behind; undefined for the engine's own. */
+function clockBehind(ms: number): { now: () => number } | object {
+  return ms === 0 ? {} : { now: () => Date.now() - ms };
+}
+
+function openSqlite(): OperatorBench {
+  const directory = mkdtempSync(join(tmpdir(), "countersign-operator-"));
+  const file = join(directory, "platform.db");
+  const database = new Database(file);
+  const behind = (ms: number) => createSqliteStores({ database, pruneIntervalMs: 0, ...clockBehind(ms) });
+  return {
+    url: `sqlite:${file}`,
+    flags: ["--store-url", `sqlite:${file}`],
+    ...behind(0),
+    behind,
+    close() {
+      database.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
+
+async function openPostgres(): Promise<OperatorBench> {
+  const url = postgresUrl ?? "";
+  const schema = isolatedName("operator");
+  const pool = new Pool({ connectionString: url, max: 3 });
+  await migratePostgres(pool, { schema });
+  const behind = (ms: number) =>
+    createPostgresStores({ pool, schema, pruneIntervalMs: 0, ...clockBehind(ms) });
+  return {
+    url,
+    flags: ["--store-url", url, "--schema", schema],
+    ...behind(0),
+    behind,
+    async close() {
+      await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+      await pool.end();
+    },
+  };
+}
+
+async function openRedis(): Promise<OperatorBench> {
+  const url = redisUrl ?? "";
+  const prefix = isolatedName("operator");
+  const client = createClient({ url });
+  await client.connect();
+  const sendCommand = (command: readonly string[]) => client.sendCommand([...command]);
+  const behind = (ms: number) => createRedisStores({ sendCommand, prefix, ...clockBehind(ms) });
+  return {
+    url,
+    flags: ["--store-url", url, "--prefix", prefix],
+    ...behind(0),
+    behind,
+    async close() {
+      for await (const keys of client.scanIterator({ MATCH: `${prefix}:*`, COUNT: 1000 })) {
+        if (keys.length > 0) await client.unlink(keys);
+      }
+      client.destroy();
+    },
+  };
+}
+
+/** Every durable engine. */
+export const engines: readonly Engine[] = [
+  { name: "SQLite", describe, open: openSqlite },
+  { name: "PostgreSQL", describe: describeOnPostgres, open: openPostgres },
+  { name: "Redis", describe: describeOnRedis, open: openRedis },
+];
+
+/** Takes a key, for a minute or until its lease has expired. */
+export async function begin(bench: OperatorBench, key: string, { expired = false } = {}): Promise<void> {
+  const leaseMs = expired ? 1 : 60_000;
+  const claim = {
+    token: `token-${key}`.slice(0, 512),
+    fingerprint: fingerprint,
+    leaseMs,
+    recovery: "rerun",
+  } as const;
+  await bench.idempotency.claim(key, claim);
+  if (!expired) return;
+  for (;;) {
+    const record = await bench.idempotency.read(key);
+    if (record?.state === "run" && record.remainingMs <= 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** TEST VALUE. */
+export const fingerprint = "0123456789abcdef0123456789abcdef";
+
+/** Takes a key and holds it. */
+export async function hold(bench: OperatorBench, key: string, reason = "the bank timed out"): Promise<void> {
+  await begin(bench, key);
+  await bench.idempotency.hold(key, `token-${key}`.slice(0, 512), reason);
+}
+
+/** Takes a key and completes it. */
+export async function complete(bench: OperatorBench, key: string): Promise<void> {
+  await begin(bench, key);
+  await bench.idempotency.complete(key, `token-${key}`.slice(0, 512));
+}
+
+/** What a claim by somebody else is told. */
+export async function statusOf({ idempotency }: OperatorBench, key: string): Promise<string> {
+  const claim = { token: "another", fingerprint, leaseMs: 60_000, recovery: "rerun" } as const;
+  return (await idempotency.claim(key, claim)).status;
+}
+
+/** Runs `countersign …` on the bench, and reads what it printed as one JSON document a line. */
+export async function runJson(bench: OperatorBench, ...args: readonly string[]): Promise<unknown[]> {
+  const { code, out, err } = await run([...args, ...bench.flags, "--json"]);
+  if (code !== 0) throw new Error(`ended with ${code}: ${err}`);
+  return out
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
+}
+
+/** Runs `countersign …` on the bench. */
+export function runOn(
+  bench: OperatorBench,
+  args: readonly string[],
+  io: Parameters<typeof run>[1] = {},
+): Promise<Run> {
+  return run([...args, ...bench.flags], io);
+}
+
+/** Runs the built command line, or another one, as a process of its own. */
+export function spawnCli(
+  args: readonly string[],
+  {
+    env,
+    cwd,
+    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
+  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
+): Promise<Run> {
+  // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+  const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+}
+
+/** A file as a platform leaves it, with a held key; returns its store URL. */
+export function platformDatabase(file: string, table?: string): string {
+  const database = new Database(file);
+  const { idempotency, close } = createSqliteStores({ database, table, pruneIntervalMs: 0 });
+  idempotency.claim("key", { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+  idempotency.hold("key", "t", "why");
+  close();
+  database.close();
+  return `sqlite:${file}`;
+}

@@ -1,0 +1,291 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
+import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
+import { run, type Run } from "./cli-bench.ts";
+import { platformDatabase, spawnCli } from "./operator-bench.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "countersign-store-module-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Writes a module; each has a name of its own, since a process loads a file once. */
+function moduleOf(text: string, name = "store.mjs"): string {
+  const file = join(mkdtempSync(join(folder, "module-")), name);
+  writeFileSync(file, text);
+  return file;
+}
+
+// What the modules here export: they are loaded in this process.
+const shared = globalThis as { storeOfTest?: unknown; closedOfTest?: string[] };
+let store: IdempotencyStore;
+let nowMs: number;
+
+beforeEach(() => {
+  nowMs = 0;
+  shared.closedOfTest = [];
+  const memory = memoryIdempotencyStore({ now: () => nowMs, retentionMs: 1000 });
+  store = {
+    ...methodsOf(memory),
+    close: () => void shared.closedOfTest?.push("store"),
+  };
+  shared.storeOfTest = store;
+});
+
+function methodsOf(memory: IdempotencyStore): IdempotencyStore {
+  return {
+    claim: (key, init) => memory.claim(key, init),
+    read: async (key) => await memory.read(key),
+    heartbeat: (key, token, leaseMs) => memory.heartbeat(key, token, leaseMs),
+    complete: (key, token) => memory.complete(key, token),
+    release: (key, token) => memory.release(key, token),
+    hold: (key, token, reason) => memory.hold(key, token, reason),
+    resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
+    reopen: (key, decision) => memory.reopen(key, decision),
+    readReleased: (key) => memory.readReleased(key),
+    list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
+    prune: () => memory.prune(),
+    close: () => memory.close(),
+  };
+}
+
+async function claim(key: string): Promise<void> {
+  await store.claim(key, { token: key, fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
+}
+
+const exportsStore = "export const createStore = async () => globalThis.storeOfTest;";
+
+function runOn(file: string, ...args: readonly string[]): Promise<Run> {
+  return run([...args, "--store-module", file]);
+}
+
+describe.each([
+  ["createStore(), a promise", exportsStore],
+  ["store", "export const store = globalThis.storeOfTest;"],
+  ["store, a promise", "export const store = Promise.resolve(globalThis.storeOfTest);"],
+  ["a default export", "export default globalThis.storeOfTest;"],
+  ["a default export that makes it", "export default function () { return globalThis.storeOfTest; }"],
+])("--store-module with %s", (_name, text) => {
+  test("lists, decides about and prunes the keys of the store, and closes it", async () => {
+    for (const key of ["held-1", "held-2", "done"]) await claim(key);
+    for (const key of ["held-1", "held-2"]) await store.hold(key, key, "the bank timed out");
+    await store.complete("done", "done");
+    const file = moduleOf(text);
+
+    expect(await runOn(file, "keys", "list", "--state", "done")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^done +done .*processed$/m),
+      err: "",
+    });
+    expect(await runOn(file, "keys", "held")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^held-1\n.*\n {2}why +the bank timed out\n[\s\S]*^held-2$/m),
+    });
+    const resolved = await runOn(file, "keys", "resolve", "held-1", "--as", "done", "--yes");
+    expect(resolved).toMatchObject({ code: 0, err: "" });
+    expect(resolved.out).toMatch(/^store +module:.*store\.mjs$/m);
+    expect(resolved.out).toContain("As long as the store remembers the key, every retry is answered 409");
+    expect(await store.read("held-1")).toMatchObject({ state: "done" });
+    await runOn(file, "keys", "resolve", "held-2", "--as", "released", "--yes");
+    expect(await store.read("held-2")).toBeUndefined();
+    nowMs = 2000;
+    expect(await runOn(file, "prune")).toEqual({
+      code: 0,
+      out: `removed 2 done keys from module:${file}\n`,
+      err: "",
+    });
+    expect(await runOn(file, "prune", "--json")).toMatchObject({ out: '{"keys":0,"nonces":0}\n' });
+    expect(shared.closedOfTest).toEqual(Array.from({ length: 6 }, () => "store"));
+  });
+});
+
+test("close() of the module is called after that of the store, also when the store is none", async () => {
+  const closes = 'export const close = async () => void globalThis.closedOfTest.push("module");';
+  await runOn(moduleOf(`${exportsStore}\n${closes}`), "keys", "held");
+  expect(shared.closedOfTest).toEqual(["store", "module"]);
+  shared.closedOfTest = [];
+  expect(await runOn(moduleOf(`export const store = {};\n${closes}`), "keys", "held")).toMatchObject({
+    code: 2,
+  });
+  expect(shared.closedOfTest).toEqual(["module"]);
+});
+
+test("a store that answers null for what is absent is understood", async () => {
+  const own = { ...store, read: () => null, list: () => ({ entries: [], cursor: null }) };
+  shared.storeOfTest = own;
+  const file = moduleOf(exportsStore);
+  expect(await runOn(file, "keys", "held")).toMatchObject({ code: 0, out: /no key waits/ });
+  expect(await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes")).toMatchObject({
+    code: 1,
+    err: expect.stringMatching(/^error: key: unknown in module:/),
+  });
+});
+
+test("a store of before there were decisions resolves, shows, and says why it cannot reopen", async () => {
+  await claim("key");
+  await store.hold("key", "key", "why");
+  const { reopen: _reopen, readReleased: _readReleased, ...own } = store;
+  shared.storeOfTest = {
+    ...own,
+    async read(key: string) {
+      const { decision: _decision, ...record } = Object(await own.read(key));
+      return "state" in record ? record : undefined;
+    },
+  };
+  const file = moduleOf(exportsStore);
+  const resolved = await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes", "--by", "anna");
+  expect(resolved.out).toMatch(/^\S+Z key at fence \d+: was held \(why\), is done, by anna$/m);
+  expect((await runOn(file, "keys", "show", "key")).out).toMatch(/^state +done: processed$/m);
+  expect(await runOn(file, "keys", "reopen", "key")).toMatchObject({ code: 1 });
+  shared.storeOfTest = { ...store, reopen: undefined };
+  expect(await runOn(file, "keys", "reopen", "key")).toEqual({
+    code: 2,
+    out: "",
+    err: `error: --store-module: the store of module:${file} has no reopen(), so no decision can be taken back\n`,
+  });
+});
+
+test("a store without list() can resolve, and says why it cannot list", async () => {
+  await claim("key");
+  await store.hold("key", "key", "why");
+  const { list: _list, ...own } = store;
+  shared.storeOfTest = own;
+  const file = moduleOf(exportsStore);
+  for (const command of [["held"], ["list", "--state", "run"]]) {
+    expect(await runOn(file, "keys", ...command)).toEqual({
+      code: 2,
+      out: "",
+      err: `error: --store-module: the store of module:${file} has no list(), so its keys cannot be listed\n`,
+    });
+  }
+  expect(await runOn(file, "keys", "resolve", "key", "--as", "done", "--yes")).toMatchObject({ code: 0 });
+});
+
+describe("one line on stderr says of", () => {
+  const commands: readonly (readonly string[])[] = [["keys", "held"], ["prune"]];
+  const ends = async (file: string, code: number, line: RegExp): Promise<void> => {
+    for (const command of commands) {
+      const ended = await runOn(file, ...command);
+      expect(ended).toMatchObject({ code, out: "" });
+      expect(ended.err).toMatch(line);
+      expect(ended.err).toMatch(/^error: [^\n]*\n$/);
+    }
+  };
+
+  test("a file that is missing, and of a folder, that it is no file", async () => {
+    await ends(join(folder, "typo.js"), 2, /--store-module: module:\S+typo\.js does not exist/);
+    const named = join(folder, "folder.js");
+    mkdirSync(named);
+    await ends(named, 2, /--store-module: module:\S+folder\.js is no file/);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ["no export", "", /exports no store: expected createStore\(\), store or a default export/],
+    ["another export", "export const stores = {};", /exports no store/],
+    [
+      "an object that is no store",
+      "export const store = { read() {} };",
+      /: store is no idempotency store: it has no resolve\(\), prune\(\), close\(\)/,
+    ],
+    ["text", 'export default "sqlite:p.db";', /: the default export is no idempotency store/],
+    ["nothing", "export const createStore = () => undefined;", /: createStore\(\) is no idempotency store/],
+  ])("a module with %s what it lacks", async (_name, text, line) => {
+    await ends(moduleOf(text), 2, line);
+  });
+
+  test("a createStore() that fails what it said", async () => {
+    const failing = (body: string) => moduleOf(`export function createStore() { ${body} }`);
+    await ends(failing('throw new Error("no\\n  such \\u001b table")'), 1, /: no such \\u\{1b\} table$/m);
+    await ends(failing("undefined.x"), 1, /: Cannot read properties of undefined/);
+    const refused = 'throw Object.assign(new Error("x"), { code: "ECONNREFUSED" })';
+    await ends(failing(refused), 3, /cannot be reached: the connection was refused/);
+  });
+
+  test("a step of the store that fails what it said, and closes the store", async () => {
+    shared.storeOfTest = {
+      ...store,
+      list: () => Promise.reject(new TypeError("no column held")),
+      prune: () => Promise.reject(new TypeError("no column held")),
+    };
+    await ends(moduleOf(exportsStore), 1, /^error: module:\S+: no column held$/m);
+    expect(shared.closedOfTest).toEqual(["store", "store"]);
+  });
+
+  test.each<[string, readonly string[], RegExp]>([
+    [
+      "a URL as well",
+      ["--store-url", "sqlite:p.db"],
+      /'--store-module <file>' cannot be used with option '--store-url/,
+    ],
+    ["a schema", ["--schema", "s"], /--schema: means nothing for module:/],
+    ["a table", ["--table", "t"], /--table: means nothing for module:/],
+    ["a prefix", ["--prefix", "p"], /--prefix: means nothing for module:/],
+  ])("%s that it does not go with a module", async (_name, flags, line) => {
+    const ended = await runOn(moduleOf(exportsStore), "keys", "held", ...flags);
+    expect(ended).toMatchObject({ code: 2, out: "", err: expect.stringMatching(line) });
+  });
+
+  test("--retention-days that the store knows its own", async () => {
+    const resolve = ["keys", "resolve", "key", "--as", "done", "--yes", "--retention-days", "30"];
+    expect(await runOn(moduleOf(exportsStore), ...resolve)).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^error: --retention-days: means nothing for module:/),
+    });
+  });
+});
+
+describe("the built command line", () => {
+  const root = fileURLToPath(new URL("../../../../node_modules", import.meta.url));
+  const spawned = (cwd: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    spawnCli(args, { cwd, env });
+
+  test("runs the module of OPERATING.md, from the folder of whoever calls", async () => {
+    const operating = readFileSync(new URL("../OPERATING.md", import.meta.url), "utf8");
+    const text = /```js\n([\s\S]*?)```/.exec(operating)?.[1] ?? "";
+    const cwd = mkdtempSync(join(folder, "platform-"));
+    symlinkSync(root, join(cwd, "node_modules"));
+    writeFileSync(join(cwd, "package.json"), '{ "type": "module" }');
+    writeFileSync(join(cwd, "store.js"), text);
+    platformDatabase(join(cwd, "platform.db"));
+    const held = ["keys", "held", "--store-module", "./store.js"];
+    expect(await spawned(cwd, held)).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^key\n[\s\S]* {2}why +why$/m),
+      err: "",
+    });
+    expect(await spawned(cwd, held, { STORE_URL: "sqlite:platform.db" })).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/'STORE_URL'/),
+    });
+  }, 20_000);
+
+  test("takes a CommonJS module, and says what it cannot load", async () => {
+    const object = "{ read() {}, resolve() {}, prune: () => 0, close() {}, list: () => ({ entries: [] }) }";
+    for (const text of [`module.exports = ${object};`, `exports.createStore = () => (${object});`]) {
+      const file = moduleOf(text, "store.cjs");
+      expect(await spawned(folder, ["keys", "held", "--store-module", file])).toMatchObject({
+        code: 0,
+        out: expect.stringMatching(/^no key waits for a decision in module:/),
+        err: "",
+      });
+    }
+    for (const [text, line] of [
+      ["export const = 1;", /cannot be loaded: SyntaxError: /],
+      ['import "mysql2-of-nobody";', /cannot be loaded: .*Cannot find package 'mysql2-of-nobody'/],
+    ] as const) {
+      const ended = await spawned(folder, ["keys", "held", "--store-module", moduleOf(text)]);
+      expect(ended).toMatchObject({ code: 2, out: "" });
+      expect(ended.err).toMatch(line);
+      expect(ended.err).toMatch(/^error: --store-module: module:[^\n]*\n$/);
+    }
+  }, 20_000);
+
+  test("waits for no module for ever", async () => {
+    const file = moduleOf(
+      "export const createStore = () => new Promise(() => setInterval(() => {}, 1000).unref());",
+    );
+    const ended = await spawned(folder, ["keys", "held", "--store-module", file]);
+    expect(ended).toMatchObject({ code: 3, err: expect.stringMatching(/no answer within 5000 ms/) });
+  }, 20_000);
+});

@@ -1,0 +1,139 @@
+import { test } from "@jest/globals";
+import { isGuardError } from "@countersign/core";
+import { verifyHttpSignature } from "@countersign/http-signature-verify";
+import {
+  asyncProperty,
+  assert,
+  constantFrom,
+  integer,
+  oneof,
+  record,
+  string,
+  array,
+  tuple,
+} from "fast-check";
+import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { explainSignature, knownBody, type SignatureExplanation } from "../dist/index.js";
+import { mistakes } from "./mistakes.ts";
+import { mistaken, now, verifier } from "./signed-with-mistake.ts";
+
+const text = oneof(
+  string({ unit: "binary", maxLength: 60 }),
+  string({ maxLength: 60 }),
+  string({ unit: "grapheme", maxLength: 20 }),
+);
+const path = array(constantFrom("a", "api", "%20", "x.y", "~", "0"), { minLength: 1, maxLength: 6 }).map(
+  (parts) => `/${parts.join("/")}`,
+);
+
+/** What must hold of every explanation. */
+function assertShowable(explained: SignatureExplanation): void {
+  const all = [
+    explained.what,
+    explained.sentence,
+    ...explained.details,
+    explained.expectedBase ?? "",
+    explained.difference?.expected ?? "",
+  ];
+  for (const shown of all) {
+    if (!/^[\x20-\x7e\n]*$/.test(shown)) throw new Error(`not printable: ${JSON.stringify(shown)}`);
+    if (shown.length > 60_000) throw new Error("not capped");
+  }
+  if (explained.sentence.length > 710 || explained.sentence.includes("\n")) throw new Error("no sentence");
+  if (!/^[a-z0-9+-]+$/.test(explained.what)) throw new Error(`no identifier: ${explained.what}`);
+}
+
+async function isAdmitted(request: ReturnType<typeof mistaken>): Promise<boolean> {
+  const { method, target, rawHeaders, body = new Uint8Array(), scheme = "https" } = request;
+  const { keys, clock } = verifier;
+  try {
+    await verifyHttpSignature(
+      { method, target, rawHeaders, scheme, clientAddress: undefined, body: async () => body },
+      { keys, clock, nonces: { claim: () => "fresh" } },
+    );
+    return true;
+  } catch (error) {
+    if (isGuardError(error)) return false;
+    throw error;
+  }
+}
+
+test("an honest request verifies, whatever it holds", async () => {
+  await assert(
+    asyncProperty(
+      path,
+      string({ unit: "binary", maxLength: 200 }),
+      integer({ min: 0, max: 50 }),
+      async (target, body, age) => {
+        const request = mistaken({ plan: { path: target, body, created: now - age } });
+        const explained = await explainSignature(request, verifier);
+        assertShowable(explained);
+        if (explained.what !== "verifies") throw new Error(explained.sentence);
+      },
+    ),
+    fuzzRuns(100),
+  );
+});
+
+test("says verifies exactly of what the check admits", async () => {
+  const changes = record({
+    row: integer({ min: 0, max: mistakes.length - 1 }),
+    method: oneof(constantFrom("POST", "post", "PUT"), text),
+    target: oneof(path, text),
+    name: constantFrom("signature", "signature-input", "content-digest", "content-type", "host", "x"),
+    value: text,
+    at: integer({ min: 0, max: 12 }),
+    how: constantFrom("none", "replace", "insert", "target", "method", "cut"),
+  });
+  await assert(
+    asyncProperty(changes, async ({ row, method, target, name, value, at, how }) => {
+      const request = mistaken(mistakes[row]?.made);
+      const lines = [...request.rawHeaders];
+      if (how === "replace") lines[at * 2 + 1] = value;
+      if (how === "insert") lines.push(name, value);
+      if (how === "cut") lines[at * 2 + 1] = (lines[at * 2 + 1] ?? "").slice(at);
+      const changed = {
+        ...request,
+        rawHeaders: Array.from(lines, (each) => each ?? ""),
+        ...(how === "target" && { target }),
+        ...(how === "method" && { method }),
+      };
+      const explained = await explainSignature(changed, { ...verifier, maxAttempts: 20 });
+      assertShowable(explained);
+      if ((explained.what === "verifies") !== (await isAdmitted(changed)))
+        throw new Error(explained.sentence);
+      const unread = { ...changed, body: undefined };
+      if (knownBody(unread) !== undefined) return;
+      const withoutBody = await explainSignature(unread, { ...verifier, maxAttempts: 20 });
+      assertShowable(withoutBody);
+      const isLeftOpen = withoutBody.what === "body-not-known" || withoutBody.code === undefined;
+      const isBodyAlone = explained.code === undefined || explained.code === "content-digest-mismatch";
+      if (isLeftOpen !== isBodyAlone) throw new Error(`${explained.sentence} ${withoutBody.sentence}`);
+    }),
+    fuzzRuns(300),
+  );
+});
+
+test("explains garbage without throwing", async () => {
+  const garbage = record({
+    method: text,
+    target: text,
+    rawHeaders: array(
+      tuple(
+        oneof(constantFrom("Signature-Input", "Signature", "Content-Digest", "Authorization", "Host"), text),
+        text,
+      ),
+      { maxLength: 6 },
+    ).map((lines) => lines.flat()),
+    body: string({ unit: "binary", maxLength: 100 }).map((content) => Buffer.from(content)),
+    signerBase: text,
+  });
+  await assert(
+    asyncProperty(garbage, async ({ signerBase, ...request }) => {
+      const explained = await explainSignature(request, { ...verifier, signerBase, maxAttempts: 30 });
+      assertShowable(explained);
+      if (explained.what === "verifies") throw new Error("garbage verifies");
+    }),
+    fuzzRuns(1000),
+  );
+});

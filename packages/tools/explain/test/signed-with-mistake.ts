@@ -1,0 +1,102 @@
+// A signer whose every step can be made wrong: node:crypto and string concatenation alone.
+import { createHash, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import {
+  samplePath,
+  sha256Field,
+  signRequest,
+  withHeader,
+  type SigningPlan,
+} from "../../../../test/support/independent-signer.ts";
+import { servicePublicPem, serviceKey, strangerKey } from "../../../../test/support/test-keys.ts";
+import type { ExplainedRequest, ExplainSignatureOptions } from "../dist/index.js";
+
+/** Unix seconds at which every sample is signed and explained. */
+export const now = 1_700_000_000;
+export const body = '{"amount":{"value":"10.00","currency":"EUR"},"name":"Zoë","url":"a/b"}';
+
+/** A step of the signer that is made otherwise. */
+export interface Mistake {
+  readonly plan?: SigningPlan;
+  /** What is signed of the right base. */
+  readonly base?: (base: string) => string | Uint8Array;
+  /** How these bytes are signed. */
+  readonly sign?: (bytes: Uint8Array) => Uint8Array;
+  /** What the bytes of the signature become in the field, behind the label. */
+  readonly write?: (signature: Buffer) => string;
+  /** Header lines beyond those of the signer, in front of them. */
+  readonly headers?: readonly string[];
+  /** What becomes of the header lines. */
+  readonly sent?: (headers: readonly string[]) => readonly string[];
+  /** What becomes of method, target and body on the way. */
+  readonly received?: Partial<ExplainedRequest>;
+}
+
+export const { privateKey: ecKey, publicKey: ecPublic } = generateKeyPairSync("ec", {
+  namedCurve: "prime256v1",
+});
+export const { privateKey: rsaKey, publicKey: rsaPublic } = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+});
+
+export const pemOf = (key: KeyObject): string => key.export({ type: "spki", format: "pem" }).toString();
+
+/** What the verifier of the samples goes by. */
+export const verifier: ExplainSignatureOptions = {
+  keys: { "test-key": servicePublicPem },
+  clock: () => now * 1000,
+};
+
+/** The request of a signer that makes this mistake. */
+export function mistaken(mistake: Mistake = {}): ExplainedRequest {
+  const { plan = {}, headers = [], received = {} } = mistake;
+  const signed = signRequest({ created: now, nonce: "0c5a7f0e-8a4d-4e6a-9a70-3b1f3a1a7a55", body, ...plan });
+  const toSign = mistake.base?.(signed.signatureBase) ?? signed.signatureBase;
+  const bytes = typeof toSign === "string" ? Buffer.from(toSign, "utf8") : toSign;
+  const signature = Buffer.from(mistake.sign?.(bytes) ?? sign(null, bytes, plan.key ?? serviceKey));
+  const written = mistake.write?.(signature) ?? `:${signature.toString("base64")}:`;
+  const lines = withHeader(
+    signed.headers,
+    "signature",
+    (value) => `${value.slice(0, value.indexOf("="))}=${written}`,
+  );
+  const all = ["Host", "platform.example", ...headers, ...lines];
+  return {
+    method: signed.method,
+    target: signed.path,
+    rawHeaders: mistake.sent?.(all) ?? all,
+    body: signed.body,
+    ...received,
+  };
+}
+
+/** One line of a base with another value. */
+export function line(identifier: string, change: (value: string) => string): (base: string) => string {
+  return (base) =>
+    base
+      .split("\n")
+      .map((text) =>
+        text.startsWith(`${identifier}: `)
+          ? `${identifier}: ${change(text.slice(identifier.length + 2))}`
+          : text,
+      )
+      .join("\n");
+}
+
+export const params = (change: (value: string) => string): ((base: string) => string) =>
+  line('"@signature-params"', change);
+
+export const sha = (algorithm: string, data: string | Uint8Array): Buffer =>
+  createHash(algorithm).update(data).digest();
+
+/** A digest field over something else than the body. */
+export const digestPlan = (data: string | Buffer): SigningPlan => ({
+  contentDigest: sha256Field(Buffer.from(data)),
+});
+
+/** The header with another value. */
+export const header =
+  (name: string, change: (value: string) => string | undefined) =>
+  (headers: readonly string[]): readonly string[] =>
+    withHeader(headers, name, change);
+
+export { samplePath, serviceKey, servicePublicPem, strangerKey };

@@ -1,0 +1,471 @@
+import { Agent } from "node:http";
+import { memoryNonceStore } from "@countersign/http-signature-verify";
+import { memoryIdempotencyStore } from "@countersign/idempotency";
+import { payoutPlugin } from "@countersign/fastify";
+import { payoutRoute } from "@countersign/fetch";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { fastify } from "fastify";
+import { payoutBody } from "../../../endpoints/payout/test/payout-body.ts";
+import { createHandSigner, signByHand } from "../../../endpoints/payout/test/sign-by-hand.ts";
+import {
+  clientAddress,
+  hookPath,
+  InspectorBench,
+  payoutPath,
+  payoutText,
+  seeded,
+  signer,
+} from "./inspector-bench.ts";
+import { send, type Answer } from "../../../../test/support/page-client.ts";
+
+const bench = new InspectorBench();
+beforeEach(() => bench.open());
+afterEach(() => bench.close());
+
+interface Explained {
+  readonly guard: string;
+  readonly what: string;
+  readonly sentence: string;
+  readonly code?: string;
+  readonly details: readonly string[];
+}
+
+const explained = async (): Promise<readonly Explained[]> =>
+  (await bench.newest())["explanations"] as Explained[];
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+describe("a payout that passes", () => {
+  test("is shown with each verdict, its life, its bytes, base, nonce and the key in the store", async () => {
+    const before = Date.now();
+    expect((await bench.pay("key-1")).status).toBe(200);
+    const { status, body: list } = await bench.ask("/inspector/requests");
+    expect(status).toBe(200);
+    expect(list).toMatchObject({
+      total: 1,
+      requests: [
+        {
+          id: 1,
+          method: "POST",
+          target: payoutPath,
+          outcome: "pass",
+          status: 200,
+          guards: 6,
+          keyid: signer.keyid,
+          idempotencyKey: "payout:key-1.a.b",
+        },
+      ],
+    });
+    const detail = await bench.newest();
+    expect(detail["at"]).toBeGreaterThanOrEqual(before);
+    expect(detail["durationMs"]).toBeGreaterThan(0);
+    expect(detail).toMatchObject({
+      scheme: "http",
+      clientAddress,
+      body: { state: "read", bytes: payoutText("key-1").length, isCut: false, text: payoutText("key-1") },
+      nonce: expect.stringMatching(uuid),
+      explanations: [],
+      bases: { expected: expect.stringContaining('"@path": /api/v1/transaction\\n') },
+      claim: { what: "claim-done", sentence: expect.stringContaining("key-1") },
+    });
+    const verdicts = detail["verdicts"] as { guard: string; id: string; at: number }[];
+    expect(verdicts.map(({ guard }) => guard)).toEqual([
+      "ipAllowlist",
+      "httpSignatureVerify",
+      "payoutRequest",
+      "jsonBody",
+      "readPayout",
+      "idempotencyGuard",
+    ]);
+    for (const verdict of verdicts) expect(verdict).toMatchObject({ id: expect.stringMatching(uuid) });
+    expect(detail["headers"]).toContainEqual(["Content-Type", "application/json"]);
+    const life = (detail["life"] as { what: string; outcome: string; text: string }[]).map(
+      ({ what, outcome, text }) => `${what} ${outcome} ${text}`,
+    );
+    expect(life).toEqual([
+      "store ok memory claim-nonce",
+      "store ok memory claim",
+      'claim acquired key "payout:key-1.a.b"',
+      "store ok memory complete",
+      'settled done key "payout:key-1.a.b"',
+    ]);
+  });
+
+  test("is found by the id of any of its verdicts, and by its URN", async () => {
+    await bench.pay("key-1");
+    const { verdicts } = (await bench.newest()) as { verdicts: { id: string }[] };
+    for (const id of [verdicts[0]?.id, `urn:uuid:${verdicts[5]?.id}`, verdicts[3]?.id.toUpperCase()]) {
+      expect(await bench.ask(`/inspector/verdicts/${id}`)).toMatchObject({ status: 200, body: { id: 1 } });
+    }
+    const unknown = await bench.ask("/inspector/verdicts/00000000-0000-4000-8000-000000000000");
+    expect(unknown).toMatchObject({ status: 404, body: { code: "not-found", title: "Not Found" } });
+    for (const id of ["0", "2", "x", "-1"])
+      expect(await bench.ask(`/inspector/requests/${id}`)).toMatchObject({ status: 404 });
+  });
+
+  test("counts as a use of its key and its nonce", async () => {
+    const body = payoutText("key-1");
+    const headers = { ...signByHand(signer, { path: payoutPath, body, nonce: "nonce-1" }) };
+    await bench.pay("key-1", { headers });
+    expect((await bench.pay("key-1", { headers })).status).toBe(401);
+    await bench.pay("key-2", {
+      headers: { ...signByHand(createHandSigner("nobody"), { path: payoutPath, body }) },
+    });
+    // To look at a request is no use of its key.
+    for (const id of [1, 2, 3]) await bench.ask(`/inspector/requests/${id}`);
+    const { body: overview } = await bench.ask("/inspector/overview");
+    expect(overview).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      kept: 500,
+      counts: { pass: 1, reject: 2, error: 0 },
+      guards: expect.arrayContaining(["httpSignatureVerify", "idempotencyGuard"]),
+      stores: [{ name: "payouts", lists: true }],
+      keys: [
+        { keyid: signer.keyid, uses: 2, refused: 1, lastUsedAt: expect.any(Number) },
+        { keyid: "nobody", uses: 0, refused: 1 },
+      ],
+      explains: { signature: true, hmac: true, basicAuth: true, addresses: true },
+    });
+    expect((await bench.ask("/inspector/nonces")).body).toEqual({
+      nonces: [
+        expect.objectContaining({ nonce: "nonce-1", outcome: "replayed", requestId: 2, keyid: signer.keyid }),
+        expect.objectContaining({ nonce: "nonce-1", outcome: "fresh", requestId: 1 }),
+      ],
+    });
+    const { body: refused } = await bench.ask("/inspector/requests/2");
+    expect(refused).toMatchObject({
+      outcome: "reject",
+      code: "nonce-replayed",
+      guard: "httpSignatureVerify",
+    });
+    expect(refused["explanations"]).toEqual([
+      expect.objectContaining({ sentence: expect.stringMatching(/^Use a nonce of its own/) }),
+    ]);
+  });
+});
+
+test("requests of one connection, also at once, have each their own life", async () => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 2 });
+  const pay = (key: string): Promise<Answer> => {
+    const body = payoutText(key);
+    const headers = { "X-Forwarded-For": clientAddress, ...signByHand(signer, { path: payoutPath, body }) };
+    return send(bench.origin + payoutPath, { method: "POST", headers, body, agent });
+  };
+  const keys = Array.from({ length: 12 }, (_, index) => `key-${index}`);
+  const answers = await Promise.all(keys.map(pay));
+  agent.destroy();
+  expect(answers.map(({ status }) => status)).toEqual(keys.map(() => 200));
+  for (let id = 1; id <= keys.length; id += 1) {
+    const { body } = await bench.ask(`/inspector/requests/${id}`);
+    const life = body["life"] as { what: string; text: string }[];
+    expect(life.map(({ what, text }) => (what === "store" ? text : what))).toEqual([
+      "memory claim-nonce",
+      "memory claim",
+      "claim",
+      "memory complete",
+      "settled",
+    ]);
+    for (const { what, text } of life)
+      if (what !== "store") expect(text).toBe(`key "${String(body["idempotencyKey"])}"`);
+  }
+});
+
+describe("the list", () => {
+  test("is newest first, by outcome and by pages", async () => {
+    await bench.pay("key-1");
+    await bench.pay("key-1");
+    await bench.pay("key-2");
+    const ids = async (query: string): Promise<unknown> =>
+      ((await bench.ask(`/inspector/requests?${query}`)).body["requests"] as { id: number }[]).map(
+        ({ id }) => id,
+      );
+    expect(await ids("")).toEqual([3, 2, 1]);
+    expect(await ids("limit=2")).toEqual([3, 2]);
+    expect(await ids("limit=2&before=2")).toEqual([1]);
+    expect(await ids("outcome=reject")).toEqual([2]);
+    expect((await bench.ask("/inspector/requests?outcome=reject")).body).toMatchObject({ total: 1 });
+    for (const query of ["outcome=all", "limit=0", "limit=x", "limit=201", "before=-1", "limit=1&limit=2"])
+      expect(await bench.ask(`/inspector/requests?${query}`)).toMatchObject({ status: 400 });
+  });
+});
+
+describe("an explanation", () => {
+  const body = payoutText("key-1");
+  const signedWith = (change: object): Record<string, string> => ({
+    ...signByHand(signer, { path: payoutPath, body, ...change }),
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ["the method in lower case", signedWith({ method: "post" }), /^Sign "@method" as "POST"/],
+    ["another path", signedWith({ path: `${payoutPath}/` }), /"@path"/],
+    [
+      "a body that was written again",
+      signedWith({ body: JSON.stringify(JSON.parse(body), null, 2) }),
+      /^Compute Content-Digest over the bytes that are sent/,
+    ],
+    ["milliseconds", signedWith({ now: Date.now() }), /created.*seconds/],
+    ["no signature", { "Signature-Input": "", Signature: "" }, /Signature/],
+  ])("names the mistake in its first sentence: %s", async (_name, headers, sentence) => {
+    expect((await bench.pay("key-1", { body, headers })).status).toBe(401);
+    const [first, ...others] = await explained();
+    expect(first).toMatchObject({ guard: "httpSignatureVerify", sentence: expect.stringMatching(sentence) });
+    expect(others).toEqual([]);
+  });
+
+  test("of a signature that came late does not judge a body that was not read", async () => {
+    const late = signedWith({ now: Math.floor(Date.now() / 1000) - 3600 });
+    await bench.pay("key-1", { body, headers: late });
+    const detail = await bench.newest();
+    expect(detail).toMatchObject({ code: "signature-expired", body: { state: "not-read", isCut: false } });
+    const [first] = detail["explanations"] as Explained[];
+    expect(first?.code).toBe("signature-expired");
+    expect(first?.details.join(" ")).toContain("the body was not read, so it is not known whether they fit");
+  });
+
+  test("of an address names the hop", async () => {
+    await bench.pay("key-1", { headers: { "X-Forwarded-For": `${clientAddress}, 198.51.100.7` } });
+    const [first] = await explained();
+    expect(first).toMatchObject({ guard: "ipAllowlist", code: "ip-not-allowed" });
+    expect(first?.details.join(" ")).toContain('"198.51.100.7", taken');
+  });
+
+  test("of a payload names the member", async () => {
+    const bytes = JSON.stringify({ ...payoutBody, business_id: undefined, businessId: "b" });
+    expect((await bench.pay("", { body: bytes })).status).toBe(400);
+    const [first] = await explained();
+    expect(first).toMatchObject({ guard: "readPayout", what: "payload-member-name" });
+  });
+
+  test("of a key that is done is the message of the check, and what the store says now", async () => {
+    await bench.pay("key-1");
+    expect((await bench.pay("key-1")).status).toBe(409);
+    const detail = await bench.newest();
+    expect(detail).toMatchObject({
+      code: "already-processed",
+      explanations: [{ guard: "idempotencyGuard", code: "already-processed" }],
+      claim: { what: "claim-done", code: "already-processed" },
+    });
+  });
+
+  test.each<[string, Record<string, string>, string, RegExp]>([
+    [
+      "another password",
+      { Authorization: `Basic ${Buffer.from("seeded-user:wrong").toString("base64")}` },
+      "webhookBasicAuth",
+      /password/,
+    ],
+    ["an HMAC in hex", { "X-Payload-Signature": "00".repeat(32) }, "webhookHmac", /./],
+    ["no HMAC", { "X-Payload-Signature": "" }, "webhookHmac", /X-Payload-Signature/],
+  ])("of a webhook: %s", async (_name, headers, guard, sentence) => {
+    expect((await bench.notify("{}", headers)).status).toBe(404);
+    const detail = await bench.newest();
+    expect(detail).toMatchObject({ outcome: "reject", guard, status: 404 });
+    expect(detail["explanations"]).toEqual([
+      expect.objectContaining({ guard, sentence: expect.stringMatching(sentence) }),
+    ]);
+  });
+
+  test("is the code and its page where nothing explains it", async () => {
+    await bench.close();
+    await bench.open({ signature: undefined, addresses: undefined });
+    await bench.pay("key-1", { body, headers: signedWith({ method: "post" }) });
+    const detail = await bench.newest();
+    expect(detail["bases"]).toBeUndefined();
+    expect(detail["explanations"]).toEqual([
+      expect.objectContaining({
+        code: "signature-mismatch",
+        details: [expect.stringContaining("codes.html#signature-mismatch")],
+      }),
+    ]);
+  });
+});
+
+describe("bytes", () => {
+  test("that are no UTF-8 are base64", async () => {
+    const bytes = Buffer.from([0xff, 0xfe, 0x7b]);
+    await bench.notify(bytes);
+    expect((await bench.newest())["body"]).toEqual({
+      state: "read",
+      bytes: 3,
+      isCut: false,
+      base64: bytes.toString("base64"),
+    });
+  });
+
+  test("beyond the limit are cut between two characters, and not explained as if they were whole", async () => {
+    await bench.close();
+    await bench.open({ bodyLimitBytes: 10 });
+    await bench.notify(`"${"é".repeat(5000)}"`, {
+      "X-Payload-Signature": Buffer.alloc(32).toString("base64"),
+    });
+    const detail = await bench.newest();
+    expect(detail["body"]).toEqual({ state: "read", bytes: 10_002, isCut: true, text: '"éééé' });
+    const [first] = detail["explanations"] as Explained[];
+    expect(first?.details.join(" ")).toContain("not here as a whole");
+  });
+
+  test("of a request without any are empty", async () => {
+    await send(bench.origin + hookPath, { headers: { "X-Forwarded-Proto": "https" } });
+    expect((await bench.newest())["body"]).toEqual({ state: "empty", bytes: 0, isCut: false });
+  });
+});
+
+describe("the stores", () => {
+  test("show who holds a key, without token and fingerprint", async () => {
+    let release = (): void => undefined;
+    bench.hold = new Promise((resolve) => (release = resolve));
+    const running = bench.pay("key-run");
+    while (bench.store.read("payout:key-run.a.b")?.state !== "run")
+      await new Promise((go) => setTimeout(go, 5));
+    const { body, text } = await bench.ask("/inspector/stores/payouts/keys?state=run");
+    expect(body).toEqual({
+      lists: true,
+      isCut: false,
+      keys: [
+        expect.objectContaining({
+          key: "payout:key-run.a.b",
+          state: "run",
+          fence: expect.any(Number),
+          since: expect.any(Number),
+          remainingMs: expect.any(Number),
+          sentence: expect.stringContaining("Wait and send it again"),
+        }),
+      ],
+    });
+    const record = bench.store.read("payout:key-run.a.b");
+    for (const hidden of [record?.token ?? "", record?.fingerprint ?? ""]) expect(text).not.toContain(hidden);
+    release();
+    await running;
+    expect((await bench.ask("/inspector/stores/payouts/keys")).body["keys"]).toEqual([]);
+    expect((await bench.ask("/inspector/stores/payouts/keys?state=done")).body["keys"]).toEqual([
+      expect.objectContaining({ key: "payout:key-run.a.b", state: "done" }),
+    ]);
+    expect(await bench.ask("/inspector/stores/payouts/keys?state=free")).toMatchObject({ status: 400 });
+    expect(await bench.ask("/inspector/stores/none/keys")).toMatchObject({ status: 404 });
+  });
+
+  test("show no lease of a key that counts a failure of an event", async () => {
+    const claim = { token: "t", leaseMs: 60_000, recovery: "rerun" } as const;
+    bench.store.claim("webhook-event:e\tfailure-1", { ...claim, fingerprint: "failure" });
+    bench.store.claim("payout:e\tfailure-1", { ...claim, fingerprint: "the digest of a payload" });
+    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
+    const shown = body["keys"] as { key: string; remainingMs?: number }[];
+    expect(shown.map(({ key, remainingMs }) => [key, remainingMs !== undefined])).toEqual([
+      ["payout:e\tfailure-1", true],
+      ["webhook-event:e\tfailure-1", false],
+    ]);
+  });
+
+  test("list two hundred at most, and nothing where they cannot list", async () => {
+    const fence = { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
+    for (let index = 0; index <= 200; index += 1) bench.store.claim(`key-${index}`, fence);
+    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
+    expect(body["keys"]).toHaveLength(200);
+    expect(body["isCut"]).toBe(true);
+    const silent = { read: () => undefined } as never;
+    await bench.close();
+    await bench.open({ stores: { silent } });
+    expect((await bench.ask("/inspector/stores/silent/keys")).body).toEqual({
+      keys: [],
+      isCut: false,
+      lists: false,
+    });
+  });
+
+  test("that do not answer are a 503", async () => {
+    await bench.close();
+    const dead = { read: () => undefined, list: () => Promise.reject(new Error("gone")) } as never;
+    await bench.open({ stores: { dead } });
+    expect(await bench.ask("/inspector/stores/dead/keys")).toMatchObject({
+      status: 503,
+      body: { code: "store-unavailable" },
+    });
+  });
+});
+
+describe("the stream", () => {
+  test("tells of new requests, their answers, and of keys", async () => {
+    const told = bench.stream((text) => text.includes('"status":409'));
+    await bench.pay("key-1");
+    await bench.pay("key-1");
+    const events = (await told)
+      .split("\n")
+      .filter((line) => line.startsWith("data: "))
+      .map((line) => JSON.parse(line.slice("data: ".length)) as Record<string, unknown>);
+    expect(events.flatMap(({ kinds }) => kinds)).toEqual(
+      expect.arrayContaining(["keys", "stores", "nonces"]),
+    );
+    expect(events.at(-1)).toMatchObject({
+      counts: { pass: 1, reject: 1, error: 0 },
+      requests: expect.arrayContaining([expect.objectContaining({ id: 2, code: "already-processed" })]),
+    });
+  });
+});
+
+describe("another door", () => {
+  const options = () => ({
+    addresses: { allow: ["127.0.0.1"] },
+    signature: { keys: { [signer.keyid]: signer.publicKeyPem }, nonces: memoryNonceStore() },
+    idempotency: { store: memoryIdempotencyStore() },
+    referenceField: "reference",
+  });
+  const body = payoutText("key-1");
+  const wrong = (): Record<string, string> => ({
+    ...signByHand(signer, { path: payoutPath, body, method: "post" }),
+  });
+  const right = (): Record<string, string> => ({ ...signByHand(signer, { path: payoutPath, body }) });
+
+  test("Fastify is shown as Express is", async () => {
+    const app = fastify();
+    void app.register(payoutPlugin({ ...options(), url: payoutPath, handler: () => ({ paid: true }) }));
+    const origin = await app.listen({ host: "127.0.0.1", port: 0 });
+    const headers = wrong();
+    await send(origin + payoutPath, { method: "POST", headers, body });
+    const refused = await bench.newest();
+    expect((await send(origin + payoutPath, { method: "POST", headers: right(), body })).status).toBe(200);
+    const passed = await bench.newest();
+    await app.close();
+    expect(refused).toMatchObject({
+      id: 1,
+      method: "POST",
+      target: payoutPath,
+      status: 401,
+      clientAddress: "127.0.0.1",
+    });
+    expect(refused["explanations"]).toEqual([
+      expect.objectContaining({ sentence: expect.stringContaining('"@method"') }),
+    ]);
+    expect(passed).toMatchObject({
+      id: 2,
+      outcome: "pass",
+      status: 200,
+      body: { state: "read", text: body },
+    });
+    expect((passed["life"] as { what: string }[]).map(({ what }) => what)).toContain("settled");
+  });
+
+  test("fetch is shown without the status of the answer, which somebody else sends", async () => {
+    const route = payoutRoute(options(), () => Response.json({ paid: true }));
+    const post = async (headers: Record<string, string>): Promise<number> =>
+      (
+        await route(new Request(`https://platform.example${payoutPath}`, { method: "POST", headers, body }), {
+          clientAddress: "127.0.0.1",
+        })
+      ).status;
+    expect(await post(wrong())).toBe(401);
+    const refused = await bench.newest();
+    expect(refused).toMatchObject({ id: 1, method: "POST", target: payoutPath, scheme: "https" });
+    expect(refused["status"]).toBeUndefined();
+    expect(refused["explanations"]).toEqual([
+      expect.objectContaining({ sentence: expect.stringContaining('"@method"') }),
+    ]);
+    expect(await post(right())).toBe(200);
+    expect(await bench.newest()).toMatchObject({ id: 2, outcome: "pass", body: { text: body } });
+  });
+});
+
+test("what a webhook's sender writes stays what it is, and its secrets are hidden", async () => {
+  const text = `{"a":"\u0007<img src=x onerror=alert(1)>","p":"${seeded.other}"}`;
+  await bench.notify(text);
+  const { body } = (await bench.newest()) as { body: { text: string } };
+  expect(body.text).toBe(text.replace(seeded.other, "[masked]"));
+});

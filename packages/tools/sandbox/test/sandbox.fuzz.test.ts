@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "@jest/globals";
+import * as fc from "fast-check";
+import { buildPayoutRequest, generateKeyPair, importPrivateKey, tamperedParts } from "@countersign/sandbox";
+import { parsePayoutUrl } from "../src/payout-url.ts";
+import { tamperBody } from "../src/tamper.ts";
+import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+
+const pair = generateKeyPair();
+const privateKey = importPrivateKey(pair.privateKeyPem);
+
+describe("properties", () => {
+  test("the digest of a built request is that of its bytes, whatever they are", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bodyText) => {
+        const { headers, bodyBytes } = buildPayoutRequest({
+          url: "http://h/pay",
+          bodyText,
+          privateKey,
+          keyid: "k",
+        });
+        const digest = createHash("sha256").update(bodyText).digest("base64");
+        expect(headers["Content-Digest"]).toBe(`sha-256=:${digest}:`);
+        expect(bodyBytes.equals(bodyText)).toBe(true);
+      }),
+      fuzzRuns(200),
+    );
+  });
+
+  test("every tampering makes another request, and JSON stays JSON", () => {
+    fc.assert(
+      fc.property(fc.json(), fc.constantFrom(...tamperedParts), (bodyText, tamper) => {
+        const options = { url: "http://h/pay", bodyText, privateKey, keyid: "k", created: 1, nonce: "n" };
+        const [good, bad] = [buildPayoutRequest(options), buildPayoutRequest({ ...options, tamper })];
+        expect({ ...bad.headers, body: bad.bodyBytes }).not.toEqual({
+          ...good.headers,
+          body: good.bodyBytes,
+        });
+        expect(() => JSON.parse(bad.bodyBytes.toString("utf8")) as unknown).not.toThrow();
+      }),
+      fuzzRuns(200),
+    );
+  });
+
+  test("tamperBody changes any bytes", () => {
+    fc.assert(
+      fc.property(fc.uint8Array(), (bytes) => !tamperBody(Buffer.from(bytes)).equals(bytes)),
+      fuzzRuns(500),
+    );
+  });
+
+  test("a URL is parsed with its target unchanged, or refused with a TypeError", () => {
+    const anyUrl = fc.oneof(
+      fc.webUrl({ withQueryParameters: true }),
+      fc.string({ unit: "binary" }).map((tail) => `http://h/${tail}`),
+      fc.string(),
+    );
+    fc.assert(
+      fc.property(anyUrl, (url) => {
+        try {
+          const { target } = parsePayoutUrl(url);
+          expect(url.endsWith(target) || target === "/" || url.endsWith(target.slice(1))).toBe(true);
+        } catch (error) {
+          expect(error).toBeInstanceOf(TypeError);
+        }
+      }),
+      fuzzRuns(500),
+    );
+  });
+});

@@ -1,0 +1,42 @@
+// The packages and examples of this repository: where each one's folder is.
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+/** The folders of members below `from` (a checkout's root), as `packages/kernel/core` and `examples/minimal`, with `/` on every system. */
+export function memberFolders(from = root) {
+  const groups = foldersIn(path.join(from, "packages")).map((group) => `packages/${group}`);
+  return [...groups, "examples"]
+    .flatMap((group) => foldersIn(path.join(from, group)).map((name) => `${group}/${name}`))
+    .filter((folder) => existsSync(path.join(from, folder, "package.json")));
+}
+
+const isPackage = (folder) => folder.startsWith("packages/");
+
+/** Each package by the name of its folder, in the order of names: its folder from the root, and its package.json. */
+export const workspacePackages = new Map(
+  memberFolders()
+    .filter(isPackage)
+    .map((folder) => [path.posix.basename(folder), { folder, manifest: manifestOf(folder) }])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+);
+
+/** The folder of a package from the root: `packages/kernel/core` for `core`. Throws for a name that no package has. */
+export function packageFolder(name) {
+  const found = workspacePackages.get(name);
+  if (found === undefined) throw new Error(`no package is called ${name}`);
+  return found.folder;
+}
+
+/** What the package.json in a folder from the root holds. */
+export function manifestOf(folder) {
+  return JSON.parse(readFileSync(path.join(root, folder, "package.json"), "utf8"));
+}
+
+function foldersIn(folder) {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
