@@ -6,6 +6,7 @@ import { format } from "oxfmt";
 import type { Choices } from "../src/choices.ts";
 import { chosenLines } from "../src/pieces.ts";
 import { projectFiles, type ProjectFiles } from "../src/project-files.ts";
+import { packageFolder } from "../../../../scripts/workspace.mjs";
 import { combinations, manifest, workbench, type Workbench } from "./workbench.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
@@ -93,7 +94,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
     const { dependencies, devDependencies } = manifestIn(files);
     for (const [name, range] of Object.entries({ ...dependencies, ...devDependencies })) {
       const ours = name.startsWith("@countersign/");
-      const version = ours ? read("packages", name.replace("@countersign/", "")).version : versions[name];
+      const version = ours ? read(packageFolder(name.replace("@countersign/", ""))).version : versions[name];
       expect([name, range]).toEqual([name, `^${version}`]);
     }
   });
