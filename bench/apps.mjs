@@ -57,20 +57,20 @@ function payoutLoop(secrets, openStores) {
 
 // Each sink as it is used: of a payout that is paid the log has no line, the exporters give nothing away.
 async function payoutLogged(secrets, openStores) {
-  const { pinoLog } = await import("@countersign/log");
+  const { pinoLog } = await import("@countersign/observe/log");
   const { pino } = await import("pino");
   pinoLog(pino({}, { write() {} }));
   return payout(secrets, openStores);
 }
 
 async function payoutCounted(secrets, openStores) {
-  const { prometheus } = await import("@countersign/prometheus");
+  const { prometheus } = await import("@countersign/observe/prometheus");
   prometheus();
   return payout(secrets, openStores);
 }
 
 async function payoutTraced(secrets, openStores) {
-  const { opentelemetry } = await import("@countersign/opentelemetry");
+  const { opentelemetry } = await import("@countersign/observe/opentelemetry");
   const { context } = await import("@opentelemetry/api");
   const { AsyncLocalStorageContextManager } = await import("@opentelemetry/context-async-hooks");
   const { MeterProvider } = await import("@opentelemetry/sdk-metrics");

@@ -66,7 +66,12 @@ const installs = (text: string): ReadonlySet<string> =>
 const notInstalled = (code: string, text: string): string[] =>
   [...code.matchAll(/ from "([^"]+)"/g)]
     .map(([, module = ""]) => module)
-    .filter((module) => !/^(node:|express$)/.test(module) && !installs(text).has(module));
+    .filter((module) => !/^(node:|express$)/.test(module) && !installs(text).has(packageOf(module)));
+
+/** The package that a module is of: `@countersign/observe` for `@countersign/observe/log`. */
+function packageOf(module: string): string {
+  return module.split("/", module.startsWith("@") ? 2 : 1).join("/");
+}
 
 const writtenOptions = (page: string): readonly [option: string, byDefault: string | undefined][] =>
   optionTables(page).flatMap((table) => Object.entries(table));

@@ -7,7 +7,7 @@ import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { ipAllowlist, liveAllowlist } from "@countersign/ip-allowlist";
 import { jwksKeys } from "@countersign/http-signature-verify";
-import { createSigner, signResponse } from "@countersign/http-signature-sign";
+import { createSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { payoutEndpoint } from "@countersign/payout";
 import { verifyBasicAuth, webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { signPayload, signPayloadHeaders, verifyPayload, webhookHmac } from "@countersign/webhook-hmac";

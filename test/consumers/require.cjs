@@ -3,9 +3,12 @@ const { workspacePackages } = require("../../scripts/workspace.mjs");
 
 for (const { manifest } of workspacePackages.values()) {
   const { name, private: isPrivate, exports: exported } = manifest;
+  if (isPrivate) continue;
   // A package of a command alone has nothing to load.
-  if (isPrivate || exported["."] === undefined) continue;
-  const names = Object.keys(require(name));
-  if (names.length === 0) throw new Error(`require("${name}") gave nothing`);
-  console.log(process.version, name, names.length);
+  for (const subpath of Object.keys(exported).filter((path) => exported[path].types !== undefined)) {
+    const entry = name + subpath.slice(1);
+    const names = Object.keys(require(entry));
+    if (names.length === 0) throw new Error(`require("${entry}") gave nothing`);
+    console.log(process.version, entry, names.length);
+  }
 }

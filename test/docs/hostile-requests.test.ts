@@ -10,7 +10,6 @@ const folders: Readonly<Record<string, string>> = {
   E: "packages/kernel/http-message-signatures",
   V: "packages/checks/http-signature-verify",
   D: "packages/checks/content-digest",
-  G: "packages/checks/http-signature-sign",
   F: "packages/doors/fetch",
   T: "test",
 };

@@ -13,7 +13,7 @@ import { table as explainSignature } from "../../packages/tools/explain/dist/opt
 import { explainerTable } from "../../packages/tools/explain/dist/signature-explainer.js";
 import { table as gracefulClose } from "../../packages/doors/express/dist/graceful-close.js";
 import { table as guardErrors } from "../../packages/doors/express/dist/guard-errors.js";
-import { table as signResponse } from "../../packages/checks/http-signature-sign/dist/options.js";
+import { table as signResponse } from "../../packages/checks/http-signature-verify/dist/sign/options.js";
 import { table as cachedKeys } from "../../packages/checks/http-signature-verify/dist/cached-keys.js";
 import { table as directoryKeys } from "../../packages/checks/http-signature-verify/dist/directory-keys.js";
 import { table as jwksKeys } from "../../packages/checks/http-signature-verify/dist/jwks-keys.js";
@@ -29,14 +29,14 @@ import { table as memoryIdempotencyStore } from "../../packages/kernel/idempoten
 import { rulesTable as compileAllowlist } from "../../packages/checks/ip-allowlist/dist/allowlist.js";
 import { liveTable as liveAllowlist } from "../../packages/checks/ip-allowlist/dist/live-allowlist.js";
 import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/options.js";
-import { consoleTable as consoleLog } from "../../packages/observe/log/dist/console-log.js";
+import { consoleTable as consoleLog } from "../../packages/observe/observe/dist/log/console-log.js";
 import { table as inspector } from "../../packages/tools/inspector/dist/options.js";
-import { table as opentelemetry } from "../../packages/observe/opentelemetry/dist/opentelemetry.js";
+import { table as opentelemetry } from "../../packages/observe/observe/dist/opentelemetry/opentelemetry.js";
 import {
   answersTable as payoutAnswers,
   table as payoutSteps,
 } from "../../packages/endpoints/payout/dist/options.js";
-import { table as prometheus } from "../../packages/observe/prometheus/dist/prometheus.js";
+import { table as prometheus } from "../../packages/observe/observe/dist/prometheus/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/endpoints/service-client/dist/options.js";
 import { createTable as createWebhookEndpoint } from "../../packages/endpoints/service-client/dist/service-client.js";
@@ -91,8 +91,8 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["explain", "explainHmac", explainHmac],
   ["express", 0, guardErrors],
   ["express", 1, gracefulClose],
-  ["http-signature-sign", 0, signResponse],
   ["http-signature-verify", 0, httpSignatureVerify],
+  ["http-signature-verify", 1, signResponse],
   ["http-signature-verify", "memoryNonceStore", memoryNonceStore],
   ["fastify", 0, { ...payoutPlugin, ...webhookPlugin }],
   ["fetch", 0, { ...idempotentRoute, ...checkedRoute, ...webhookRoute }],
@@ -106,10 +106,10 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["ip-allowlist", 0, ipAllowlist],
   ["ip-allowlist", 1, liveAllowlist],
   ["ip-allowlist", "compileAllowlist", compileAllowlist],
-  ["log", 0, consoleLog],
-  ["opentelemetry", 0, opentelemetry],
+  ["observe", 0, consoleLog],
+  ["observe", 1, prometheus],
+  ["observe", 2, opentelemetry],
   ["payout", 0, { ...payoutSteps, ...payoutAnswers }],
-  ["prometheus", 0, prometheus],
   ["raw-body", 0, rawBody],
   ["raw-body", 1, jsonBody],
   ["service-client", 0, createServiceClient],

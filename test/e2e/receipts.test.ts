@@ -7,7 +7,7 @@ import { buffer } from "node:stream/consumers";
 import { payoutPlugin } from "@countersign/fastify";
 import { payoutRoute, signedRoute } from "@countersign/fetch";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { createSigner, signResponse, type Signer } from "@countersign/http-signature-sign";
+import { createSigner, signResponse, type Signer } from "@countersign/http-signature-verify/sign";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { memoryNonceStore } from "@countersign/http-signature-verify";

@@ -8,7 +8,7 @@ import { Registry } from "prom-client";
 import { importVerificationKey } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
-import { prometheus } from "@countersign/prometheus";
+import { prometheus } from "@countersign/observe/prometheus";
 import { sampleBusiness, sampleEventData } from "@countersign/sandbox";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";

@@ -23,7 +23,7 @@ import {
   assertTransaction,
   startPruning,
   type TransactionShape,
-} from "@countersign/store-core";
+} from "@countersign/idempotency/store";
 import { decideRow } from "./claim-decision.ts";
 import { change, rows, type Executor, type Values } from "./engine.ts";
 import { bytesOf, columns, digestOf, seenRow, storedOf, type KeyRow, type SeenRow } from "./key-row.ts";

@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { assertDuration, assertOpen, assertText, startPruning } from "@countersign/store-core";
+import { assertDuration, assertOpen, assertText, startPruning } from "@countersign/idempotency/store";
 import { bytesOf, digestOf } from "./key-row.ts";
 import { factory, type StoreParts } from "./options.ts";
 

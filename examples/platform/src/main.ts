@@ -1,4 +1,4 @@
-import { pinoLog } from "@countersign/log";
+import { pinoLog } from "@countersign/observe/log";
 import { readSettings, SettingError, settingWarnings, type Settings } from "@countersign/example-settings";
 import { pino } from "pino";
 import { startPlatform, type Platform } from "./platform.ts";

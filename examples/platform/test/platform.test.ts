@@ -1,6 +1,6 @@
 import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { pinoLog } from "@countersign/log";
+import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
 import type { BankRail } from "../src/workers/bank-rail.ts";
 import type { ConfirmationReporter, PayoutConfirmation } from "../src/workers/confirmation.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { pinoLog } from "@countersign/log";
+import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
 import { testAuthority } from "../../../test/support/certificates.ts";
 import type { PlatformPorts } from "../src/platform.ts";

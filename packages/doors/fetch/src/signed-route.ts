@@ -1,4 +1,4 @@
-import { responseSigner, type SignResponseOptions } from "@countersign/http-signature-sign";
+import { responseSigner, type SignResponseOptions } from "@countersign/http-signature-verify/sign";
 import { replacementResponse } from "./answer.ts";
 import { giveUp, readCapped } from "./body.ts";
 import type { ConnectionInfo } from "./received-request.ts";

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { createContentDigest } from "@countersign/content-digest";
 import { checkedRoute, signedRoute, type FetchRoute } from "@countersign/fetch";
 import { sign } from "@countersign/http-message-signatures";
-import { createSigner, type Signer } from "@countersign/http-signature-sign";
+import { createSigner, type Signer } from "@countersign/http-signature-verify/sign";
 import { httpSignatureVerifier, memoryNonceStore } from "@countersign/http-signature-verify";
 import { describe, expect, test } from "@jest/globals";
 

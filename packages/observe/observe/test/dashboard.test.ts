@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { leaseLostChannel } from "@countersign/core";
-import { prometheus } from "@countersign/prometheus";
+import { prometheus } from "@countersign/observe/prometheus";
 import { describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { parse } from "yaml";

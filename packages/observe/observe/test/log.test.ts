@@ -1,6 +1,6 @@
 import { channel } from "node:diagnostics_channel";
 import { guardChannel, type GuardEvent } from "@countersign/core";
-import { consoleLog, pinoLog, type LineConsole, type LogOptions } from "@countersign/log";
+import { consoleLog, pinoLog, type LineConsole, type LogOptions } from "@countersign/observe/log";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { hostileText, judge, liveThrough } from "../../../../test/support/observed-life.ts";

@@ -14,7 +14,7 @@ import {
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
 import { claimTrace, eventTrace, guardChannel, storeTrace, traced, tracedStep } from "@countersign/core";
-import { opentelemetry } from "@countersign/opentelemetry";
+import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { engineOfLife, liveThrough } from "../../../../test/support/observed-life.ts";
 

@@ -1,7 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { eventTrace, guardChannel, GuardError, Steps, storeTrace } from "@countersign/core";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { prometheus } from "@countersign/prometheus";
+import { prometheus } from "@countersign/observe/prometheus";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { register, Registry } from "prom-client";
 import { liveThrough } from "../../../../test/support/observed-life.ts";

@@ -1,5 +1,11 @@
 import type { AnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, StoreGate, assertText, encodeText, pruneAllRemote } from "@countersign/store-core";
+import {
+  type PrunedBatch,
+  StoreGate,
+  assertText,
+  encodeText,
+  pruneAllRemote,
+} from "@countersign/idempotency/store";
 import { Engine } from "./engine.ts";
 import { type PostgresStoresOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";

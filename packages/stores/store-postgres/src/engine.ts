@@ -1,4 +1,4 @@
-import type { Row } from "@countersign/store-core";
+import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedOptions } from "./options.ts";

@@ -25,7 +25,7 @@ import {
   pageOf,
   pruneAllRemote,
   prunedKeys,
-} from "@countersign/store-core";
+} from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";

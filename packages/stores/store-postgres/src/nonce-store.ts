@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/store-core";
+import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import type { ResolvedOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import { type PrunedBatch, startPruning } from "@countersign/store-core";
+import { type PrunedBatch, startPruning } from "@countersign/idempotency/store";
 import { factory } from "./options.ts";
 
 /** How many rows one step removes: their locks are given back in between. */

@@ -1,4 +1,4 @@
-import type { Row } from "@countersign/store-core";
+import type { Row } from "@countersign/idempotency/store";
 
 /** What a query resolves to, as far as the stores read it: rows as objects by column name. */
 export interface PostgresResult {

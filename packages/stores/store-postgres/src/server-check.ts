@@ -1,5 +1,5 @@
 import { publishNotice } from "@countersign/core";
-import type { Row } from "@countersign/store-core";
+import type { Row } from "@countersign/idempotency/store";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedOptions, factory } from "./options.ts";
 import { integerOf } from "./queryable.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { decodeText, encodeText } from "@countersign/store-core";
+import { decodeText, encodeText } from "@countersign/idempotency/store";
 
 // An index entry has at most 2,704 bytes, and 512 characters can need 3,072 when each is escaped. Unescaped they need 1,536.
 const longestText = 1536;

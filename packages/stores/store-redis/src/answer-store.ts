@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core";
 import type { AnswerStore } from "@countersign/idempotency";
-import { StoreGate, assertText, encodeText } from "@countersign/store-core";
+import { StoreGate, assertText, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
 import { table, type RedisStoresOptions, type ResolvedOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";

@@ -9,7 +9,12 @@ import type {
   IdempotencyRecord,
   ReleasedKey,
 } from "@countersign/idempotency";
-import { type RemoteIdempotencyStore, StoreGate, encodeText, fenceMemoryMs } from "@countersign/store-core";
+import {
+  type RemoteIdempotencyStore,
+  StoreGate,
+  encodeText,
+  fenceMemoryMs,
+} from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
 import { type ResolvedOptions, longestMs } from "./options.ts";

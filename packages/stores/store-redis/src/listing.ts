@@ -1,5 +1,5 @@
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { damagedCursor } from "@countersign/store-core";
+import { damagedCursor } from "@countersign/idempotency/store";
 import { runScript } from "./commands.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";

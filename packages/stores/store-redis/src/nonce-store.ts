@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { StoreGate, encodeText } from "@countersign/store-core";
+import { StoreGate, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
 import { type ResolvedOptions, longestMs } from "./options.ts";
 import { oneOf } from "./replies.ts";

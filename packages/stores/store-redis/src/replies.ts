@@ -9,7 +9,7 @@ import {
   recordOf,
   releasedOf,
 } from "@countersign/idempotency";
-import { decodeText, encodeText } from "@countersign/store-core";
+import { decodeText, encodeText } from "@countersign/idempotency/store";
 
 // Whatever a client, a proxy or a damaged record makes of a reply: it is one of these or an error, never a guess.
 

@@ -1,6 +1,12 @@
 import { readOptions } from "@countersign/core";
 import type { AnswerStore } from "@countersign/idempotency";
-import { type PrunedBatch, type StoreGate, assertText, encodeText, pruneAll } from "@countersign/store-core";
+import {
+  type PrunedBatch,
+  type StoreGate,
+  assertText,
+  encodeText,
+  pruneAll,
+} from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
 import { table, type ResolvedOptions, type SqliteStoresOptions } from "./options.ts";

@@ -24,7 +24,7 @@ import {
   encodeText,
   pruneAll,
   prunedKeys,
-} from "@countersign/store-core";
+} from "@countersign/idempotency/store";
 import {
   type Sighting,
   type SqliteStatement,

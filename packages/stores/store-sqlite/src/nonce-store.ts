@@ -1,5 +1,5 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/store-core";
+import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import { factory, type ResolvedOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";

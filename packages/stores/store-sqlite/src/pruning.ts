@@ -1,4 +1,4 @@
-import { type PrunedBatch, startPruning } from "@countersign/store-core";
+import { type PrunedBatch, startPruning } from "@countersign/idempotency/store";
 import { type SqliteDatabase, isInTransaction } from "./connection.ts";
 
 /** How many rows one step removes: so long the process does nothing else, and no other process writes. */

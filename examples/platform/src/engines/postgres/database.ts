@@ -1,5 +1,5 @@
 import { GuardError, isGuardError } from "@countersign/core";
-import { decodeText, encodeText } from "@countersign/store-core";
+import { decodeText, encodeText } from "@countersign/idempotency/store";
 import { withPostgresTransaction, type PostgresQueryable } from "@countersign/store-postgres";
 import { DatabaseError, escapeIdentifier, type Pool, type PoolClient } from "pg";
 import type { LedgerDatabase, SqlDialect, Statement, Steps } from "../../ledgers/database.ts";

@@ -8,7 +8,7 @@ import {
   type Replacement,
 } from "@countersign/core";
 import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
-import { verifiedMessage, verifiedSignature } from "@countersign/http-signature-verify";
+import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";
 import { table, type ResolvedOptions, type SignResponseOptions } from "./options.ts";
 

@@ -6,12 +6,16 @@ import { buffer } from "node:stream/consumers";
 import { createContentDigest } from "@countersign/content-digest";
 import { guardErrors } from "@countersign/express";
 import { importVerificationKey, sign, type RequestMessage } from "@countersign/http-message-signatures";
-import { createSigner, signResponse, type SignResponseOptions } from "@countersign/http-signature-sign";
+import {
+  createSigner,
+  signResponse,
+  type SignResponseOptions,
+} from "@countersign/http-signature-verify/sign";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import type { RequestHandler } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
-import { close, listen as listenTo } from "../../../../test/support/http-client.ts";
+import { expressVersionsWith, type ExpressFactory } from "../../../../../test/support/express-versions.ts";
+import { close, listen as listenTo } from "../../../../../test/support/http-client.ts";
 
 export const versions = expressVersionsWith(express4);
 const service = generateKeyPairSync("ed25519");

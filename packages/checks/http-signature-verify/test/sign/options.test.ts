@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from "node:crypto";
-import { createSigner, responseSigner, signResponse } from "@countersign/http-signature-sign";
+import { createSigner, responseSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { describe, expect, test } from "@jest/globals";
 
 const signer = createSigner(generateKeyPairSync("ed25519").privateKey, "platform");

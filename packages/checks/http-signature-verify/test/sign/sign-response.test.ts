@@ -1,4 +1,4 @@
-import type { SignResponseOptions } from "@countersign/http-signature-sign";
+import type { SignResponseOptions } from "@countersign/http-signature-verify/sign";
 import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { guardErrors } from "@countersign/express";
-import { signResponse } from "@countersign/http-signature-sign";
+import { signResponse } from "@countersign/http-signature-verify/sign";
 import { verifyReceipt } from "@countersign/service-client";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";

@@ -1,4 +1,4 @@
-export { assertDecision } from "@countersign/idempotency";
+export { assertDecision } from "../stored-record.ts";
 export {
   assertDuration,
   assertOpen,

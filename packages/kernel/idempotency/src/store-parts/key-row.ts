@@ -1,4 +1,5 @@
-import { operatorEntry, type KeptDecision, type StoredRecord } from "@countersign/idempotency";
+import type { KeptDecision } from "../store.ts";
+import { operatorEntry, type StoredRecord } from "../stored-record.ts";
 import { decodeText } from "./store-gate.ts";
 
 /** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */

@@ -1,4 +1,4 @@
-import type { IdempotencyListing, IdempotencyRecord } from "@countersign/idempotency";
+import type { IdempotencyListing, IdempotencyRecord } from "../store.ts";
 import type { Row } from "./key-row.ts";
 
 const states: readonly unknown[] = ["run", "held", "done"];

@@ -8,7 +8,7 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
   ReleasedKey,
-} from "@countersign/idempotency";
+} from "../store.ts";
 
 /** An idempotency store whose engine is a server: every answer is a promise. */
 export interface RemoteIdempotencyStore<Tx = never> extends IdempotencyStore<Tx> {

@@ -1,4 +1,5 @@
-import { assertDecision, type IdempotencyClaim, type IdempotencyListQuery } from "@countersign/idempotency";
+import type { IdempotencyClaim, IdempotencyListQuery } from "../store.ts";
+import { assertDecision } from "../stored-record.ts";
 import { assertListQuery } from "./list-query.ts";
 
 /** One use of a nonce, before it is checked. */

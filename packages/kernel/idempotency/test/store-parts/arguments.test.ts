@@ -5,7 +5,7 @@ import {
   assertOutcome,
   assertText,
   assertTransaction,
-} from "@countersign/store-core";
+} from "@countersign/idempotency/store";
 import { describe, expect, test } from "@jest/globals";
 
 describe("assertText()", () => {

@@ -1,4 +1,4 @@
-import { encodeText, storedRecord } from "@countersign/store-core";
+import { encodeText, storedRecord } from "@countersign/idempotency/store";
 import { describe, expect, test } from "@jest/globals";
 
 const counts = { fence: 7, remainingMs: 1_000 };

@@ -1,4 +1,4 @@
-import { assertListQuery, cursorBehind, keyBefore, pageOf } from "@countersign/store-core";
+import { assertListQuery, cursorBehind, keyBefore, pageOf } from "@countersign/idempotency/store";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { onTraceEnd, storeTrace } from "@countersign/core";
-import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/store-core";
+import { pruneAll, pruneAllRemote, prunedKeys, startPruning } from "@countersign/idempotency/store";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const intervalMs = 10_000;

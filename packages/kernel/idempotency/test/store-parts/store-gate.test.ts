@@ -1,4 +1,4 @@
-import { StoreGate } from "@countersign/store-core";
+import { StoreGate } from "@countersign/idempotency/store";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const claim = { token: "t", fingerprint: "f", leaseMs: 1_000, recovery: "hold" } as const;

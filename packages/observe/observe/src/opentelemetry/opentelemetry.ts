@@ -43,7 +43,7 @@ function has<Provider>(given: unknown, method: keyof Provider): given is Provide
 export function opentelemetry(options: OpenTelemetryOptions = {}): () => void {
   const factory = "opentelemetry";
   const { tracerProvider = trace, meterProvider = metrics, maxLabels } = readOptions(factory, table, options);
-  const scope = "@countersign/opentelemetry";
+  const scope = "@countersign/observe/opentelemetry";
   const endSpans = recordSpans(factory, tracerProvider.getTracer(scope));
   const endMetrics = recordMetrics(factory, meterProvider.getMeter(scope), maxLabels);
   return () => {

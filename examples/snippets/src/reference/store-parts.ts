@@ -1,4 +1,4 @@
-import { assertOpen, assertText, decodeText, encodeText } from "@countersign/store-core";
+import { assertOpen, assertText, decodeText, encodeText } from "@countersign/idempotency/store";
 
 const rows = new Map<string, string>();
 let closed = false;

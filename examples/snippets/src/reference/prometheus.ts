@@ -1,5 +1,5 @@
 import type { IdempotencyStore } from "@countersign/idempotency";
-import { prometheus } from "@countersign/prometheus";
+import { prometheus } from "@countersign/observe/prometheus";
 import type { Express } from "express";
 import { register } from "prom-client";
 

@@ -1,4 +1,4 @@
-import { pinoLog } from "@countersign/log";
+import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
 
 /** Once, where the process starts. From here on no refusal is a line on stderr: they are all here. */

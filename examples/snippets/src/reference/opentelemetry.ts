@@ -1,4 +1,4 @@
-import { opentelemetry } from "@countersign/opentelemetry";
+import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { metrics, trace } from "@opentelemetry/api";
 
 /** Once, where the process starts, behind the SDK: these are its global providers, which are the default. */

@@ -1,4 +1,4 @@
-import { createSigner, signResponse } from "@countersign/http-signature-sign";
+import { createSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { payoutEndpoint, payoutOf, type PayoutEndpointOptions } from "@countersign/payout";
 import type { Express } from "express";
 
