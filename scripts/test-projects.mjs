@@ -10,6 +10,9 @@ const withValue = new Set(
   ),
 );
 
+// What tests share: its files are followed, as those that are named by a path.
+const support = "@countersign/test-support/";
+
 /**
  * The projects for `tsc -b`, in an order in which they can be built; undefined when an argument names anything but folders of
  * packages and examples below `root`: then everything is needed.
@@ -50,14 +53,16 @@ function mentionedBy(folder, { root, members }) {
   for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
     const text = readFileSync(file, "utf8");
     const imported = textsIn(text, /\b(?:from|import|require|resolve)\b[\s(]*["']([^"']+)["']/g);
-    for (const member of members) if (imported.includes(member.name)) found.add(member);
+    for (const member of members)
+      if (imported.some((name) => `${name}/`.startsWith(`${member.name}/`))) found.add(member);
     for (const written of textsIn(text, /["'`]([^"'`\s]*\/[^"'`\s]+)["'`]/g)) {
+      const isFollowed = written.startsWith(".") || written.startsWith(support);
       const other = written.startsWith(".")
         ? path.resolve(path.dirname(file), written)
-        : path.join(root, written);
+        : path.join(root, written.replace(support, "test/support/"));
       const place = path.relative(root, other).replaceAll(path.sep, "/");
       for (const member of members) if (`${place}/`.startsWith(`${member.folder}/`)) found.add(member);
-      if (written.startsWith(".") && !seen.has(other) && isFile(other)) {
+      if (isFollowed && !seen.has(other) && isFile(other)) {
         seen.add(other);
         waiting.push(other);
       }
