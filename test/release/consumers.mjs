@@ -13,7 +13,6 @@ export const consumers = [
   [
     { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
     { title: "npx countersign says what to install, and is the command once it is there", run: checkCommand },
-    { title: "npx countersign init writes a platform of this release", run: checkInit },
   ],
   [
     {
@@ -40,14 +39,6 @@ async function checkCommand(work) {
   await npm(["install", "--save-dev", "--loglevel=error", "@countersign/cli"], folder);
   const held = await npx(["keys", "held", "--store-url", "sqlite:platform.db"], folder);
   if (held.status !== 0) throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
-}
-
-async function checkInit(work, { version }) {
-  const folder = join(work, "projects", "umbrella");
-  const choices = ["--framework", "fastify", "--store", "redis", "--language", "js", "--yes"];
-  const { status, stdout, stderr } = await npx(["init", "init-platform", ...choices], folder);
-  if (status !== 0) throw new Error(`init ended with ${status}\n${stdout}${stderr}`);
-  checkWritten(join(folder, "init-platform"), version);
 }
 
 /** As its README says, with flags in place of answers. */

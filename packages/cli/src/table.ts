@@ -1,8 +1,6 @@
 /** A column of a table for people. */
 export interface Column {
   readonly title: string;
-  /** How wide it usually is, for lines that come after the widths were chosen. */
-  readonly width?: number;
   /** Never shortened and never broken: somebody will copy it. */
   readonly whole?: true;
 }
@@ -26,8 +24,8 @@ export function tableFor(
   rows: readonly (readonly string[])[],
   terminalColumns: number | undefined,
 ): Table {
-  const natural = columns.map(({ title, width = 0 }, at) =>
-    Math.max(textWidth(title), width, ...rows.map((cells) => textWidth(cells[at] ?? ""))),
+  const natural = columns.map(({ title }, at) =>
+    Math.max(textWidth(title), ...rows.map((cells) => textWidth(cells[at] ?? ""))),
   );
   if (terminalColumns === undefined) return inColumns(columns, natural, false);
   const fitting = narrowed(columns, natural, terminalColumns);

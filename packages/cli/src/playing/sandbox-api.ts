@@ -11,7 +11,7 @@ export class SandboxAnswerError extends Error {
   override readonly name: string = "SandboxAnswerError";
 }
 
-/** The flags of every command that talks to a sandbox that runs. */
+/** The flags that lead to a sandbox that runs. */
 export interface SandboxApiFlags {
   readonly url: string;
   readonly apiKey: string;
@@ -90,7 +90,8 @@ interface Answer {
 
 function documentOf({ status, body, bodyTruncated }: Answer): unknown {
   if (status === 401) throw new SandboxAnswerError("the sandbox refuses the API key (status 401)");
-  if (bodyTruncated) throw new SandboxAnswerError("more deliveries than can be shown; lower --limit");
+  if (bodyTruncated)
+    throw new SandboxAnswerError("what answers there is no sandbox: its answer does not end; check --url");
   const document = parse(body);
   if (status >= 200 && status <= 299 && document !== undefined) return document;
   const detail = problemDetail(document);
