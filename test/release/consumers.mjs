@@ -45,7 +45,7 @@ async function checkCommand(work) {
 async function checkCreated(work, { version }) {
   const projects = join(work, "projects");
   mkdirSync(projects, { recursive: true });
-  const choices = ["--framework", "express", "--store", "sqlite", "--language", "ts"];
+  const choices = ["--framework", "express", "--store", "sqlite"];
   // npm's own question, whether to fetch what is not installed.
   await npm(["create", "--yes", "countersign@latest", "created", "--", ...choices], projects);
   const folder = join(projects, "created");
