@@ -95,8 +95,13 @@ export function shorten(text: string, width: number): string {
 
 /** The text in lines of at most `width` columns, broken between words; a longer word stays whole. */
 export function wrap(text: string, width: number): string[] {
+  return filled(text.split(" "), width);
+}
+
+/** The words in lines of at most `width` columns; a longer word stays whole. */
+export function filled(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of words) {
     const last = lines.at(-1);
     if (last === undefined || textWidth(last) + 1 + textWidth(word) > width) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;

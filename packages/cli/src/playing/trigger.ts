@@ -12,7 +12,6 @@ import { parseData, sampleDataOf } from "./webhook-input.ts";
 /** The flags of `countersign trigger`. */
 export interface TriggerFlags extends SandboxApiFlags {
   readonly wait: string;
-  readonly json?: boolean | undefined;
   readonly data?: string | undefined;
   readonly eventId?: string | undefined;
 }
