@@ -22,9 +22,10 @@ export interface Flags extends Given<Choices> {
 
 export const help: string = `Usage: npm create countersign@latest [folder] [-- flags]
 
-Writes a small platform that receives a lending service's signed payouts and
-its webhooks, each handled once. Asks for what no flag says; where nobody sits
-at a terminal it takes the defaults, and says so. Nothing is sent anywhere.
+Writes a small platform in TypeScript that receives a lending service's signed
+payouts and its webhooks, each handled once. Asks for what no flag says; where
+nobody sits at a terminal it takes the defaults, and says so. Nothing is sent
+anywhere.
 
   --framework <name>  express (default) or fastify
   --store <name>      sqlite (default) or postgres
