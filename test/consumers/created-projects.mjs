@@ -1,6 +1,6 @@
 // Every platform that `npm create countersign` can write, by the packed command: installed with the packed packages, type-checked,
-// tested by its own tests on PostgreSQL and Redis, and played with as its README says. One after the other, with the seconds of each:
-//     node test/support/with-servers.mjs node test/consumers/created-projects.mjs [express-sqlite-ts …]
+// tested by its own tests, and played with as its README says. One after the other, with the seconds of each:
+//     node test/support/with-servers.mjs node test/consumers/created-projects.mjs [express-sqlite …]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,18 +14,10 @@ import { ownDependencies } from "./own-dependencies.mjs";
 import { install, node, npm, pack, run, writeJson } from "./support.mjs";
 
 process.env.DATABASE_URL ??= "postgres://postgres@127.0.0.1:5432/test";
-process.env.REDIS_URL ??= "redis://127.0.0.1:6379";
 
 const asked = process.argv.slice(2);
 const combinations = ["express", "fastify"].flatMap((framework) =>
-  ["sqlite", "postgres", "redis"].flatMap((store) =>
-    ["ts", "js"].map((language) => ({
-      name: `${framework}-${store}-${language}`,
-      framework,
-      store,
-      language,
-    })),
-  ),
+  ["sqlite", "postgres"].map((store) => ({ name: `${framework}-${store}`, framework, store })),
 );
 const chosen = combinations.filter(({ name }) => asked.length === 0 || asked.includes(name));
 if (chosen.length < asked.length)
@@ -56,9 +48,8 @@ async function createAll(tarballs) {
   const packages = [tarballs["create-countersign"]];
   const creator = await install(work, { name: "creator", type: "module", packages });
   const command = join(creator, "node_modules", "create-countersign", "dist", "cli.js");
-  for (const { name, framework, store, language } of chosen) {
-    const choices = ["--framework", framework, "--store", store, "--language", language];
-    await node([command, name, ...choices], work);
+  for (const { name, framework, store } of chosen) {
+    await node([command, name, "--framework", framework, "--store", store], work);
     putTarballs(join(work, name), tarballs);
   }
   const overrides = Object.entries(tarballs).map(([name, file]) => [name, `file:${file}`]);
@@ -71,15 +62,14 @@ async function createAll(tarballs) {
   await npm(["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"], work);
 }
 
-async function check({ name, framework, store, language }) {
+async function check({ name, framework, store }) {
   const folder = join(work, name);
   const tested = await npm(["test"], folder);
   if (!/^(?:#|ℹ) pass [1-9]\d*$/m.test(tested)) throw new Error(`${name} has tested nothing:\n${tested}`);
-  // Before there is a .env, which has both.
+  // Before there is a .env, which has it.
   if (framework === "express" && store === "postgres") await saysWhatItNeeds(folder, "DATABASE_URL");
-  if (framework === "express" && store === "redis") await saysWhatItNeeds(folder, "REDIS_URL");
   await npm(["run", "keys"], folder);
-  if (language === "ts") await npm(["run", "build"], folder);
+  await npm(["run", "build"], folder);
   const { scripts } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
   const [, ...started] = scripts.start.split(" ");
   const code = await plays(folder, name, () => spawn(process.execPath, started, piped(folder, name)));
@@ -143,7 +133,7 @@ function environment(name) {
   const own = `created_${process.pid}_${name.replaceAll("-", "_")}`;
   // What is refused here is to be refused.
   const quiet = { COUNTERSIGN_STDERR: "off" };
-  return { ...process.env, ...quiet, PORT: "0", DATABASE_SCHEMA: own, REDIS_PREFIX: own };
+  return { ...process.env, ...quiet, PORT: "0", DATABASE_SCHEMA: own };
 }
 
 async function portOf({ stdout }) {

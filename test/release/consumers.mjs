@@ -13,7 +13,6 @@ export const consumers = [
   [
     { title: "countersign: its README's example takes a payout and a webhook once", run: checkUmbrella },
     { title: "npx countersign says what to install, and is the command once it is there", run: checkCommand },
-    { title: "npx countersign init writes a platform of this release", run: checkInit },
   ],
   [
     {
@@ -42,19 +41,11 @@ async function checkCommand(work) {
   if (held.status !== 0) throw new Error(`keys held ended with ${held.status}\n${held.stdout}${held.stderr}`);
 }
 
-async function checkInit(work, { version }) {
-  const folder = join(work, "projects", "umbrella");
-  const choices = ["--framework", "fastify", "--store", "redis", "--language", "js", "--yes"];
-  const { status, stdout, stderr } = await npx(["init", "init-platform", ...choices], folder);
-  if (status !== 0) throw new Error(`init ended with ${status}\n${stdout}${stderr}`);
-  checkWritten(join(folder, "init-platform"), version);
-}
-
 /** As its README says, with flags in place of answers. */
 async function checkCreated(work, { version }) {
   const projects = join(work, "projects");
   mkdirSync(projects, { recursive: true });
-  const choices = ["--framework", "express", "--store", "sqlite", "--language", "ts"];
+  const choices = ["--framework", "express", "--store", "sqlite"];
   // npm's own question, whether to fetch what is not installed.
   await npm(["create", "--yes", "countersign@latest", "created", "--", ...choices], projects);
   const folder = join(projects, "created");

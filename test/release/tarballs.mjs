@@ -19,7 +19,7 @@ const expected = [
   /^[A-Z-]+\.md$/,
   /^migrations\/.+\.sql$/,
   /^(alerts\.yml|dashboard\.json)$/,
-  /^dist\/templates\/[jt]s\/.+$/,
+  /^templates\/[a-z]+\/.+$/,
   /^page\/.+\.(js|css|html|svg)$/,
 ];
 
@@ -59,7 +59,7 @@ function checkTarball({ name, files, unpackedSize }) {
     if (!expected.some((pattern) => pattern.test(path))) faults.push(`${name} has ${path}`);
   for (const path of ["README.md", "LICENSE"]) if (!has.has(path)) faults.push(`${name} has no ${path}`);
   // A map without its source, or a module without its map, shows a debugger nothing.
-  const isModule = (file) => /^dist\/(?!templates\/).+\.js$/.test(file);
+  const isModule = (file) => /^dist\/.+\.js$/.test(file);
   for (const path of paths.filter(isModule)) {
     const source = path.replace(/^dist\//, "src/").replace(/js$/, "ts");
     for (const needed of [source, `${path}.map`])

@@ -128,5 +128,7 @@ function sourcesOf(folder) {
 }
 
 function usesEngines(files) {
-  return files.some((file) => /support\/(?:servers\/)?(?:engines|private-|pgbouncer)/.test(readFileSync(file, "utf8")));
+  return files.some((file) =>
+    /support\/(?:servers\/)?(?:engines|private-|pgbouncer)/.test(readFileSync(file, "utf8")),
+  );
 }

@@ -2,7 +2,7 @@ import type { ServiceClientError } from "@countersign/service-client";
 import type { GeneratedEndpoint } from "@countersign/webhooks";
 import { jsonDocument } from "./json-output.ts";
 import { createPaint } from "./paint.ts";
-import { printable } from "./printable.ts";
+import { bodyLines, printable } from "./printable.ts";
 
 /** What became of one registration: the service's answer, or the error that it ended with. */
 export interface EndpointReport {
@@ -12,8 +12,6 @@ export interface EndpointReport {
   /** What was made up: shown this once, unless the service certainly has no use for it. */
   readonly generated: GeneratedEndpoint | undefined;
 }
-
-const shownBodyLength = 2000;
 
 /** A report for people. Credentials that were given are not shown. */
 export function formatEndpointReport(report: EndpointReport, colours: boolean): string {
@@ -79,10 +77,4 @@ function idOf({ answer }: EndpointReport): string | number | undefined {
   const body = answer?.body;
   const id = typeof body === "object" && body !== null && "id" in body ? body.id : undefined;
   return typeof id === "string" || typeof id === "number" ? id : undefined;
-}
-
-function bodyLines(body: string): string[] {
-  if (body === "") return [];
-  const text = `${printable(body.slice(0, shownBodyLength))}${body.length > shownBodyLength ? " [cut]" : ""}`;
-  return text.split("\n").map((line) => `  ${line}`);
 }

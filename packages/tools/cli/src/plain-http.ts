@@ -22,7 +22,7 @@ export function assertHttpsOrLoopback(option: string, url: string | undefined, b
   if (url === undefined || !isPlainToOthers(url)) return;
   throw new UsageError(
     `${option}: ${because}; write https://. Plain http is for this machine alone, whatever is allowed: ` +
-      "--allow-http is for payout, webhook, trigger, resend, deliveries, doctor and sandbox",
+      "--allow-http is for payout, webhook, trigger, doctor and sandbox",
   );
 }
 

@@ -6,6 +6,15 @@ export function printable(text: string): string {
   );
 }
 
+const shownBodyLength = 2000;
+
+/** The body of an answer as lines of a report, without what is too long for one. */
+export function bodyLines(body: string, truncated: boolean = false): string[] {
+  if (body === "") return [];
+  const cut = truncated || body.length > shownBodyLength ? " [cut]" : "";
+  return `${printable(body.slice(0, shownBodyLength))}${cut}`.split("\n").map((line) => `  ${line}`);
+}
+
 /** As {@link printable}, in one line. */
 export function printableLine(text: string): string {
   return printable(text).replaceAll("\n", " ");

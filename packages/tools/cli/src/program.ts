@@ -1,18 +1,15 @@
 import { Command, CommanderError } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
-import { completionCommand } from "./commands/completion.ts";
-import { deliveriesCommand } from "./commands/deliveries.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { explainCommand } from "./commands/explain.ts";
-import { initCommand } from "./commands/init.ts";
 import { keygenCommand } from "./commands/keygen.ts";
 import { keysCommand } from "./commands/keys.ts";
 import { migrateCommand } from "./commands/migrate.ts";
 import { payoutCommand } from "./commands/payout.ts";
 import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
-import { resendCommand, triggerCommand } from "./commands/trigger.ts";
+import { triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
 import { packageVersion } from "./package-version.ts";
 import { StoreFailure } from "./operator/store-failure.ts";
@@ -20,22 +17,11 @@ import { printable, printableLine } from "./printable.ts";
 import { messageOf } from "./thrown.ts";
 
 const groups = new Map([
-  ["Begin:", [initCommand]],
   ["Operate a platform:", [doctorCommand, explainCommand, keysCommand, pruneCommand, migrateCommand]],
   [
     "Play the lending service:",
-    [
-      keygenCommand,
-      payoutCommand,
-      webhookCommand,
-      sandboxCommand,
-      endpointCommand,
-      triggerCommand,
-      resendCommand,
-      deliveriesCommand,
-    ],
+    [keygenCommand, payoutCommand, webhookCommand, sandboxCommand, endpointCommand, triggerCommand],
   ],
-  ["Others:", [completionCommand]],
 ]);
 
 const notes = `
@@ -73,8 +59,6 @@ export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): 
       "operates the stores of a platform, looks for faults in its set-up and in requests, and plays the lending service towards it",
     )
     .version(packageVersion())
-    // What follows a command is that command's: sandbox and its subcommands have flags of the same names.
-    .enablePositionalOptions()
     .addHelpText("after", notes);
   for (const [heading, commands] of groups) {
     for (const create of commands) program.addCommand(create(io, finish).helpGroup(heading));

@@ -1,8 +1,6 @@
 /** A column of a table for people. */
 export interface Column {
   readonly title: string;
-  /** How wide it usually is, for lines that come after the widths were chosen. */
-  readonly width?: number;
   /** Never shortened and never broken: somebody will copy it. */
   readonly whole?: true;
 }
@@ -26,8 +24,8 @@ export function tableFor(
   rows: readonly (readonly string[])[],
   terminalColumns: number | undefined,
 ): Table {
-  const natural = columns.map(({ title, width = 0 }, at) =>
-    Math.max(textWidth(title), width, ...rows.map((cells) => textWidth(cells[at] ?? ""))),
+  const natural = columns.map(({ title }, at) =>
+    Math.max(textWidth(title), ...rows.map((cells) => textWidth(cells[at] ?? ""))),
   );
   if (terminalColumns === undefined) return inColumns(columns, natural, false);
   const fitting = narrowed(columns, natural, terminalColumns);
@@ -97,8 +95,13 @@ export function shorten(text: string, width: number): string {
 
 /** The text in lines of at most `width` columns, broken between words; a longer word stays whole. */
 export function wrap(text: string, width: number): string[] {
+  return filled(text.split(" "), width);
+}
+
+/** The words in lines of at most `width` columns; a longer word stays whole. */
+export function filled(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
-  for (const word of text.split(" ")) {
+  for (const word of words) {
     const last = lines.at(-1);
     if (last === undefined || textWidth(last) + 1 + textWidth(word) > width) lines.push(word);
     else lines[lines.length - 1] = `${last} ${word}`;

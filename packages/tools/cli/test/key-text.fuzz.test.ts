@@ -12,7 +12,7 @@ const anyKey = fc.oneof(
 
 /** The key that an operator gives by what is printed. */
 function given(printed: string): string {
-  return printed.startsWith('"') ? readKey(undefined, printed) : readKey(printed, undefined);
+  return (printed.startsWith('"') ? readKey(undefined, { keyJson: printed }) : readKey(printed, {})).text;
 }
 
 describe("shownKey", () => {

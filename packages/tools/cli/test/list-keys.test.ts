@@ -1,6 +1,6 @@
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
-import type { KeyEntry } from "../src/operator/keys-report.ts";
+import type { KeyEntry } from "../src/operator/known-record.ts";
 import { listKeys, listUndecided } from "../src/operator/list-keys.ts";
 
 const attempt = { token: "t", fence: 1, fingerprint: "f" };

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { createServer } from "node:http";
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
@@ -46,6 +47,23 @@ function spawned(...args: readonly string[]): Promise<Run> {
   return cli.spawned([...args, "--url", sandbox.url], { COUNTERSIGN_API_KEY: apiKey });
 }
 
+const silence: RequestListener = () => {};
+
+/** Triggers an event at a server that is no sandbox. */
+async function triggeredAt(listener: RequestListener, ...flags: readonly string[]): Promise<Run> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  // Who answers has the time that a busy machine needs.
+  const timeoutMs = listener === silence ? "300" : "10000";
+  try {
+    return await run(["trigger", "x", "--url", url, "--api-key", apiKey, "--timeout", timeoutMs, ...flags]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
 describe("countersign trigger", () => {
   test("has the event sent with sample data, and prints a line for its delivery", async () => {
     register();
@@ -82,55 +100,65 @@ describe("countersign trigger", () => {
     expect(refused).toMatchObject({ code: 1, out: expect.stringMatching(/pending +500 .*again /) });
   });
 
+  test("shows control characters of an answer as text, and colours in a terminal alone", async () => {
+    register();
+    const { url } = sandbox;
+    const args = ["trigger", "x", "--api-key", apiKey];
+    const { out } = await run([...args, "--url", url], { colours: true });
+    expect(out.split("\n").find((line) => line.includes("delivered"))).toContain("\u001B[32m");
+    const [known] = sandbox.deliveries.list();
+    const deliveries = [{ ...known, eventTypes: ["\u001B[2J"] }];
+    const hostile = await triggeredAt((_req, res) =>
+      res.end(JSON.stringify({ event_ids: ["\u001B[31m"], deliveries })),
+    );
+    expect(hostile.out).toMatch(/^triggered x, event_id \\u\{1b\}\[31m\n.* delivered +200 +\\u\{1b\}\[2J\n$/);
+    expect(hostile.out).not.toContain("\u001B");
+  });
+
+  test.each<[string, RequestListener, number, RegExp]>([
+    ["a 401", (_req, res) => res.writeHead(401).end(), 1, /refuses the API key/],
+    ["a 404", (_req, res) => res.writeHead(404).end(), 1, /status 404\); check --url/],
+    ["a redirect", (_req, res) => res.writeHead(302, { location: "/" }).end(), 1, /status 302/],
+    ["a page", (_req, res) => res.end("<html>"), 1, /no sandbox/],
+    ["no id of an event", (_req, res) => res.end('{"event_ids":[]}'), 1, /no sandbox/],
+    ["other deliveries", (_req, res) => res.end('{"event_ids":["a"],"deliveries":[{}]}'), 1, /no sandbox/],
+    ["silence", silence, 3, /within 300 ms/],
+    ["a closed connection", (_req, res) => res.destroy(), 3, /closed the connection/],
+  ])("%s ends with the code and one line", async (_name, listener, code, line) => {
+    const ended = await triggeredAt(listener, "--json");
+    expect(ended).toMatchObject({ code, out: "" });
+    expect(ended.err).toMatch(line);
+    expect(ended.err).toMatch(/^error: [^\n]*\n$/);
+  });
+
   test.each<[string, readonly string[], number, RegExp]>([
     ["data that is no JSON", ["--data", "{"], 2, /--data: is not JSON/],
     ["data that is no object", ["--data", "[]"], 1, /the sandbox answers: data: /],
-    ["a wrong API key", ["--api-key", "test-other"], 1, /refuses the API key/],
+    ["a wrong API key", ["--api-key", "test-other"], 1, /refuses the API key \(status 401\)\n$/],
     ["a closed port", ["--url", "http://127.0.0.1:1"], 3, /nothing listens/],
     ["a bad --wait", ["--wait", "soon"], 2, /--wait: expected an integer/],
+    [
+      "http elsewhere",
+      ["--url", "http://sandbox.example"],
+      2,
+      /--url: plain http shows everything .*add --allow-http/,
+    ],
+    ["a query in the URL", ["--url", "https://sandbox.example/?a"], 2, /--url must have no query/],
+    ["an empty API key", ["--api-key", ""], 2, /--api-key: expected printable ASCII/],
+    ["an API key with a line end", ["--api-key", "a\nb"], 2, /--api-key: expected printable ASCII/],
+    ["a bad --timeout", ["--timeout", "1s"], 2, /--timeout: expected an integer/],
+    ["a missing --ca file", ["--ca", "missing.pem"], 2, /--ca missing\.pem: cannot be read/],
   ])("%s ends with the code and one line", async (_name, args, code, line) => {
     const ended = await run(["trigger", "x", "--url", sandbox.url, "--api-key", apiKey, ...args]);
     expect(ended).toMatchObject({ code, out: "" });
     expect(ended.err).toMatch(line);
     expect(ended.err).toMatch(/^error: [^\n]*\n$/);
   });
-});
 
-describe("countersign resend", () => {
-  test("sends the same bytes again: by the number of a delivery, its webhook and its event", async () => {
+  test("takes a slash at the end of the URL", async () => {
     register();
-    await spawned("trigger", "buyer.status_changed", "--event-id", "event-1");
-    const [delivery] = sandbox.deliveries.list();
-    for (const id of ["1", "#1", delivery?.webhookId ?? "", "event-1"]) {
-      const { code, out } = await spawned("resend", id);
-      expect({ code, out }).toMatchObject({
-        code: 0,
-        out: expect.stringMatching(/^\S+ +#1 +delivered +200 /),
-      });
-    }
-    expect(bodies).toHaveLength(5);
-    expect(new Set(bodies).size).toBe(1);
-  });
-
-  test("begins a new retry period for what was not delivered", async () => {
-    register();
-    status = 503;
-    await spawned("trigger", "buyer.status_changed");
-    status = 200;
-    const { code, out } = await spawned("resend", "1", "--json");
-    expect(code).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({
-      delivered: true,
-      deliveries: [{ id: 1, state: "delivered", attempts: [{ status: 503 }, { status: 200 }] }],
-    });
-  });
-
-  test("an unknown id ends with 1 and one line", async () => {
-    expect(await spawned("resend", "no-such")).toEqual({
-      code: 1,
-      out: "",
-      err: "error: the sandbox answers: no delivery, webhook or event of this id (status 404)\n",
-    });
+    const args = ["trigger", "x", "--url", `${sandbox.url}/`, "--api-key", apiKey];
+    expect(await run(args)).toMatchObject({ code: 0, err: "" });
   });
 });
 
@@ -162,5 +190,22 @@ describe("countersign sandbox", () => {
     child.kill("SIGINT");
     expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
     expect(out).not.toContain("test-secret");
+  });
+
+  test("ends without a stack when nobody reads its output any more", async () => {
+    const file = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const args = ["sandbox", "--api-key", apiKey, "--json"];
+    const child = spawn(process.execPath, [file, ...args]);
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    const [line] = (await once(child.stdout, "data")) as [Buffer];
+    const { url } = JSON.parse(line.toString()) as { url: string };
+    child.stdout.destroy();
+    const ended = once(child, "close");
+    const env = { COUNTERSIGN_API_KEY: apiKey };
+    const endpoint = ["--url", receiverUrl, "--username", "u", "--password", "p", "--secret", "test-secret"];
+    await cli.spawned(["endpoint", "create", "--base-url", url, ...endpoint], env);
+    await cli.spawned(["trigger", "buyer.status_changed", "--url", url], env);
+    expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
   });
 });

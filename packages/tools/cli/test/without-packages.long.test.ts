@@ -23,7 +23,7 @@ describe("without @countersign/sandbox, countersign", () => {
     ["payout", ["--url", "http://127.0.0.1:1/", "--key", "key.pem", "--keyid", "test"]],
     ["webhook", ["--url", "https://127.0.0.1:1/", "--username", "u", "--password", "p", "--secret", "s"]],
     ["sandbox", []],
-    ["deliveries", ["--url", "http://127.0.0.1:1", "--api-key", "key"]],
+    ["trigger", ["any.event", "--url", "http://127.0.0.1:1", "--api-key", "key"]],
   ])("%s says what to install", async (command, args) => {
     expect(await spawned([command, ...args])).toEqual({
       code: 2,

@@ -1,26 +1,18 @@
 /** What can be chosen, with the names that people know; the first of each is the default. */
 export const choices = {
   framework: { express: "Express", fastify: "Fastify" },
-  store: {
-    sqlite: "SQLite",
-    postgres: "PostgreSQL",
-    redis: "Redis for the nonces, PostgreSQL for the rest",
-  },
-  language: { ts: "TypeScript", js: "JavaScript" },
+  store: { sqlite: "SQLite", postgres: "PostgreSQL" },
 } as const;
 
 export type Question = keyof typeof choices;
 
-export type Store = keyof typeof choices.store;
-
 /** A platform of somebody's choice. */
 export interface Choices {
   readonly framework: keyof typeof choices.framework;
-  readonly store: Store;
-  readonly language: keyof typeof choices.language;
+  readonly store: keyof typeof choices.store;
 }
 
-export const defaults: Choices = { framework: "express", store: "sqlite", language: "ts" };
+export const defaults: Choices = { framework: "express", store: "sqlite" };
 
 /** The folder of who names none. */
 export const defaultFolder = "payout-platform";

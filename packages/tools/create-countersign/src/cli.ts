@@ -17,7 +17,7 @@ async function main(): Promise<void> {
     writeError: (text) => stderr.write(text),
     ask: isTerminal ? askAt(stdin, stdout) : undefined,
     install: (folder) => runNpm(["install"], folder),
-    templates: fileURLToPath(new URL("templates", import.meta.url)),
+    templates: fileURLToPath(new URL("../templates", import.meta.url)),
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is part of this package
     manifest: JSON.parse(
       readFileSync(new URL("../package.json", import.meta.url), "utf8"),

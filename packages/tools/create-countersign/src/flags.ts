@@ -22,14 +22,13 @@ export interface Flags extends Given<Choices> {
 
 export const help: string = `Usage: npm create countersign@latest [folder] [-- flags]
 
-Writes a small platform that receives a lending service's signed payouts and
-its webhooks, each handled once. Asks for what no flag says; where nobody sits
-at a terminal it takes the defaults, and says so. Nothing is sent anywhere.
+Writes a small platform in TypeScript that receives a lending service's signed
+payouts and its webhooks, each handled once. Asks for what no flag says; where
+nobody sits at a terminal it takes the defaults, and says so. Nothing is sent
+anywhere.
 
   --framework <name>  express (default) or fastify
-  --store <name>      sqlite (default), postgres, or redis: nonces in Redis, the
-                      rest in PostgreSQL
-  --language <name>   ts (default) or js
+  --store <name>      sqlite (default) or postgres
   --name <name>       name of the package; default: that of the folder
   --install           run npm install in the folder afterwards
   -y, --yes           ask nothing, take the defaults
@@ -42,13 +41,12 @@ there yet; a .git in it is fine.
 Exit codes: 0 written, 1 not written or npm install failed, 2 a wrong flag
 
 Example:
-  npm create countersign@latest my-platform -- --store postgres --language js
+  npm create countersign@latest my-platform -- --store postgres
 `;
 
 const options = {
   framework: { type: "string" },
   store: { type: "string" },
-  language: { type: "string" },
   name: { type: "string" },
   install: { type: "boolean", default: false },
   yes: { type: "boolean", short: "y", default: false },
@@ -75,7 +73,6 @@ export function readFlags(args: readonly string[]): Flags {
     folder,
     framework: readChoice("framework", values.framework),
     store: readChoice("store", values.store),
-    language: readChoice("language", values.language),
   };
 }
 

@@ -18,7 +18,7 @@ export interface World {
   readonly platform: string;
   /** Runs npm install in a folder; whether it succeeded. */
   readonly install: (folder: string) => boolean;
-  /** The folder that scripts/build-templates.mjs has written. */
+  /** The folder with what is copied. */
   readonly templates: string;
   /** Of this package, and of what its templates use. */
   readonly manifest: { readonly version: string; readonly devDependencies: Readonly<Record<string, string>> };
@@ -69,11 +69,9 @@ async function answersOf(
   resolve: (folder: string) => string,
 ): Promise<Answers | undefined> {
   const { folder = defaultFolder, framework = defaults.framework } = flags;
-  const { store = defaults.store, language = defaults.language } = flags;
-  const answers = { folder, framework, store, language };
-  const open = (["folder", "framework", "store", "language"] as const).filter(
-    (key) => flags[key] === undefined,
-  );
+  const { store = defaults.store } = flags;
+  const answers = { folder, framework, store };
+  const open = (["folder", "framework", "store"] as const).filter((key) => flags[key] === undefined);
   if (open.length === 0 || flags.yes) return answers;
   if (ask !== undefined) return ask(flags, resolve);
   const taken = open.map((key) => (key === "folder" ? folder : `--${key} ${answers[key]}`)).join(" ");
@@ -88,8 +86,8 @@ interface Told extends Choices {
 }
 
 function report({ folder, name, installed, ...chosen }: Told, place: string, platform: string): string {
-  const { framework, store, language } = chosen;
-  const what = [choices.framework[framework], choices.store[store], choices.language[language]].join(", ");
+  const { framework, store } = chosen;
+  const what = `${choices.framework[framework]}, ${choices.store[store]}, TypeScript`;
   const steps = [
     ...(place === "" ? [] : [stepInto(place, platform)]),
     ...(installed ? [] : ["npm install"]),
@@ -106,10 +104,6 @@ README.md tells where things are, and what to make your own.\n`;
 const servers: Readonly<Record<Choices["store"], readonly string[]>> = {
   sqlite: [],
   postgres: ["export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres"],
-  redis: [
-    "export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres",
-    "export REDIS_URL=redis://127.0.0.1:6379",
-  ],
 };
 
 function stepInto(place: string, platform: string): string {

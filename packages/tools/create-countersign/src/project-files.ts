@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { choices, type Choices, type Store } from "./choices.ts";
-import { chosenLines } from "./pieces.ts";
+import type { Choices } from "./choices.ts";
 
 /** Contents by path, with slashes, relative to the folder of the project. */
 export type ProjectFiles = ReadonlyMap<string, string>;
@@ -9,42 +8,27 @@ export type ProjectFiles = ReadonlyMap<string, string>;
 /** What a project is made of. */
 export interface ProjectOptions extends Choices {
   readonly name: string;
-  /** The folder that scripts/build-templates.mjs has written. */
+  /** The folder with the folders that are copied. */
   readonly templates: string;
   /** Of what the templates use, by package. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
-// Redis keeps the nonces alone; all else is as with PostgreSQL.
-const databases: Readonly<Record<Store, string>> = {
-  sqlite: "sqlite",
-  postgres: "postgres",
-  redis: "postgres",
-};
-
-/** Makes the files of a project in memory. */
+/** Makes the files of a project in memory: copies of three folders, with the project's name in them. */
 export function projectFiles(options: ProjectOptions): ProjectFiles {
-  const { name, framework, store, language, templates } = options;
+  const { name, framework, store, templates } = options;
   const files = new Map<string, string>();
-  for (const piece of ["common", framework, databases[store]]) {
-    const folder = path.join(templates, language, piece);
-    for (const file of filesUnder(folder)) {
-      const text = chosenLines(readFileSync(path.join(folder, file), "utf8"), options);
-      const named = text
-        .replaceAll("{{name}}", name)
-        .replaceAll("{{framework}}", choices.framework[framework]);
-      files.set(projectPath(file), named);
+  for (const part of ["common", framework, store]) {
+    const folder = path.join(templates, part);
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const file = path.join(entry.parentPath, entry.name);
+      const text = readFileSync(file, "utf8").replaceAll("{{name}}", name);
+      files.set(projectPath(path.relative(folder, file)), text);
     }
   }
-  files.set("package.json", `${JSON.stringify(manifestOf(files, options), undefined, 2)}\n`);
+  files.set("package.json", `${JSON.stringify(manifestOf(options), undefined, 2)}\n`);
   return files;
-}
-
-function filesUnder(folder: string): string[] {
-  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)));
 }
 
 // npm leaves .gitignore out of a package, so that hidden files begin with _ there.
@@ -52,64 +36,48 @@ function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
-const scripts = {
-  js: {
-    start: "node src/server.js",
-    dev: "node --watch src/server.js",
-    test: "node --test test/platform.test.js",
-    keys: "node scripts/keys.js",
-    play: "node scripts/play.js",
-  },
-  ts: {
-    build: "tsc",
-    start: "node dist/src/server.js",
-    dev: "tsx watch src/server.ts",
-    test: "tsc && node --test dist/test/platform.test.js",
-    keys: "tsx scripts/keys.ts",
-    play: "tsx scripts/play.ts",
-  },
+/** What the folders import, in src and elsewhere, beside what all of them do. */
+const imported = {
+  express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
+  fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },
+  sqlite: { dependencies: ["@countersign/store-sqlite", "libsql"], tools: [] },
+  postgres: { dependencies: ["@countersign/store-postgres", "pg"], tools: ["@types/pg"] },
 };
 
-function manifestOf(files: ProjectFiles, { name, language, versions }: ProjectOptions): object {
-  const used = importedBy(files, (file) => file.startsWith("src/"));
-  const tested = importedBy(files, (file) => !file.startsWith("src/")).filter(
-    (module) => !used.includes(module),
-  );
-  const tools = language === "ts" ? ["tsx", "typescript", ...typesOf(["node", ...used], versions)] : [];
+function manifestOf({ name, framework, store, versions }: ProjectOptions): object {
+  const [shown, kept] = [imported[framework], imported[store]];
+  const tools = ["@countersign/sandbox", "@types/node", "tsx", "typescript", ...shown.tools, ...kept.tools];
   return {
     name,
     version: "0.0.0",
     private: true,
     type: "module",
-    scripts: scripts[language],
-    dependencies: versionsOf(used, versions),
-    devDependencies: versionsOf([...tested, ...tools], versions),
+    scripts: {
+      build: "tsc",
+      start: "node dist/src/server.js",
+      dev: "tsx watch src/server.ts",
+      test: "tsc && node --test dist/test/platform.test.js",
+      keys: "tsx scripts/keys.ts",
+      play: "tsx scripts/play.ts",
+    },
+    dependencies: versionsOf(
+      ["@countersign/webhooks", ...shown.dependencies, ...kept.dependencies],
+      versions,
+    ),
+    devDependencies: versionsOf(tools, versions),
     engines: { node: ">=20.19.0" },
   };
 }
 
-/** The packages that the files import: what is imported is depended on, and nothing else. */
-function importedBy(files: ProjectFiles, isAsked: (file: string) => boolean): string[] {
-  const imports = / from "(?<module>(?:@[^/"]+\/)?[^@./"][^/"]*)/g;
-  const modules = [...files]
-    .filter(([file]) => isAsked(file) && /\.[jt]s$/.test(file))
-    .flatMap(([, text]) => [...text.matchAll(imports)].map(({ groups }) => groups?.["module"] ?? ""));
-  return [...new Set(modules)].filter((module) => !module.startsWith("node:"));
-}
-
-function typesOf(modules: readonly string[], versions: ProjectOptions["versions"]): string[] {
-  return modules.map((module) => `@types/${module}`).filter((types) => versions[types] !== undefined);
-}
-
 function versionsOf(
-  modules: readonly string[],
+  packages: readonly string[],
   versions: ProjectOptions["versions"],
 ): Record<string, string> {
-  const entries = modules.toSorted().map((module) => {
-    const version = versions[module];
-    if (version === undefined) throw new Error(`a template imports ${module}, whose version is not known`);
+  const entries = packages.toSorted().map((name) => {
+    const version = versions[name];
+    if (version === undefined) throw new Error(`the version of ${name} is not known`);
     // A release may write a range there.
-    return [module, `^${version.replace("^", "")}`] as const;
+    return [name, `^${version.replace("^", "")}`] as const;
   });
   return Object.fromEntries(entries);
 }

@@ -24,7 +24,6 @@ export function askAt(input: Readable, output: Writable): Ask {
         framework: flags.framework ?? (await askChoice(streams, "framework", "Which framework?")),
         store:
           flags.store ?? (await askChoice(streams, "store", "Where are keys, nonces and payments kept?")),
-        language: flags.language ?? (await askChoice(streams, "language", "Which language?")),
       };
     } catch (error) {
       if (!(error instanceof CancelledError)) throw error;

@@ -12,8 +12,6 @@ let work: string;
 
 beforeAll(() => {
   work = mkdtempSync(path.join(tmpdir(), "create-countersign-process-"));
-  // As before a publication: into dist.
-  execFileSync(process.execPath, [path.join(home, "scripts", "build-templates.mjs")]);
 });
 afterAll(() => rmSync(work, { recursive: true, force: true }));
 

@@ -1,26 +1,18 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { describe, expect, test } from "@jest/globals";
 import { format } from "oxfmt";
 import type { Choices } from "../src/choices.ts";
-import { chosenLines } from "../src/pieces.ts";
 import { projectFiles, type ProjectFiles } from "../src/project-files.ts";
 import { packageFolder } from "../../../../scripts/workspace.mjs";
-import { combinations, manifest, workbench, type Workbench } from "./workbench.ts";
+import { combinations, manifest, templates } from "./workbench.ts";
 
 const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const versions = manifest.devDependencies;
 
-let bench: Workbench;
-
-beforeAll(() => {
-  bench = workbench();
-});
-afterAll(() => bench.remove());
-
 function filesOf(choices: Choices): ProjectFiles {
-  return projectFiles({ ...choices, name: "tried", templates: bench.templates, versions });
+  return projectFiles({ ...choices, name: "tried", templates, versions });
 }
 
 interface Manifest {
@@ -41,16 +33,10 @@ function read(...names: string[]): Manifest {
 const rows = combinations.map((choices) => [Object.values(choices).join(" "), choices] as const);
 
 describe.each(rows)("a project of %s", (_name, choices) => {
-  const extension = choices.language;
-  let files: ProjectFiles;
-  let code: string;
+  const files = filesOf(choices);
+  const inSrc = [...files].flatMap(([file, text]) => (file.startsWith("src/") ? [text] : [])).join("\n");
 
-  beforeAll(() => {
-    files = filesOf(choices);
-    code = [...files].flatMap(([file, text]) => (/\.[jt]s$/.test(file) ? [text] : [])).join("\n");
-  });
-
-  test("has the same files as all, in its language", () => {
+  test("has the same files as all", () => {
     const sources = [
       "src/checks",
       "src/database",
@@ -59,18 +45,16 @@ describe.each(rows)("a project of %s", (_name, choices) => {
       "scripts/keys",
       "scripts/play",
     ];
-    const tests = ["test/lending-service", "test/platform.test"];
-    const expected = [...sources, ...tests].map((file) => `${file}.${extension}`);
-    const others = [".env.example", ".gitignore", "README.md", "package.json"];
-    if (extension === "ts") others.push("tsconfig.json");
+    const tests = ["test/fresh-database", "test/lending-service", "test/platform.test"];
+    const expected = [...sources, ...tests].map((file) => `${file}.ts`);
+    const others = [".env.example", ".gitignore", "README.md", "package.json", "tsconfig.json"];
     expect([...files.keys()].toSorted()).toEqual([...expected, ...others].toSorted());
   });
 
-  test("is formatted, and shows nothing of how it was made", async () => {
+  test("is formatted, and has its name filled in", async () => {
     for (const [file, text] of files) {
-      expect(text).not.toMatch(/#if|#end|\/\/:|\{\{/);
-      if (extension === "js") expect(text).not.toMatch(/\b\w+\.ts\b/);
-      if (!/\.(?:[jt]s|md|json)$/.test(file)) continue;
+      expect(text).not.toMatch(/\{\{/);
+      if (!/\.(?:ts|md|json)$/.test(file)) continue;
       expect((await format(file, text, { printWidth: 110 })).code).toBe(text);
     }
   });
@@ -87,7 +71,7 @@ describe.each(rows)("a project of %s", (_name, choices) => {
           expect({ ...dependencies, ...devDependencies }).toHaveProperty([module]);
       }
     }
-    for (const name of Object.keys(dependencies)) expect(code).toContain(` from "${name}"`);
+    for (const name of Object.keys(dependencies)) expect(inSrc).toContain(` from "${name}"`);
   });
 
   test("depends on the releases of this workspace, each written in one place", () => {
@@ -106,15 +90,11 @@ describe.each(rows)("a project of %s", (_name, choices) => {
       choices.framework === "express",
       choices.framework === "fastify",
     ]);
-    expect([has("libsql"), has("pg"), has("redis")]).toEqual([
-      choices.store === "sqlite",
-      choices.store !== "sqlite",
-      choices.store === "redis",
-    ]);
+    expect([has("libsql"), has("pg")]).toEqual([choices.store === "sqlite", choices.store === "postgres"]);
   });
 
   test("tells in .env.example every setting that it reads", () => {
-    const settings = [...(files.get(`src/settings.${extension}`) ?? "").matchAll(/read\("(\w+)"/g)];
+    const settings = [...(files.get("src/settings.ts") ?? "").matchAll(/read\("(\w+)"/g)];
     const told = [...(files.get(".env.example") ?? "").matchAll(/^([A-Z_]+)=/gm)];
     expect(told.map(([, name = ""]) => name).toSorted()).toEqual(
       settings.map(([, name = ""]) => name).toSorted(),
@@ -141,66 +121,44 @@ describe.each(rows)("a project of %s", (_name, choices) => {
 
 test("tools have the versions that the workspace builds with", () => {
   const { devDependencies } = read();
-  for (const name of ["typescript", "express", "fastify", "pg", "redis", "libsql", "@types/node", "oxfmt"]) {
+  for (const name of ["typescript", "express", "fastify", "pg", "libsql", "@types/node", "oxfmt"]) {
     expect([name, versions[name]]).toEqual([name, devDependencies[name]]);
   }
 });
 
-test("JavaScript keeps every comment of the TypeScript", () => {
-  const comments = (files: ProjectFiles): string[] =>
-    [...files]
-      .filter(([file]) => /\.[jt]s$/.test(file))
-      .flatMap(([, text]) => [...text.matchAll(/(?:^|\s)(?:\/\/ |\/\*\* )[^\n]+/g)])
-      .map(([comment]) => comment.trim().replaceAll(/\.ts\b/g, ".js"));
-  const [inTypeScript, inJavaScript] = (["ts", "js"] as const).map((language) =>
-    comments(filesOf({ framework: "express", store: "redis", language })),
-  );
-  expect(inTypeScript?.length).toBeGreaterThan(20);
-  expect(inJavaScript).toEqual(inTypeScript);
-});
-
 test("a version that a release has written as a range stays one", () => {
-  const choices: Choices = { framework: "express", store: "sqlite", language: "js" };
+  const choices: Choices = { framework: "express", store: "sqlite" };
   const ranged = Object.fromEntries(Object.entries(versions).map(([name, version]) => [name, `^${version}`]));
   const of = (known: Readonly<Record<string, string>>): Manifest =>
-    manifestIn(projectFiles({ ...choices, name: "tried", templates: bench.templates, versions: known }));
+    manifestIn(projectFiles({ ...choices, name: "tried", templates, versions: known }));
   expect(of(ranged)).toEqual(of(versions));
 });
 
-test("a template that imports what no version is known of is refused", () => {
+test("a dependency whose version is not known is refused", () => {
   const { pg: _, ...others } = versions;
-  const choices: Choices = { framework: "express", store: "postgres", language: "js" };
-  const options = { ...choices, name: "tried", templates: bench.templates, versions: others };
-  expect(() => projectFiles(options)).toThrow(/imports pg, whose version is not known/);
+  const options = {
+    framework: "express",
+    store: "postgres",
+    name: "tried",
+    templates,
+    versions: others,
+  } as const;
+  expect(() => projectFiles(options)).toThrow(/the version of pg is not known/);
 });
 
-test("the templates are those of the package, in both languages", () => {
-  const inLanguage = (language: string): string[] =>
-    readdirSync(path.join(bench.templates, language), { recursive: true, encoding: "utf8" }).toSorted();
-  const withoutTypes = inLanguage("ts").filter((file) => path.basename(file) !== "tsconfig.json");
-  expect(inLanguage("js")).toEqual(withoutTypes.map((file) => file.replace(/\.ts$/, ".js")).toSorted());
-});
-
-describe("chosenLines", () => {
-  const choices: Choices = { framework: "express", store: "redis", language: "js" };
-
-  test.each([
-    ["a block that is chosen", "a\n// #if redis\nb\n// #end\nc", "a\nb\nc"],
-    ["a block that is not", "a\n// #if sqlite\nb\n// #end\nc", "a\nc"],
-    ["a block of several", "# #if postgres, redis\nb\n# #end\n", "b\n"],
-    ["a block in markdown", "a\n\n<!-- #if ts -->\n\nb\n\n<!-- #end -->\n\nc\n", "a\n\nc\n"],
-    ["an indented block", "  // #if js\n  b\n  // #end\n", "  b\n"],
-    ["an alternative", "// #if redis\n  //: nonces: b,\n// #end\n", "  nonces: b,\n"],
-    ["what only looks like one", "// a #if redis\n#end of it\n", "// a #if redis\n#end of it\n"],
-  ])("keeps of %s what is for the choices", (_name, template, expected) => {
-    expect(chosenLines(template, choices)).toBe(expected);
-  });
-
-  test.each([
-    ["a block in a block", "// #if js\n// #if redis\n// #end\n"],
-    ["an end without a block", "a\n// #end\n"],
-    ["a block without an end", "// #if js\na\n"],
-  ])("refuses %s", (_name, template) => {
-    expect(() => chosenLines(template, choices)).toThrow(/^a template has /);
-  });
+test("files of all platforms are one copy, and those of two stores differ where the store does", () => {
+  const of = (store: Choices["store"]): ProjectFiles => filesOf({ framework: "express", store });
+  const [one, other] = [of("sqlite"), of("postgres")];
+  const differing = [...one].filter(([file, text]) => other.get(file) !== text).map(([file]) => file);
+  const expected = [
+    ".env.example",
+    "package.json",
+    "src/database.ts",
+    "src/settings.ts",
+    "test/fresh-database.ts",
+  ];
+  expect(differing.toSorted()).toEqual(expected);
+  const [own, others] = [one, other].map((files) => files.get("src/settings.ts") ?? "");
+  const common = (text = ""): string => text.replaceAll(/^ {2}database.*\n/gm, "");
+  expect(common(own)).toBe(common(others));
 });

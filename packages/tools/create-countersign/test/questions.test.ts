@@ -41,8 +41,7 @@ describe("the questions", () => {
     await answer("Which folder?", enter);
     await answer("Which framework?", enter);
     await answer("Where are keys", enter);
-    await answer("Which language?", enter);
-    const expected = { folder: "payout-platform", framework: "express", store: "sqlite", language: "ts" };
+    const expected = { folder: "payout-platform", framework: "express", store: "sqlite" };
     expect(await answers).toEqual(expected);
   });
 
@@ -50,22 +49,21 @@ describe("the questions", () => {
     ask();
     await answer("Which folder?", "mine", enter);
     await answer("Which framework?", down, enter);
-    await answer("Where are keys", down, down, enter);
-    await answer("Which language?", down, enter);
-    expect(await answers).toEqual({ folder: "mine", framework: "fastify", store: "redis", language: "js" });
+    await answer("Where are keys", down, enter);
+    expect(await answers).toEqual({ folder: "mine", framework: "fastify", store: "postgres" });
   });
 
   test("leave out what the flags say", async () => {
-    ask("mine", "--store", "postgres", "--language", "js");
+    ask("mine", "--store", "postgres");
     await answer("Which framework?", enter);
-    const expected = { folder: "mine", framework: "express", store: "postgres", language: "js" };
+    const expected = { folder: "mine", framework: "express", store: "postgres" };
     expect(await answers).toEqual(expected);
-    expect(shown).not.toMatch(/Which folder|Where are keys|Which language/);
+    expect(shown).not.toMatch(/Which folder|Where are keys/);
   });
 
   test("take no folder that is not empty", async () => {
     writeFileSync(path.join(work, "a"), "");
-    ask("--framework", "express", "--store", "sqlite", "--language", "ts");
+    ask("--framework", "express", "--store", "sqlite");
     await answer("Which folder?", "a", enter);
     await answer("a is there, and is no folder", rubOut, "b", enter);
     expect(await answers).toMatchObject({ folder: "b" });

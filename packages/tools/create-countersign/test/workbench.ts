@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -7,6 +6,8 @@ import { choices, type Choices } from "../src/choices.ts";
 import { createCountersign, type ExitCode, type World } from "../src/program.ts";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
+
+export const templates = path.join(home, "templates");
 
 export const manifest = JSON.parse(
   readFileSync(path.join(home, "package.json"), "utf8"),
@@ -17,7 +18,6 @@ export const manifest = JSON.parse(
 /** A folder for the tests of one file, to be removed by `remove`. */
 export interface Workbench {
   readonly folder: string;
-  readonly templates: string;
   /** Runs the command there. */
   run(args: readonly string[], world?: Partial<World>): Promise<Ran>;
   remove(): void;
@@ -29,15 +29,11 @@ interface Ran {
   readonly error: string;
 }
 
-/** Builds the templates as a publication does, aside from dist. */
 export function workbench(): Workbench {
   const work = mkdtempSync(path.join(tmpdir(), "create-countersign-test-"));
-  const templates = path.join(work, "templates");
-  execFileSync(process.execPath, [path.join(home, "scripts", "build-templates.mjs"), templates]);
   const folder = mkdtempSync(path.join(work, "cwd-"));
   return {
     folder,
-    templates,
     async run(args, world = {}) {
       const [out, error]: [string[], string[]] = [[], []];
       const code = await createCountersign(args, {
@@ -61,9 +57,7 @@ export function workbench(): Workbench {
 
 /** All that can be chosen. */
 export const combinations: readonly Choices[] = keysOf(choices.framework).flatMap((framework) =>
-  keysOf(choices.store).flatMap((store) =>
-    keysOf(choices.language).map((language) => ({ framework, store, language })),
-  ),
+  keysOf(choices.store).map((store) => ({ framework, store })),
 );
 
 function keysOf<Table extends object>(table: Table): (keyof Table)[] {

@@ -4,10 +4,10 @@ import { commandLine, curlLine } from "./calls.js";
 import { badge, copyButton, h, visible } from "./elements.js";
 import { ask, Refusal } from "./service.js";
 
-/** What one call is as a command and as a request, ready to be copied. */
+/** What one call is as a request, and as a command where there is one, ready to be copied. */
 export function callLines(call) {
   const lines = [
-    ["Command", commandLine(call, location.origin)],
+    ...(call.words === undefined ? [] : [["Command", commandLine(call, location.origin)]]),
     ["API call", curlLine(call, location.origin)],
   ];
   return h(
@@ -58,5 +58,6 @@ function showCall(call, outcome, tone) {
 
 /** {@link callLines}, to be opened. */
 export function callDetails(call, members = {}) {
-  return h("details", members, h("summary", {}, "As a command and as an API call"), callLines(call));
+  const summary = call.words === undefined ? "As an API call" : "As a command and as an API call";
+  return h("details", members, h("summary", {}, summary), callLines(call));
 }

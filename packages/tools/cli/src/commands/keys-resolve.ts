@@ -1,11 +1,11 @@
 import { operatorEntry } from "@countersign/idempotency";
-import { Argument, Command, Option } from "commander";
+import { Command, Option } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { jsonLine } from "../json-output.ts";
 import { changedLine, decisionJson, decisionMarks } from "../operator/decision-report.ts";
 import { findKey } from "../operator/find-key.ts";
-import { readKey } from "../operator/key-text.ts";
+import { addKeyOptions, readKey, type GivenKey, type KeyFlags } from "../operator/key-text.ts";
 import { explainState, recordJson } from "../operator/keys-report.ts";
 import { addEntryOptions, readEntry, type EntryFlags } from "../operator/operator-entry.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
@@ -20,9 +20,8 @@ import {
   type StoreTarget,
 } from "../operator/store-options.ts";
 
-interface ResolveFlags extends StoreFlags, EntryFlags {
+interface ResolveFlags extends StoreFlags, KeyFlags, EntryFlags {
   readonly as: Outcome;
-  readonly keyJson?: string | undefined;
   readonly fence?: string | undefined;
   readonly retentionDays?: string | undefined;
   readonly describe?: string | undefined;
@@ -30,8 +29,7 @@ interface ResolveFlags extends StoreFlags, EntryFlags {
   readonly json?: boolean | undefined;
 }
 
-interface ReopenFlags extends StoreFlags, EntryFlags {
-  readonly keyJson?: string | undefined;
+interface ReopenFlags extends StoreFlags, KeyFlags, EntryFlags {
   readonly fence?: string | undefined;
   readonly json?: boolean | undefined;
 }
@@ -87,10 +85,10 @@ ${exitNotes}`;
 /** `countersign keys resolve`: an operator's decision. */
 export function resolveCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
   const outcomes = ["done", "released"];
-  const command = new Command("resolve")
-    .description("decide about a key that is held, or whose run was abandoned")
-    .addArgument(new Argument("[key]", "the key, or the idempotency_key of the payout"))
-    .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes")
+  const command = new Command("resolve").description(
+    "decide about a key that is held, or whose run was abandoned",
+  );
+  addKeyOptions(command)
     .addOption(new Option("--as <outcome>", "the decision").choices(outcomes).makeOptionMandatory())
     .option("--fence <n>", "decide about the attempt that was shown with this fence, and about no other")
     .option("--retention-days <n>", "for how long a key that is done is remembered (default: 90)")
@@ -99,12 +97,12 @@ export function resolveCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .option("--json", "print one JSON document with the record as it was, and the decision")
     .addHelpText("after", resolveNotes)
     .action(async (key: string | undefined, flags: ResolveFlags) => {
-      await resolve(readKey(key, flags.keyJson), flags, io);
+      await resolve(readKey(key, flags), flags, io);
       finish(exitCodes.asExpected);
     });
 }
 
-async function resolve(given: string, flags: ResolveFlags, io: CommandIo): Promise<void> {
+async function resolve(given: GivenKey, flags: ResolveFlags, io: CommandIo): Promise<void> {
   const { as: outcome, json, yes } = flags;
   const fence = readFence(flags.fence);
   const entry = readEntry(flags, io);
@@ -118,8 +116,7 @@ async function resolve(given: string, flags: ResolveFlags, io: CommandIo): Promi
     target,
     { retentionMs, describe: flags.describe },
     async (store) => {
-      // What --key-json gives is the key in the store, to the letter.
-      const found = flags.keyJson === undefined ? await findKey(store, given) : given;
+      const found = await findKey(store, given);
       const resolved = await resolveKey(store.idempotency, {
         key: found,
         outcome,
@@ -159,26 +156,23 @@ function readRetentionDays({ retentionDays }: ResolveFlags, { location }: StoreT
 
 /** `countersign keys reopen`: an operator takes a decision back. */
 export function reopenCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
-  const command = new Command("reopen")
-    .description("take a decision back: the key is held again")
-    .addArgument(new Argument("[key]", "the key, or the idempotency_key of the payout"))
-    .option("--key-json <json>", "the key as a JSON string, as keys show prints it in double quotes")
-    .option("--fence <n>", "take the decision about this fence back, and no other");
+  const command = new Command("reopen").description("take a decision back: the key is held again");
+  addKeyOptions(command).option("--fence <n>", "take the decision about this fence back, and no other");
   return addStoreOptions(addEntryOptions(command))
     .option("--json", "print one JSON document with the record as it was, and as it is")
     .addHelpText("after", reopenNotes)
     .action(async (key: string | undefined, flags: ReopenFlags) => {
-      await reopen(readKey(key, flags.keyJson), flags, io);
+      await reopen(readKey(key, flags), flags, io);
       finish(exitCodes.asExpected);
     });
 }
 
-async function reopen(given: string, flags: ReopenFlags, io: CommandIo): Promise<void> {
+async function reopen(given: GivenKey, flags: ReopenFlags, io: CommandIo): Promise<void> {
   const fence = readFence(flags.fence);
   const entry = readEntry(flags, io);
   const target = readTarget(flags);
   const { key, was, now } = await withOperatorStore(target, {}, async (store) => {
-    const found = flags.keyJson === undefined ? await findKey(store, given) : given;
+    const found = await findKey(store, given);
     const reopened = await reopenKey(store.idempotency, { key: found, fence, entry, store: target.shown });
     return { key: found, ...reopened };
   });

@@ -1,11 +1,9 @@
-import { Argument, Command } from "commander";
+import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { createPaint } from "../paint.ts";
-import { decisionFacts } from "../operator/decision-report.ts";
-import { descriptionLines, type Described } from "../operator/describe-key.ts";
 import { findKey, readAny } from "../operator/find-key.ts";
-import { readKey, shownKey } from "../operator/key-text.ts";
-import { beginOf, explainState, keyJson, type KnownRecord } from "../operator/keys-report.ts";
+import { addKeyOptions, readKey, shownKey, type GivenKey, type KeyFlags } from "../operator/key-text.ts";
+import { keyFacts, keyJson, type KnownKey } from "../operator/keys-report.ts";
+import { createPaint } from "../paint.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { StoreFailure } from "../operator/store-failure.ts";
 import {
@@ -14,20 +12,11 @@ import {
   readTarget,
   type StoreFlags,
 } from "../operator/store-options.ts";
-import { printable } from "../printable.ts";
 import { exitNotes } from "./keys-resolve.ts";
 
-interface ShowFlags extends StoreFlags {
-  readonly keyJson?: string | undefined;
+interface ShowFlags extends StoreFlags, KeyFlags {
   readonly describe?: string | undefined;
   readonly json?: boolean | undefined;
-}
-
-/** All that is known of one key. */
-interface ShownKey {
-  readonly key: string;
-  readonly record: KnownRecord;
-  readonly described: Described | undefined;
 }
 
 const notes = `
@@ -41,30 +30,23 @@ ${exitNotes}`;
 
 /** `countersign keys show`: one key, with what an operator has decided about it. */
 export function showCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
-  const command = new Command("show")
-    .description("show all of one key: its state, and who decided about it, when and why")
-    .addArgument(new Argument("[key]", "the key, or the idempotency_key of the payout"))
-    .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes");
-  return addDescribeOption(addStoreOptions(command))
+  const command = new Command("show").description(
+    "show all of one key: its state, and who decided about it, when and why",
+  );
+  return addDescribeOption(addStoreOptions(addKeyOptions(command)))
     .option("--json", "print one JSON document")
     .addHelpText("after", notes)
     .action(async (key: string | undefined, flags: ShowFlags) => {
-      const shown = await readShown(readKey(key, flags.keyJson), flags);
-      const { target, ...found } = shown;
-      const { record, described } = found;
-      io.writeOut(
-        flags.json === true
-          ? keyJson({ key: found.key, record }, io, described)
-          : shownFacts(target, found, io),
-      );
+      const known = await readKnown(readKey(key, flags), flags);
+      io.writeOut(flags.json === true ? keyJson(known, io, known.described) : shownFacts(known, io));
       finish(exitCodes.asExpected);
     });
 }
 
-async function readShown(given: string, flags: ShowFlags): Promise<ShownKey & { readonly target: string }> {
+async function readKnown(given: GivenKey, flags: ShowFlags): Promise<KnownKey> {
   const target = readTarget(flags);
   return await withOperatorStore(target, { describe: flags.describe }, async (store) => {
-    const key = flags.keyJson === undefined ? await findKey(store, given) : given;
+    const key = await findKey(store, given);
     const record = await readAny(store.idempotency, key);
     if (record === undefined) {
       const message = `${shownKey(key)}: unknown in ${target.shown}: never seen there, given back, or forgotten`;
@@ -72,21 +54,13 @@ async function readShown(given: string, flags: ShowFlags): Promise<ShownKey & { 
     }
     // The platform is asked about keys that somebody has.
     const described = record.state === "free" ? undefined : await store.describe?.({ key, record });
-    return { key, record, described, target: target.shown };
+    return { key, record, described, store: target.shown };
   });
 }
 
-function shownFacts(store: string, { key, record, described }: ShownKey, io: CommandIo): string {
-  const facts = [
-    ["store", store],
-    ["key", shownKey(key)],
-    ...descriptionLines(described),
-    ["begun", beginOf(record, io)],
-    ["state", `${record.state}: ${explainState(record)}`],
-    ["fence", String(record.fence)],
-    ["fingerprint", printable(record.fingerprint)],
-    ...decisionFacts(record, io),
-  ] as const;
+function shownFacts(known: KnownKey, io: CommandIo): string {
   const paint = createPaint(io.colours);
-  return facts.map(([name, text]) => `${paint("dim", name.padEnd(11))}  ${text}\n`).join("");
+  return keyFacts(known, io)
+    .map(([name, text]) => `${paint("dim", name)}  ${text}\n`)
+    .join("");
 }

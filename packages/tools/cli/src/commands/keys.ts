@@ -3,7 +3,8 @@ import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { jsonLine } from "../json-output.ts";
 import { heldBlock, heldSummary } from "../operator/held-report.ts";
-import { keyJson, keysTable, type KeyEntry } from "../operator/keys-report.ts";
+import { keyJson, keysTable } from "../operator/keys-report.ts";
+import type { KeyEntry } from "../operator/known-record.ts";
 import { listKeys, listUndecided } from "../operator/list-keys.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import {

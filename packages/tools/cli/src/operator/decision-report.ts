@@ -3,12 +3,7 @@ import type { CommandIo } from "../command-io.ts";
 import { printable } from "../printable.ts";
 import { timeAgo } from "./begun-at.ts";
 import { shownKey } from "./key-text.ts";
-import type { KnownRecord } from "./keys-report.ts";
-
-/** Whether the key is as an operator has decided, and no attempt has had it since. */
-export function isDecided({ state, fence, decision }: KnownRecord): boolean {
-  return (state === "done" || state === "free") && decision?.fence === fence;
-}
+import type { KnownRecord } from "./known-record.ts";
 
 /** What a list says of an operator's decision, in a few words; nothing where there is none. */
 export function decisionMarks({ fence, decision }: KnownRecord): string[] {

@@ -1,7 +1,7 @@
-import type { IdempotencyRecord } from "@countersign/idempotency";
 import { printable } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
-import { shownRecord, type KeyEntry } from "./keys-report.ts";
+import { withinTime } from "./deadline.ts";
+import { shownRecord, type KeyEntry } from "./known-record.ts";
 import { oneLine } from "./store-failure.ts";
 
 /** What the platform knows about a key: texts by name, `amount` and `beneficiary` first. */
@@ -34,9 +34,9 @@ export function describeBy(describe: unknown): DescribeKey | undefined {
     if (silent >= patience)
       return { descriptionError: "not asked any more, after three times without an answer" };
     try {
-      const answer = await withinTime(
-        async () => await Reflect.apply(describe, undefined, [key, copyOf(record)]),
-      );
+      const asked = async (): Promise<unknown> =>
+        await Reflect.apply(describe, undefined, [key, { ...shownRecord(record) }]);
+      const answer = await withinTime(timeoutMs, asked(), (why) => new DescribeTimeout(why));
       silent = 0;
       return { description: descriptionOf(answer) };
     } catch (error) {
@@ -48,22 +48,6 @@ export function describeBy(describe: unknown): DescribeKey | undefined {
 
 class DescribeTimeout extends Error {
   override readonly name: string = "DescribeTimeout";
-}
-
-async function withinTime(ask: () => Promise<unknown>): Promise<unknown> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new DescribeTimeout(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([ask(), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function copyOf(record: IdempotencyRecord): object {
-  return { ...shownRecord(record) };
 }
 
 function descriptionOf(answer: unknown): KeyDescription | null {

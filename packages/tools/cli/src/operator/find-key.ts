@@ -1,6 +1,6 @@
 import { exitCodes } from "../command-io.ts";
-import { keyAsJson, shownKey } from "./key-text.ts";
-import { isUndecided, type KnownRecord } from "./keys-report.ts";
+import { keyAsJson, shownKey, type GivenKey } from "./key-text.ts";
+import { isUndecided, type KnownRecord } from "./known-record.ts";
 import { listUndecided } from "./list-keys.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";
@@ -11,13 +11,14 @@ const defaultScope = "payout";
 const longestKey = 512;
 
 /**
- * The key in the store that an operator means: the one that was given, or the one that a guard has made of the caller's
- * idempotency key by putting its scope before it. Among several it takes none: a StoreFailure lists them.
+ * The key in the store that an operator means: the one that was given to the letter, one that is there, or the one that a guard has
+ * made of the caller's idempotency key by putting its scope before it. Among several it takes none: a StoreFailure lists them.
  */
 export async function findKey(
   { idempotency, canList = true }: Pick<OperatorStore, "idempotency" | "canList">,
-  given: string,
+  { text: given, isExact }: GivenKey,
 ): Promise<string> {
+  if (isExact) return given;
   const usual = `${defaultScope}:${given}`;
   const usualRecord = usual.length <= longestKey ? await readAny(idempotency, usual) : undefined;
   if ((await readAny(idempotency, given)) !== undefined) {

@@ -5,7 +5,8 @@ import { wrap } from "../table.ts";
 import { decisionFacts } from "./decision-report.ts";
 import { descriptionLines, type Described } from "./describe-key.ts";
 import { shownKey } from "./key-text.ts";
-import { beginOf, explainState, type KeyEntry } from "./keys-report.ts";
+import { beginOf, explainState } from "./keys-report.ts";
+import type { KeyEntry } from "./known-record.ts";
 import { commandLines, resolveCommand } from "./resolve-command.ts";
 import type { StoreFlags } from "./store-options.ts";
 

@@ -1,3 +1,4 @@
+import { Argument, type Command } from "commander";
 import { UsageError } from "../command-io.ts";
 import { asciiJson } from "../json-output.ts";
 
@@ -19,15 +20,34 @@ export function keyAsJson(key: string): string {
   return asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
+/** The flag that names a key to the letter. */
+export interface KeyFlags {
+  readonly keyJson?: string | undefined;
+}
+
+/** A key as the command line names it. */
+export interface GivenKey {
+  readonly text: string;
+  /** The key in the store to the letter, and not one to be found by it. */
+  readonly isExact: boolean;
+}
+
+/** Adds the argument and the flag that name a key. */
+export function addKeyOptions(command: Command): Command {
+  return command
+    .addArgument(new Argument("[key]", "the key, or the idempotency_key of the payout"))
+    .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes");
+}
+
 /** The key that the command line gives, as it is or as JSON. Throws a UsageError. */
-export function readKey(key: string | undefined, keyJson: string | undefined): string {
+export function readKey(key: string | undefined, { keyJson }: KeyFlags): GivenKey {
   if (key !== undefined && keyJson !== undefined) throw new UsageError("--key-json: give the key only once");
-  const given = keyJson === undefined ? key : parseKeyJson(keyJson);
-  if (given === undefined) throw new UsageError("a key is missing: give <key>, or --key-json");
-  if (given === "" || given.length > maxKeyLength) {
+  const text = keyJson === undefined ? key : parseKeyJson(keyJson);
+  if (text === undefined) throw new UsageError("a key is missing: give <key>, or --key-json");
+  if (text === "" || text.length > maxKeyLength) {
     throw new UsageError(`the key: expected 1 to ${maxKeyLength} characters`);
   }
-  return given;
+  return { text, isExact: keyJson !== undefined };
 }
 
 function parseKeyJson(text: string): string {

@@ -1,24 +1,14 @@
-import {
-  begunAtMs,
-  isFailureCount,
-  type IdempotencyListing,
-  type IdempotencyRecord,
-  type ReleasedKey,
-} from "@countersign/idempotency";
+import { begunAtMs, isFailureCount } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
 import { tableFor, type Column } from "../table.ts";
 import { duration, timeAgo } from "./begun-at.ts";
-import { decisionJson, decisionMarks, isDecided, oneLineOf } from "./decision-report.ts";
+import { decisionFacts, decisionJson, decisionMarks, oneLineOf } from "./decision-report.ts";
+import { descriptionLines, type Described } from "./describe-key.ts";
 import { shownKey } from "./key-text.ts";
-
-/** A key and what the store knows of it. */
-export type KeyEntry = IdempotencyListing["entries"][number];
-
-/** What a store knows of a key, also of one that an operator has released. */
-export type KnownRecord = IdempotencyRecord | ReleasedKey;
+import { isDecided, shownRecord, type KeyEntry, type KnownRecord } from "./known-record.ts";
 
 const shortFingerprint = 12;
 
@@ -67,6 +57,34 @@ export function keyJson(
   });
 }
 
+/** All that is known of one key. */
+export interface KnownKey {
+  readonly key: string;
+  readonly record: KnownRecord;
+  readonly described: Described | undefined;
+  /** The store as messages name it. */
+  readonly store: string;
+}
+
+/** The facts of one key, for people; before a decision the beginning of its fingerprint is enough. */
+export function keyFacts(
+  { key, record, described, store }: KnownKey,
+  io: CommandIo,
+  fingerprint: string = printable(record.fingerprint),
+): (readonly [name: string, text: string])[] {
+  const facts = [
+    ["store", store],
+    ["key", shownKey(key)],
+    ...descriptionLines(described),
+    ["begun", beginOf(record, io)],
+    ["state", `${record.state}: ${explainState(record)}`],
+    ["fence", String(record.fence)],
+    ["fingerprint", fingerprint],
+    ...decisionFacts(record, io),
+  ] as const;
+  return facts.map(([name, text]) => [name.padEnd(11), text]);
+}
+
 /** When the attempt began, for people. */
 export function beginOf({ fence }: KnownRecord, io: CommandIo): string {
   const nowMs = io.clock() * 1000;
@@ -74,14 +92,7 @@ export function beginOf({ fence }: KnownRecord, io: CommandIo): string {
   return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
 }
 
-/** What is shown of a record: not the token, with which a stranger could end the attempt. */
-export function shownRecord(record: KnownRecord): object {
-  if (record.state === "free") return record;
-  const { token: _token, ...shown } = record;
-  return shown;
-}
-
-/** The same for JSON, with the times of a decision as text. */
+/** What is shown of a record, for JSON: the times of a decision are text. */
 export function recordJson(record: KnownRecord): object {
   const { decision } = record;
   return decision === undefined
@@ -109,9 +120,4 @@ export function explainState(record: KnownRecord): string {
 /** The beginning of a fingerprint, enough to compare by eye. */
 export function shortened(fingerprint: string): string {
   return printable(fingerprint.slice(0, shortFingerprint));
-}
-
-/** Whether an operator has to decide. */
-export function isUndecided(record: KnownRecord): boolean {
-  return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
 }

@@ -1,7 +1,7 @@
 import { isFailureCount, type IdempotencyListQuery, type IdempotencyRecord } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import { messageOf } from "../thrown.ts";
-import { isUndecided, type KeyEntry } from "./keys-report.ts";
+import { isUndecided, type KeyEntry } from "./known-record.ts";
 import type { OperatorStore } from "./store.ts";
 
 type Store = Pick<OperatorStore["idempotency"], "list">;

@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import { codeOf, messageOf } from "../thrown.ts";
-import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { openedInTime } from "./deadline.ts";
 import { describeBy, type DescribeKey } from "./describe-key.ts";
 import { oneLine } from "./store-failure.ts";
 import { parseStoreModule, type FileLocation } from "./store-location.ts";
@@ -68,7 +68,7 @@ async function closeModule({ close }: Exports): Promise<void> {
 async function loadModule({ file, shown }: FileLocation<"module">, option: string): Promise<Exports> {
   assertFile(file, shown, option);
   try {
-    const exports: Exports = await withinTime(shown, openTimeoutMs, import(pathToFileURL(file).href));
+    const exports: Exports = await openedInTime(shown, import(pathToFileURL(file).href));
     return exports;
   } catch (error) {
     // Of the loader, not of the code that it ran.
@@ -94,7 +94,7 @@ async function storeOf(exports: Exports, { shown }: FileLocation<"module">): Pro
   }
   const exported = exports[name];
   const made: unknown = typeof exported === "function" ? Reflect.apply(exported, undefined, []) : exported;
-  const store = await withinTime(shown, openTimeoutMs, Promise.resolve(made));
+  const store = await openedInTime(shown, Promise.resolve(made));
   if (isStore(store)) return store;
   const called = name === "default" ? "the default export" : name === "store" ? name : `${name}()`;
   const lacks = missing(store)

@@ -12,7 +12,7 @@ import type { StoreCondition } from "../doctor/store-findings.ts";
 import { printable } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
 import { usageErrorOf } from "../usage-error.ts";
-import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { openedInTime, openTimeoutMs } from "./deadline.ts";
 import { loadDriver } from "./load-driver.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
 import type { ServerLocation } from "./store-location.ts";
@@ -35,7 +35,7 @@ export async function openPostgresStore(
   try {
     const options = { pool: client, schema, table, retentionMs, pruneIntervalMs: 0 };
     const stores = createPostgresStores(options);
-    await withinTime(location.shown, openTimeoutMs, stores.ready());
+    await openedInTime(location.shown, stores.ready());
     return {
       ...stores,
       async close() {

@@ -4,7 +4,7 @@ import type { RedisClientType } from "redis";
 import { UsageError } from "../command-io.ts";
 import { printable } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
-import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { openedInTime, openTimeoutMs } from "./deadline.ts";
 import { loadDriver } from "./load-driver.ts";
 import type { ServerLocation } from "./store-location.ts";
 
@@ -34,8 +34,8 @@ export async function connectToRedis(location: ServerLocation): Promise<RedisCon
     if (client.isOpen) client.destroy();
   };
   try {
-    await withinTime(location.shown, openTimeoutMs, client.connect());
-    if (!(await withinTime(location.shown, openTimeoutMs, isInCluster(client)))) {
+    await openedInTime(location.shown, client.connect());
+    if (!(await openedInTime(location.shown, isInCluster(client)))) {
       return { masters: [{ id: "", sendCommand: (command) => client.sendCommand([...command]) }], close };
     }
   } catch (error) {
@@ -84,7 +84,7 @@ async function connectToCluster(redis: Redis, { url, shown }: ServerLocation): P
     if (cluster.isOpen) cluster.destroy();
   };
   try {
-    await withinTime(shown, openTimeoutMs, cluster.connect());
+    await openedInTime(shown, cluster.connect());
   } catch (error) {
     close();
     throw error;

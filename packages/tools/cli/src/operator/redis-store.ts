@@ -2,7 +2,7 @@ import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idem
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { usageErrorOf } from "../usage-error.ts";
 import type { StoreCondition } from "../doctor/store-findings.ts";
-import { openTimeoutMs, withinTime } from "./deadline.ts";
+import { openedInTime, openTimeoutMs } from "./deadline.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
 import { StoreFailure } from "./store-failure.ts";
@@ -51,7 +51,7 @@ export async function inspectRedis(
     for (const { sendCommand } of masters) {
       const ask = async (...command: string[]): Promise<unknown> => {
         const answer = sendCommand(command, { key: undefined, isReadonly: false });
-        return await withinTime(location.shown, openTimeoutMs, answer);
+        return await openedInTime(location.shown, answer);
       };
       // oxlint-disable-next-line no-await-in-loop -- one server after the other
       for (const doubt of await redisDoubts(ask)) doubts.set(doubt.join(), doubt);

@@ -1,4 +1,5 @@
 import { printable } from "../printable.ts";
+import { filled } from "../table.ts";
 import { shownKey } from "./key-text.ts";
 import type { StoreFlags } from "./store-options.ts";
 
@@ -32,13 +33,8 @@ export function resolveCommand(
 /** The words in one line, or in several with a backslash between them where a terminal is too narrow. */
 export function commandLines(words: readonly string[], terminalColumns: number | undefined): string[] {
   if (terminalColumns === undefined) return [words.join(" ")];
-  const lines: string[] = [];
-  for (const word of words) {
-    const last = lines.at(-1);
-    const room = terminalColumns - (lines.length > 1 ? 4 : 2);
-    if (last === undefined || last.length + 1 + word.length > room) lines.push(word);
-    else lines[lines.length - 1] = `${last} ${word}`;
-  }
+  // Behind each line but the last stands a backslash, and before each but the first two blanks.
+  const lines = filled(words, terminalColumns - 4);
   return lines.map((line, at) => (at === 0 ? "" : "  ") + line + (at < lines.length - 1 ? " \\" : ""));
 }
 

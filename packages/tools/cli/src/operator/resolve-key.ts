@@ -7,11 +7,12 @@ import {
 import type { Ask } from "../ask-terminal.ts";
 import { exitCodes, type CommandIo } from "../command-io.ts";
 import { wrap } from "../table.ts";
-import { descriptionLines, type DescribeKey, type Described } from "./describe-key.ts";
-import { decisionFacts, decisionMarks } from "./decision-report.ts";
+import type { DescribeKey } from "./describe-key.ts";
+import { decisionMarks } from "./decision-report.ts";
 import { readAny } from "./find-key.ts";
 import { shownKey } from "./key-text.ts";
-import { beginOf, explainState, isUndecided, shortened } from "./keys-report.ts";
+import { keyFacts, shortened } from "./keys-report.ts";
+import { isUndecided } from "./known-record.ts";
 import { readNote, type Entry } from "./operator-entry.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";
@@ -54,12 +55,17 @@ type Store = Pick<OperatorStore["idempotency"], "read" | "readReleased" | "resol
  * has gone to another attempt.
  */
 export async function resolveKey(store: Store, resolution: Resolution): Promise<Resolved> {
-  const { key, outcome, show, ask } = resolution;
+  const { key, outcome, show, ask, io } = resolution;
   const record = await store.read(key);
   if (record === undefined || !isUndecided(record)) throw nothingToDecide(resolution, record);
   const { fence } = record;
   if (resolution.fence !== undefined && resolution.fence !== fence) throw changed(key, fence);
-  show(summaryOf(resolution, record, await resolution.describe?.({ key, record })));
+  const described = await resolution.describe?.({ key, record });
+  const known = { key, record, described, store: resolution.store };
+  const facts = keyFacts(known, io, shortened(record.fingerprint)).map(
+    ([name, text]) => `${name}  ${text}\n`,
+  );
+  show(`${facts.join("")}\n${meaning(resolution, record)}`);
   const entry = ask === undefined ? resolution.entry : await confirmed(ask, resolution);
   if ((await store.resolve(key, outcome, { fence, ...entry })) === "ok") {
     return { was: record, decision: await keptDecision(store, resolution, { record, entry }) };
@@ -110,45 +116,22 @@ function whyNot(key: string, store: string, record: IdempotencyRecord | undefine
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
 
-function summaryOf(
-  resolution: Resolution,
-  record: IdempotencyRecord,
-  described: Described | undefined,
-): string {
-  const { key, store, io } = resolution;
-  return [
-    `store        ${store}`,
-    `key          ${shownKey(key)}`,
-    ...descriptionLines(described).map(([name, text]) => `${name.padEnd(11)}  ${text}`),
-    `begun        ${beginOf(record, io)}`,
-    `state        ${record.state}: ${explainState(record)}`,
-    `fence        ${record.fence}`,
-    `fingerprint  ${shortened(record.fingerprint)}`,
-    ...decisionFacts(record, io).map(([name, text]) => `${name.padEnd(11)}  ${text}`),
-    "",
-    ...meaning(resolution, record).flatMap((line) =>
-      io.columns === undefined ? line : wrap(line, io.columns),
-    ),
-    "",
-  ].join("\n");
-}
-
-function meaning({ outcome, retentionDays }: Resolution, { state }: IdempotencyRecord): string[] {
-  if (outcome === "done") {
-    const time =
-      retentionDays === undefined ? "As long as the store remembers the key," : `For ${retentionDays} days`;
-    return [
-      `done: the payment was made. ${time} every retry is answered 409, already processed, and pays nothing.`,
-      "keys reopen takes this back; what the services are told meanwhile, nobody can take back.",
-    ];
-  }
-  const owner =
-    state === "run"
-      ? ["The process that began it may only be slow: make sure that it is gone, or both may pay."]
-      : [];
-  return [
+function meaning({ outcome, retentionDays, io }: Resolution, { state }: IdempotencyRecord): string {
+  const time =
+    retentionDays === undefined ? "As long as the store remembers the key," : `For ${retentionDays} days`;
+  const done = [
+    `done: the payment was made. ${time} every retry is answered 409, already processed, and pays nothing.`,
+    "keys reopen takes this back; what the services are told meanwhile, nobody can take back.",
+  ];
+  const released = [
     "released: no payment was made. The key is free, and the next retry PAYS; if money has moved, it moves twice. " +
       "keys reopen takes this back until then.",
-    ...owner,
+    ...(state === "run"
+      ? ["The process that began it may only be slow: make sure that it is gone, or both may pay."]
+      : []),
   ];
+  return (outcome === "done" ? done : released)
+    .flatMap((line) => (io.columns === undefined ? line : wrap(line, io.columns)))
+    .map((line) => `${line}\n`)
+    .join("");
 }

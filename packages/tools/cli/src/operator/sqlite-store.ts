@@ -19,7 +19,7 @@ export function openSqliteStore(
   { retentionMs }: OpenOptions,
 ): OperatorStore {
   assertFile(file, shown);
-  assertTable(table);
+  sqliteTables(table);
   const database = new Database(file);
   try {
     assertTables(database, table, shown);
@@ -43,7 +43,7 @@ export function inspectSqlite(
   { table = "countersign" }: StoreTarget,
 ): StoreCondition {
   assertFile(file, shown);
-  assertTable(table);
+  sqliteTables(table);
   const database = new Database(file);
   try {
     const journal = settingOf(database, "journal_mode");
@@ -87,10 +87,6 @@ export function sqliteTables(table: string | undefined): string {
   } catch (error) {
     throw usageErrorOf(error);
   }
-}
-
-function assertTable(table: string): void {
-  sqliteTables(table);
 }
 
 function assertFile(file: string, shown: string): void {

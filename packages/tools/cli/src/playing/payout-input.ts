@@ -5,10 +5,11 @@ import {
   isObjectText,
   jsonWithTexts,
   parseStatusPatterns,
+  type SendOptions,
   type StatusPattern,
 } from "@countersign/sandbox";
 import { UsageError } from "../command-io.ts";
-import { readNamedFile } from "../input.ts";
+import { parseInteger, readCertificates, readNamedFile } from "../input.ts";
 import { messageOf } from "../thrown.ts";
 
 /** The flags of `countersign payout` that make up the body. */
@@ -44,16 +45,40 @@ export function readPrivateKey(file: string): KeyObject {
   }
 }
 
-/** Reads `name: value` into a header field. Throws a UsageError. */
-export function parseHeader(text: string): readonly [name: string, value: string] {
+/** The flags of how a request is sent, and what is expected of its answer. */
+export interface TransportFlags {
+  readonly url: string;
+  readonly header?: readonly string[] | undefined;
+  readonly timeout: string;
+  readonly ca?: string | undefined;
+  readonly allowHttp?: boolean | undefined;
+  readonly expect?: string | undefined;
+  readonly json?: boolean | undefined;
+}
+
+/** How a request is sent. Throws a UsageError. */
+export function sendOptionsOf({ timeout, ca }: TransportFlags): SendOptions {
+  return {
+    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
+    ca: ca === undefined ? undefined : readCertificates(ca),
+  };
+}
+
+/** The further header fields. Throws a UsageError. */
+export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<string, string>> {
+  return Object.fromEntries(header.map(parseHeader));
+}
+
+function parseHeader(text: string): readonly [name: string, value: string] {
   const colon = text.indexOf(":");
   if (colon < 1) throw new UsageError("--header: expected 'name: value'");
   return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
 }
 
-/** Reads the statuses of `--expect`. Throws a UsageError. */
-export function parseExpectedStatuses(text: string): readonly StatusPattern[] {
-  const patterns = parseStatusPatterns(text);
+/** The statuses of `--expect`, if it is there. Throws a UsageError. */
+export function readExpected({ expect }: TransportFlags): readonly StatusPattern[] | undefined {
+  if (expect === undefined) return undefined;
+  const patterns = parseStatusPatterns(expect);
   if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");
   return patterns;
 }

@@ -7,9 +7,7 @@ import {
 } from "@countersign/sandbox";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint, type Paint } from "../paint.ts";
-import { printable } from "../printable.ts";
-
-const shownBodyLength = 2000;
+import { bodyLines, printable } from "../printable.ts";
 
 /** A report for people. */
 export function formatReport(report: PayoutReport, colours: boolean): string {
@@ -76,14 +74,6 @@ function idempotencyKeyLine(bodyBytes: Buffer): string[] {
 
 function retryAfter(seconds: string | undefined): string[] {
   return seconds === undefined ? [] : [`  Retry-After: ${printable(seconds)}`];
-}
-
-function bodyLines(body: string, truncated: boolean): string[] {
-  if (body === "") return [];
-  const cut = truncated || body.length > shownBodyLength;
-  return `${printable(body.slice(0, shownBodyLength))}${cut ? " [cut]" : ""}`
-    .split("\n")
-    .map((line) => `  ${line}`);
 }
 
 function formatTime(seconds: number): string {

@@ -5,25 +5,25 @@ import {
   runPayoutPlan,
   type PayoutPlan,
   type PayoutVariant,
-  type SendOptions,
   type TamperedPart,
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger, readCertificates } from "../input.ts";
+import { parseInteger } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";
 import {
-  parseExpectedStatuses,
-  parseHeader,
   readBody,
+  readExpected,
+  readHeaders,
   readPrivateKey,
+  sendOptionsOf,
   type BodyFlags,
+  type TransportFlags,
 } from "./payout-input.ts";
 import { formatReport, reportToJson } from "./payout-report.ts";
 
 /** The flags of `countersign payout`. */
-export interface PayoutFlags extends BodyFlags {
-  readonly url: string;
+export interface PayoutFlags extends BodyFlags, TransportFlags {
   readonly key: string;
   readonly keyid: string;
   readonly tamper?: TamperedPart | undefined;
@@ -33,18 +33,16 @@ export interface PayoutFlags extends BodyFlags {
   readonly duplicate?: boolean | undefined;
   readonly concurrent?: string | undefined;
   readonly target?: string | undefined;
-  readonly header?: readonly string[] | undefined;
-  readonly timeout: string;
-  readonly ca?: string | undefined;
   readonly localAddress?: string | undefined;
-  readonly allowHttp?: boolean | undefined;
-  readonly expect?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Sends what the flags say, and reports what became of it. Throws a UsageError before anything is sent. */
 export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<ExitCode> {
-  const sendOptions = sendOptionsOf(flags);
+  const { localAddress } = flags;
+  if (localAddress !== undefined && isIP(localAddress) === 0) {
+    throw new UsageError("--local-address: expected an IP address");
+  }
+  const sendOptions = { ...sendOptionsOf(flags), localAddress };
   const report = await runPayoutPlan(planOf(flags, io.clock), sendOptions);
   io.writeOut(flags.json === true ? reportToJson(report) : formatReport(report, io.colours));
   if (!report.reached) return exitCodes.unreachable;
@@ -59,13 +57,13 @@ function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
     bodyText: readBody(bodyFlagsOf(flags)),
     privateKey: readPrivateKey(flags.key),
     keyid: flags.keyid,
-    headers: Object.fromEntries((flags.header ?? []).map(parseHeader)),
+    headers: readHeaders(flags),
   };
   const count =
     flags.concurrent === undefined
       ? undefined
       : parseInteger("--concurrent", flags.concurrent, { min: 2, max: 500 });
-  const expect = flags.expect === undefined ? undefined : parseExpectedStatuses(flags.expect);
+  const expect = readExpected(flags);
   try {
     return planPayout({ variant: variantOf(flags), request, expect, count, clock });
   } catch (error) {
@@ -86,15 +84,4 @@ function variantOf(flags: PayoutFlags): PayoutVariant {
     return value === undefined ? got !== undefined && got !== false : got === value;
   });
   return chosen?.variant ?? "plain";
-}
-
-function sendOptionsOf({ timeout, ca, localAddress }: PayoutFlags): SendOptions {
-  if (localAddress !== undefined && isIP(localAddress) === 0) {
-    throw new UsageError("--local-address: expected an IP address");
-  }
-  return {
-    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
-    ca: ca === undefined ? undefined : readCertificates(ca),
-    localAddress,
-  };
 }

@@ -1,23 +1,20 @@
 import { PayoutSendError, sendRequest, type OutgoingRequest } from "@countersign/sandbox";
 import { joinServiceUrl } from "@countersign/service-client";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { answerLimitBytes, parseInteger, readCertificates } from "../input.ts";
+import { answerLimitBytes } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
 import { printableLine } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
+import { sendOptionsOf, type TransportFlags } from "./payout-input.ts";
 
 /** The sandbox answered, and not with what was asked for. */
 export class SandboxAnswerError extends Error {
   override readonly name: string = "SandboxAnswerError";
 }
 
-/** The flags of every command that talks to a sandbox that runs. */
-export interface SandboxApiFlags {
-  readonly url: string;
+/** The flags that lead to a sandbox that runs. */
+export interface SandboxApiFlags extends Omit<TransportFlags, "header" | "expect"> {
   readonly apiKey: string;
-  readonly timeout: string;
-  readonly ca?: string | undefined;
-  readonly allowHttp?: boolean | undefined;
 }
 
 /** Paths of a sandbox that runs. What is no JSON is a SandboxAnswerError, like an answer that was not expected. */
@@ -27,17 +24,14 @@ export interface SandboxApi {
 }
 
 /** Makes the requests that the flags describe. Throws a UsageError, which does not show the API key. */
-export function sandboxApi({ url, apiKey, timeout, ca, allowHttp }: SandboxApiFlags): SandboxApi {
+export function sandboxApi(flags: SandboxApiFlags): SandboxApi {
+  const { url, apiKey, allowHttp } = flags;
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new UsageError("--api-key: expected printable ASCII without spaces");
   }
   assertHttpAllowed("--url", url, allowHttp);
   pathUnder(url, "/");
-  const options = {
-    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
-    ca: ca === undefined ? undefined : readCertificates(ca),
-    bodyLimitBytes: answerLimitBytes,
-  };
+  const options = { ...sendOptionsOf(flags), bodyLimitBytes: answerLimitBytes };
   const send = async (method: "GET" | "POST", path: string, body?: object): Promise<unknown> => {
     const target = pathUnder(url, path);
     const request: OutgoingRequest = {
@@ -90,7 +84,8 @@ interface Answer {
 
 function documentOf({ status, body, bodyTruncated }: Answer): unknown {
   if (status === 401) throw new SandboxAnswerError("the sandbox refuses the API key (status 401)");
-  if (bodyTruncated) throw new SandboxAnswerError("more deliveries than can be shown; lower --limit");
+  if (bodyTruncated)
+    throw new SandboxAnswerError("what answers there is no sandbox: its answer does not end; check --url");
   const document = parse(body);
   if (status >= 200 && status <= 299 && document !== undefined) return document;
   const detail = problemDetail(document);

@@ -16,7 +16,7 @@ import { printable } from "../printable.ts";
 import { codeOf } from "../thrown.ts";
 import { untilSignalled } from "../until-signalled.ts";
 import { usageErrorOf } from "../usage-error.ts";
-import { happeningLine } from "./deliveries-report.ts";
+import { happeningLine } from "./happening-line.ts";
 import { readPrivateKey } from "./payout-input.ts";
 
 /** The flags of `countersign sandbox`. */

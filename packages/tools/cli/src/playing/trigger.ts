@@ -1,116 +1,94 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Delivery } from "@countersign/sandbox";
+import { deliveryStates, isSendErrorCode, type Delivery } from "@countersign/sandbox";
+import { z } from "zod";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";
-import { happeningLine } from "./deliveries-report.ts";
-import { deliveriesOf, deliveriesReader } from "./deliveries-request.ts";
-import {
-  failingInOneLine,
-  sandboxApi,
-  SandboxAnswerError,
-  type SandboxApi,
-  type SandboxApiFlags,
-} from "./sandbox-api.ts";
+import { happeningLine } from "./happening-line.ts";
+import { failingInOneLine, sandboxApi, SandboxAnswerError, type SandboxApiFlags } from "./sandbox-api.ts";
 import { parseData, sampleDataOf } from "./webhook-input.ts";
 
-/** The flags of `countersign trigger` and of `countersign resend`. */
-export interface WaitingFlags extends SandboxApiFlags {
-  readonly wait: string;
-  readonly json?: boolean | undefined;
-}
-
 /** The flags of `countersign trigger`. */
-export interface TriggerFlags extends WaitingFlags {
+export interface TriggerFlags extends SandboxApiFlags {
+  readonly wait: string;
   readonly data?: string | undefined;
   readonly eventId?: string | undefined;
 }
 
 /** Has a sandbox send one event to every endpoint, and says what came of it. Throws a UsageError before anything is sent. */
 export async function runTrigger(type: string, flags: TriggerFlags, io: CommandIo): Promise<ExitCode> {
+  const { json, eventId } = flags;
   const event = {
     type,
     data: flags.data === undefined ? sampleDataOf(type) : parseData(flags.data),
-    ...(flags.eventId === undefined ? {} : { event_id: flags.eventId }),
+    ...(eventId === undefined ? {} : { event_id: eventId }),
   };
-  const waitMs = waitOf(flags);
+  const waitMs = parseInteger("--wait", flags.wait, { min: 0, max: 600_000 });
   const api = sandboxApi(flags);
   return await failingInOneLine(io, async () => {
-    const [eventId = ""] = eventIdsOf(await api.post("/sandbox/events", event));
-    if (flags.json !== true) io.writeOut(`triggered ${printable(type)}, event_id ${printable(eventId)}\n`);
-    const first = await settled(deliveriesReader(api, { eventId }), [], waitMs);
-    return report({ event: { type, event_id: eventId }, deliveries: first }, flags, io);
+    const sent = read(notified, await api.post("/sandbox/events", event));
+    const [event_id] = sent.event_ids;
+    if (json !== true) io.writeOut(`triggered ${printable(type)}, event_id ${printable(event_id)}\n`);
+    const path = `/sandbox/deliveries?event_id=${encodeURIComponent(event_id)}`;
+    const deliveries = await attempted(async () => read(listed, await api.get(path)).deliveries, waitMs);
+    const delivered = deliveries.length > 0 && deliveries.every(({ state }) => state === "delivered");
+    if (json === true) io.writeOut(jsonDocument({ event: { type, event_id }, deliveries, delivered }));
+    else if (deliveries.length === 0)
+      io.writeOut(`no delivery within ${waitMs} ms: is an endpoint registered?\n`);
+    else io.writeOut(deliveries.map(happeningLine(io)).join(""));
+    return delivered ? exitCodes.asExpected : exitCodes.otherwise;
   });
-}
-
-/** Has a sandbox send deliveries again, and says what came of it. Throws a UsageError before anything is sent. */
-export async function runResend(id: string, flags: WaitingFlags, io: CommandIo): Promise<ExitCode> {
-  const waitMs = waitOf(flags);
-  const api = sandboxApi(flags);
-  return await failingInOneLine(io, async () => {
-    const before = deliveriesOf(await api.post("/sandbox/deliveries/resend", { id: id.replace(/^#/, "") }));
-    const deliveries = await settled(() => readAgain(api, before), before, waitMs);
-    return report({ deliveries }, flags, io);
-  });
-}
-
-function waitOf({ wait }: WaitingFlags): number {
-  return parseInteger("--wait", wait, { min: 0, max: 600_000 });
-}
-
-async function readAgain(api: SandboxApi, before: readonly Delivery[]): Promise<Delivery[]> {
-  const [eventId] = before[0]?.eventIds ?? [];
-  const ids = new Set(before.map(({ id }) => id));
-  const all = await deliveriesReader(api, { eventId, limit: 9999 })();
-  return all.filter(({ id }) => ids.has(id));
 }
 
 const pauseMs = 100;
 
-/** Reads until each delivery has been tried once more than before, or the time is over. */
-async function settled(
-  read: () => Promise<Delivery[]>,
-  before: readonly Delivery[],
+/** Reads until each delivery has been tried, or the time is over. */
+async function attempted(
+  list: () => Promise<readonly Delivery[]>,
   waitMs: number,
 ): Promise<readonly Delivery[]> {
-  const tries = new Map(before.map(({ id, attempts }) => [id, attempts.length]));
   const endsAtMs = performance.now() + waitMs;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one reading after the other
-    const deliveries = await read();
-    const waits = deliveries.some(({ id, attempts }) => attempts.length <= (tries.get(id) ?? 0));
+    const deliveries = await list();
     // Events may wait for others: until then there is no delivery at all.
-    if ((!waits && deliveries.length > 0) || performance.now() >= endsAtMs) return deliveries;
+    const isDone = deliveries.length > 0 && deliveries.every(({ attempts }) => attempts.length > 0);
+    if (isDone || performance.now() >= endsAtMs) return deliveries;
     // oxlint-disable-next-line no-await-in-loop -- the pause between two readings
     await sleep(pauseMs);
   }
 }
 
-interface Sent {
-  readonly event?: { readonly type: string; readonly event_id: string };
-  readonly deliveries: readonly Delivery[];
-}
+const notified = z.object({ event_ids: z.tuple([z.string()], z.string()) });
 
-function report(sent: Sent, { json, wait }: WaitingFlags, io: CommandIo): ExitCode {
-  const { deliveries } = sent;
-  const delivered = deliveries.length > 0 && deliveries.every(isDelivered);
-  if (json === true) io.writeOut(jsonDocument({ ...sent, delivered }));
-  else if (deliveries.length === 0)
-    io.writeOut(`no delivery within ${wait} ms: is an endpoint registered?\n`);
-  else io.writeOut(deliveries.map(happeningLine(io)).join(""));
-  return delivered ? exitCodes.asExpected : exitCodes.otherwise;
-}
+const attempt = z.object({
+  at: z.number(),
+  status: z.number().optional(),
+  error: z.custom<NonNullable<Delivery["attempts"][number]["error"]>>(isSendErrorCode).optional(),
+  durationMs: z.number(),
+});
 
-// Of one that was sent again although it was delivered before, the last answer counts.
-function isDelivered({ attempts }: Delivery): boolean {
-  const { status = 0 } = attempts.at(-1) ?? {};
-  return status >= 200 && status <= 299;
-}
+const listed = z.object({
+  deliveries: z.array(
+    z.object({
+      id: z.number(),
+      webhookId: z.string(),
+      endpointId: z.string(),
+      url: z.string(),
+      eventIds: z.array(z.string()),
+      eventTypes: z.array(z.string()),
+      state: z.enum(deliveryStates),
+      createdAt: z.number(),
+      nextAttemptAt: z.number().optional(),
+      attempts: z.array(attempt),
+    }),
+  ),
+});
 
-function eventIdsOf(document: unknown): string[] {
-  const ids =
-    typeof document === "object" && document !== null && "event_ids" in document ? document.event_ids : [];
-  if (Array.isArray(ids) && ids.length > 0 && ids.every((id) => typeof id === "string")) return ids;
-  throw new SandboxAnswerError("what answers there is no sandbox; check --url");
+/** Reads an answer of a sandbox. Throws a SandboxAnswerError for anything else. */
+function read<T>(form: z.ZodType<T>, document: unknown): T {
+  const { success, data, error } = form.safeParse(document);
+  if (success) return data;
+  throw new SandboxAnswerError("what answers there is no sandbox; check --url", { cause: error });
 }

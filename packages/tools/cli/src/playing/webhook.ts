@@ -4,31 +4,21 @@ import {
   PayoutSendError,
   sendRequest,
   type OutgoingRequest,
-  type SendOptions,
-  type StatusPattern,
   type TamperedWebhookPart,
 } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger, readCertificates } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";
-import { parseExpectedStatuses, parseHeader } from "./payout-input.ts";
+import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./payout-input.ts";
 import { readEnvelope, type EnvelopeFlags } from "./webhook-input.ts";
 import { formatWebhookReport, webhookReportToJson, type WebhookReport } from "./webhook-report.ts";
 
 /** The flags of `countersign webhook`. */
-export interface WebhookFlags extends EnvelopeFlags {
-  readonly url: string;
+export interface WebhookFlags extends EnvelopeFlags, TransportFlags {
   readonly username: string;
   readonly password: string;
   readonly secret: string;
   readonly tamper?: TamperedWebhookPart | undefined;
-  readonly allowHttp?: boolean | undefined;
-  readonly header?: readonly string[] | undefined;
-  readonly timeout: string;
-  readonly ca?: string | undefined;
-  readonly expect?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Sends what the flags say, once, and reports what became of it. Throws a UsageError before anything is sent. */
@@ -41,7 +31,7 @@ export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<Ex
 
 async function sendOnce(flags: WebhookFlags): Promise<WebhookReport> {
   const request = requestOf(flags);
-  const expected = expectedOf(flags);
+  const expected = readExpected(flags) ?? (flags.tamper === undefined ? ["2xx"] : ["401", "404"]);
   const report = {
     variant: flags.tamper === undefined ? ("plain" as const) : (`tamper-${flags.tamper}` as const),
     request,
@@ -60,7 +50,7 @@ function requestOf(flags: WebhookFlags): OutgoingRequest {
   const { url, username, password, secret, tamper, allowHttp } = flags;
   assertHttpAllowed("--url", url, allowHttp);
   const body = readEnvelope(flags);
-  const further = Object.fromEntries((flags.header ?? []).map(parseHeader));
+  const further = readHeaders(flags);
   try {
     const request = buildWebhookRequest({ url, username, password, secret, tamper, allowHttp: true, body });
     return { ...request, headers: { ...request.headers, ...further } };
@@ -68,16 +58,4 @@ function requestOf(flags: WebhookFlags): OutgoingRequest {
     // Before anything is sent, all that can be wrong is what the command line said.
     throw new UsageError(messageOf(error), { cause: error });
   }
-}
-
-function sendOptionsOf({ timeout, ca }: WebhookFlags): SendOptions {
-  return {
-    timeoutMs: parseInteger("--timeout", timeout, { min: 1, max: 600_000 }),
-    ca: ca === undefined ? undefined : readCertificates(ca),
-  };
-}
-
-function expectedOf({ expect, tamper }: WebhookFlags): readonly StatusPattern[] {
-  if (expect !== undefined) return parseExpectedStatuses(expect);
-  return tamper === undefined ? ["2xx"] : ["401", "404"];
 }

@@ -1,35 +1,18 @@
 import assert from "node:assert/strict";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-// #if sqlite
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-// #end
-// #if postgres, redis
-import { existsSync } from "node:fs";
-// #end
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createPayoutInstruction, generateKeyPair, sampleBusiness } from "@countersign/sandbox";
 import { generateEndpoint } from "@countersign/webhooks";
-// #if postgres, redis
-import { Client } from "pg";
-// #end
 import type * as Database from "../src/database.ts";
+import { databaseSettings, removeDatabase } from "./fresh-database.ts";
 import { address, notify, pay, webhookOf } from "./lending-service.ts";
 
 // TEST KEYS, made anew each time.
 const { keyid, publicKeyPem, privateKeyPem } = generateKeyPair();
 const webhook = generateEndpoint({ baseUrl: "https://platform.example/webhooks" });
-// #if sqlite
-const folder = mkdtempSync(join(tmpdir(), "platform-test-"));
-// #end
-// #if postgres, redis
-const schema = `test_${process.pid}_${Date.now()}`;
-if (existsSync(".env")) process.loadEnvFile(".env");
-// #end
 
 // The platform starts with these, and the database is opened here with the same.
 Object.assign(process.env, {
@@ -45,17 +28,7 @@ Object.assign(process.env, {
   WEBHOOK_USERNAME: webhook.username,
   WEBHOOK_PASSWORD: webhook.password,
   WEBHOOK_SECRET: webhook.secret,
-  // #if sqlite
-  DATABASE_FILE: join(folder, "platform.db"),
-  // #end
-  // #if postgres, redis
-  DATABASE_URL: needed("DATABASE_URL", "a PostgreSQL", "postgres://postgres@127.0.0.1:5432/postgres"),
-  DATABASE_SCHEMA: schema, // made by the platform, removed at the end
-  // #end
-  // #if redis
-  REDIS_URL: needed("REDIS_URL", "a Redis", "redis://127.0.0.1:6379"),
-  REDIS_PREFIX: schema, // nonces expire by themselves
-  // #end
+  ...databaseSettings,
 });
 
 let platform: ChildProcess;
@@ -76,15 +49,7 @@ async function start(): Promise<void> {
 after(async () => {
   if (platform.exitCode === null && platform.kill("SIGKILL")) await once(platform, "exit");
   await database?.closeDatabase();
-  // #if sqlite
-  rmSync(folder, { recursive: true, force: true });
-  // #end
-  // #if postgres, redis
-  const client = new Client({ connectionString: process.env["DATABASE_URL"] });
-  await client.connect();
-  await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`);
-  await client.end();
-  // #end
+  await removeDatabase();
 });
 
 describe("the platform", () => {
@@ -137,15 +102,3 @@ async function listening({ stdout }: ChildProcess): Promise<string> {
   }
   throw new Error("the platform has ended without listening: its reason stands above");
 }
-// #if postgres, redis
-
-/** The URL of a server that the tests cannot do without. */
-function needed(name: string, what: string, example: string): string {
-  const value = process.env[name];
-  if (!value) {
-    console.error(`npm test needs ${what}: set ${name}, for example ${name}=${example}`);
-    process.exit(1);
-  }
-  return value;
-}
-// #end

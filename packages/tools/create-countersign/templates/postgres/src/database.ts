@@ -1,39 +1,22 @@
+// npm test and npm run dev need a PostgreSQL: its DATABASE_URL in the environment or in .env. Tests make a schema of their own in
+// it, and remove it. Any number of processes may run. Where their role owns no tables, migratePostgres and the CREATE TABLEs go
+// into your migrations.
+
 import type { Payout } from "@countersign/payout";
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
-// #if redis
-import { createRedisStores } from "@countersign/store-redis";
-// #end
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";
 import { Pool } from "pg";
-// #if redis
-import { createClient } from "redis";
-// #end
 import { settings } from "./settings.ts";
 
 // The keys have a pool of their own: behind the handlers' transactions a heartbeat would come too late.
 const [keys, payments] = [connect(5), connect(20)];
 const schema = settings.databaseSchema;
 const onPostgres = createPostgresStores({ pool: keys, schema });
-// #if redis
-
-// Commands are refused while there is no connection: one that waits would run after its request was answered.
-const redis = createClient({ url: settings.redisUrl, disableOfflineQueue: true });
-redis.on("error", (error: Error) => console.error("Redis:", error.message));
-const onRedis = createRedisStores({
-  sendCommand: (command) => redis.sendCommand([...command]),
-  prefix: settings.redisPrefix,
-});
-// #end
 
 /** Where countersign keeps idempotency keys and nonces. */
 export const stores = {
   idempotency: onPostgres.idempotency,
-  // #if postgres
   nonces: onPostgres.nonces,
-  // #end
-  // #if redis
-  //: nonces: onRedis.nonces,
-  // #end
 };
 
 /** Makes what is missing; where another role owns the tables, let your migrations do it. */
@@ -48,18 +31,11 @@ export async function openDatabase(): Promise<void> {
     CREATE TABLE IF NOT EXISTS ${schema}.events (event_id text PRIMARY KEY, type text NOT NULL, data text NOT NULL);
   `);
   await onPostgres.ready();
-  // #if redis
-  await redis.connect();
-  // #end
 }
 
 export async function closeDatabase(): Promise<void> {
   onPostgres.close();
   await Promise.all([keys.end(), payments.end()]);
-  // #if redis
-  onRedis.close();
-  await redis.close();
-  // #end
 }
 
 export async function isKnownBusiness(id: string, iban: string): Promise<boolean> {

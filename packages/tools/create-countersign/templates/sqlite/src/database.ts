@@ -1,3 +1,5 @@
+// Everything is in one SQLite file on a local disk, for one machine. Back it up by VACUUM INTO, or together with its -wal.
+
 import type { Payout } from "@countersign/payout";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import type { EventContext, WebhookEvent } from "@countersign/webhooks";

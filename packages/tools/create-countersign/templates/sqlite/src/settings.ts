@@ -21,17 +21,7 @@ export const settings = {
   webhookPassword: read("WEBHOOK_PASSWORD", "the password of the webhooks", /./),
   webhookSecret: read("WEBHOOK_SECRET", "the signature secret of the webhooks", /./),
 
-  // #if sqlite
   databaseFile: read("DATABASE_FILE", "the path of a SQLite file", /./),
-  // #end
-  // #if postgres, redis
-  databaseUrl: read("DATABASE_URL", "a URL such as postgres://user@host/database", /^postgres(ql)?:\/\/./),
-  databaseSchema: read("DATABASE_SCHEMA", "lower-case letters, digits, _", /^[a-z_][a-z\d_]*$/, "public"),
-  // #end
-  // #if redis
-  redisUrl: read("REDIS_URL", "a URL such as redis://host:6379", /^rediss?:\/\/./),
-  redisPrefix: read("REDIS_PREFIX", "letters, digits, . _ -", /^[\w.-]{1,64}$/, "platform"),
-  // #end
 };
 
 if (faults.length > 0) {
