@@ -9,7 +9,9 @@ export async function writeApi(packages) {
   const out = path.join(pagesFolder, "reference/api");
   rmSync(out, { recursive: true, force: true });
   const app = await Application.bootstrapWithPlugins({
-    entryPoints: ownersFirst(packages).map((name) => path.join(root, packageFolder(name), "src/index.ts")),
+    entryPoints: ownersFirst(packages)
+      .flatMap(modulesOf)
+      .map(({ source }) => path.join(root, source)),
     tsconfig: path.join(site, "tsconfig.json"),
     plugin: ["typedoc-plugin-markdown"],
     router: "module",
@@ -40,13 +42,40 @@ export async function writeApi(packages) {
   await app.generateOutputs(project);
   if (app.logger.hasErrors()) throw new Error("typedoc failed, see above");
   for (const name of packages) {
-    const text = readFileSync(path.join(out, packageFolder(name), "src.md"), "utf8")
-      .replace(/^# .*$/m, `# API of ${name}`)
-      .replaceAll(/\]\((?:\.\.\/)+(?:[a-z-]+\/)?([a-z-]+)\/src\.md/g, "](./$1.md");
-    writeFileSync(path.join(out, `${name}.md`), withHeadingsAsCounted(withReferencesAsList(text)));
+    const texts = modulesOf(name).map(({ source, entry }) => {
+      const text = readFileSync(
+        path.join(out, source.replace(/(\/src(?:\/.+)?)\/index\.ts$/, "$1.md")),
+        "utf8",
+      )
+        .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
+        .replaceAll(/\]\(([^)#\s]*\bsrc(?:\/[a-z-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
+      return withReferencesAsList(text);
+    });
+    writeFileSync(
+      path.join(out, `${name}.md`),
+      withHeadingsAsCounted(`# API of ${name}\n\n${texts.join("\n\n")}`),
+    );
   }
   // Its list of modules is the one at the side.
   for (const left of ["packages", "index.md"]) rmSync(path.join(out, left), { recursive: true, force: true });
+}
+
+/** The entry points of a package: what is imported, without the scope, and its source. */
+function modulesOf(name) {
+  const { folder, manifest } = workspacePackages.get(name);
+  return Object.entries(manifest.exports)
+    .filter(([, target]) => target.types !== undefined)
+    .map(([subpath, { types }]) => ({
+      entry: path.posix.join(name, subpath),
+      source: `${folder}/${types.replace("./dist/", "src/").replace(/\.d\.ts$/, ".ts")}`,
+    }));
+}
+
+/** The package whose page a link of typedoc leads to, from the page of a module: the folder above its src. */
+function ownerOf(source, to) {
+  const page = source.replace(/(\/src(?:\/.+)?)\/index\.ts$/, "$1.md");
+  const [folder] = path.posix.join(path.posix.dirname(page), to).split("/src");
+  return path.posix.basename(folder);
 }
 
 // What a package only exports again: a line each, which leads to the owner's page.
