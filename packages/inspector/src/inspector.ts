@@ -7,7 +7,7 @@ import {
   refuseUnknownPath,
   requirePageToken,
   sendProblem,
-} from "@countersign/loopback-page";
+} from "./loopback/index.ts";
 import express from "express";
 import { resolveOptions, type InspectorOptions } from "./options.ts";
 import { Recorder, type ChangeKind } from "./recorder.ts";
@@ -26,23 +26,6 @@ export interface Inspector {
 
 const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
-const pageModules = [
-  ...[
-    "app",
-    "bases",
-    "bytes",
-    "calls",
-    "keyed",
-    "keys",
-    "parts",
-    "request",
-    "requests",
-    "stores",
-    "verdicts",
-  ].map((name) => `${name}.js`),
-  "inspector.css",
-];
-
 /**
  * Shows the requests that the guards of this process decide on from now on: on a server of its own, on loopback, to whoever has its
  * address. It keeps no process alive. Rejects with an OptionError, in production always, or with the error of node:net when the port
@@ -57,7 +40,7 @@ export async function inspector(options: InspectorOptions = {}): Promise<Inspect
   const read = changeReader(shown);
   const token = createPageToken();
   const app = express().disable("x-powered-by").disable("etag");
-  app.use(pageFiles(pageFolder, pageModules), requirePageToken(token, mask), (_req, res, next) => {
+  app.use(pageFiles(pageFolder), requirePageToken(token, mask), (_req, res, next) => {
     res.set("Cache-Control", "no-store");
     next();
   });

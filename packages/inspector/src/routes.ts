@@ -6,7 +6,7 @@ import {
   type ChangeStream,
   type Masker,
   type ReadChanges,
-} from "@countersign/loopback-page";
+} from "./loopback/index.ts";
 import { Router, type RequestHandler } from "express";
 import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -21,7 +21,7 @@ import {
   summaryOf,
   type RequestSummary,
 } from "./shown-request.ts";
-import { claimNow, keyStates, listKeys } from "./store-keys.ts";
+import { claimNow } from "./claim-now.ts";
 
 /** What the paths show. */
 export interface Shown {
@@ -52,11 +52,6 @@ export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>):
   addPath(router, "/inspector/verdicts/:uuid", async (req, res) => {
     res.json(await detailOf(requestOfVerdict(recorder, String(req.params["uuid"])), shown, explain));
   });
-  addPath(router, "/inspector/stores/:name/keys", async (req, res) => {
-    const store = shown.options.stores.get(String(req.params["name"]));
-    if (store === undefined) throw serviceError("not-found", "no store of this name");
-    res.json(await listKeys(store, oneOf("state", req.query["state"], keyStates) ?? "held", Date.now()));
-  });
   addPath(router, "/inspector/nonces", (_req, res) => {
     res.json({ nonces: noncesOf(recorder) });
   });
@@ -69,7 +64,7 @@ function addPath(router: Router, path: string, get: RequestHandler): void {
 }
 
 function overviewOf({ options, recorder }: Shown, startedAt: number): object {
-  const { signature, hmac, basicAuth, addresses, stores, kept } = options;
+  const { signature, hmac, basicAuth, addresses, kept } = options;
   return {
     version: version(),
     now: Date.now(),
@@ -77,11 +72,6 @@ function overviewOf({ options, recorder }: Shown, startedAt: number): object {
     kept,
     counts: recorder.requests.counts,
     guards: [...recorder.guards],
-    stores: [...stores].map(([name, store]) => ({
-      name,
-      engine: store.engine,
-      lists: typeof store.list === "function",
-    })),
     keys: [...recorder.keys.values()],
     explains: {
       signature: signature !== undefined,

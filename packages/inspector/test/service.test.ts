@@ -6,7 +6,7 @@ import {
   pageFiles,
   sendProblem,
   type Listening,
-} from "@countersign/loopback-page";
+} from "@countersign/inspector/loopback";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
 
@@ -44,9 +44,8 @@ describe("a service", () => {
   });
 
   test("serves no file without a media type", () => {
-    const folder = new URL("../page/", import.meta.url);
-    expect(() => pageFiles(new URL("../", import.meta.url), ["package.json"])).toThrow();
-    expect(() => pageFiles(folder, ["none.js"])).toThrow();
+    expect(() => pageFiles(new URL("../", import.meta.url))).toThrow("no media type for LICENSE");
+    expect(() => pageFiles(new URL("./none/", import.meta.url))).toThrow("ENOENT");
   });
 });
 

@@ -1,6 +1,7 @@
-// What the page does, as data: the request to the service, and the command that does the same. Nothing here knows the document.
+// What the page does, as data: the request to the service, and the command that does the same where there is one. Nothing here
+// knows the document.
 
-/** @typedef {{ title: string, words: readonly string[], flags?: readonly (readonly [string, string?])[], method: "GET" | "POST",
+/** @typedef {{ title: string, words?: readonly string[], flags?: readonly (readonly [string, string?])[], method: "GET" | "POST",
  *   path: string, body?: object, target?: "sandbox" | "platform" }} Call */
 
 const enc = encodeURIComponent;
@@ -9,56 +10,46 @@ const enc = encodeURIComponent;
 export const calls = {
   deliveries: ({ state = "", before }) => ({
     title: state === "" ? "deliveries" : `deliveries, ${state}`,
-    words: ["deliveries"],
-    flags: [...(state === "" ? [] : [["--state", state]]), ["--limit", "50"]],
     method: "GET",
     path: `/sandbox/deliveries?limit=50${state === "" ? "" : `&state=${enc(state)}`}${before === undefined ? "" : `&before=${before}`}`,
   }),
-  delivery: ({ id, eventIds: [event] }) => ({
+  delivery: ({ id }) => ({
     title: `delivery #${id}`,
-    words: ["deliveries"],
-    flags: [...(event === undefined ? [] : [["--event", event]]), ["--json"]],
     method: "GET",
     path: `/sandbox/deliveries/${id}`,
   }),
   resend: (id) => ({
     title: `delivery #${id}: send again`,
-    words: ["resend", String(id)],
     method: "POST",
     path: "/sandbox/deliveries/resend",
     body: { id: String(id) },
   }),
   control: (id, action) => ({
     title: `delivery #${id}: ${action}`,
-    words: ["sandbox", action, String(id)],
     method: "POST",
     path: `/sandbox/deliveries/${id}/${action}`,
     body: {},
   }),
   spoil: (id, part) => ({
     title: `delivery #${id}: send with its ${part} spoilt`,
-    words: ["sandbox", "spoil", String(id), part],
     method: "POST",
     path: `/sandbox/deliveries/${id}/spoil`,
     body: { part },
   }),
   status: (kind, id, status) => ({
     title: `${kind} ${id}: ${status}`,
-    words: ["sandbox", kind, id, status],
     method: "POST",
     path: `/sandbox/${kind}s/${enc(id)}/status`,
     body: { status },
   }),
   paymentRequest: (id, dueDate) => ({
     title: `payment request ${id}`,
-    words: ["sandbox", "payment-request", id, dueDate],
     method: "POST",
     path: "/sandbox/payment-requests",
     body: { payment_request_id: id, due_date: dueDate },
   }),
   repayment: (id, action) => ({
     title: `payment request ${id}: ${action}`,
-    words: ["sandbox", action, id],
     method: "POST",
     path: `/sandbox/payment-requests/${enc(id)}/${action}`,
     body: {},
@@ -92,7 +83,7 @@ export const calls = {
   }),
 };
 
-/** The words of a call's command, without the program's name. */
+/** The words of a call's command, without the program's name; only for a call that has `words`. */
 export function commandWords({ words, flags = [], target = "sandbox" }, url) {
   const given = flags.flatMap(([name, value]) => {
     if (value === undefined) return [name];
@@ -102,8 +93,8 @@ export function commandWords({ words, flags = [], target = "sandbox" }, url) {
   const isPlain = words.every((word) => !word.startsWith("-"));
   if (isPlain) return [...words, ...given, ...where];
   // What begins with a dash would be taken for a flag.
-  const names = words[0] === "sandbox" ? 2 : 1;
-  return [...words.slice(0, names), ...given, ...where, "--", ...words.slice(names)];
+  const [command, ...values] = words;
+  return [command, ...given, ...where, "--", ...values];
 }
 
 /** A call as a line for a shell, which has the API key in COUNTERSIGN_API_KEY. */

@@ -9,7 +9,9 @@ beforeAll(() => bench.open());
 afterAll(() => bench.close());
 
 // Its own files, and those that it shares with other pages.
-const folders = ["../page/", "../../loopback-page/page/"].map((folder) => new URL(folder, import.meta.url));
+const folders = ["../page/", "../../inspector/page/shared/"].map(
+  (folder) => new URL(folder, import.meta.url),
+);
 const fileOf = new Map(
   folders.flatMap((folder) => readdirSync(folder).map((name) => [name, new URL(name, folder)])),
 );
@@ -47,7 +49,7 @@ describe("the page's files", () => {
   test("hold no inline script or style, and name no other host", () => {
     for (const name of names) {
       const text = textOf(name).replaceAll("http://www.w3.org/2000/svg", "");
-      expect({ name, found: /\bstyle=|\son\w+="|<style|innerHTML|eval\(/.exec(text)?.[0] }).toEqual({
+      expect({ name, found: /\bstyle=|\son\w+="|<style|[iI]nnerHTML|eval\(/.exec(text)?.[0] }).toEqual({
         name,
         found: undefined,
       });

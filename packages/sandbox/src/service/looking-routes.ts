@@ -1,4 +1,4 @@
-import type { ChangeStream, ReadChanges } from "@countersign/loopback-page";
+import type { ChangeStream, ReadChanges } from "@countersign/inspector/loopback";
 import type { Response, Router } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { Delivery, DeliveryService } from "../delivery/types.ts";

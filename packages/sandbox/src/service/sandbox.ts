@@ -5,7 +5,7 @@ import {
   pageUrlOf,
   type ChangeStream,
   type Listening,
-} from "@countersign/loopback-page";
+} from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { createDeliveryService } from "../delivery/delivery-service.ts";
