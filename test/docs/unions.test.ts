@@ -98,7 +98,6 @@ test("unions are found, in both forms", () => {
     "PostgresStoreCode",
     "HttpSignatureCode",
     "SendErrorCode",
-    "ServiceErrorCode",
     "PartyStatus",
   ])
     expect(names).toContain(one);

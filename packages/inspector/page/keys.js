@@ -17,8 +17,8 @@ export function keysView(_overview, redraw) {
   return {
     open: reload,
     refresh: reload,
-    change({ kinds, requests }, isShown) {
-      if (isShown && (kinds.includes("keys") || requests.length > 0)) reload();
+    change({ changed, kinds }, isShown) {
+      if (isShown && (kinds.includes("keys") || changed.length > 0)) reload();
     },
     draw: () =>
       html`<div class="column">

@@ -46,9 +46,9 @@ export function requestsView(overview, redraw) {
       requests.reload();
       view.reload();
     },
-    change({ requests: changed, kinds }) {
+    change({ changed, kinds }) {
       requests.reload();
-      if (changed.some(({ id }) => id === view.id()) || kinds.includes("stores")) view.reload();
+      if (changed.includes(view.id()) || kinds.includes("stores")) view.reload();
     },
   };
 }

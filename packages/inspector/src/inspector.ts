@@ -11,7 +11,7 @@ import {
 import express from "express";
 import { resolveOptions, type InspectorOptions } from "./options.ts";
 import { Recorder, type ChangeKind } from "./recorder.ts";
-import { changeReader, inspectorRoutes } from "./routes.ts";
+import { inspectorRoutes } from "./routes.ts";
 import { maskerOfOptions } from "./secrets.ts";
 
 /** The inspector as it runs. */
@@ -26,6 +26,7 @@ export interface Inspector {
 
 const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
+
 /**
  * Shows the requests that the guards of this process decide on from now on: on a server of its own, on loopback, to whoever has its
  * address. It keeps no process alive. Rejects with an OptionError, in production always, or with the error of node:net when the port
@@ -34,10 +35,9 @@ const pageFolder = new URL("../page/", import.meta.url);
 export async function inspector(options: InspectorOptions = {}): Promise<Inspector> {
   const resolved = await resolveOptions(options);
   const mask = maskerOfOptions(resolved);
-  const stream = createChangeStream<ChangeKind>({ service, read: (ids, kinds) => read(ids, kinds) });
-  const recorder = new Recorder({ ...resolved, changed: stream.changed });
+  const stream = createChangeStream<ChangeKind>({ service, counts: () => recorder.requests.counts });
+  const recorder: Recorder = new Recorder({ ...resolved, changed: stream.changed });
   const shown = { options: resolved, recorder, mask };
-  const read = changeReader(shown);
   const token = createPageToken();
   const app = express().disable("x-powered-by").disable("etag");
   app.use(pageFiles(pageFolder), requirePageToken(token, mask), (_req, res, next) => {

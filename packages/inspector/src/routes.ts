@@ -5,7 +5,6 @@ import {
   ServiceError,
   type ChangeStream,
   type Masker,
-  type ReadChanges,
 } from "./loopback/index.ts";
 import { Router, type RequestHandler } from "express";
 import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
@@ -31,7 +30,7 @@ export interface Shown {
   readonly mask: Masker;
 }
 
-const toldRequests = 50;
+const listedRequests = 50;
 const maxNonces = 200;
 
 /** Every path of the inspector: to be looked at alone. */
@@ -92,31 +91,16 @@ type Query = Readonly<Record<string, unknown>>;
 
 function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Query): object {
   const wanted = oneOf("outcome", outcome, ["pass", "reject", "error"]);
-  const most = numberOf("limit", limit, 200) ?? toldRequests;
+  const most = numberOf("limit", limit, 200) ?? listedRequests;
   const first = numberOf("before", before, Number.MAX_SAFE_INTEGER) ?? Infinity;
   const requests: RequestSummary[] = [];
   for (const record of recorder.requests.newest()) {
     if (requests.length >= most) break;
     if (record.id >= first || (wanted !== undefined && record.outcome !== wanted)) continue;
-    requests.push(maskedSummary(record, mask));
+    requests.push(mask(summaryOf(record, maskerOfRequest(record))));
   }
   const { pass, reject, error } = recorder.requests.counts;
   return { requests, total: wanted === undefined ? pass + reject + error : recorder.requests.counts[wanted] };
-}
-
-function maskedSummary(record: RecordedRequest, mask: Masker): RequestSummary {
-  return mask(summaryOf(record, maskerOfRequest(record)));
-}
-
-/** Of the newest fifty requests those that have changed, and what else has. */
-export function changeReader({ recorder, mask }: Shown): ReadChanges<ChangeKind> {
-  return (ids, kinds) => {
-    const records = ids.flatMap((id) => recorder.requests.get(id) ?? []);
-    // oxlint-disable-next-line unicorn/no-array-sort -- an array of its own
-    const newest = records.sort((one, other) => other.id - one.id).slice(0, toldRequests);
-    const requests = newest.map((record) => maskedSummary(record, mask));
-    return { counts: recorder.requests.counts, requests, kinds };
-  };
 }
 
 type Explain = (record: RecordedRequest) => Promise<ExplainedRequest>;

@@ -213,7 +213,7 @@ describe("no secret", () => {
   test("is in any answer for the page or its stream, whatever the platform sends back", async () => {
     bench.register(`/hooks/${encodeURIComponent(seeded.secret)}`);
     bench.status = 500;
-    const streamed = bench.stream((text) => text.includes('"payouts"') && text.includes('"status":500'));
+    const streamed = bench.stream((text) => text.includes('"payouts"'));
     bench.sandbox.changeBuyerStatus(seeded.password, "SUSPENDED");
     while (bench.sandbox.deliveries.list().every(({ attempts }) => attempts.length === 0))
       await new Promise((resolve) => setTimeout(resolve, 5));
