@@ -184,11 +184,6 @@ export function openedLines(pairs, members) {
   </details>`;
 }
 
-/** A text as one word of a shell. */
-export function quoted(word) {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** Runs the last of many wishes, at most once in `ms`. */
 export function throttled(ms, work) {
   let timer;
