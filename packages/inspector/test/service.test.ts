@@ -1,5 +1,8 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { get } from "node:http";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import {
   createChangeStream,
   listen,
@@ -41,6 +44,20 @@ describe("a service", () => {
     ]);
     expect(await answer.text()).not.toContain("secret");
     expect(warn.mock.calls.map(([text]) => text)).toEqual(warning === undefined ? [] : [warning]);
+  });
+
+  test.each([
+    ["preact", "preact.mjs"],
+    ["htm", "htm.mjs"],
+  ])("serves %s to pages as its package has it, and as it imports nothing", async (name, file) => {
+    const url = await serve(pageFiles(new URL("../page/", import.meta.url)));
+    const answer = await fetch(`${url}/page/${name}.js`);
+    const text = await answer.text();
+    const main = createRequire(import.meta.url).resolve(name);
+    expect(text).toBe(readFileSync(join(dirname(main), file), "utf8"));
+    expect(answer.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
+    // A browser finds no module by a bare name.
+    expect(text).not.toMatch(/\bimport\b/);
   });
 
   test("serves no file without a media type", () => {
