@@ -27,7 +27,6 @@ const measured = [
   "service-client",
   "observe",
   "inspector",
-  "loopback-page",
 ];
 
 // Most tests refuse something, and few of them listen: in their reports each line of it would be noise. See site/pages/reference/packages/core.md.

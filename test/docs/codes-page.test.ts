@@ -9,7 +9,7 @@ import { codes } from "../../site/codes/index.mjs";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 // What these say is for the other side of the wire, and stands in their own pages.
-const others = new Set(["cli", "inspector", "loopback-page", "sandbox", "service-client", "store-contract"]);
+const others = new Set(["cli", "inspector", "sandbox", "service-client", "store-contract"]);
 const sources = [...workspacePackages.keys()]
   .filter((name) => !others.has(name))
   .flatMap((name) => {

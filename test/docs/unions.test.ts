@@ -99,7 +99,6 @@ test("unions are found, in both forms", () => {
     "PostgresStoreCode",
     "HttpSignatureCode",
     "SendErrorCode",
-    "ServiceErrorCode",
     "PartyStatus",
   ])
     expect(names).toContain(one);

@@ -97,7 +97,7 @@ async function byKeyboard(page, { sandbox, register, secrets }) {
   await page.keyboard.press("Enter");
   await page.getByText("done, and an event was sent").waitFor();
   assert.equal(sandbox.buyerStatus("buyer-1"), "SUSPENDED");
-  await page.getByText(`curl ${sandbox.url}/sandbox/buyers/buyer-1/status `).waitFor();
+  await page.getByText(`curl ${sandbox.url}/sandbox/buyers/buyer-1/status -H`).waitFor();
   await noSecretShown(page, secrets);
 }
 

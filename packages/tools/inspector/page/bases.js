@@ -1,6 +1,6 @@
 // The signature base that is expected here, and the signer's beside it, with the first place in which they differ.
 
-import { copyButton, field, h } from "./elements.js";
+import { Component, CopyButton, field, html } from "./kit.js";
 
 const longestLine = 1000;
 const names = { "\r": String.raw`\r`, "\n": String.raw`\n`, "\t": String.raw`\t` };
@@ -40,36 +40,28 @@ function isSameCredential(expected, signer) {
   return name !== undefined && signer.startsWith(name);
 }
 
-/** Both bases of a request; what somebody pastes as the signer's is kept as long as the part is. */
-export function basesPart() {
-  let expected = "";
-  const lines = h("div", { class: "text" });
-  const told = h("p", { role: "status" });
-  const input = h("textarea", {
-    rows: "3",
-    spellcheck: "false",
-    oninput: () => compare(),
-  });
-  const hint = "As it was signed, from its log or debugger: it is compared here, and goes nowhere.";
-  const element = h("div", { class: "bases" }, lines, told, field("The signer's base", input, hint));
-  function compare() {
-    const signer = input.value === "" ? undefined : visibleBase(input.value);
+/** Both bases of a request; what somebody pastes as the signer's is kept as long as the request is shown. */
+export class Bases extends Component {
+  render({ expected }, { pasted = "" }) {
+    const signer = pasted === "" ? undefined : visibleBase(pasted);
     const difference = signer === undefined ? undefined : firstDifference(expected, signer);
-    lines.replaceChildren(
-      baseLines(expected, signer, difference),
-      copyButton(expected, "the expected signature base"),
-    );
-    told.className = difference === undefined ? "same-base" : "other-base";
-    told.textContent = signer === undefined ? "" : resultOf(difference);
+    const input = html`<textarea
+      rows="3"
+      spellcheck=${false}
+      oninput=${({ target }) => this.setState({ pasted: target.value })}
+    />`;
+    const hint = "As it was signed, from its log or debugger: it is compared here, and goes nowhere.";
+    return html`<div class="bases">
+      <div class="text">
+        ${baseLines(expected, signer, difference)}
+        <${CopyButton} text=${expected} name="the expected signature base" />
+      </div>
+      <p role="status" class=${difference === undefined ? "same-base" : "other-base"}>
+        ${signer !== undefined && resultOf(difference)}
+      </p>
+      ${field("The signer's base", input, hint)}
+    </div>`;
   }
-  return {
-    element,
-    update(base) {
-      if (base === expected) return;
-      expected = base;
-      compare();
-    },
-  };
 }
 
 function resultOf(difference) {
@@ -83,34 +75,23 @@ function resultOf(difference) {
 /** The lines of the expected base with their numbers, and those of the signer beside them. */
 function baseLines(expected, signer, difference) {
   const [ours, theirs] = [expected.split("\n"), signer?.split("\n") ?? []];
-  const numbers = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, index) => index);
-  const lines = numbers.map((index) => {
+  const isAlone = signer === undefined;
+  const lines = Array.from({ length: Math.max(ours.length, theirs.length) }, (_, index) => {
     const column = difference?.line === index + 1 ? difference.column : undefined;
-    return h(
-      "li",
-      { class: column === undefined ? false : "differs" },
-      lineOf(ours[index], "expected", column),
-      signer !== undefined && lineOf(theirs[index], "signer's", column),
-    );
+    return html`<li class=${column === undefined ? undefined : "differs"}>
+      ${lineOf(ours[index], "expected", column)} ${!isAlone && lineOf(theirs[index], "signer's", column)}
+    </li>`;
   });
-  const name =
-    signer === undefined ? "Expected signature base" : "Expected signature base, the signer's beside it";
-  return h(
-    "ol",
-    { class: signer === undefined ? "base" : "base both", tabindex: "0", "aria-label": name },
-    lines,
-  );
+  const name = `Expected signature base${isAlone ? "" : ", the signer's beside it"}`;
+  return html`<ol class=${isAlone ? "base" : "base both"} tabindex="0" aria-label=${name}>
+    ${lines}
+  </ol>`;
 }
 
 /** One line of a base; from where it differs it has a mark. */
 function lineOf(line, whose, column) {
-  if (line === undefined) return h("span", { "data-whose": whose, class: "none" }, "no such line");
-  if (column === undefined) return h("span", { "data-whose": whose }, line);
-  const rest = line.slice(column - 1);
-  return h(
-    "span",
-    { "data-whose": whose },
-    line.slice(0, column - 1),
-    h("mark", {}, rest === "" ? "(its end)" : rest),
-  );
+  if (line === undefined) return html`<span data-whose=${whose} class="none">no such line</span>`;
+  const end = column === undefined ? line.length : column - 1;
+  const rest = column !== undefined && html`<mark>${line.slice(end) || "(its end)"}</mark>`;
+  return html`<span data-whose=${whose}>${line.slice(0, end)}${rest}</span>`;
 }

@@ -1,6 +1,6 @@
 // Bytes as they were received: every byte can be seen.
 
-import { copyButton, h, signOf, visible } from "./elements.js";
+import { block, html, signOf, visible } from "./kit.js";
 
 const unseen = /([\p{Cc}\p{Cf}\p{Zl}\p{Zp}])/u;
 // A body of nothing else would be a document that nobody can scroll.
@@ -11,16 +11,15 @@ function visibleParts(text) {
   const parts = text.split(unseen);
   const shown = parts.slice(0, 2 * mostSigns).map((part, index) => {
     if (index % 2 === 0) return part;
-    return h("span", { class: "sign" }, signOf(part));
+    return html`<span class="sign">${signOf(part)}</span>${part === "\n" && "\n"}`;
   });
-  const lines = shown.flatMap((part, index) => (parts[index] === "\n" ? [part, "\n"] : [part]));
-  return [...lines, visible(parts.slice(2 * mostSigns).join(""))];
+  return [...shown, visible(parts.slice(2 * mostSigns).join(""))];
 }
 
 const width = 16;
 
 /** Bytes in rows of sixteen: place, hex, and the printable ones of ASCII. */
-export function hexRows(bytes) {
+function hexRows(bytes) {
   const rows = [];
   for (let start = 0; start < bytes.length; start += width) {
     const row = [...bytes.subarray(start, start + width)];
@@ -31,34 +30,19 @@ export function hexRows(bytes) {
   return rows.join("\n");
 }
 
+const without = {
+  "not-read": "The body was not read: a check before it has ended the request, or none of them reads bodies.",
+  empty: "The request has no body.",
+};
+
 /** The body of a request, as far as it was read and kept. */
 export function bodyPart({ state, bytes, isCut, text, base64 }) {
-  if (state === "not-read") {
-    return h(
-      "p",
-      { class: "hint" },
-      "The body was not read: a check before it has ended the request, or none of them reads bodies.",
-    );
-  }
-  if (state === "empty") return h("p", { class: "hint" }, "The request has no body.");
+  if (without[state] !== undefined) return html`<p class="hint">${without[state]}</p>`;
   const size = `${bytes.toLocaleString("en")} ${bytes === 1 ? "byte" : "bytes"}`;
   const name = `Body: ${size}${text === undefined ? ", not UTF-8" : ""}${isCut ? ", of which the first are kept" : ""}`;
-  const shown = text === undefined ? hexRows(bytesOf(base64)) : visibleParts(text);
-  return h(
-    "details",
-    { class: "block", open: true, "data-name": "body" },
-    h("summary", {}, name),
-    h(
-      "div",
-      { class: "text" },
-      h(
-        "pre",
-        { class: text === undefined ? "hex" : false, tabindex: "0", role: "region", "aria-label": name },
-        shown,
-      ),
-      copyButton(text ?? base64, text === undefined ? "body in base64" : "body"),
-    ),
-  );
+  return text === undefined
+    ? block(name, base64, { shown: hexRows(bytesOf(base64)), copied: "body in base64", class: "hex" })
+    : block(name, text, { shown: visibleParts(text), copied: "body" });
 }
 
 function bytesOf(base64) {

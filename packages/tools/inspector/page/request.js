@@ -1,106 +1,53 @@
 // One request in full: first what its sender has to change, then how it was found.
 
-import { basesPart } from "./bases.js";
+import { Bases } from "./bases.js";
 import { bodyPart } from "./bytes.js";
-import { curlLine, explainLine, paths } from "./calls.js";
-import { block, h, headerLines, throttled, time, visible } from "./elements.js";
-import { replaceParts } from "./keyed.js";
+import { curlLine, paths } from "./calls.js";
 import {
+  block,
   code,
   duration,
   facts,
-  isRefusedByApp,
-  outcomeBadge,
+  headerLines,
+  html,
   plural,
   shellLines,
-  toneOf,
-  when,
-} from "./parts.js";
-import { get, Refusal } from "./service.js";
-import { lifeList, verdictPart } from "./verdicts.js";
+  time,
+  visible,
+  When,
+} from "./kit.js";
+import { isRefusedByApp, lifeList, outcomeBadge, outcomes, outerLink, verdictPart } from "./verdicts.js";
 
-export function requestDetail(overview) {
-  let id;
-  let shown;
-  let bases;
-  const element = h("section", { class: "detail", "aria-label": "One request", tabindex: "-1" });
-  const heading = h("div", { class: "heading" });
-  const content = h("div", { class: "parts" });
-  const back = h("a", { class: "back", href: "#/requests" }, "All requests");
-
-  async function load() {
-    const wanted = id;
-    if (wanted === undefined) return;
-    let found;
-    try {
-      found = await get(paths.request(wanted));
-    } catch (error) {
-      if (wanted === id) say(error instanceof Refusal ? error.message : "The platform does not answer.");
-      return;
+export function requestParts(request, overview) {
+  const { id, at, outcome, status, verdicts, life, claim, explanations, bases } = request;
+  const { headers, method, target } = request;
+  const decisive = verdicts.find((verdict) => verdict.outcome !== "pass") ?? verdicts.at(-1);
+  const isOwnClaim = claim !== undefined && !explanations.some((each) => isOf(claim, each));
+  return html`<div class="heading">
+      <h2>Request #${id}</h2>
+      ${outcomeBadge(outcome, status)}<span class="hint">${time(at)}</span>
+    </div>
+    <p class="target">${code(`${method} ${target}`)}</p>
+    ${toldParts(request, overview)}
+    <h3>Guards, in their order</h3>
+    <ol class="verdicts">
+      ${verdicts.map(verdictPart)}
+    </ol>
+    ${
+      bases &&
+      html`<h3>Signature base</h3>
+        <${Bases} expected=${bases.expected} />`
     }
-    if (wanted !== id) return;
-    const text = JSON.stringify(found);
-    const isNew = shown === undefined;
-    if (text === shown) return;
-    shown = text;
-    if (isNew) bases = basesPart();
-    if (found.bases !== undefined) bases.update(found.bases.expected);
-    heading.replaceChildren(
-      h("h2", {}, `Request #${wanted}`),
-      outcomeBadge(found.outcome, found.status),
-      h("span", { class: "hint" }, time(found.at)),
-    );
-    replaceParts(content, detailParts(found, overview, bases.element));
-    if (!heading.isConnected) element.replaceChildren(back, heading, content);
-    if (isNew) element.focus({ preventScroll: true });
-    if (isNew) element.scrollTo(0, 0);
-  }
-  const say = (text) => {
-    shown = undefined;
-    element.replaceChildren(back, h("h2", {}, `Request #${id}`), h("p", { class: "empty" }, visible(text)));
-    element.focus({ preventScroll: true });
-  };
-  return {
-    element,
-    id: () => id,
-    reload: throttled(200, () => void load()),
-    open(number) {
-      if (number === id && number !== undefined) return;
-      id = number;
-      shown = undefined;
-      if (id !== undefined) void load();
-      else {
-        element.replaceChildren(
-          h(
-            "p",
-            { class: "empty" },
-            "Choose a request to see why it was refused, and each check that it went through.",
-          ),
-        );
-      }
-    },
-  };
-}
-
-function detailParts(request, overview, bases) {
-  const { verdicts, life, claim, explanations, headers, method, target } = request;
-  const decisive = verdicts.find(({ outcome }) => outcome !== "pass") ?? verdicts.at(-1);
-  return [
-    h("p", { class: "target" }, code(`${method} ${target}`)),
-    ...toldParts(request, overview),
-    h("h3", {}, "Guards, in their order"),
-    h("ol", { class: "verdicts" }, verdicts.map(verdictPart)),
-    ...(request.bases === undefined ? [] : [h("h3", {}, "Signature base"), bases]),
-    ...(life.length === 0 ? [] : [h("h3", {}, "What else happened"), lifeList(life, request.at)]),
-    ...(claim === undefined || explanations.some((each) => isOf(claim, each))
-      ? []
-      : claimParts(claim, request)),
-    h("h3", {}, "Request"),
-    requestFacts(request),
-    block("Line and header fields", `${method} ${target}\n${headerLines(headers)}`),
-    bodyPart(request.body),
-    ...(decisive === undefined ? [] : [h("h3", {}, "The same from elsewhere"), fromElsewhere(decisive)]),
-  ].filter((part) => part !== undefined);
+    ${
+      life.length > 0 &&
+      html`<h3>What else happened</h3>
+        ${lifeList(life, at)}`
+    }
+    ${isOwnClaim && claimParts(claim, request)}
+    <h3>Request</h3>
+    ${requestFacts(request)}
+    ${block("Line and header fields", `${method} ${target}\n${headerLines(headers)}`)}
+    ${bodyPart(request.body)} ${decisive && fromElsewhere(decisive)}`;
 }
 
 // Which option of inspector() has more said of a refusal.
@@ -114,18 +61,31 @@ const optionOf = {
 /** What the sender has to change, in sentences, before anything else. */
 function toldParts({ outcome, status, explanations, claim }, { explains }) {
   if (isRefusedByApp(outcome, status))
-    return [toldPart("doubt", `Every check has let it pass; the app itself has answered ${status}.`)];
-  if (outcome === "pass") return [toldPart("good", "Every check has let it pass: nothing is to be changed.")];
+    return toldPart("doubt", `Every check has let it pass; the app itself has answered ${status}.`);
+  if (outcome === "pass") return toldPart("good", "Every check has let it pass: nothing is to be changed.");
   return explanations.map((each) => {
     const option = optionOf[each.guard];
     // What holds the key says more than that it is held.
     const found = isOf(claim, each) ? { ...each, ...claim } : each;
-    return explanationPart(found, toneOf(outcome), explains[option] === false ? option : undefined);
+    const { guard, what, code: refusal, sentence, details } = found;
+    const names = [guard, refusal, what === refusal ? undefined : what].filter((name) => name !== undefined);
+    const more = html`${details.length > 0 && detailList(details)}
+      ${
+        explains[option] === false &&
+        html`<p>
+          What the sender has to change is told with the options of the check:${" "}
+          ${code(`inspector({ ${option} })`)}
+        </p>`
+      } <small>${names.map(visible).join(" · ")}</small>`;
+    return toldPart(outcomes[outcome][1], visible(sentence), more);
   });
 }
 
-function toldPart(tone, sentence) {
-  return h("div", { class: `told ${tone}` }, h("p", {}, sentence));
+function toldPart(tone, sentence, more) {
+  return html`<div class="told ${tone}">
+    <p>${sentence}</p>
+    ${more}
+  </div>`;
 }
 
 /** Whether what the store says now of the key is about this refusal. */
@@ -133,77 +93,29 @@ function isOf(claim, { code: refusal }) {
   return claim?.code !== undefined && claim.code === refusal;
 }
 
-/** The way to where somebody decides about a key that waits for it. */
-function decideLink(what) {
-  const isOpen = what === "claim-held" || what === "claim-lease-ended";
-  return isOpen && h("a", { href: "#/stores" }, "Decide about it");
-}
-
-function explanationPart({ guard, what, sentence, code: refusal, details }, tone, option) {
-  return h(
-    "div",
-    { class: `told ${tone}` },
-    h("p", {}, visible(sentence)),
-    details.length > 0 &&
-      h(
-        "ul",
-        {},
-        details.map((line) => h("li", {}, linked(line))),
-      ),
-    decideLink(what),
-    option !== undefined &&
-      h(
-        "p",
-        {},
-        "What the sender has to change is told with the options of the check: ",
-        code(`inspector({ ${option} })`),
-      ),
-    h(
-      "small",
-      {},
-      [guard, refusal, what === refusal ? undefined : what]
-        .filter((part) => part !== undefined)
-        .map(visible)
-        .join(" \u00b7 "),
-    ),
-  );
+function detailList(details) {
+  return html`<ul>
+    ${details.map((line) => html`<li>${linked(line)}</li>`)}
+  </ul>`;
 }
 
 /** A line that may end with the address of a page. */
 function linked(line) {
   const [, text, href] = /^(.*?)(https:\/\/\S+)$/.exec(line) ?? [];
-  if (href === undefined) return visible(line);
-  return [visible(text), h("a", { href, target: "_blank", rel: "noreferrer" }, visible(href))];
+  return href === undefined ? visible(line) : [visible(text), outerLink(href, visible(href))];
 }
 
 function claimParts({ what, sentence, details }, { idempotencyKey }) {
-  const decide = decideLink(what);
-  return [
-    h("h3", {}, "The idempotency key now"),
-    h(
-      "div",
-      { class: `told ${decide === false ? "calm" : "doubt"}` },
-      h("p", {}, visible(sentence)),
-      details.map((line) => h("p", {}, visible(line))),
-      decide,
-      h("small", {}, visible(idempotencyKey)),
-    ),
-  ];
+  const isOpen = what === "claim-held" || what === "claim-lease-ended";
+  const more = html`${details.length > 0 && detailList(details)}<small>${visible(idempotencyKey)}</small>`;
+  return html`<h3>The idempotency key now</h3>
+    ${toldPart(isOpen ? "doubt" : "calm", visible(sentence), more)}`;
 }
 
-function requestFacts({
-  status,
-  scheme,
-  clientAddress,
-  keyid,
-  idempotencyKey,
-  nonce,
-  durationMs,
-  guards,
-  at,
-}) {
+function requestFacts(request) {
+  const { status, scheme, clientAddress, keyid, idempotencyKey, nonce, durationMs, guards, at } = request;
   return facts([
-    ["Received", when(at)],
+    ["Received", html`<${When} ms=${at} />`],
     ["Answered", status === undefined ? "not yet" : String(status)],
     ["Time", durationMs === undefined ? undefined : `${duration(durationMs)}, ${plural(guards, "guard")}`],
     ["From", code(clientAddress)],
@@ -215,17 +127,9 @@ function requestFacts({
 }
 
 function fromElsewhere({ id }) {
-  return h(
-    "div",
-    {},
-    shellLines([
-      ["Command", explainLine(id, location.origin)],
-      ["API call", curlLine(paths.verdict(id), location.origin)],
-    ]),
-    h(
-      "p",
-      { class: "hint" },
-      "COUNTERSIGN_INSPECTOR_TOKEN is what stands behind #token= in the address that inspector() gives.",
-    ),
-  );
+  return html`<h3>The same from elsewhere</h3>
+    ${shellLines([["API call", curlLine(paths.verdict(id))]])}
+    <p class="hint">
+      COUNTERSIGN_INSPECTOR_TOKEN is what follows #token= in the address that inspector() gives.
+    </p>`;
 }

@@ -1,28 +1,38 @@
 // The verdicts of one request with what they know of it, and its life in the stores.
 
-import { badge, copyButton, h, time, visible } from "./elements.js";
-import { code, duration, facts, outcomeBadge } from "./parts.js";
+import { badge, code, CopyButton, duration, facts, html, time, visible } from "./kit.js";
+
+/** By outcome its word, and how bad it is. */
+export const outcomes = {
+  pass: ["passed", "good"],
+  reject: ["refused", "bad"],
+  error: ["error", "doubt"],
+};
+
+/** What was decided, and the status where there is one: an app may refuse what every check has let pass. */
+export function outcomeBadge(outcome, status) {
+  const [word, tone] = outcomes[outcome];
+  const text = status === undefined ? word : `${word} ${status}`;
+  return badge(text, isRefusedByApp(outcome, status) ? "doubt" : tone);
+}
+
+export function isRefusedByApp(outcome, status) {
+  return outcome === "pass" && status >= 400;
+}
 
 /** One verdict; what was not let pass is opened. */
 export function verdictPart(verdict) {
   const { id, guard, outcome, code: refusal, status } = verdict;
-  return h(
-    "li",
-    {},
-    h(
-      "details",
-      { class: "attempt", open: outcome !== "pass", "data-name": id },
-      h(
-        "summary",
-        {},
-        h("span", { class: "guard" }, visible(guard)),
-        outcomeBadge(outcome, status),
-        refusal !== undefined && h("span", {}, visible(refusal)),
-        h("small", { class: "took" }, timesOf(verdict)),
-      ),
-      verdictFacts(verdict),
-    ),
-  );
+  return html`<li key=${id}>
+    <details class="attempt" open=${outcome !== "pass"}>
+      <summary>
+        <span class="guard">${visible(guard)}</span>${outcomeBadge(outcome, status)}
+        ${refusal !== undefined && html`<span>${visible(refusal)}</span>`}
+        <small class="took">${timesOf(verdict)}</small>
+      </summary>
+      ${verdictFacts(verdict)}
+    </details>
+  </li>`;
 }
 
 function timesOf({ durationMs, storeMs }) {
@@ -32,21 +42,12 @@ function timesOf({ durationMs, storeMs }) {
     : `store ${duration(storeMs)} of ${duration(durationMs)}`;
 }
 
-function verdictFacts({
-  id,
-  message,
-  docs,
-  label,
-  keyid,
-  subject,
-  created,
-  ageSeconds,
-  components,
-  idempotencyKey,
-}) {
+function verdictFacts(verdict) {
+  const { id, message, docs, label, keyid, subject, created, ageSeconds, components, idempotencyKey } =
+    verdict;
   return facts([
-    ["Message", message === undefined ? undefined : visible(message)],
-    ["Verdict", h("span", { class: "copied" }, code(id), copyButton(id, "verdict id"))],
+    ["Message", message && visible(message)],
+    ["Verdict", html`<span class="copied">${code(id)}<${CopyButton} text=${id} name="verdict id" /></span>`],
     ["keyid", code(keyid)],
     ["Label", code(label)],
     ["Subject", code(subject)],
@@ -54,26 +55,24 @@ function verdictFacts({
     [
       "Covers",
       components &&
-        h(
-          "ul",
-          { class: "inline" },
-          components.map((name) => h("li", {}, code(name))),
-        ),
+        html`<ul class="inline">
+          ${components.map((name) => html`<li>${code(name)}</li>`)}
+        </ul>`,
     ],
     ["Idempotency", code(idempotencyKey)],
-    [
-      "Page",
-      docs?.startsWith("https:")
-        ? h("a", { href: docs, target: "_blank", rel: "noreferrer" }, "What the code means")
-        : undefined,
-    ],
+    ["Page", docs?.startsWith("https:") ? outerLink(docs, "What the code means") : undefined],
   ]);
+}
+
+/** A link to a page of the documentation, which does not learn where it was followed. */
+export function outerLink(href, text) {
+  return html`<a href=${href} target="_blank" rel="noreferrer">${text}</a>`;
 }
 
 function createdPart(created, age) {
   const text = age === undefined ? "" : ageOf(age);
   const at = isTime(created) ? time(created * 1000) : String(created);
-  return h("span", {}, at, " ", h("small", {}, text));
+  return html`<span>${at}${" "}<small>${text}</small></span>`;
 }
 
 function ageOf(seconds) {
@@ -88,25 +87,16 @@ const tones = { error: "bad", timeout: "bad", held: "doubt", "not-owned": "doubt
 
 /** What happened to a request beside its verdicts, with the time since it came. */
 export function lifeList(life, begun) {
-  return h(
-    "ol",
-    { class: "life" },
-    life.map(({ at, what, outcome, durationMs, text }) =>
-      h(
-        "li",
-        {},
-        h("small", { class: "offset" }, `+${Math.max(0, at - begun).toLocaleString("en")} ms`),
-        h(
-          "span",
-          {},
-          h("strong", {}, what),
-          " ",
-          visible(text),
-          " ",
-          outcome !== undefined && badge(visible(outcome), tones[outcome] ?? "calm"),
-        ),
-        h("small", {}, durationMs === undefined ? "" : duration(durationMs)),
-      ),
-    ),
-  );
+  const entry = ({ at, what, outcome, durationMs, text }) =>
+    html`<li>
+      <small class="offset">+${Math.max(0, at - begun).toLocaleString("en")} ms</small>
+      <span>
+        <strong>${what}</strong>${` ${visible(text)} `}
+        ${outcome !== undefined && badge(visible(outcome), tones[outcome] ?? "calm")}
+      </span>
+      <small>${durationMs !== undefined && duration(durationMs)}</small>
+    </li>`;
+  return html`<ol class="life">
+    ${life.map(entry)}
+  </ol>`;
 }

@@ -7,11 +7,11 @@ import {
   refuseUnknownPath,
   requirePageToken,
   sendProblem,
-} from "@countersign/loopback-page";
+} from "./loopback/index.ts";
 import express from "express";
 import { resolveOptions, type InspectorOptions } from "./options.ts";
 import { Recorder, type ChangeKind } from "./recorder.ts";
-import { changeReader, inspectorRoutes } from "./routes.ts";
+import { inspectorRoutes } from "./routes.ts";
 import { maskerOfOptions } from "./secrets.ts";
 
 /** The inspector as it runs. */
@@ -26,22 +26,6 @@ export interface Inspector {
 
 const service = "the inspector";
 const pageFolder = new URL("../page/", import.meta.url);
-const pageModules = [
-  ...[
-    "app",
-    "bases",
-    "bytes",
-    "calls",
-    "keyed",
-    "keys",
-    "parts",
-    "request",
-    "requests",
-    "stores",
-    "verdicts",
-  ].map((name) => `${name}.js`),
-  "inspector.css",
-];
 
 /**
  * Shows the requests that the guards of this process decide on from now on: on a server of its own, on loopback, to whoever has its
@@ -51,13 +35,12 @@ const pageModules = [
 export async function inspector(options: InspectorOptions = {}): Promise<Inspector> {
   const resolved = await resolveOptions(options);
   const mask = maskerOfOptions(resolved);
-  const stream = createChangeStream<ChangeKind>({ service, read: (ids, kinds) => read(ids, kinds) });
-  const recorder = new Recorder({ ...resolved, changed: stream.changed });
+  const stream = createChangeStream<ChangeKind>({ service, counts: () => recorder.requests.counts });
+  const recorder: Recorder = new Recorder({ ...resolved, changed: stream.changed });
   const shown = { options: resolved, recorder, mask };
-  const read = changeReader(shown);
   const token = createPageToken();
   const app = express().disable("x-powered-by").disable("etag");
-  app.use(pageFiles(pageFolder, pageModules), requirePageToken(token, mask), (_req, res, next) => {
+  app.use(pageFiles(pageFolder), requirePageToken(token, mask), (_req, res, next) => {
     res.set("Cache-Control", "no-store");
     next();
   });

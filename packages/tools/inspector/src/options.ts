@@ -53,7 +53,7 @@ export interface InspectorOptions {
   readonly basicAuth?: InspectedBasicAuth | undefined;
   /** Explains addresses: the list of the check, and how proxies are trusted. Default none. */
   readonly addresses?: InspectedAddresses | undefined;
-  /** Idempotency stores whose keys are listed and read, by a name for each. Default none. */
+  /** Idempotency stores by a name for each: of a request its key is read. Default none. */
   readonly stores?: Readonly<Record<string, IdempotencyStore>> | undefined;
   /** Further texts that are never shown, such as keys of other services. Default none. */
   readonly secrets?: readonly string[] | undefined;

@@ -5,7 +5,7 @@ import {
   type GuardEvent,
   type Verdict,
 } from "@countersign/core";
-import { marginBytes } from "@countersign/loopback-page";
+import { marginBytes } from "./loopback/index.ts";
 import type { SchemaFault } from "@countersign/explain";
 
 /** A verdict as it is kept. */

@@ -5,8 +5,7 @@ import {
   ServiceError,
   type ChangeStream,
   type Masker,
-  type ReadChanges,
-} from "@countersign/loopback-page";
+} from "./loopback/index.ts";
 import { Router, type RequestHandler } from "express";
 import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -21,7 +20,7 @@ import {
   summaryOf,
   type RequestSummary,
 } from "./shown-request.ts";
-import { claimNow, keyStates, listKeys } from "./store-keys.ts";
+import { claimNow } from "./claim-now.ts";
 
 /** What the paths show. */
 export interface Shown {
@@ -31,7 +30,7 @@ export interface Shown {
   readonly mask: Masker;
 }
 
-const toldRequests = 50;
+const listedRequests = 50;
 const maxNonces = 200;
 
 /** Every path of the inspector: to be looked at alone. */
@@ -52,11 +51,6 @@ export function inspectorRoutes(shown: Shown, stream: ChangeStream<ChangeKind>):
   addPath(router, "/inspector/verdicts/:uuid", async (req, res) => {
     res.json(await detailOf(requestOfVerdict(recorder, String(req.params["uuid"])), shown, explain));
   });
-  addPath(router, "/inspector/stores/:name/keys", async (req, res) => {
-    const store = shown.options.stores.get(String(req.params["name"]));
-    if (store === undefined) throw serviceError("not-found", "no store of this name");
-    res.json(await listKeys(store, oneOf("state", req.query["state"], keyStates) ?? "held", Date.now()));
-  });
   addPath(router, "/inspector/nonces", (_req, res) => {
     res.json({ nonces: noncesOf(recorder) });
   });
@@ -69,7 +63,7 @@ function addPath(router: Router, path: string, get: RequestHandler): void {
 }
 
 function overviewOf({ options, recorder }: Shown, startedAt: number): object {
-  const { signature, hmac, basicAuth, addresses, stores, kept } = options;
+  const { signature, hmac, basicAuth, addresses, kept } = options;
   return {
     version: version(),
     now: Date.now(),
@@ -77,11 +71,6 @@ function overviewOf({ options, recorder }: Shown, startedAt: number): object {
     kept,
     counts: recorder.requests.counts,
     guards: [...recorder.guards],
-    stores: [...stores].map(([name, store]) => ({
-      name,
-      engine: store.engine,
-      lists: typeof store.list === "function",
-    })),
     keys: [...recorder.keys.values()],
     explains: {
       signature: signature !== undefined,
@@ -102,31 +91,16 @@ type Query = Readonly<Record<string, unknown>>;
 
 function listOf({ recorder, mask }: Shown, { outcome, before, limit }: Query): object {
   const wanted = oneOf("outcome", outcome, ["pass", "reject", "error"]);
-  const most = numberOf("limit", limit, 200) ?? toldRequests;
+  const most = numberOf("limit", limit, 200) ?? listedRequests;
   const first = numberOf("before", before, Number.MAX_SAFE_INTEGER) ?? Infinity;
   const requests: RequestSummary[] = [];
   for (const record of recorder.requests.newest()) {
     if (requests.length >= most) break;
     if (record.id >= first || (wanted !== undefined && record.outcome !== wanted)) continue;
-    requests.push(maskedSummary(record, mask));
+    requests.push(mask(summaryOf(record, maskerOfRequest(record))));
   }
   const { pass, reject, error } = recorder.requests.counts;
   return { requests, total: wanted === undefined ? pass + reject + error : recorder.requests.counts[wanted] };
-}
-
-function maskedSummary(record: RecordedRequest, mask: Masker): RequestSummary {
-  return mask(summaryOf(record, maskerOfRequest(record)));
-}
-
-/** Of the newest fifty requests those that have changed, and what else has. */
-export function changeReader({ recorder, mask }: Shown): ReadChanges<ChangeKind> {
-  return (ids, kinds) => {
-    const records = ids.flatMap((id) => recorder.requests.get(id) ?? []);
-    // oxlint-disable-next-line unicorn/no-array-sort -- an array of its own
-    const newest = records.sort((one, other) => other.id - one.id).slice(0, toldRequests);
-    const requests = newest.map((record) => maskedSummary(record, mask));
-    return { counts: recorder.requests.counts, requests, kinds };
-  };
 }
 
 type Explain = (record: RecordedRequest) => Promise<ExplainedRequest>;

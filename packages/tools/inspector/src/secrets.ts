@@ -1,4 +1,4 @@
-import { maskerOf, type Masker } from "@countersign/loopback-page";
+import { maskerOf, type Masker } from "./loopback/index.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import type { ResolvedOptions } from "./options.ts";
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { fieldLines, type Verdict } from "@countersign/core";
-import type { Masker } from "@countersign/loopback-page";
+import type { Masker } from "./loopback/index.ts";
 import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, notShown } from "./secrets.ts";
 import type { RecordedRequest } from "./recorded-request.ts";

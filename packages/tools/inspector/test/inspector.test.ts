@@ -13,19 +13,15 @@ const bench = new InspectorBench();
 beforeEach(() => bench.open());
 afterEach(() => bench.close());
 
-const paths = [
-  "/inspector/overview",
-  "/inspector/requests",
-  "/inspector/requests/1",
-  "/inspector/stores/payouts/keys?state=done",
-  "/inspector/nonces",
-];
+const paths = ["/inspector/overview", "/inspector/requests", "/inspector/requests/1", "/inspector/nonces"];
 
 describe("the page", () => {
   test.each([
     "/",
     "/page/app.js",
-    "/page/elements.js",
+    "/page/kit.js",
+    "/page/preact.js",
+    "/page/htm.js",
     "/page/service.js",
     "/page/style.css",
     "/page/icon.svg",
@@ -275,7 +271,7 @@ describe("no secret", () => {
       Buffer.from(text).toString("base64").replace(/=+$/, ""),
     ]),
   ];
-  // All of it is in the tests of loopback-page.
+  // All of it is in masking.test.ts.
   const further = [secret, other, own.apiKey].flatMap((text) => [
     text.replaceAll(/./g, (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`),
     Buffer.from(text).toString("hex").toUpperCase(),
@@ -327,7 +323,7 @@ describe("no secret", () => {
   }
 
   test("is in any answer, whatever a request echoes", async () => {
-    const streamed = bench.stream((text) => text.includes('"id":5'));
+    const streamed = bench.stream((text) => text.includes('"changed":['));
     await bench.notify(JSON.stringify({ echoes }), headers);
     await bench.notify(Buffer.concat([Buffer.from([0xff]), Buffer.from(echoes.join(" "))]), headers);
     await bench.notify("{}", {

@@ -118,7 +118,6 @@ describe("a payout that passes", () => {
       kept: 500,
       counts: { pass: 1, reject: 2, error: 0 },
       guards: expect.arrayContaining(["httpSignatureVerify", "idempotencyGuard"]),
-      stores: [{ name: "payouts", lists: true }],
       keys: [
         { keyid: signer.keyid, uses: 2, refused: 1, lastUsedAt: expect.any(Number) },
         { keyid: "nobody", uses: 0, refused: 1 },
@@ -309,82 +308,41 @@ describe("bytes", () => {
   });
 });
 
-describe("the stores", () => {
-  test("show who holds a key, without token and fingerprint", async () => {
+describe("the key of a request", () => {
+  test("is shown with who holds it, without token and fingerprint", async () => {
     let release = (): void => undefined;
     bench.hold = new Promise((resolve) => (release = resolve));
     const running = bench.pay("key-run");
     while (bench.store.read("payout:key-run.a.b")?.state !== "run")
       await new Promise((go) => setTimeout(go, 5));
-    const { body, text } = await bench.ask("/inspector/stores/payouts/keys?state=run");
-    expect(body).toEqual({
-      lists: true,
-      isCut: false,
-      keys: [
-        expect.objectContaining({
-          key: "payout:key-run.a.b",
-          state: "run",
-          fence: expect.any(Number),
-          since: expect.any(Number),
-          remainingMs: expect.any(Number),
-          sentence: expect.stringContaining("Wait and send it again"),
-        }),
-      ],
+    expect((await bench.pay("key-run")).status).toBe(503);
+    const { body, text } = await bench.ask("/inspector/requests/2");
+    expect(body["claim"]).toMatchObject({
+      what: "claim-running",
+      code: "in-flight",
+      sentence: expect.stringContaining("Wait and send it again"),
     });
     const record = bench.store.read("payout:key-run.a.b");
     for (const hidden of [record?.token ?? "", record?.fingerprint ?? ""]) expect(text).not.toContain(hidden);
     release();
     await running;
-    expect((await bench.ask("/inspector/stores/payouts/keys")).body["keys"]).toEqual([]);
-    expect((await bench.ask("/inspector/stores/payouts/keys?state=done")).body["keys"]).toEqual([
-      expect.objectContaining({ key: "payout:key-run.a.b", state: "done" }),
-    ]);
-    expect(await bench.ask("/inspector/stores/payouts/keys?state=free")).toMatchObject({ status: 400 });
-    expect(await bench.ask("/inspector/stores/none/keys")).toMatchObject({ status: 404 });
+    expect((await bench.ask("/inspector/requests/2")).body["claim"]).toMatchObject({ what: "claim-done" });
   });
 
-  test("show no lease of a key that counts a failure of an event", async () => {
-    const claim = { token: "t", leaseMs: 60_000, recovery: "rerun" } as const;
-    bench.store.claim("webhook-event:e\tfailure-1", { ...claim, fingerprint: "failure" });
-    bench.store.claim("payout:e\tfailure-1", { ...claim, fingerprint: "the digest of a payload" });
-    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
-    const shown = body["keys"] as { key: string; remainingMs?: number }[];
-    expect(shown.map(({ key, remainingMs }) => [key, remainingMs !== undefined])).toEqual([
-      ["payout:e\tfailure-1", true],
-      ["webhook-event:e\tfailure-1", false],
-    ]);
-  });
-
-  test("list two hundred at most, and nothing where they cannot list", async () => {
-    const fence = { token: "t", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;
-    for (let index = 0; index <= 200; index += 1) bench.store.claim(`key-${index}`, fence);
-    const { body } = await bench.ask("/inspector/stores/payouts/keys?state=run");
-    expect(body["keys"]).toHaveLength(200);
-    expect(body["isCut"]).toBe(true);
-    const silent = { read: () => undefined } as never;
+  test("is left out while no store answers", async () => {
     await bench.close();
-    await bench.open({ stores: { silent } });
-    expect((await bench.ask("/inspector/stores/silent/keys")).body).toEqual({
-      keys: [],
-      isCut: false,
-      lists: false,
-    });
-  });
-
-  test("that do not answer are a 503", async () => {
-    await bench.close();
-    const dead = { read: () => undefined, list: () => Promise.reject(new Error("gone")) } as never;
+    const dead = { read: () => Promise.reject(new Error("gone")) } as never;
     await bench.open({ stores: { dead } });
-    expect(await bench.ask("/inspector/stores/dead/keys")).toMatchObject({
-      status: 503,
-      body: { code: "store-unavailable" },
-    });
+    await bench.pay("key-1");
+    const detail = await bench.newest();
+    expect(detail).toMatchObject({ id: 1, idempotencyKey: "payout:key-1.a.b" });
+    expect(detail).not.toHaveProperty("claim");
   });
 });
 
 describe("the stream", () => {
-  test("tells of new requests, their answers, and of keys", async () => {
-    const told = bench.stream((text) => text.includes('"status":409'));
+  test("tells the numbers of requests that are new or have changed, and of keys", async () => {
+    const told = bench.stream((text) => text.includes('"reject":1'));
     await bench.pay("key-1");
     await bench.pay("key-1");
     const events = (await told)
@@ -396,7 +354,7 @@ describe("the stream", () => {
     );
     expect(events.at(-1)).toMatchObject({
       counts: { pass: 1, reject: 1, error: 0 },
-      requests: expect.arrayContaining([expect.objectContaining({ id: 2, code: "already-processed" })]),
+      changed: expect.arrayContaining([2]),
     });
   });
 });

@@ -1,8 +1,8 @@
 // The views, and what every page of this kind has around them.
 
 import { deliveriesView } from "./deliveries.js";
-import { h } from "./elements.js";
 import { startFrame } from "./frame.js";
+import { html } from "./kit.js";
 import { payoutsView } from "./payouts.js";
 import { simulationView } from "./simulation.js";
 
@@ -12,7 +12,7 @@ void startFrame({
   silent: "the sandbox does not answer",
   gate: {
     heading: "Open the address that the sandbox printed",
-    words: ["It ends with a token for this start of ", h("code", {}, "countersign sandbox"), "."],
+    words: html`It ends with a token for this start of <code>countersign sandbox</code>.`,
   },
   onChange({ kinds }, refresh) {
     if (kinds.includes("endpoints")) refresh();

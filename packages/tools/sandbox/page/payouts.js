@@ -1,34 +1,63 @@
 // The payout composer with every variant, and the payouts that were sent from here.
 
 import { calls } from "./calls.js";
-import { badge, block, button, field, h, headerLines, pager, throttled, time, visible } from "./elements.js";
-import { callLines, perform } from "./perform.js";
+import { badge, block, button, code, Component, facts, field, headerLines, html } from "./kit.js";
+import { openedLines, plainText, shellLines, time, visible } from "./kit.js";
+import { linkedRow, pagedList, splitView } from "./list.js";
+import { linesOf, perform } from "./perform.js";
 import { get } from "./service.js";
 
-const pageSize = 20;
-
-export function payoutsView({ payouts: about }) {
-  const list = payoutList(about);
-  const detail = payoutDetail(about);
-  const composer = payoutComposer(about);
-  const element = h(
-    "div",
-    { class: "split payouts" },
-    h("div", { class: "list" }, composer.element, list.element),
-    detail.element,
-  );
-  return {
-    element,
-    open([number]) {
-      element.classList.toggle("opened", number !== undefined);
-      list.mark(number);
-      detail.open(number);
+export function payoutsView({ payouts: about }, redraw) {
+  const pageSize = 20;
+  const payouts = pagedList({
+    redraw,
+    pageSize,
+    async read({ offset }) {
+      const answer = await get(`/sandbox/payouts?limit=${pageSize}&offset=${offset}`);
+      return { rows: answer.payouts, total: answer.total };
     },
-    refresh: () => list.reload(),
+  });
+  payouts.reload();
+  const view = splitView({
+    name: "payouts",
+    one: "Payout",
+    choose: "A payout that was sent shows its bytes, its signature base and the answer here.",
+    read: (number) => get(`/sandbox/payouts/${number}`),
+    parts: (sent) => payoutParts(sent, about),
+    redraw,
+    list: (number) =>
+      html`<div class="list">
+        <${Composer} about=${about} />
+        <section aria-label="Payouts">
+          <div class="bar">
+            <h2>Sent from here</h2>
+            ${payouts.pager()}
+          </div>
+          <ul class="rows">
+            ${payouts.rows.map((payout) => row(payout, payout.number === number))}
+          </ul>
+          <p class="empty">${payouts.total === 0 && "No payout was sent from here yet."}</p>
+        </section>
+      </div>`,
+  });
+  return {
+    ...view,
+    refresh: payouts.reload,
     change({ kinds }) {
-      if (kinds.includes("payouts")) list.reload();
+      if (kinds.includes("payouts")) payouts.reload();
     },
   };
+}
+
+function row({ number: id, variant, at, answers, url, ...verdict }, isMarked) {
+  return linkedRow(
+    { view: "payouts", id, isMarked },
+    html`<span class="what">${variant}</span>
+      ${badge(answers.slice(0, 4).join(", "), verdictOf(verdict).tone)}
+      <span class="meta">
+        <span class="where">${visible(url.replace(/^https?:\/\//, ""))}</span>${time(at)}
+      </span>`,
+  );
 }
 
 const fieldNames = [
@@ -40,119 +69,13 @@ const fieldNames = [
   ["reference", "Reference", "Funding payout, sample"],
 ];
 
-function payoutComposer(about) {
-  const url = h("input", {
-    name: "url",
-    value: about.url,
-    required: true,
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const count = h("input", { name: "count", type: "number", min: "2", max: "100", value: "3" });
-  const amount = h("input", {
-    name: "amount",
-    placeholder: '{"value":"10.00","currency":"EUR"}',
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const inputs = fieldNames.map(([name, label, sample]) => [
-    name,
-    label,
-    h("input", {
-      name,
-      placeholder: about.sample[sample] ?? sample,
-      spellcheck: "false",
-      autocomplete: "off",
-    }),
-  ]);
-  const countField = field("Requests at once", count);
-  const preview = h("div", { class: "preview" });
-  const problem = h("p", { class: "problem", role: "alert" });
-  const form = h("form", { class: "card composer", "aria-label": "Send a payout" });
-  const chosen = () =>
-    about.variants.find(({ variant }) => variant === form.elements.namedItem("variant").value);
-
-  const order = () => {
-    const fields = Object.fromEntries(
-      inputs.filter(([, , { value }]) => value !== "").map(([name, , { value }]) => [name, value]),
-    );
-    if (amount.value !== "") fields.amount = objectText(amount.value);
-    return { url: url.value, info: chosen(), count: Number(count.value), fields, about };
-  };
-  const show = () => {
-    countField.hidden = chosen().takesCount !== true;
-    problem.textContent = "";
-    try {
-      preview.replaceChildren(callLines(calls.payout(order())));
-    } catch (error) {
-      problem.textContent = error.message;
-    }
-  };
-  const send = async (event) => {
-    event.preventDefault();
-    show();
-    if (problem.textContent !== "") return;
-    await sendPayout(order());
-  };
-  form.append(
-    h("h2", {}, "Send a payout"),
-    field("Payout endpoint", url),
-    h(
-      "fieldset",
-      {},
-      h("legend", {}, "What is sent"),
-      about.variants.map((info) => variantChoice(info)),
-    ),
-    countField,
-    h(
-      "details",
-      {},
-      h("summary", {}, "Fields of the instruction"),
-      h(
-        "div",
-        { class: "grid" },
-        inputs.map(([, label, input]) => field(label, input)),
-        field("Amount (JSON)", amount),
-      ),
-    ),
-    h(
-      "details",
-      {},
-      h("summary", {}, `Key ${about.keyid}`),
-      h(
-        "p",
-        { class: "hint" },
-        "The platform needs this public key under this keyid. The private key stays with the service.",
-      ),
-      block("Public key", about.publicKeyPem),
-    ),
-    h("details", {}, h("summary", {}, "As a command and as an API call"), preview),
-    h("div", { class: "send" }, problem, h("button", { type: "submit", class: "primary" }, "Send")),
-  );
-  form.addEventListener("input", show);
-  form.addEventListener("submit", (event) => void send(event));
-  show();
-  return { element: form };
-}
-
-function variantChoice({ variant, flag, value, takesCount, sends, expected }) {
-  const name =
-    flag === undefined
-      ? "as it should be"
-      : `--${flag}${value === undefined ? "" : ` ${value}`}${takesCount ? " n" : ""}`;
-  return h(
-    "label",
-    { class: "choice" },
-    h("input", { type: "radio", name: "variant", value: variant, checked: variant === "plain" }),
-    h(
-      "span",
-      {},
-      h("strong", {}, name),
-      " ",
-      h("small", { class: "expected" }, `expects ${expected.join(", ")}`),
-      h("small", { class: "sends" }, sends),
-    ),
-  );
+/** What a form of the composer says. Throws an Error when its amount is no object. */
+function orderOf(form, about) {
+  const { url, variant, count, amount, ...given } = Object.fromEntries(new FormData(form));
+  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ""));
+  if (amount !== "") fields.amount = objectText(amount);
+  const info = about.variants.find((each) => each.variant === variant);
+  return { url, info, count: Number(count), fields, about };
 }
 
 /** As it was typed: parsed and written again, 10.10 would be 10.1. */
@@ -164,6 +87,83 @@ function objectText(text) {
     // Told below.
   }
   throw new Error("Amount: a JSON object is expected.");
+}
+
+const input = (name, members) => html`<input name=${name} ...${plainText} ...${members} />`;
+
+class Composer extends Component {
+  read(form) {
+    try {
+      const order = orderOf(form, this.props.about);
+      this.setState({ order, problem: "" });
+      return order;
+    } catch (error) {
+      this.setState({ problem: error.message });
+      return undefined;
+    }
+  }
+
+  async send(event) {
+    event.preventDefault();
+    const order = this.read(event.target);
+    if (order !== undefined) await sendPayout(order);
+  }
+
+  render({ about }, { order = plainOrder(about), problem = "" }) {
+    return html`<form
+      class="card composer"
+      aria-label="Send a payout"
+      oninput=${({ currentTarget }) => this.read(currentTarget)}
+      onsubmit=${(event) => void this.send(event)}
+    >
+      <h2>Send a payout</h2>
+      ${field("Payout endpoint", input("url", { defaultValue: about.url, required: true }))}
+      <fieldset>
+        <legend>What is sent</legend>
+        ${about.variants.map(variantChoice)}
+      </fieldset>
+      <div hidden=${order.info.takesCount !== true}>
+        ${field("Requests at once", input("count", { type: "number", min: "2", max: "100", defaultValue: "3" }))}
+      </div>
+      <details>
+        <summary>Fields of the instruction</summary>
+        <div class="grid">
+          ${fieldNames.map(([name, label, sample]) =>
+            field(label, input(name, { placeholder: about.sample[sample] ?? sample })),
+          )}
+          ${field("Amount (JSON)", input("amount", { placeholder: '{"value":"10.00","currency":"EUR"}' }))}
+        </div>
+      </details>
+      <details>
+        <summary>Key ${about.keyid}</summary>
+        <p class="hint">
+          The platform needs this public key under this keyid. The private key stays with the service.
+        </p>
+        ${block("Public key", about.publicKeyPem)}
+      </details>
+      ${openedLines(linesOf(calls.payout(order)))}
+      <div class="send">
+        <p class="problem" role="alert">${problem}</p>
+        <button type="submit" class="primary">Send</button>
+      </div>
+    </form>`;
+  }
+}
+
+const plainOrder = (about) => ({ url: about.url, info: about.variants[0], count: 3, fields: {}, about });
+
+function variantChoice({ variant, flag, value, takesCount, sends, expected }) {
+  const name =
+    flag === undefined
+      ? "as it should be"
+      : `--${flag}${value === undefined ? "" : ` ${value}`}${takesCount ? " n" : ""}`;
+  return html`<label class="choice">
+    <input type="radio" name="variant" value=${variant} defaultChecked=${variant === "plain"} />
+    <span>
+      <strong>${name}</strong>${" "}<small class="expected">expects ${expected.join(", ")}</small>
+      <small class="sends">${sends}</small>
+    </span>
+  </label>`;
 }
 
 async function sendPayout(order) {
@@ -185,167 +185,71 @@ function verdictOf({ asExpected, isUrlProven }) {
 
 const answerOf = ({ answer, error }) => String(answer?.status ?? error?.code);
 
-function payoutList() {
-  let offset = 0;
-  let marked;
-  const items = h("ul", { class: "rows" });
-  const turn = (to) => {
-    offset = Math.max(0, to);
-    void load();
+/** The order of a payout that was sent, as another variant. */
+function orderAgain({ url, count = 3, fields }, about, variant) {
+  const { idempotencyKey, businessId, referenceField, ...others } = fields;
+  const wire = {
+    ...others,
+    idempotency_key: idempotencyKey,
+    business_id: businessId,
+    reference_field: referenceField,
   };
-  const pages = pager({ onNewer: () => turn(offset - pageSize), onOlder: () => turn(offset + pageSize) });
-  const heading = h("h2", {}, "Sent from here");
-  const empty = h("p", { class: "empty" });
-  const element = h(
-    "section",
-    { "aria-label": "Payouts" },
-    h("div", { class: "bar" }, heading, pages.element),
-    items,
-    empty,
-  );
-  async function load() {
-    const { payouts, total } = await get(`/sandbox/payouts?limit=${pageSize}&offset=${offset}`);
-    pages.update({ first: offset, shown: payouts.length, total });
-    empty.textContent = total === 0 ? "No payout was sent from here yet." : "";
-    items.replaceChildren(
-      ...payouts.map(({ number, variant, at, answers, url, ...verdict }) =>
-        h(
-          "li",
-          {},
-          h(
-            "a",
-            { href: `#/payouts/${number}` },
-            h("span", { class: "number" }, `#${number}`),
-            h("span", { class: "what" }, variant),
-            badge(answers.slice(0, 4).join(", "), verdictOf(verdict).tone),
-            h(
-              "span",
-              { class: "meta" },
-              h("span", { class: "where" }, visible(url.replace(/^https?:\/\//, ""))),
-              time(at),
-            ),
-          ),
-        ),
-      ),
-    );
-    mark(marked);
-  }
-  function mark(number) {
-    marked = number;
-    for (const link of items.querySelectorAll("a")) {
-      if (link.hash === `#/payouts/${number}`) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    }
-  }
-  const reload = throttled(100, () => void load().catch(() => {}));
-  reload();
-  return { element, mark, reload };
-}
-
-function payoutDetail(about) {
-  const element = h("section", { class: "detail", "aria-label": "One payout", tabindex: "-1" });
-  async function open(number) {
-    if (number === undefined) {
-      element.replaceChildren(
-        h(
-          "p",
-          { class: "empty" },
-          "A payout that was sent shows its bytes, its signature base and the answer here.",
-        ),
-      );
-      return;
-    }
-    const sent = await get(`/sandbox/payouts/${encodeURIComponent(number)}`).catch(() => undefined);
-    if (sent === undefined)
-      element.replaceChildren(h("p", { class: "empty" }, `There is no payout #${number} any more.`));
-    else element.replaceChildren(...payoutParts(sent, about));
-    element.focus({ preventScroll: true });
-  }
-  return { element, open: (number) => void open(number) };
+  const given = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== undefined));
+  return { url, info: about.variants.find((info) => info.variant === variant), count, fields: given, about };
 }
 
 function payoutParts(sent, about) {
-  const { number, at, url, variant, count, fields, steps } = sent;
+  const { number, at, url, variant, steps } = sent;
   const verdict = verdictOf(sent);
-  const wire = {
-    ...fields,
-    idempotency_key: fields.idempotencyKey,
-    business_id: fields.businessId,
-    reference_field: fields.referenceField,
+  const order = (name) => orderAgain(sent, about, name);
+  const spoil = (event) => {
+    event.preventDefault();
+    void sendPayout(order(event.target.elements.variant.value));
   };
-  for (const name of ["idempotencyKey", "businessId", "referenceField"]) delete wire[name];
-  const given = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== undefined));
-  const order = (name) => ({
-    url,
-    info: about.variants.find((info) => info.variant === name),
-    count: count ?? 3,
-    fields: given,
-    about,
-  });
-  const choice = h(
-    "select",
-    { "aria-label": "How it is spoilt" },
-    about.variants.slice(1).map((info) => h("option", { value: info.variant }, info.variant)),
-  );
-  const facts = [
-    ["Sent", time(at)],
-    ["To", h("code", {}, visible(url))],
-    ["Variant", variant],
-    ["Verdict", badge(verdict.text, verdict.tone)],
-  ];
-  return [
-    h("a", { class: "back", href: "#/payouts" }, "All payouts"),
-    h("h2", {}, `Payout #${number}`),
-    h(
-      "div",
-      { class: "actions" },
-      button("Send again, signed anew", () => sendPayout(order("plain")), { class: "primary" }),
-      h(
-        "span",
-        { class: "joined" },
-        choice,
-        button("Spoil", () => sendPayout(order(choice.value))),
-      ),
-    ),
-    h(
-      "dl",
-      { class: "facts" },
-      facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
-    ),
-    ...steps.flatMap((step, index) => stepParts({ ...step, tone: toneOf(step, sent) }, index, steps.length)),
-    h("h3", {}, "The same from elsewhere"),
-    callLines(calls.payout(order(variant))),
-  ];
+  const choices = about.variants
+    .slice(1)
+    .map((info) => html`<option value=${info.variant}>${info.variant}</option>`);
+  return html`<h2>Payout #${number}</h2>
+    <div class="actions">
+      ${button("Send again, signed anew", () => sendPayout(order("plain")), { class: "primary" })}
+      <form class="joined" onsubmit=${spoil}>
+        <select name="variant" aria-label="How it is spoilt">
+          ${choices}
+        </select>
+        <button type="submit">Spoil</button>
+      </form>
+    </div>
+    ${facts([
+      ["Sent", time(at)],
+      ["To", code(url)],
+      ["Variant", variant],
+      ["Verdict", badge(verdict.text, verdict.tone)],
+    ])}
+    ${steps.map((step, index) => stepParts(step, { index, all: steps.length, sent }))}
+    <h3>The same from elsewhere</h3>
+    ${shellLines(linesOf(calls.payout(order(variant))))}`;
 }
 
-const toneOf = ({ asExpected }, { isUrlProven }) => verdictOf({ asExpected, isUrlProven }).tone;
-
-function stepParts({ request, answer, error, expected, tone }, index, all) {
-  const told =
-    answer === undefined
-      ? [h("p", {}, badge(error.code, "bad"), " ", visible(error.message))]
-      : answerParts(answer, expected, tone);
-  return [
-    h("h3", {}, all === 1 ? "Answer" : `Request ${index + 1} of ${all}: answer`),
-    ...told,
-    h("h3", {}, all === 1 ? "Request" : `Request ${index + 1} of ${all}`),
-    block("Line and header fields", `${request.method} ${request.target}\n${headerLines(request.headers)}`, {
-      open: all === 1,
-    }),
-    block(`Body: ${request.bodyBytes.toLocaleString("en")} bytes`, request.body, { open: all === 1 }),
-    block("Signature base", request.signatureBase, { open: all === 1 }),
-  ];
+function stepParts({ request, answer, error, expected, asExpected }, { index, all, sent }) {
+  const open = all === 1;
+  const { tone } = verdictOf({ asExpected, isUrlProven: sent.isUrlProven });
+  const of = open ? "" : `Request ${index + 1} of ${all}`;
+  const line = `${request.method} ${request.target}\n${headerLines(request.headers)}`;
+  return html`<h3>${open ? "Answer" : `${of}: answer`}</h3>
+    ${
+      answer === undefined
+        ? html`<p>${badge(error.code, "bad")}${` ${visible(error.message)}`}</p>`
+        : answerParts(answer, expected, tone)
+    }
+    <h3>${open ? "Request" : of}</h3>
+    ${block("Line and header fields", line, { open })}
+    ${block(`Body: ${request.bodyBytes.toLocaleString("en")} bytes`, request.body, { open })}
+    ${block("Signature base", request.signatureBase, { open })}`;
 }
 
 function answerParts({ status, meaning, headers, body, durationMs }, expected, tone) {
-  return [
-    h(
-      "p",
-      {},
-      badge(`${status}`, tone),
-      ` ${meaning}; expected ${expected.join(" or ")}, ${durationMs.toFixed(0)} ms`,
-    ),
-    body !== "" && block("Body of the answer", body),
-    block("Header fields of the answer", headerLines(headers), { open: false }),
-  ].filter((part) => part !== false);
+  const told = ` ${meaning}; expected ${expected.join(" or ")}, ${durationMs.toFixed(0)} ms`;
+  return html`<p>${badge(`${status}`, tone)}${told}</p>
+    ${body !== "" && block("Body of the answer", body)}
+    ${block("Header fields of the answer", headerLines(headers), { open: false })}`;
 }

@@ -2,11 +2,11 @@
 
 import { calls } from "./calls.js";
 import { registration } from "./deliveries.js";
-import { badge, button, field, h, pager, throttled, visible } from "./elements.js";
+import { badge, button, code, field, html, plainText } from "./kit.js";
+import { pagedList } from "./list.js";
 import { perform } from "./perform.js";
 import { get } from "./service.js";
 
-const pageSize = 10;
 const told = ({ event_id: event }) =>
   event === undefined ? "done, and no event" : "done, and an event was sent";
 const tones = {
@@ -17,254 +17,193 @@ const tones = {
   SUSPENDED: "bad",
 };
 
-export function simulationView(overview) {
-  const parts = [
-    partyCard("buyer", overview),
-    partyCard("seller", overview),
-    paymentRequestCard(),
-    eventCard(overview),
-    endpointCard(overview),
+export function simulationView(overview, redraw) {
+  const lists = [
+    listCard(redraw, partyList("buyer", overview)),
+    listCard(redraw, partyList("seller", overview)),
+    listCard(redraw, paymentRequestList()),
   ];
+  let problem = "";
+  const say = (text) => {
+    problem = text;
+    redraw();
+  };
   return {
-    element: h(
-      "div",
-      { class: "cards" },
-      [parts.slice(0, 3), parts.slice(3)].map((column) =>
-        h(
-          "div",
-          { class: "column" },
-          column.map(({ element }) => element),
-        ),
-      ),
-    ),
     open() {},
     refresh() {
-      for (const part of parts) part.reload();
+      for (const list of lists) list.reload();
+      redraw();
     },
     change({ kinds }) {
-      for (const part of parts) if (kinds.includes(part.kind)) part.reload();
+      for (const list of lists) if (kinds.includes(list.kind)) list.reload();
     },
+    draw: () =>
+      html`<div class="cards">
+        <div class="column">${lists.map((list) => list.draw())}</div>
+        <div class="column">${eventCard(overview, problem, say)}${endpointCard(overview)}</div>
+      </div>`,
   };
 }
 
-/** A card with a list of ten, which is read anew when something has changed. */
-function listCard({ kind, heading, intro, empty, path, rowsOf, rowFor }) {
-  let offset = 0;
-  const items = h("ul", { class: "entries" });
-  const none = h("p", { class: "empty" });
-  const load = async () => {
-    const { total, ...lists } = await get(`${path}?limit=${pageSize}&offset=${offset}`);
-    const rows = rowsOf(lists);
-    pages.update({ first: offset, shown: rows.length, total });
-    none.textContent = total === 0 ? empty : "";
-    const focused = [...items.querySelectorAll("button")].indexOf(document.activeElement);
-    items.replaceChildren(...rows.map(rowFor));
-    // What was pressed stays where the keyboard is.
-    if (focused !== -1) items.querySelectorAll("button")[focused]?.focus();
+/** A card with a form, and a list of ten, which is read anew when something has changed. */
+function listCard(redraw, { kind, heading, path = `/sandbox/${kind}`, form, empty, rowsOf, rowFor }) {
+  const pageSize = 10;
+  const list = pagedList({
+    redraw,
+    pageSize,
+    async read({ offset }) {
+      const { total, ...lists } = await get(`${path}?limit=${pageSize}&offset=${offset}`);
+      return { rows: rowsOf(lists), total };
+    },
+  });
+  list.reload();
+  const draw = () =>
+    html`<section class="card" aria-label=${heading}>
+      <div class="bar">
+        <h2>${heading}</h2>
+        ${list.pager()}
+      </div>
+      ${form}
+      <ul class="entries">
+        ${list.rows.map(rowFor)}
+      </ul>
+      <p class="empty">${list.total === 0 && empty}</p>
+    </section>`;
+  return { kind, reload: list.reload, draw };
+}
+
+/** A form of one line, whose fields `send` gets by their names. */
+function lineForm(press, send, ...fields) {
+  const submit = (event) => {
+    event.preventDefault();
+    void send(Object.fromEntries(new FormData(event.target)));
   };
-  const turn = (to) => {
-    offset = Math.max(0, to);
-    void load();
-  };
-  const pages = pager({ onNewer: () => turn(offset - pageSize), onOlder: () => turn(offset + pageSize) });
-  const reload = throttled(100, () => void load().catch(() => {}));
-  reload();
-  const bar = h("div", { class: "bar" }, h("h2", {}, heading), pages.element);
+  return html`<form class="line" onsubmit=${submit}>
+    ${fields}
+    <button type="submit" class="primary">${press}</button>
+  </form>`;
+}
+
+function idField(label, placeholder) {
+  const input = html`<input name="id" required maxlength="256" placeholder=${placeholder} ...${plainText} />`;
+  return field(label, input);
+}
+
+function partyList(kind, { statuses }) {
+  const change = (id, to) => perform(calls.status(kind, id, to), told);
+  const options = statuses.map(
+    (name) => html`<option value=${name} selected=${name === "ACTIVE"}>${name}</option>`,
+  );
+  const name = kind === "buyer" ? "Buyer" : "Seller";
   return {
-    kind,
-    reload,
-    element: h("section", { class: "card", "aria-label": heading }, bar, intro, items, none),
-  };
-}
-
-function partyCard(kind, { statuses }) {
-  const id = h("input", {
-    name: `${kind}-id`,
-    required: true,
-    maxlength: "256",
-    placeholder: `${kind}-1`,
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const status = h(
-    "select",
-    {},
-    statuses.map((name) => h("option", { value: name, selected: name === "ACTIVE" }, name)),
-  );
-  const change = (named, to) => perform(calls.status(kind, named, to), told);
-  const submit = (event) => {
-    event.preventDefault();
-    void change(id.value, status.value);
-  };
-  const intro = h(
-    "form",
-    { class: "line", onsubmit: submit },
-    field(kind === "buyer" ? "Buyer" : "Seller", id),
-    field("Status", status),
-    h("button", { type: "submit", class: "primary" }, "Change"),
-  );
-  return listCard({
     kind: `${kind}s`,
-    heading: kind === "buyer" ? "Buyers" : "Sellers",
-    intro,
+    heading: `${name}s`,
+    form: lineForm(
+      "Change",
+      ({ id, status }) => change(id, status),
+      idField(name, `${kind}-1`),
+      field(
+        "Status",
+        html`<select name="status">
+          ${options}
+        </select>`,
+      ),
+    ),
     empty: `No ${kind} yet. The first change creates one, as PENDING before.`,
-    path: `/sandbox/${kind}s`,
     rowsOf: (lists) => lists[`${kind}s`],
-    rowFor: (party) => {
-      const named = party[`${kind}_id`];
-      return h(
-        "li",
-        {},
-        h(
-          "span",
-          { class: "who" },
-          h("code", {}, visible(named)),
-          badge(party.status, tones[party.status] ?? "calm"),
-        ),
-        h(
-          "span",
-          { class: "buttons" },
-          statuses.map((to) =>
-            to === party.status
-              ? undefined
-              : button(to, () => change(named, to), { "aria-label": `${named}: ${to}` }),
-          ),
-        ),
-      );
+    rowFor(party) {
+      const id = party[`${kind}_id`];
+      const others = statuses.filter((to) => to !== party.status);
+      return html`<li key=${id}>
+        <span class="who">${code(id)}${badge(party.status, tones[party.status] ?? "calm")}</span>
+        <span class="buttons">
+          ${others.map((to) => button(to, () => change(id, to), { "aria-label": `${id}: ${to}` }))}
+        </span>
+      </li>`;
     },
-  });
+  };
 }
 
-function paymentRequestCard() {
-  const id = h("input", {
-    name: "request-id",
-    required: true,
-    maxlength: "256",
-    placeholder: "request-1",
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const due = h("input", {
-    name: "due-date",
-    type: "date",
-    required: true,
-    value: new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 10),
-  });
-  const submit = (event) => {
-    event.preventDefault();
-    void perform(calls.paymentRequest(id.value, due.value), () => "created");
-  };
-  const intro = h(
-    "form",
-    { class: "line", onsubmit: submit },
-    field("Payment request", id),
-    field("Due date", due),
-    h("button", { type: "submit", class: "primary" }, "Create"),
-  );
-  return listCard({
+function paymentRequestList() {
+  const inAWeek = new Date(Date.now() + 7 * 86_400_000).toISOString().slice(0, 10);
+  const due = html`<input name="due" type="date" required defaultValue=${inAWeek} />`;
+  return {
     kind: "payment-requests",
     heading: "Payment requests",
-    intro,
+    form: lineForm(
+      "Create",
+      (given) => perform(calls.paymentRequest(given.id, given.due), () => "created"),
+      idField("Payment request", "request-1"),
+      field("Due date", due),
+    ),
     empty: "No payment request yet.",
-    path: "/sandbox/payment-requests",
     rowsOf: (lists) => lists.payment_requests,
-    rowFor: ({ payment_request_id: named, status, due_date: dueDate }) => {
+    rowFor({ payment_request_id: id, status, due_date: dueDate }) {
       const act = (action, text) =>
-        button(text, () => perform(calls.repayment(named, action), told), {
-          "aria-label": `${named}: ${text}`,
-        });
-      return h(
-        "li",
-        {},
-        h(
-          "span",
-          { class: "who" },
-          h("code", {}, visible(named)),
-          badge(status, tones[status] ?? "calm"),
-          h("small", {}, `due ${dueDate}`),
-        ),
-        status === "CLOSED"
-          ? undefined
-          : h("span", { class: "buttons" }, act("repay", "Repay"), act("remind", "Remind")),
-      );
+        button(text, () => perform(calls.repayment(id, action), told), { "aria-label": `${id}: ${text}` });
+      return html`<li key=${id}>
+        <span class="who">
+          ${code(id)}${badge(status, tones[status] ?? "calm")}<small>due ${dueDate}</small>
+        </span>
+        ${
+          status !== "CLOSED" &&
+          html`<span class="buttons">${act("repay", "Repay")}${act("remind", "Remind")}</span>`
+        }
+      </li>`;
     },
-  });
+  };
 }
 
-function eventCard({ events }) {
+function eventCard({ events }, problem, say) {
   const types = Object.keys(events);
-  const type = h("input", {
-    name: "type",
-    required: true,
-    list: "event-types",
-    value: types[0],
-    spellcheck: "false",
-    autocomplete: "off",
-  });
-  const data = h("textarea", {
-    name: "data",
-    rows: "5",
-    spellcheck: "false",
-    value: JSON.stringify(events[types[0]], undefined, 2),
-  });
-  const problem = h("p", { class: "problem", role: "alert" });
-  type.addEventListener("change", () => {
-    if (Object.hasOwn(events, type.value)) data.value = JSON.stringify(events[type.value], undefined, 2);
-  });
+  const sample = (type) => JSON.stringify(events[type], undefined, 2);
   const submit = (event) => {
     event.preventDefault();
-    problem.textContent = "";
+    const { type, data } = event.target.elements;
     try {
       void perform(calls.event(type.value, JSON.parse(data.value)), () => "an event was sent");
+      say("");
     } catch {
-      problem.textContent = "Data: JSON is expected.";
+      say("Data: JSON is expected.");
     }
   };
-  const element = h(
-    "section",
-    { class: "card", "aria-label": "Any event" },
-    h("h2", {}, "Any event"),
-    h(
-      "form",
-      { onsubmit: submit },
-      field("Type", type, "as in the interface, or one that a receiver does not know"),
-      h(
-        "datalist",
-        { id: "event-types" },
-        types.map((name) => h("option", { value: name })),
-      ),
-      field("Data", data),
-      problem,
-      h("button", { type: "submit", class: "primary" }, "Send event"),
-    ),
-  );
-  return { element, reload() {} };
+  const fill = ({ target }) => {
+    if (Object.hasOwn(events, target.value)) target.form.elements.data.value = sample(target.value);
+  };
+  const type = html`<input
+    name="type"
+    required
+    list="event-types"
+    defaultValue=${types[0]}
+    onchange=${fill}
+    ...${plainText}
+  />`;
+  const data = html`<textarea name="data" rows="5" spellcheck=${false} defaultValue=${sample(types[0])} />`;
+  return html`<section class="card" aria-label="Any event">
+    <h2>Any event</h2>
+    <form onsubmit=${submit}>
+      ${field("Type", type, "as in the interface, or one that a receiver does not know")}
+      <datalist id="event-types">${types.map((name) => html`<option value=${name} />`)}</datalist>
+      ${field("Data", data)}
+      <p class="problem" role="alert">${problem}</p>
+      <button type="submit" class="primary">Send event</button>
+    </form>
+  </section>`;
 }
 
-function endpointCard(overview) {
-  const content = h("div");
-  const reload = () => {
-    const rows = overview.endpoints.map(({ url }) => h("li", {}, h("code", {}, visible(url))));
-    content.replaceChildren(
-      rows.length === 0
-        ? h("p", { class: "empty" }, "None is registered yet.")
-        : h("ul", { class: "entries" }, rows),
-      h(
-        "p",
-        { class: "hint" },
-        "Every endpoint gets every event. Credentials are given on the command line, and never shown here.",
-      ),
-      ...registration(),
-    );
-  };
-  reload();
-  return {
-    element: h(
-      "section",
-      { class: "card", "aria-label": "Endpoints" },
-      h("h2", {}, "Webhook endpoints"),
-      content,
-    ),
-    reload,
-  };
+function endpointCard({ endpoints }) {
+  return html`<section class="card" aria-label="Endpoints">
+    <h2>Webhook endpoints</h2>
+    ${
+      endpoints.length === 0
+        ? html`<p class="empty">None is registered yet.</p>`
+        : html`<ul class="entries">
+            ${endpoints.map(({ url }) => html`<li>${code(url)}</li>`)}
+          </ul>`
+    }
+    <p class="hint">
+      Every endpoint gets every event. Credentials are given on the command line, and never shown here.
+    </p>
+    ${registration()}
+  </section>`;
 }

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { join } from "node:path";
 import type { SigningKeyPair } from "./key-pair.ts";
 import { makeFolder } from "./make-folder.ts";
-import { messageOf } from "@countersign/loopback-page";
+import { messageOf } from "@countersign/inspector/loopback";
 
 /** Where {@link writeKeyFiles} put things. */
 export interface KeyFiles {

@@ -1,4 +1,4 @@
-import { codeOf } from "@countersign/loopback-page";
+import { codeOf } from "@countersign/inspector/loopback";
 
 /** Why no answer was received. */
 export type SendErrorCode =

@@ -274,33 +274,19 @@ describe("a payout from the page", () => {
 });
 
 describe("the stream", () => {
-  test("tells of deliveries as they are formed and sent, with counts, and of what else has changed", async () => {
+  test("tells counts, the numbers of deliveries that have changed, and what else has changed", async () => {
     bench.register();
-    const streamed = bench.stream(
-      (text) => text.includes('"state":"delivered"') && text.includes('"buyers"'),
-    );
+    const streamed = bench.stream((text) => text.includes('"delivered":1') && text.includes('"buyers"'));
     bench.sandbox.changeBuyerStatus("buyer-1", "ACTIVE");
     const events = (await streamed)
       .split("\n\n")
       .filter((event) => event.startsWith("event: change\ndata: "));
-    const last = JSON.parse(events.at(-1)?.split("data: ")[1] ?? "") as object;
-    expect(last).toMatchObject({
-      counts: { pending: 0, delivered: 1 },
-      deliveries: [{ id: 1, attempts: [{ status: 200 }] }],
+    const last: unknown = JSON.parse(events.at(-1)?.split("data: ")[1] ?? "");
+    expect(last).toEqual({
+      counts: expect.objectContaining({ pending: 0, delivered: 1 }),
+      changed: [1],
+      kinds: expect.any(Array),
     });
-  });
-
-  test("holds fifty deliveries at most", async () => {
-    bench.register();
-    const streamed = bench.stream((text) => text.includes('"delivered":200'));
-    for (let number = 1; number <= 200; number += 1)
-      bench.sandbox.deliveries.notify([{ type: "test.event", data: { number } }]);
-    const events = (await streamed).split("\n\n").filter((event) => event.includes("data: "));
-    for (const event of events) {
-      const { deliveries } = JSON.parse(event.split("data: ")[1] ?? "") as { deliveries: unknown[] };
-      expect(deliveries.length).toBeLessThanOrEqual(50);
-    }
-    expect(events.length).toBeGreaterThan(0);
   });
 
   test("ends with the service", async () => {

@@ -29,7 +29,7 @@ export const secrets: readonly string[] = [
   ),
 ];
 
-/** Some of what a receiver can make of a secret; all of it is in the tests of loopback-page. */
+/** Some of what a receiver can make of a secret; all of it is in the tests of the inspector. */
 function echoesOf(secret: string): readonly string[] {
   const base64 = Buffer.from(secret).toString("base64");
   return [

@@ -9,7 +9,9 @@ beforeAll(() => bench.open());
 afterAll(() => bench.close());
 
 // Its own files, and those that it shares with other pages.
-const folders = ["../page/", "../../loopback-page/page/"].map((folder) => new URL(folder, import.meta.url));
+const folders = ["../page/", "../../inspector/page/shared/"].map(
+  (folder) => new URL(folder, import.meta.url),
+);
 const fileOf = new Map(
   folders.flatMap((folder) => readdirSync(folder).map((name) => [name, new URL(name, folder)])),
 );
@@ -47,7 +49,7 @@ describe("the page's files", () => {
   test("hold no inline script or style, and name no other host", () => {
     for (const name of names) {
       const text = textOf(name).replaceAll("http://www.w3.org/2000/svg", "");
-      expect({ name, found: /\bstyle=|\son\w+="|<style|innerHTML|eval\(/.exec(text)?.[0] }).toEqual({
+      expect({ name, found: /\bstyle=|\son\w+="|<style|[iI]nnerHTML|eval\(/.exec(text)?.[0] }).toEqual({
         name,
         found: undefined,
       });
@@ -211,7 +213,7 @@ describe("no secret", () => {
   test("is in any answer for the page or its stream, whatever the platform sends back", async () => {
     bench.register(`/hooks/${encodeURIComponent(seeded.secret)}`);
     bench.status = 500;
-    const streamed = bench.stream((text) => text.includes('"payouts"') && text.includes('"status":500'));
+    const streamed = bench.stream((text) => text.includes('"payouts"'));
     bench.sandbox.changeBuyerStatus(seeded.password, "SUSPENDED");
     while (bench.sandbox.deliveries.list().every(({ attempts }) => attempts.length === 0))
       await new Promise((resolve) => setTimeout(resolve, 5));

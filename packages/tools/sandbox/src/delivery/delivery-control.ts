@@ -5,7 +5,7 @@ import type { WebhookCredentials } from "./credentials.ts";
 import type { DeliverySender } from "./delivery-sender.ts";
 import { deliveryStateOf } from "./delivery-state.ts";
 import type { DeliveryListing } from "./listing.ts";
-import { maskerOf, type Masker } from "@countersign/loopback-page";
+import { maskerOf, type Masker } from "@countersign/inspector/loopback";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { QueueTables } from "./queue-tables.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";

@@ -1,5 +1,5 @@
 import type Database from "libsql";
-import { messageOf } from "@countersign/loopback-page";
+import { messageOf } from "@countersign/inspector/loopback";
 import { Batcher } from "./batcher.ts";
 import { assertCredentials } from "./credentials.ts";
 import { createDeliveryControl, type DeliveryControl } from "./delivery-control.ts";

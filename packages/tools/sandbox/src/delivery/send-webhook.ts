@@ -1,4 +1,4 @@
-import { marginBytes, masked } from "@countersign/loopback-page";
+import { marginBytes, masked } from "@countersign/inspector/loopback";
 import { PayoutSendError, type SendErrorCode } from "../send-error.ts";
 import { sendRequest, type ExchangeOptions } from "../send-request.ts";
 import { buildWebhookRequest, type WebhookRequestOptions } from "./webhook-request.ts";

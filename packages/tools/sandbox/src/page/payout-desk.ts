@@ -1,5 +1,5 @@
 import { createPublicKey } from "node:crypto";
-import { marginBytes, type Masker } from "@countersign/loopback-page";
+import { marginBytes, type Masker } from "@countersign/inspector/loopback";
 import { generateKeyPair, importPrivateKey } from "../key-pair.ts";
 import {
   createPayoutInstruction,

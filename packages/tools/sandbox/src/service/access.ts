@@ -1,5 +1,5 @@
 import type { RequestHandler } from "express";
-import { isSameAs, requirePageToken, type Masker } from "@countersign/loopback-page";
+import { isSameAs, requirePageToken, type Masker } from "@countersign/inspector/loopback";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** Who may ask the service. */

@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import Database from "libsql";
 import { atomically } from "../delivery/transaction.ts";
-import { codeOf, messageOf } from "@countersign/loopback-page";
+import { codeOf, messageOf } from "@countersign/inspector/loopback";
 
 /** The database cannot be used; the message is one line and says why. */
 export class SandboxDatabaseError extends Error {

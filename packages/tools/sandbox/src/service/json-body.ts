@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { json, type RequestHandler } from "express";
-import { statusOfThrown } from "@countersign/loopback-page";
+import { statusOfThrown } from "@countersign/inspector/loopback";
 import { SandboxError } from "./sandbox-error.ts";
 
 // Decoded, the bytes of another encoding would be U+FFFD: a password that nobody has.

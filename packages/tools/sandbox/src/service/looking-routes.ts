@@ -1,4 +1,4 @@
-import type { ChangeStream, ReadChanges } from "@countersign/loopback-page";
+import type { ChangeStream } from "@countersign/inspector/loopback";
 import type { Response, Router } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { Delivery, DeliveryService } from "../delivery/types.ts";
@@ -39,22 +39,6 @@ export function addLookingPaths(router: Router, { deliveries, stream, payouts }:
       stream.open(res);
     },
   });
-}
-
-const toldDeliveries = 50;
-
-/** Reads what the stream tells: counts, and of the newest fifty deliveries those that are new or have changed. */
-export function changeReader(service: Pick<DeliveryService, "list" | "control">): ReadChanges<ChangeKind> {
-  const { control } = service;
-  let newest = 0;
-  return (ids, kinds) => {
-    const before = newest;
-    const changed = new Set(ids);
-    const last = service.list({ limit: toldDeliveries });
-    newest = last.at(-1)?.id ?? 0;
-    const deliveries = last.filter(({ id }) => id > before || changed.has(id));
-    return control.mask({ counts: control.counts(), kinds, changed: ids.slice(0, 1000), deliveries });
-  };
 }
 
 const notFound = "no delivery of this number";

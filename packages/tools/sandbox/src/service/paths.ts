@@ -1,5 +1,5 @@
 import type { RequestHandler, Router } from "express";
-import { refuseOtherMethods } from "@countersign/loopback-page";
+import { refuseOtherMethods } from "@countersign/inspector/loopback";
 import { jsonBody } from "./json-body.ts";
 
 /** What a path does on GET, and on POST with a JSON body. */

@@ -1,4 +1,4 @@
-import type { ChangeStream } from "@countersign/loopback-page";
+import type { ChangeStream } from "@countersign/inspector/loopback";
 import { Router } from "express";
 import type { DeliveryService } from "../delivery/types.ts";
 import type { PayoutDesk } from "../page/payout-desk.ts";

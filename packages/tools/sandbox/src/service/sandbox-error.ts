@@ -1,4 +1,4 @@
-import { ServiceError, serviceStatuses, type ServiceErrorCode } from "@countersign/loopback-page";
+import { ServiceError, serviceStatuses, type ServiceErrorCode } from "@countersign/inspector/loopback";
 
 /** Why the service refused: codes of problem details, and of what the library throws. */
 export type SandboxErrorCode =

@@ -5,7 +5,7 @@ import {
   pageUrlOf,
   type ChangeStream,
   type Listening,
-} from "@countersign/loopback-page";
+} from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { createDeliveryService } from "../delivery/delivery-service.ts";
@@ -16,7 +16,7 @@ import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
 import type { PaymentRequest } from "./payment-requests.ts";
-import { changeReader, type ChangeKind } from "./looking-routes.ts";
+import type { ChangeKind } from "./looking-routes.ts";
 import { createServiceApp } from "./service-app.ts";
 import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChange } from "./simulation.ts";
 
@@ -82,9 +82,9 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
   const { apiKey, clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
   const stream = createChangeStream<ChangeKind>({
     service: "the sandbox",
-    read: (ids, kinds) => read(ids, kinds),
+    counts: () => deliveries.control.counts(),
   });
-  const deliveries = createDeliveryService({
+  const deliveries: DeliveryService = createDeliveryService({
     database,
     clock,
     speed,
@@ -95,7 +95,6 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     // Who registers an endpoint names the key, and can have it sent back.
     secrets: [apiKey],
   });
-  const read = changeReader(deliveries);
   const changed = (kind: ChangeKind): void => stream.changed({ kind });
   const { mask } = deliveries.control;
   const desk = { allowHttp, ca, clock, mask, changed: () => changed("payouts") };

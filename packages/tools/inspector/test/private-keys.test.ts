@@ -1,5 +1,5 @@
 import { generateKeyPairSync, randomBytes, type KeyObject } from "node:crypto";
-import { masked, maskerOf } from "@countersign/loopback-page";
+import { masked, maskerOf } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import { encodings } from "./encodings.ts";
 

@@ -1,10 +1,5 @@
 export { createPageToken, isSameAs, pageUrlOf, requireLoopbackHost, requirePageToken } from "./access.ts";
-export {
-  createChangeStream,
-  type ChangeStream,
-  type ChangeStreamInit,
-  type ReadChanges,
-} from "./change-stream.ts";
+export { createChangeStream, type ChangeStream, type ChangeStreamInit } from "./change-stream.ts";
 export { listen, type Listening } from "./listen.ts";
 export { marginBytes, masked, maskerOf, type Masker, type Secrets } from "./masking.ts";
 export { pageFiles } from "./page-files.ts";

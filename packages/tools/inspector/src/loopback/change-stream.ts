@@ -11,15 +11,12 @@ export interface ChangeStream<Kind extends string> {
   readonly close: () => void;
 }
 
-/** Reads what is told; `ids` are those that are known to have changed. */
-export type ReadChanges<Kind extends string> = (ids: readonly number[], kinds: readonly Kind[]) => object;
-
 /** What a stream needs. */
-export interface ChangeStreamInit<Kind extends string> {
+export interface ChangeStreamInit {
   /** The service in a warning: "the sandbox". */
   readonly service: string;
-  /** Asked when there is something to tell, and somebody to tell it to. */
-  readonly read: ReadChanges<Kind>;
+  /** How many things there are by state. Asked when there is something to tell, and somebody to tell it to. */
+  readonly counts: () => object;
 }
 
 // A burst is one event; who cannot keep up is let go, and reads anew.
@@ -30,8 +27,8 @@ const backlogBytes = 1_048_576;
 /** Makes a stream, which costs nothing but what is noted while nobody listens. */
 export function createChangeStream<Kind extends string>({
   service,
-  read,
-}: ChangeStreamInit<Kind>): ChangeStream<Kind> {
+  counts,
+}: ChangeStreamInit): ChangeStream<Kind> {
   const listeners = new Set<Response>();
   const ids = new Set<number>();
   const kinds = new Set<Kind>();
@@ -46,12 +43,12 @@ export function createChangeStream<Kind extends string>({
   };
   const tell = (): void => {
     timer = undefined;
-    const [changed, others] = [[...ids], [...kinds]];
+    const told = { changed: [...ids], kinds: [...kinds] };
     ids.clear();
     kinds.clear();
     if (listeners.size === 0 || isClosed) return;
     try {
-      write(`event: change\ndata: ${JSON.stringify(read(changed, others))}\n\n`);
+      write(`event: change\ndata: ${JSON.stringify({ counts: counts(), ...told })}\n\n`);
     } catch (error) {
       process.emitWarning(`${service}'s stream paused: ${messageOf(error)}`, "CountersignWarning");
     }

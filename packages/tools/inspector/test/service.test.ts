@@ -1,12 +1,15 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { get } from "node:http";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
 import {
   createChangeStream,
   listen,
   pageFiles,
   sendProblem,
   type Listening,
-} from "@countersign/loopback-page";
+} from "@countersign/inspector/loopback";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
 
@@ -43,10 +46,23 @@ describe("a service", () => {
     expect(warn.mock.calls.map(([text]) => text)).toEqual(warning === undefined ? [] : [warning]);
   });
 
+  test.each([
+    ["preact", "preact.mjs"],
+    ["htm", "htm.mjs"],
+  ])("serves %s to pages as its package has it, and as it imports nothing", async (name, file) => {
+    const url = await serve(pageFiles(new URL("../page/", import.meta.url)));
+    const answer = await fetch(`${url}/page/${name}.js`);
+    const text = await answer.text();
+    const main = createRequire(import.meta.url).resolve(name);
+    expect(text).toBe(readFileSync(join(dirname(main), file), "utf8"));
+    expect(answer.headers.get("Content-Type")).toBe("text/javascript; charset=utf-8");
+    // A browser finds no module by a bare name.
+    expect(text).not.toMatch(/\bimport\b/);
+  });
+
   test("serves no file without a media type", () => {
-    const folder = new URL("../page/", import.meta.url);
-    expect(() => pageFiles(new URL("../", import.meta.url), ["package.json"])).toThrow();
-    expect(() => pageFiles(folder, ["none.js"])).toThrow();
+    expect(() => pageFiles(new URL("../", import.meta.url))).toThrow("no media type for LICENSE");
+    expect(() => pageFiles(new URL("./none/", import.meta.url))).toThrow("ENOENT");
   });
 });
 
@@ -56,10 +72,10 @@ describe("a change stream", () => {
     let reads = 0;
     const stream = createChangeStream<"things">({
       service: "the test",
-      read: (ids, kinds) => {
+      counts: () => {
         reads += 1;
         if (reads === 1) throw new Error("not now");
-        return { ids, kinds };
+        return { done: reads };
       },
     });
     const url = await serve((_req, res) => stream.open(res));
@@ -72,7 +88,9 @@ describe("a change stream", () => {
     stream.changed({ ids: [2, 2] });
     stream.changed({ ids: [3], kind: "things" });
     const [told] = await once(answer, "data");
-    expect(String(told)).toBe('event: change\ndata: {"ids":[2,3],"kinds":["things"]}\n\n');
+    expect(String(told)).toBe(
+      'event: change\ndata: {"counts":{"done":2},"changed":[2,3],"kinds":["things"]}\n\n',
+    );
     stream.close();
     await once(answer, "end");
     stream.changed({ ids: [4] });

@@ -3,7 +3,7 @@ import { at, ViewBuilder, type View } from "./view.ts";
 /** Digits that stand for bits. */
 export interface Radix {
   readonly bits: number;
-  /** By byte: the value of a digit, -1 for none, -2 for what stands between digits. */
+  /** By byte: the value of a digit, -1 for none, {@link between} for what may stand between digits. */
   readonly values: Int32Array;
   /** At how many digits a byte may begin. */
   readonly offsets: number;
@@ -11,11 +11,13 @@ export interface Radix {
   readonly fewest: number;
 }
 
+const between = -2;
+
 function radixOf(bits: number, alphabets: readonly string[]): Radix {
   const values = new Int32Array(256).fill(-1);
   for (const alphabet of alphabets)
     for (const [value, digit] of Buffer.from(alphabet, "latin1").entries()) values[digit] = value;
-  for (const space of " \t\r\n") values[space.charCodeAt(0)] = -2;
+  for (const space of " \t\r\n") values[space.charCodeAt(0)] = between;
   return { bits, values, offsets: bits === 6 ? 4 : 2, fewest: Math.ceil(32 / bits) };
 }
 
@@ -26,67 +28,42 @@ export const base64: Radix = radixOf(6, [`${base64Digits}+/`, `${base64Digits}-_
 export const hex: Radix = radixOf(4, ["0123456789abcdef", "0123456789ABCDEF"]);
 const pad = 0x3d;
 
-interface Run {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** The runs of digits that are long enough for a secret. */
-function runsOf({ bytes, starts }: View, { values, fewest }: Radix): readonly Run[] {
-  const runs: Run[] = [];
-  let [from, digits] = [0, 0];
-  for (let index = 0; index <= bytes.length; index += 1) {
-    const byte = at(bytes, index);
-    const value = byte <= 0 ? -1 : at(values, byte);
-    if (value >= 0) digits += 1;
-    if (value !== -1) continue;
-    if (digits >= fewest && at(starts, from) >= 0) runs.push({ from, to: index });
-    [from, digits] = [index + 1, 0];
-  }
-  return runs;
-}
-
-/** The bytes of each run of digits, once for each digit at which a byte may begin. */
+/** The bytes of each run of digits that is long enough for a secret, once for each digit at which a byte may begin. */
 export function radixViews(view: View, radix: Radix): readonly View[] {
-  const runs = runsOf(view, radix);
-  if (runs.length === 0) return [];
-  return Array.from({ length: radix.offsets }, (_, offset) => {
-    const built = new ViewBuilder(
-      runs.reduce((sum, { from, to }) => sum + Math.ceil(((to - from) * radix.bits) / 8) + 1, 0),
-    );
-    for (const run of runs) decodeRun(view, built, { radix, run, offset });
-    return built.view();
-  }).filter((decoded) => decoded !== undefined);
+  return Array.from({ length: radix.offsets }, (_, offset) => radixView(view, radix, offset)).filter(
+    (decoded) => decoded !== undefined,
+  );
 }
 
-function decodeRun(
-  { bytes, starts, ends }: View,
-  built: ViewBuilder,
-  { radix, run, offset }: { readonly radix: Radix; readonly run: Run; readonly offset: number },
-): void {
-  const { bits, values } = radix;
-  const { from, to } = run;
-  const begun = built.length;
-  let [skipped, held, buffer, before] = [0, 0, 0, from];
-  for (let index = from; index < to; index += 1) {
+function radixView({ bytes, starts, ends }: View, radix: Radix, offset: number): View | undefined {
+  const { bits, values, fewest } = radix;
+  // A byte needs more than one digit, and a run has a break in place of a further one.
+  const built = new ViewBuilder(bytes.length);
+  let [digits, held, buffer, before, begun] = [0, 0, 0, 0, 0];
+  for (let index = 0; index <= bytes.length; index += 1) {
     const value = at(values, at(bytes, index));
-    if (value < 0) continue;
-    if (skipped < offset) {
-      skipped += 1;
+    if (value === between) continue;
+    if (value >= 0) {
+      digits += 1;
+      if (digits <= offset) continue;
+      const first = held === 0 ? index : before;
+      buffer = ((buffer << bits) | value) & 0xff_ff;
+      held += bits;
+      before = index;
+      if (held < 8) continue;
+      held -= 8;
+      built.add((buffer >> held) & 0xff, at(starts, first), at(ends, index));
       continue;
     }
-    const first = held === 0 ? index : before;
-    buffer = ((buffer << bits) | value) & 0xff_ff;
-    held += bits;
-    before = index;
-    if (held < 8) continue;
-    held -= 8;
-    built.add((buffer >> held) & 0xff, at(starts, first), at(ends, index));
+    if (digits < fewest) built.shorten(begun);
+    else {
+      const padding = at(bytes, index) === pad ? (at(bytes, index + 1) === pad ? 2 : 1) : 0;
+      if (bits === 6 && padding > 0) built.lengthen(at(ends, index + padding - 1));
+      built.addBreak();
+    }
+    [digits, held, begun] = [0, 0, built.length];
   }
-  if (built.length === begun) return;
-  const padding = at(bytes, to) === pad ? (at(bytes, to + 1) === pad ? 2 : 1) : 0;
-  if (bits === 6 && padding > 0) built.lengthen(at(ends, to + padding - 1));
-  built.addBreak();
+  return built.view();
 }
 
 const fewestReadable = 4;

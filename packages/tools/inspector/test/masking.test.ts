@@ -1,4 +1,4 @@
-import { masked, maskerOf } from "@countersign/loopback-page";
+import { masked, maskerOf } from "@countersign/inspector/loopback";
 import { describe, expect, test } from "@jest/globals";
 import { encodings } from "./encodings.ts";
 

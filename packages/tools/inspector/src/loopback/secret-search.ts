@@ -1,0 +1,63 @@
+import { at, type View } from "./view.ts";
+
+/** Is told a part of a text, by its first unit of UTF-16 and the one after its last. */
+export type Mark = (start: number, end: number) => void;
+
+/** A beginning of a secret, by the bytes that may follow. */
+interface State {
+  readonly next: Map<number, State>;
+  /** The longest proper ending that is a beginning too; undefined at the empty one. */
+  suffix: State | undefined;
+  /** The length of the longest secret that ends here; 0 for none. */
+  found: number;
+}
+
+/** Finds many byte strings at once, in time that is linear however they are made (Aho and Corasick, 1975). */
+export class SecretSearch {
+  readonly #empty = newState();
+
+  constructor(secrets: readonly Uint8Array[]) {
+    for (const secret of secrets) {
+      let state = this.#empty;
+      for (const byte of secret) {
+        const next = state.next.get(byte) ?? newState();
+        state.next.set(byte, next);
+        state = next;
+      }
+      state.found = secret.length;
+    }
+    // Breadth first: what a state falls back to is shorter.
+    const order = [this.#empty];
+    for (const state of order) {
+      for (const [byte, next] of state.next) {
+        next.suffix = step(state.suffix, byte) ?? this.#empty;
+        next.found = Math.max(next.found, next.suffix.found);
+        order.push(next);
+      }
+    }
+  }
+
+  /** Marks each place of the view at which a secret stands. */
+  find({ bytes, starts, ends }: View, mark: Mark): void {
+    if (this.#empty.next.size === 0) return;
+    let state = this.#empty;
+    for (let index = 0; index < bytes.length; index += 1) {
+      // What is before a break touches nothing after it.
+      state = (at(starts, index) < 0 ? undefined : step(state, at(bytes, index))) ?? this.#empty;
+      if (state.found > 0) mark(at(starts, index - state.found + 1), at(ends, index));
+    }
+  }
+}
+
+function newState(): State {
+  return { next: new Map(), suffix: undefined, found: 0 };
+}
+
+/** The longest of its endings that goes on with this byte; undefined where none does. */
+function step(from: State | undefined, byte: number): State | undefined {
+  for (let state = from; state !== undefined; state = state.suffix) {
+    const next = state.next.get(byte);
+    if (next !== undefined) return next;
+  }
+  return undefined;
+}
