@@ -5,7 +5,6 @@ import {
   isPromiseLike,
   option,
   optionError,
-  publishBuilt,
   splitOptions,
   type OptionOwner,
   type OptionTable,
@@ -43,6 +42,7 @@ import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import {
   connectionTable,
   receivedRequest,
+  warnOfTrust,
   type ConnectionOptions,
   type ReadConnection,
 } from "./received-request.ts";
@@ -93,7 +93,6 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
     factory,
     assertRoute: assertPost,
   });
-  publishConnection(factory, connection);
   const claim = hook(name, async (request, reply) => {
     const received = receivedRequest(request, connection);
     await receive(received, request, (work) => whileConnected(reply.raw, work));
@@ -101,6 +100,7 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
   const business = hook(name, async (request) => void (await lookUp?.(request)));
   const refuse = refusal({ onReject, verdictId, unauthorizedHeaders });
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
+    warnOfTrust(fastify, factory, connection);
     leaveBodiesAlone(fastify);
     fastify.all(url, {
       onRequest: (request, reply, next) =>
@@ -147,11 +147,11 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
     options,
   );
   const receive = webhookReception<FastifyRequest>(steps, { factory });
-  publishConnection(factory, connection);
   const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
   const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
   const warnOnce = createWarnOnce(factory);
   return (fastify, _options, done) => {
+    warnOfTrust(fastify, factory, connection);
     if (hide) fastify.addHook("onReady", (ready) => ready(tellUnhidden(fastify, url, warnOnce)));
     // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
@@ -226,14 +226,6 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
   const settled = Promise.resolve(returned);
   run?.watch(settled);
   return settled;
-}
-
-/** Which of the connection's facts the app tells; for whoever looks at it as a whole. */
-function publishConnection(factory: string, { clientAddress, scheme }: ReadConnection): void {
-  publishBuilt(factory, factory, () => ({
-    clientAddress: clientAddress !== undefined,
-    scheme: scheme !== undefined,
-  }));
 }
 
 /** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */

@@ -5,12 +5,14 @@ import {
   optionError,
   readOptions,
   systemClock,
+  type BuiltFact,
   type Given,
   type OptionOwner,
   type OptionTable,
   type NonceStore,
 } from "@countersign/core";
 import {
+  jwkThumbprint,
   loadEngine,
   type VerificationEngine,
   type VerificationKey,
@@ -87,14 +89,14 @@ interface CallersOrigin {
 export const factory = "httpSignatureVerify";
 
 export const table: OptionTable<HttpSignatureVerifyOptions, ReadVerifyOptions> = {
-  keys: option.own(readKeys),
+  keys: option.shown(option.own(readKeys), ({ known }) => known.map(showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
   pathPrefix: option.own(readPathPrefix, '""'),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
   environment: option.optional(option.own(readEnvironment)),
-  allowUnsignedQuery: option.boolean(false),
-  allowUnsignedBody: option.boolean(false),
+  allowUnsignedQuery: option.shown(option.boolean(false)),
+  allowUnsignedBody: option.shown(option.boolean(false)),
   limit: limitRule(),
   engine: option.own(readEngine, '"native"'),
   threadPool: option.optional(option.boolean(true), "true for native"),
@@ -115,6 +117,17 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   }
   const { lookup, known, engine: keyEngine } = keys;
   return { ...resolved, keys: lookup, knownKeys: known, keyEngine, threadPool };
+}
+
+// Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.
+function showKey(key: VerificationKey): BuiltFact {
+  return {
+    keyid: key.keyid,
+    thumbprint: key.publicKey.type === "public" ? jwkThumbprint(key) : null,
+    notBefore: key.notBefore ?? null,
+    notAfter: key.notAfter ?? null,
+    revokedAt: key.revokedAt ?? null,
+  };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

@@ -3,7 +3,6 @@ import {
   GuardError,
   option,
   OptionError,
-  publishBuilt,
   readOptions,
   type Given,
   type OptionOwner,
@@ -39,9 +38,9 @@ interface ReadAllowlist extends Omit<Given<IpAllowlistOptions>, "allow"> {
 export const factory = "ipAllowlist";
 
 export const table: OptionTable<IpAllowlistOptions, ReadAllowlist> = {
-  allow: option.own(readAllow),
+  allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
-  ...rulesTable,
+  dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
 };
 
 /** {@link IpAllowlistOptions}, checked and compiled. */
@@ -53,7 +52,6 @@ export interface ResolvedOptions {
 /** Throws an OptionError on anything that is not exactly as documented. */
 export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  publishBuilt(factory, owner, () => ({ rules: Array.isArray(allow) ? allow.length : null, ...rules }));
   if (typeof allow === "function") return { isAllowed: told(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {
     return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };

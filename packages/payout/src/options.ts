@@ -120,7 +120,7 @@ export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> 
   addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
   signature: option.section("{ keys, nonces }", fixedBySpec),
   idempotency: option.section("{ store }", fixedByWire),
-  findBusiness: option.optional(option.call()),
+  findBusiness: option.shown(option.optional(option.call()), (call) => call !== undefined),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
   referenceField: option.optional(option.own(readFieldName)),
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),

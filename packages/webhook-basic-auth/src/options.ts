@@ -4,6 +4,7 @@ import {
   OptionError,
   optionError,
   readOptions,
+  type BuiltFact,
   type Given,
   type OptionOwner,
   type OptionTable,
@@ -78,8 +79,10 @@ const credentialTable: OptionTable<BasicAuthCredential> = {
 
 export const table: OptionTable<WebhookBasicAuthOptions<never>, CheckedOptions> = {
   username: option.optional(credentialTable.username),
-  password: option.optional(credentialTable.password),
-  credentials: option.optional(option.own(readCredentials)),
+  password: option.shown(option.optional(credentialTable.password), (password) =>
+    showPasswords(password === undefined ? [] : [{ password }]),
+  ),
+  credentials: option.shown(option.optional(option.own(readCredentials)), showPasswords),
   verify: option.optional(option.call()),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   realm: option.own(readRealm, '"webhook"'),
@@ -129,6 +132,12 @@ function resolveAuthority<Native>(
   return compileCredentials(
     read.credentials ?? [readOptions(owner, credentialTable, { username, password })],
   );
+}
+
+const shortPassword = 12;
+
+function showPasswords(credentials: readonly { readonly password: string }[] = []): BuiltFact {
+  return { short: credentials.some(({ password }) => password.length < shortPassword) };
 }
 
 function readCredentials(
