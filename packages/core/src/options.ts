@@ -70,11 +70,13 @@ export interface OptionRule<Read> {
 export type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /**
- * One rule for each option of the interface `Options`: an option without one does not compile, nor one without an option. `Read` is
- * what the rules read, where that is something else than what was given.
+ * One rule for each option of the interface `Options`: a missing or extra rule is a compile error. `Read` is what the rules read, where
+ * that is something else than what was given. A table that `satisfies OptionTable<Options, unknown>` says so by itself: {@link ReadOptions}.
  */
 export type OptionTable<Options, Read = Given<Options>> = {
-  readonly [Name in keyof Options]-?: OptionRule<Name extends keyof Read ? Read[Name] : never>;
+  readonly [Name in keyof Options]-?: OptionRule<
+    unknown extends Read ? unknown : Name extends keyof Read ? Read[Name] : never
+  >;
 };
 
 /** A table of whatever options. */

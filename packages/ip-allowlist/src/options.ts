@@ -4,7 +4,6 @@ import {
   option,
   OptionError,
   readOptions,
-  type Given,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
@@ -30,18 +29,14 @@ export interface IpAllowlistOptions {
 /** Gives the present list, or what `compileAllowlist()` has made of it. In an empty list is nobody. */
 export type AllowFunction = () => readonly string[] | AddressMatcher;
 
-interface ReadAllowlist extends Omit<Given<IpAllowlistOptions>, "allow"> {
-  readonly allow: readonly AddressRange[] | AllowFunction | AddressSource;
-}
-
 /** The name in messages, where no endpoint has one of its own. */
 export const factory = "ipAllowlist";
 
-export const table: OptionTable<IpAllowlistOptions, ReadAllowlist> = {
+export const table = {
   allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
   dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
-};
+} satisfies OptionTable<IpAllowlistOptions, unknown>;
 
 /** {@link IpAllowlistOptions}, checked and compiled. */
 export interface ResolvedOptions {
@@ -89,7 +84,11 @@ function unavailable(cause: unknown): GuardError<IpAllowlistCode> {
 
 const retryAfterSeconds = 30;
 
-function readAllow(value: unknown, owner: OptionOwner, name: string): ReadAllowlist["allow"] {
+function readAllow(
+  value: unknown,
+  owner: OptionOwner,
+  name: string,
+): readonly AddressRange[] | AllowFunction | AddressSource {
   if (isAllowFunction(value) || isSource(value)) return value;
   return readRanges(value, owner, name);
 }
