@@ -691,7 +691,7 @@ export const notices = {
       process.env["NODE_ENV"] = "production";
       try {
         const store = memoryNonceStore({ allowInProduction: true });
-        store.claim({ scope: "service", nonce: "1f3c", token: "attempt-1", retainMs: 1000 });
+        void store.claim({ scope: "service", nonce: "1f3c", token: "attempt-1", retainMs: 1000 });
       } finally {
         process.env["NODE_ENV"] = before;
       }

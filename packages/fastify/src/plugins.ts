@@ -35,17 +35,10 @@ import {
   refusal,
   refusalTable,
   takeOverReply,
-  type ReadRefusal,
   type RefusalOptions,
 } from "./hooks.ts";
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
-import {
-  connectionTable,
-  receivedRequest,
-  warnOfTrust,
-  type ConnectionOptions,
-  type ReadConnection,
-} from "./received-request.ts";
+import { connectionTable, receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 
 /** A plugin that owns keys. */
 export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner<FastifyRequest>, "drain">;
@@ -63,24 +56,14 @@ export interface PayoutPluginOptions
   ) => unknown;
 }
 
-/** What the rules of a route's own options read. */
-interface ReadRoute extends ReadConnection, ReadRefusal {
-  readonly url: string;
-}
+type RouteOption = "url" | keyof RefusalOptions | keyof ConnectionOptions;
 
-const routeTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme">,
-  ReadRoute
-> = {
-  ...refusalTable,
-  ...connectionTable,
-  url: option.own(readUrl),
-};
+const routeTable = { ...refusalTable, ...connectionTable, url: option.own(readUrl) };
 
-export const payoutTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "handler">,
-  ReadRoute & Pick<PayoutPluginOptions, "handler">
-> = { ...routeTable, handler: option.call() };
+export const payoutTable = {
+  ...routeTable,
+  handler: option.call<PayoutPluginOptions["handler"]>(),
+} satisfies OptionTable<Pick<PayoutPluginOptions, RouteOption | "handler">, unknown>;
 
 /** `payoutEndpoint` with its handler, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
@@ -132,10 +115,10 @@ export interface WebhookPluginOptions
   readonly hide?: boolean | undefined;
 }
 
-export const webhookTable: OptionTable<
-  Pick<WebhookPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "hide">,
-  ReadRoute & { readonly hide: boolean }
-> = { ...routeTable, hide: option.boolean(true) };
+export const webhookTable = {
+  ...routeTable,
+  hide: option.boolean(true),
+} satisfies OptionTable<Pick<WebhookPluginOptions, RouteOption | "hide">, unknown>;
 
 /** `webhookEndpoint`, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallback {

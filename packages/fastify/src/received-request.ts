@@ -23,13 +23,7 @@ export interface ConnectionOptions {
   readonly scheme?: ((request: FastifyRequest) => "http" | "https") | undefined;
 }
 
-/** What the rules of {@link ConnectionOptions} read. */
-export interface ReadConnection {
-  readonly clientAddress: ConnectionOptions["clientAddress"];
-  readonly scheme: ConnectionOptions["scheme"];
-}
-
-export const connectionTable: OptionTable<ConnectionOptions, ReadConnection> = {
+export const connectionTable: OptionTable<ConnectionOptions, ConnectionOptions> = {
   clientAddress: option.shown(option.optional(option.call(), "the peer of the socket"), isGiven),
   scheme: option.shown(option.optional(option.call(), "whether the socket is TLS"), isGiven),
 };
@@ -39,7 +33,7 @@ function isGiven(call: unknown): boolean {
 }
 
 /** Warns of an app that believes whatever a caller says of itself, where a plugin was told to ask Fastify. */
-export function warnOfTrust(fastify: FastifyInstance, factory: string, connection: ReadConnection): void {
+export function warnOfTrust(fastify: FastifyInstance, factory: string, connection: ConnectionOptions): void {
   const asks = connection.clientAddress !== undefined || connection.scheme !== undefined;
   if (!asks || Reflect.get(Object(internal(fastify, "fastify.options")), "trustProxy") !== true) return;
   const message =

@@ -126,17 +126,11 @@ export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> 
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 };
 
-export const answersTable: OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, AnswerOptions> = {
+export const answersTable = {
   errors: option.oneOf(["respond", "forward"], "respond"),
-  onReject: option.optional(option.call()),
+  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
   verdictId: option.boolean(false),
-};
-
-interface AnswerOptions {
-  readonly errors: "respond" | "forward";
-  readonly onReject: GuardErrorsOptions["onReject"];
-  readonly verdictId: boolean;
-}
+} satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native extends object>(
