@@ -7,13 +7,13 @@ import {
   httpSignatureVerify,
   importVerificationKey,
   memoryNonceStore,
+  type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { payoutEndpoint } from "@countersign/payout";
-import { createServiceClient } from "@countersign/service-client";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
-import { webhookHmac } from "@countersign/webhook-hmac";
+import { signatureSchemes, webhookHmac } from "@countersign/webhook-hmac";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import { expect, test } from "@jest/globals";
 import { servicePublicPem } from "../support/test-keys.ts";
@@ -24,7 +24,6 @@ const secret = `${mark}-secret-of-the-test`;
 const password = `${mark}-password-of-the-test`;
 const username = `${mark}-username`;
 const bytes = Buffer.from(`${mark}-${"x".repeat(22)}`);
-const shared = importVerificationKey("shared-1", bytes, { alg: "hmac-sha256" });
 const store = memoryIdempotencyStore({ retentionMs: 30 * 86_400_000 });
 const nonces = memoryNonceStore();
 
@@ -45,6 +44,12 @@ const replayed = {
   replay: { answers: memoryAnswerStore(), encryptionKeys: [{ id: "1", secret: bytes.toString("base64") }] },
 };
 
+const sharedSecret: HttpSignatureVerifyOptions = {
+  keys: { "shared-1": importVerificationKey("shared-1", bytes, { alg: "hmac-sha256" }) },
+  algorithms: ["hmac-sha256"],
+  nonces,
+};
+
 /** What is shown while `build` runs. */
 function shownBy(build: () => unknown): readonly unknown[] {
   const shown: unknown[] = [];
@@ -55,105 +60,84 @@ function shownBy(build: () => unknown): readonly unknown[] {
   return shown;
 }
 
-const signature = {
-  requiredComponents: ["@method", "@path", "content-type", "content-digest"],
-  requiredParameters: expect.arrayContaining(["created", "expires", "keyid", "nonce"]),
-  allowUnsignedQuery: false,
-  allowUnsignedBody: false,
-  keys: [
-    {
-      keyid: "service-1",
-      thumbprint: expect.stringMatching(/^[\w-]{43}$/),
-      notBefore: null,
-      notAfter: null,
-      revokedAt: null,
-    },
-  ],
-};
-const payoutFacts = (factory: string): readonly unknown[] => [
-  { factory, facts: { findBusiness: false } },
-  { factory, holder: "addresses", facts: { allow: 2, dangerouslyAllowAnyAddress: false } },
-  { factory, holder: "signature", facts: signature },
-  { factory, holder: "idempotency", facts: { store: { lists: true, retentionMs: 2_592_000_000 } } },
-];
-const long = { short: false };
-const webhookFacts = (factory: string): readonly unknown[] => [
-  { factory, holder: "https", facts: { dangerouslyAllowHttp: false } },
-  { factory, holder: "basicAuth", facts: { password: long, credentials: long } },
-  { factory, holder: "hmac", facts: { secret: long, secrets: long } },
-];
-const noConnection = { clientAddress: false, scheme: false };
-const sharedKey = expect.objectContaining({ keyid: "shared-1", thumbprint: null });
-
-test.each<[string, () => unknown, readonly unknown[]]>([
-  ["payoutEndpoint", () => payoutEndpoint(payout("a")), payoutFacts("payoutEndpoint")],
-  [
-    "payoutPlugin",
-    () => payoutPlugin({ ...payout("b"), url: "/pay", handler: () => {} }),
-    [{ factory: "payoutPlugin", facts: noConnection }, ...payoutFacts("payoutPlugin")],
-  ],
-  ["payoutRoute", () => payoutRoute(payout("c"), () => new Response()), payoutFacts("payoutRoute")],
-  ["webhookEndpoint", () => webhookEndpoint(webhook), webhookFacts("webhookEndpoint")],
-  [
-    "webhookPlugin",
-    () => webhookPlugin({ ...webhook, url: `/hooks/${mark}-0123456789abcdef` }),
-    [{ factory: "webhookPlugin", facts: noConnection }, ...webhookFacts("webhookPlugin")],
-  ],
-  ["webhookRoute", () => webhookRoute(webhook), webhookFacts("webhookRoute")],
-  [
-    "webhookBasicAuth, of several",
-    () =>
-      webhookBasicAuth({
-        credentials: [
-          { username, password },
-          { username, password: mark },
-        ],
-      }),
-    [{ factory: "webhookBasicAuth", facts: { password: long, credentials: { short: true } } }],
-  ],
-  [
-    "webhookBasicAuth, of a function",
-    () => webhookBasicAuth({ verify: () => true }),
-    [{ factory: "webhookBasicAuth", facts: { password: long, credentials: long } }],
-  ],
-  [
-    "webhookHmac, of several",
-    () => webhookHmac({ secrets: [secret, mark] }),
-    [{ factory: "webhookHmac", facts: { secret: long, secrets: { short: true } } }],
-  ],
-  [
-    "webhookHmac, of a function",
-    () => webhookHmac({ secrets: () => [mark] }),
-    [{ factory: "webhookHmac", facts: { secret: long, secrets: long } }],
-  ],
-  [
-    "httpSignatureVerify, of a shared secret",
-    () => httpSignatureVerify({ keys: { "shared-1": shared }, algorithms: ["hmac-sha256"], nonces }),
-    [{ factory: "httpSignatureVerify", facts: { ...signature, keys: [sharedKey] } }],
-  ],
-  [
-    "idempotencyGuard, with keys of answers",
-    () => idempotencyGuard(replayed),
-    [{ factory: "idempotencyGuard", facts: { store: { lists: true, retentionMs: 2_592_000_000 } } }],
-  ],
-  [
-    "createServiceClient",
-    () => createServiceClient({ baseUrl: "https://service.example", apiKey: mark }),
-    [],
-  ],
-  [
-    "memoryNonceStore",
-    memoryNonceStore,
-    [{ factory: "memoryNonceStore", facts: { allowInProduction: false } }],
-  ],
-])("%s shows no secret", (_name, build, facts) => {
+test.each<[string, () => unknown]>([
+  ["payoutEndpoint", () => payoutEndpoint(payout("a"))],
+  ["payoutPlugin", () => payoutPlugin({ ...payout("b"), url: "/pay", handler: () => {} })],
+  ["payoutRoute", () => payoutRoute(payout("c"), () => new Response())],
+  ["webhookEndpoint", () => webhookEndpoint(webhook)],
+  ["webhookPlugin", () => webhookPlugin({ ...webhook, url: `/hooks/${mark}-0123456789abcdef` })],
+  ["webhookRoute", () => webhookRoute(webhook)],
+  ["webhookBasicAuth", () => webhookBasicAuth({ credentials: [{ username, password }] })],
+  ["webhookHmac", () => webhookHmac({ secrets: [secret, mark] })],
+  ["httpSignatureVerify", () => httpSignatureVerify(sharedSecret)],
+  ["idempotencyGuard", () => idempotencyGuard(replayed)],
+])("%s shows something, and no secret", (factory, build) => {
   const shown = shownBy(build);
   // What goes to another process has to be JSON.
   const text = JSON.stringify(shown);
-  expect(JSON.parse(text)).toEqual(facts);
+  expect(JSON.parse(text)).toEqual(shown);
+  expect(text).toContain(`{"factory":"${factory}",`);
   for (const form of ["utf8", "base64", "hex"] as const) {
     const start = Buffer.from(mark).toString(form);
     // Of base64 without what the bytes behind decide.
     expect(text).not.toContain(form === "base64" ? start.slice(0, 12) : start);
   }
+});
+
+test("options are shown by their names, under the option that holds them", () => {
+  const factory = "payoutEndpoint";
+  const publicKey = {
+    keyid: "service-1",
+    thumbprint: expect.stringMatching(/^[\w-]{43}$/),
+    notBefore: null,
+    notAfter: null,
+    revokedAt: null,
+  };
+  expect(shownBy(() => payoutEndpoint(payout("d")))).toEqual([
+    { factory, facts: { findBusiness: false } },
+    { factory, holder: "addresses", facts: { allow: 2, dangerouslyAllowAnyAddress: false } },
+    {
+      factory,
+      holder: "signature",
+      facts: {
+        requiredComponents: ["@method", "@path", "content-type", "content-digest"],
+        requiredParameters: expect.arrayContaining(["created", "expires", "keyid", "nonce"]),
+        allowUnsignedQuery: false,
+        allowUnsignedBody: false,
+        keys: [publicKey],
+      },
+    },
+    { factory, holder: "idempotency", facts: { store: { lists: true, retentionMs: 2_592_000_000 } } },
+  ]);
+});
+
+test("of a shared secret there is no thumbprint", () => {
+  const keys = [expect.objectContaining({ keyid: "shared-1", thumbprint: null })];
+  const facts = expect.objectContaining({ keys });
+  expect(shownBy(() => httpSignatureVerify(sharedSecret))).toEqual([
+    { factory: "httpSignatureVerify", facts },
+  ]);
+});
+
+const inHex = {
+  scheme: { ...signatureSchemes.github, secretEncoding: "hex" as const },
+  secret: "ab".repeat(15),
+};
+const short = { username, password: mark };
+test.each<[string, () => unknown, boolean]>([
+  ["a password", () => webhookBasicAuth(short), true],
+  [
+    "one of several passwords",
+    () => webhookBasicAuth({ credentials: [{ username, password }, short] }),
+    true,
+  ],
+  ["a long password", () => webhookBasicAuth({ username, password }), false],
+  ["whatever a function admits", () => webhookBasicAuth({ verify: () => true }), false],
+  ["a secret", () => webhookHmac({ secret: mark }), true],
+  ["one of several secrets", () => webhookHmac({ secrets: [secret, mark] }), true],
+  ["a secret whose text is longer than its bytes", () => webhookHmac(inHex), true],
+  ["a long secret", () => webhookHmac({ secret }), false],
+  ["whatever a function gives", () => webhookHmac({ secrets: () => [mark] }), false],
+])("of %s it is shown whether it is short", (_name, build, isShort) => {
+  expect(JSON.stringify(shownBy(build)).includes('{"short":true}')).toBe(isShort);
 });

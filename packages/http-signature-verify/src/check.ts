@@ -85,7 +85,7 @@ export function httpSignatureVerifier(
   const resolved = resolveOptions(options, owner);
   const warnOfCoverage = coverageWarner(resolved);
   return (request) => {
-    warnOfCoverage(request);
+    warnOfCoverage?.(request);
     return verifyRequest(request, resolved);
   };
 }

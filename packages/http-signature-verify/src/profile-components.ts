@@ -63,15 +63,15 @@ export function assertComponents(
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /**
- * Makes a function that warns once, at the first request that may change something, of a policy that lets a signature leave out its
- * method, its path or its body: whoever is between can exchange that part.
+ * Returns what warns once, at the first request that may change something, of a policy that lets a signature leave out its method, its
+ * path or its body: whoever is between can exchange that part. Undefined where a policy lets none of them.
  */
 export function coverageWarner({
   requiredComponents,
   allowUnsignedBody,
 }: Pick<SignatureProfile, "requiredComponents"> & {
   readonly allowUnsignedBody: boolean;
-}): (request: ReceivedRequest) => void {
+}): ((request: ReceivedRequest) => void) | undefined {
   const names = new Set(requiredComponents.map((text) => parseComponentIdentifier(text).name));
   // The target URI holds the path, RFC 9421 section 2.2.2.
   const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
@@ -80,7 +80,7 @@ export function coverageWarner({
     ...(coversPath ? [] : ["its path"]),
     ...(allowUnsignedBody ? ["its body"] : []),
   ];
-  if (left.length === 0) return () => {};
+  if (left.length === 0) return undefined;
   const warnOnce = createWarnOnce("httpSignatureVerify");
   const message =
     `the options take a request whose signature does not cover ${left.join(" and ")}, which can be exchanged on the way; ` +
