@@ -1,15 +1,15 @@
 import { channel, type Channel } from "node:diagnostics_channel";
 
-/** The `diagnostics_channel` on which a factory that has read its options says which. */
+/** The `diagnostics_channel` of {@link Built}. */
 export const builtChannelName = "countersign:built";
 
-/** What a subscriber of `countersign:built` receives: by the rules of the table of options, which show no secret. */
+/** A factory has read its options: what their rules show of them, never a secret. */
 export interface Built {
   /** The factory that the app has called, such as `payoutEndpoint`. */
   readonly factory: string;
   /** The option that holds these, such as `signature`; undefined of the factory's own. */
   readonly holder: string | undefined;
-  /** What was read, with defaults, by the name of the option: only what doctors of apps need. */
+  /** By the name of the option: its value, or what its rule makes of it. */
   readonly facts: BuiltFacts;
 }
 

@@ -137,9 +137,7 @@ export const option = {
   shown,
 };
 
-/**
- * `rule`, whose value `countersign:built` shows as it is, or as what `show` makes of it: no secret, and nothing that helps to guess one.
- */
+/** Lets `countersign:built` show the value of `rule`, or what `show` makes of it: no secret, and nothing that helps to guess one. */
 function shown<Read extends BuiltFact>(rule: OptionRule<Read>): OptionRule<Read>;
 function shown<Read>(rule: OptionRule<Read>, show: (read: Read, all: never) => BuiltFact): OptionRule<Read>;
 function shown(
@@ -160,7 +158,7 @@ export function assertFunction(
 
 /**
  * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
- * Where that is allowed, the function that it returns warns of it, once: to be called by each use of the store.
+ * Returns a function for each use of the store: where production is allowed, it warns once, `memory-store`.
  */
 export function refuseInProduction(factory: string, allowInProduction: boolean): () => void {
   if (process.env["NODE_ENV"] !== "production") return () => {};

@@ -62,7 +62,7 @@ export interface OptionRule<Read> {
   readonly read: (value: unknown, owner: OptionOwner, option: string) => Read;
   /** The default as the pages write it, `5000`, `"hold"` or `none`; `required` where there is none. */
   readonly byDefault: string;
-  /** What may be shown of it, see {@link Built}; `all` is what the whole table has read. Default: nothing. */
+  /** Returns what {@link Built} shows of it; `all` is what the whole table has read. Default: it is not shown. */
   readonly show?: ((read: never, all: never) => BuiltFact) | undefined;
 }
 

@@ -112,7 +112,7 @@ function hasMethod(value: object, name: string): boolean {
   return typeof Reflect.get(value, name) === "function";
 }
 
-// An explainer reads the options of a check, and checks nothing.
+// An explainer reads the options of a check, but checks nothing.
 const lookers = /explain|inspector/i;
 
 function isBuilt(message: unknown): message is Built {
