@@ -99,8 +99,8 @@ export const bodies = {
   "trust-proxy-unsafe": row(
     500,
     ["ipAllowlist", "httpsOnly"],
-    "The app's `trust proxy` trusts everybody, so that a caller chooses its own address and scheme.",
-    'List the proxies: `app.set("trust proxy", ["10.0.0.5"])`.',
+    "The app's `trust proxy` trusts everybody, so that a caller chooses its own address and scheme. In Fastify nothing is refused: a plugin with `clientAddress` or `scheme` warns once of `trustProxy: true`.",
+    'List the proxies: `app.set("trust proxy", ["10.0.0.5"])`, in Fastify `trustProxy: ["10.0.0.5"]`.',
     "`trust proxy` is `true`:",
     answered(
       (app) => app.set("trust proxy", true).post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end),

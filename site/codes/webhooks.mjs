@@ -6,7 +6,7 @@ import { createSqliteStores } from "@countersign/store-sqlite";
 import { createRedisStores } from "@countersign/store-redis";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { ipAllowlist, liveAllowlist } from "@countersign/ip-allowlist";
-import { jwksKeys } from "@countersign/http-signature-verify";
+import { httpSignatureVerifier, jwksKeys, memoryNonceStore } from "@countersign/http-signature-verify";
 import { createSigner, signResponse } from "@countersign/http-signature-verify/sign";
 import { payoutEndpoint } from "@countersign/payout";
 import { verifyBasicAuth, webhookBasicAuth } from "@countersign/webhook-basic-auth";
@@ -19,7 +19,18 @@ import {
 } from "@countersign/webhooks";
 import { fastify } from "fastify";
 import Database from "libsql";
-import { answered, keyid, noticed, post, privateKey, publicKey, refusalOf, row, notice } from "./provoke.mjs";
+import {
+  answered,
+  keyid,
+  noticed,
+  post,
+  privateKey,
+  publicKey,
+  refusalOf,
+  row,
+  notice,
+  signed,
+} from "./provoke.mjs";
 import { payoutRequest, payouts } from "./bodies.mjs";
 
 const by = ["webhookEndpoint"];
@@ -668,6 +679,33 @@ export const notices = {
       app.setNotFoundHandler({ preValidation: passes }, (_request, reply) => reply.code(404).send("nothing"));
       await app.ready();
       await app.close();
+    }),
+  ),
+  "memory-store": notice(
+    ["memoryIdempotencyStore", "memoryNonceStore"],
+    "A memory store is used with `NODE_ENV=production`, as `allowInProduction` lets it: a restart forgets what was paid, and no other process knows it. Once for each store, at its first claim.",
+    "Use the stores of SQLite, PostgreSQL or Redis. Where it is meant so: `node --disable-warning=memory-store`.",
+    "The first claim in production:",
+    noticed("memory-store", () => {
+      const before = process.env["NODE_ENV"];
+      process.env["NODE_ENV"] = "production";
+      try {
+        const store = memoryNonceStore({ allowInProduction: true });
+        void store.claim({ scope: "service", nonce: "1f3c", token: "attempt-1", retainMs: 1000 });
+      } finally {
+        process.env["NODE_ENV"] = before;
+      }
+    }),
+  ),
+  "signature-covers-little": notice(
+    ["httpSignatureVerify"],
+    "The options take a signature that leaves out method, path or body: whoever is between can exchange that part. Once for each check, at the first request that is no GET, HEAD or OPTIONS.",
+    "Leave `requiredComponents` and `allowUnsignedBody` at their defaults. Where a profile means it so: `node --disable-warning=signature-covers-little`.",
+    "A policy that lets the body go unsigned:",
+    noticed("signature-covers-little", async () => {
+      const keys = { [keyid]: publicKey };
+      const check = httpSignatureVerifier({ keys, nonces: memoryNonceStore(), allowUnsignedBody: true });
+      await check(signed());
     }),
   ),
   "prune-failed": notice(

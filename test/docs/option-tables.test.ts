@@ -171,6 +171,30 @@ test.each([
   expect(places).toEqual(optionTables(pageOf(name)).map((_table, index) => index));
 });
 
+// Each of these is a decision: whoever listens on the channel sees it.
+test("countersign:built shows of all options these, and no other", () => {
+  const shown = documented.flatMap(([name, place, rules]) => {
+    const options = Object.keys(rules).filter((option) => rules[option]?.show !== undefined);
+    return options.length === 0 ? [] : [[name, place, options.join(" ")]];
+  });
+  expect(shown).toEqual([
+    [
+      "http-signature-verify",
+      0,
+      "keys requiredComponents requiredParameters allowUnsignedQuery allowUnsignedBody",
+    ],
+    ["http-signature-verify", "memoryNonceStore", "allowInProduction"],
+    ["fastify", 0, "clientAddress scheme"],
+    ["idempotency", "memoryIdempotencyStore", "allowInProduction"],
+    ["idempotency-guard", 0, "store"],
+    ["ip-allowlist", 0, "allow dangerouslyAllowAnyAddress"],
+    ["payout", 0, "findBusiness"],
+    ["webhook-basic-auth", 0, "password credentials"],
+    ["webhook-hmac", 1, "secret secrets"],
+    ["webhooks", "httpsOnly", "dangerouslyAllowHttp"],
+  ]);
+});
+
 function isLiteral(text: string): boolean {
   try {
     JSON.parse(text);

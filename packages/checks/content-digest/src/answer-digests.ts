@@ -6,6 +6,7 @@ import {
   type HeaderLines,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import { computeDigest, preferredDigestAlgorithm, type DigestAlgorithm } from "./digest-fields.ts";
 import { readAlgorithms } from "./options.ts";
@@ -23,18 +24,14 @@ export interface AnswerDigestOptions {
   readonly onlyWanted?: boolean | undefined;
 }
 
-/** The options, checked. */
-export interface ResolvedAnswerDigests {
-  readonly fields: readonly DigestField[];
-  readonly algorithms: readonly DigestAlgorithm[];
-  readonly onlyWanted: boolean;
-}
-
-export const answerTable: OptionTable<AnswerDigestOptions, ResolvedAnswerDigests> = {
+export const answerTable = {
   fields: option.own(readFields, '["Content-Digest"]'),
   algorithms: option.own(readAlgorithms, "both"),
   onlyWanted: option.boolean(false),
-};
+} satisfies OptionTable<AnswerDigestOptions, unknown>;
+
+/** The options, checked. */
+export type ResolvedAnswerDigests = ReadOptions<typeof answerTable>;
 
 /** An answer as it leaves, its content coding applied. */
 export interface AnswerToDigest {

@@ -1,10 +1,16 @@
-import { limitRule, option, optionError, type OptionOwner, type OptionTable } from "@countersign/core";
+import {
+  limitRule,
+  option,
+  optionError,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core";
 import {
   digestLengths,
   isDigestAlgorithm,
   type ContentDigestPolicyOptions,
   type DigestAlgorithm,
-  type DigestPolicy,
 } from "./digest-fields.ts";
 
 /** Options of `contentDigest`. */
@@ -13,22 +19,19 @@ export interface ContentDigestOptions extends ContentDigestPolicyOptions {
   readonly limit?: number | string | undefined;
 }
 
-/** The options of `contentDigest` with defaults. */
-export interface ResolvedOptions extends DigestPolicy {
-  /** In bytes. */
-  readonly limit: number;
-}
-
-export const policyTable: OptionTable<ContentDigestPolicyOptions> = {
+export const policyTable = {
   algorithms: option.own(readAlgorithms, "both"),
   required: option.boolean(true),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
-};
+} satisfies OptionTable<ContentDigestPolicyOptions, unknown>;
 
-export const table: OptionTable<ContentDigestOptions, ResolvedOptions> = {
+export const table = {
   ...policyTable,
   limit: limitRule(),
-};
+} satisfies OptionTable<ContentDigestOptions, unknown>;
+
+/** The options of `contentDigest` with defaults. */
+export type ResolvedOptions = ReadOptions<typeof table>;
 
 export function readAlgorithms(
   algorithms: unknown = ["sha-256", "sha-512"],

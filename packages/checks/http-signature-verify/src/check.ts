@@ -8,10 +8,8 @@ import {
   inTime,
   noteStoreTime,
   noteVerdict,
-  publishBuilt,
   storeTrace,
   tracedStep,
-  type BuiltFacts,
   type NonceClaim,
   type NonceStore,
   type OptionOwner,
@@ -23,7 +21,6 @@ import {
   assertTimely,
   endOf,
   isVerificationKey,
-  jwkThumbprint,
   MessageSignatureError,
   queryCovering,
   readSignature,
@@ -37,6 +34,7 @@ import {
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
 import { publishKeyUse } from "./key-store.ts";
+import { coverageWarner } from "./profile-components.ts";
 import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
 
 /** What is known of a signature that was verified. */
@@ -85,31 +83,10 @@ export function httpSignatureVerifier(
   owner: OptionOwner = factory,
 ): VerifyHttpSignature {
   const resolved = resolveOptions(options, owner);
-  publishBuilt(factory, owner, () => factsOf(resolved));
-  return (request) => verifyRequest(request, resolved);
-}
-
-/** Of the keys what everybody may know; none where a function or a KeyStore finds them. */
-function factsOf(options: ResolvedOptions): BuiltFacts {
-  const { requiredComponents, requiredParameters, windowSeconds, algorithms } = options;
-  const { allowUnsignedBody, allowUnsignedQuery, knownKeys, nonces } = options;
-  return {
-    requiredComponents,
-    requiredParameters,
-    windowSeconds,
-    algorithms,
-    allowUnsignedBody,
-    allowUnsignedQuery,
-    nonces: nonces !== undefined,
-    keys: knownKeys.map((key) => ({
-      keyid: key.keyid,
-      alg: key.alg,
-      // Of a secret there is none to show: others could try guesses against it.
-      thumbprint: key.publicKey.type === "public" ? jwkThumbprint(key) : null,
-      notBefore: key.notBefore ?? null,
-      notAfter: key.notAfter ?? null,
-      revokedAt: key.revokedAt ?? null,
-    })),
+  const warnOfCoverage = coverageWarner(resolved);
+  return (request) => {
+    warnOfCoverage?.(request);
+    return verifyRequest(request, resolved);
   };
 }
 

@@ -1,6 +1,5 @@
 import {
   option,
-  publishBuilt,
   readOptions,
   refuseInProduction,
   type NonceStore,
@@ -24,7 +23,7 @@ export interface MemoryNonceStoreOptions {
 
 export const table: OptionTable<MemoryNonceStoreOptions> = {
   max: option.integer({ min: 1, max: 16_000_000, fallback: 100_000 }),
-  allowInProduction: option.boolean(false),
+  allowInProduction: option.shown(option.boolean(false)),
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
@@ -36,8 +35,7 @@ const purgePauseMs = 1000;
  */
 export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceStore {
   const { max, allowInProduction, now } = readOptions("memoryNonceStore", table, options);
-  refuseInProduction("memoryNonceStore", allowInProduction);
-  publishBuilt("memoryNonceStore", "memoryNonceStore", () => ({ allowInProduction }));
+  const warnInProduction = refuseInProduction("memoryNonceStore", allowInProduction);
   const claims = new Map<string, Claim>();
   let purgedAt = -Infinity;
 
@@ -54,6 +52,7 @@ export function memoryNonceStore(options: MemoryNonceStoreOptions = {}): NonceSt
   return {
     engine: "memory",
     claim({ scope, nonce, token, retainMs }) {
+      warnInProduction();
       const key = `${scope.length}:${scope}${nonce}`;
       const nowMs = now();
       const earlier = claims.get(key);

@@ -5,18 +5,20 @@ import {
   optionError,
   readOptions,
   systemClock,
-  type Given,
+  type BuiltFact,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
   type NonceStore,
 } from "@countersign/core";
 import {
+  jwkThumbprint,
   loadEngine,
   type VerificationEngine,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { assertTaken, readKeys, type KeyLookup, type Keys, type ReadKeys } from "./key-store.ts";
-import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
+import { assertTaken, readKeys, type KeyLookup, type Keys } from "./key-store.ts";
+import { assertConsistent, profileRules, type ProfileOptions } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
@@ -52,32 +54,6 @@ export interface HttpSignatureVerifyOptions extends ProfileOptions {
   readonly clock?: (() => number) | undefined;
 }
 
-/** The options with defaults, checked. */
-export interface ResolvedOptions
-  extends
-    ResolvedProfile,
-    Omit<
-      Given<HttpSignatureVerifyOptions>,
-      keyof ProfileOptions | "environment" | "keys" | "nonces" | "origin" | "limit"
-    > {
-  readonly keys: KeyLookup;
-  /** Those that are configured; none where they are looked up. */
-  readonly knownKeys: readonly VerificationKey[];
-  /** What is asked for a key; undefined where keys are configured. */
-  readonly keyEngine: string | undefined;
-  readonly nonces: NonceStore | undefined;
-  readonly origin: CallersOrigin | undefined;
-  readonly environment: string | undefined;
-  /** In bytes. */
-  readonly limit: number;
-}
-
-/** {@link ResolvedOptions} as each is read by itself. */
-interface ReadVerifyOptions extends Omit<ResolvedOptions, "keyEngine" | "keys" | "knownKeys" | "threadPool"> {
-  readonly keys: ReadKeys;
-  readonly threadPool: boolean | undefined;
-}
-
 interface CallersOrigin {
   readonly scheme: "http" | "https";
   readonly authority: string;
@@ -86,21 +62,29 @@ interface CallersOrigin {
 /** The name in messages, where no endpoint has one of its own. */
 export const factory = "httpSignatureVerify";
 
-export const table: OptionTable<HttpSignatureVerifyOptions, ReadVerifyOptions> = {
-  keys: option.own(readKeys),
+export const table = {
+  keys: option.shown(option.own(readKeys), ({ known }) => known.map(showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
   pathPrefix: option.own(readPathPrefix, '""'),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
   environment: option.optional(option.own(readEnvironment)),
-  allowUnsignedQuery: option.boolean(false),
-  allowUnsignedBody: option.boolean(false),
+  allowUnsignedQuery: option.shown(option.boolean(false)),
+  allowUnsignedBody: option.shown(option.boolean(false)),
   limit: limitRule(),
   engine: option.own(readEngine, '"native"'),
   threadPool: option.optional(option.boolean(true), "true for native"),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.call(systemClock, "Date.now"),
-};
+} satisfies OptionTable<HttpSignatureVerifyOptions, unknown>;
+
+/** The options with defaults, checked. */
+export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
+  readonly keys: KeyLookup;
+  /** What is asked for a key; undefined where keys are configured. */
+  readonly keyEngine: string | undefined;
+  readonly threadPool: boolean;
+}
 
 /** Checks the options and fills in defaults. Throws an OptionError. */
 export function resolveOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): ResolvedOptions {
@@ -113,8 +97,19 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  const { lookup, known, engine: keyEngine } = keys;
-  return { ...resolved, keys: lookup, knownKeys: known, keyEngine, threadPool };
+  const { lookup, engine: keyEngine } = keys;
+  return { ...resolved, keys: lookup, keyEngine, threadPool };
+}
+
+// Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.
+function showKey(key: VerificationKey): BuiltFact {
+  return {
+    keyid: key.keyid,
+    thumbprint: key.publicKey.type === "public" ? jwkThumbprint(key) : null,
+    notBefore: key.notBefore ?? null,
+    notAfter: key.notAfter ?? null,
+    revokedAt: key.revokedAt ?? null,
+  };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

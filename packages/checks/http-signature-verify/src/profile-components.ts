@@ -1,4 +1,4 @@
-import { optionError, type OptionOwner } from "@countersign/core";
+import { createWarnOnce, optionError, type OptionOwner, type ReceivedRequest } from "@countersign/core";
 import {
   assertComputable,
   componentText,
@@ -57,6 +57,38 @@ export function assertComponents(
       throw optionError(owner, "origin", expected, origin);
     }
   }
+}
+
+// Methods that change nothing (RFC 9110 section 9.2.1).
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * Returns what warns once, at the first request that may change something, of a policy that lets a signature leave out its method, its
+ * path or its body: whoever is between can exchange that part. Undefined where a policy lets none of them.
+ */
+export function coverageWarner({
+  requiredComponents,
+  allowUnsignedBody,
+}: Pick<SignatureProfile, "requiredComponents"> & {
+  readonly allowUnsignedBody: boolean;
+}): ((request: ReceivedRequest) => void) | undefined {
+  const names = new Set(requiredComponents.map((text) => parseComponentIdentifier(text).name));
+  // The target URI holds the path, RFC 9421 section 2.2.2.
+  const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
+  const left = [
+    ...(names.has("@method") ? [] : ["its method"]),
+    ...(coversPath ? [] : ["its path"]),
+    ...(allowUnsignedBody ? ["its body"] : []),
+  ];
+  if (left.length === 0) return undefined;
+  const warnOnce = createWarnOnce("httpSignatureVerify");
+  const message =
+    `the options take a request whose signature does not cover ${left.join(" and ")}, which can be exchanged on the way; ` +
+    "leave requiredComponents and allowUnsignedBody at their defaults";
+  return (request) => {
+    if (safeMethods.has(request.method)) return;
+    warnOnce({ code: "signature-covers-little", message, req: request });
+  };
 }
 
 function readComponents(given: unknown, owner: OptionOwner, name: string): readonly ComponentIdentifier[] {

@@ -72,9 +72,9 @@ const tags: OptionRule<readonly string[] | undefined> = option.optional(option.o
 const tagTable: OptionTable<TagOption, TagPolicy> = { require: tags, exclude: tags };
 
 export const profileRules: OptionTable<ProfileOptions, ResolvedProfile> = {
-  requiredComponents: option.own(readRequiredComponents, defaultComponents.join(", ")),
+  requiredComponents: option.shown(option.own(readRequiredComponents, defaultComponents.join(", "))),
   forbiddenComponents: option.optional(option.own(readForbiddenComponents)),
-  requiredParameters: option.own(readRequiredParameters, defaultParameters.join(", ")),
+  requiredParameters: option.shown(option.own(readRequiredParameters, defaultParameters.join(", "))),
   forbiddenParameters: option.optional(option.own(readForbiddenParameters)),
   label: option.optional(option.own(readLabel), "any"),
   fieldTypes: option.optional(option.own(readFieldTypes)),

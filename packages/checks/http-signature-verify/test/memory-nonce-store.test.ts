@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { memoryNonceStore, type NonceStore } from "@countersign/http-signature-verify";
 
 const claim = (store: NonceStore, nonce: string, token: string, retainMs = 1000): unknown =>
@@ -59,6 +59,17 @@ describe("memoryNonceStore", () => {
     process.env["NODE_ENV"] = "production";
     expect(() => memoryNonceStore()).toThrow(/memoryNonceStore: .*allowInProduction/);
     expect(() => memoryNonceStore({ allowInProduction: true })).not.toThrow();
+  });
+
+  test("warns of production by its first claim", () => {
+    process.env["NODE_ENV"] = "production";
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const store = memoryNonceStore({ allowInProduction: true });
+    for (const nonce of ["n", "m"]) expect(claim(store, nonce, "a")).toBe("fresh");
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^memoryNonceStore: /), { code: "memory-store" }],
+    ]);
+    warn.mockRestore();
   });
 
   test.each([

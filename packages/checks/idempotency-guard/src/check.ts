@@ -9,7 +9,6 @@ import {
   inTime,
   markKeyClaimed,
   noteVerdict,
-  publishBuilt,
   type OptionOwner,
   type RequestFact,
 } from "@countersign/core";
@@ -78,13 +77,6 @@ export function keyOwner<Native extends object>(
   owner: OptionOwner = factory,
 ): KeyOwner<Native> {
   const resolved = resolveOptions(options, owner);
-  publishBuilt(factory, owner, () => ({
-    scope: resolved.scope ?? null,
-    recovery: resolved.recovery,
-    leaseMs: resolved.leaseMs,
-    retentionMs: resolved.store.retentionMs ?? null,
-    lists: typeof resolved.store.list === "function",
-  }));
   const waiters = new Waiters(resolved);
   const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
   const replay = resolved.replay && new Replay(resolved.replay, resolved, keys);

@@ -39,18 +39,11 @@ export interface IdempotencyKeyHeaderPreset {
 
 const factory = "idempotencyKeyHeader";
 
-export const headerTable: OptionTable<
-  IdempotencyKeyHeaderOptions<never>,
-  {
-    readonly header: string;
-    readonly bareKeys: boolean;
-    readonly caller: ((req: never) => string) | undefined;
-  }
-> = {
+export const headerTable = {
   header: option.own(readHeader, '"Idempotency-Key"'),
   bareKeys: option.boolean(false),
-  caller: option.optional(option.call()),
-};
+  caller: option.optional(option.call<(req: never) => string>()),
+} satisfies OptionTable<IdempotencyKeyHeaderOptions<never>, unknown>;
 
 // RFC 9651 section 3.3.3, without parameters, of which the draft has none.
 const sfString = /^[ \t]*"((?:[ !#-[\]-~]|\\["\\])*)"[ \t]*$/;

@@ -97,6 +97,10 @@ const scopeRule: OptionRule<string> = option.own((scope, owner, name) => {
 
 export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
   ...keyRules,
+  store: option.shown(keyRules.store, (store) => ({
+    lists: typeof store.list === "function",
+    retentionMs: store.retentionMs ?? null,
+  })),
   key: option.call(),
   scope: option.optional(scopeRule),
   fingerprint: option.optional(option.call(), "SHA-256 of the body"),

@@ -3,9 +3,7 @@ import {
   GuardError,
   option,
   OptionError,
-  publishBuilt,
   readOptions,
-  type Given,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
@@ -31,18 +29,14 @@ export interface IpAllowlistOptions {
 /** Gives the present list, or what `compileAllowlist()` has made of it. In an empty list is nobody. */
 export type AllowFunction = () => readonly string[] | AddressMatcher;
 
-interface ReadAllowlist extends Omit<Given<IpAllowlistOptions>, "allow"> {
-  readonly allow: readonly AddressRange[] | AllowFunction | AddressSource;
-}
-
 /** The name in messages, where no endpoint has one of its own. */
 export const factory = "ipAllowlist";
 
-export const table: OptionTable<IpAllowlistOptions, ReadAllowlist> = {
-  allow: option.own(readAllow),
+export const table = {
+  allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
-  ...rulesTable,
-};
+  dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
+} satisfies OptionTable<IpAllowlistOptions, unknown>;
 
 /** {@link IpAllowlistOptions}, checked and compiled. */
 export interface ResolvedOptions {
@@ -53,7 +47,6 @@ export interface ResolvedOptions {
 /** Throws an OptionError on anything that is not exactly as documented. */
 export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  publishBuilt(factory, owner, () => ({ rules: Array.isArray(allow) ? allow.length : null, ...rules }));
   if (typeof allow === "function") return { isAllowed: told(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {
     return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
@@ -91,7 +84,11 @@ function unavailable(cause: unknown): GuardError<IpAllowlistCode> {
 
 const retryAfterSeconds = 30;
 
-function readAllow(value: unknown, owner: OptionOwner, name: string): ReadAllowlist["allow"] {
+function readAllow(
+  value: unknown,
+  owner: OptionOwner,
+  name: string,
+): readonly AddressRange[] | AllowFunction | AddressSource {
   if (isAllowFunction(value) || isSource(value)) return value;
   return readRanges(value, owner, name);
 }

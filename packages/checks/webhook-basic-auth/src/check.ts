@@ -2,8 +2,6 @@ import {
   createRequestFact,
   GuardError,
   inTime,
-  publishBuilt,
-  type BuiltFacts,
   type HeaderLines,
   type OptionOwner,
   type RequestFact,
@@ -59,7 +57,6 @@ export function basicAuthVerifier<Native>(
   owner: OptionOwner = "basicAuthVerifier",
 ): (request: HeaderLines, native: Native) => Promise<VerifiedCredential> {
   const { authority, realm, status } = resolveOptions(options, owner);
-  publishBuilt("webhookBasicAuth", owner, () => factsOf(options));
   const refuse = createRefuse(status, realm);
   return async (request, native) => {
     // A second check of the same request must not live on the verdict of the first.
@@ -71,17 +68,6 @@ export function basicAuthVerifier<Native>(
         : await askApp(line, native, { authority, refuse });
     verified.set(request, credential);
     return credential;
-  };
-}
-
-const shortPassword = 12;
-
-function factsOf<Native>({ credentials, password, verify }: WebhookBasicAuthOptions<Native>): BuiltFacts {
-  const passwords = credentials?.map((credential) => credential.password) ?? [password ?? ""];
-  const askedFor = verify !== undefined;
-  return {
-    credentials: askedFor ? null : passwords.length,
-    short: !askedFor && passwords.some(({ length }) => length < shortPassword),
   };
 }
 

@@ -4,9 +4,10 @@ import {
   OptionError,
   optionError,
   readOptions,
-  type Given,
+  type BuiltFact,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import type { GuardRequest } from "@countersign/express";
 import { compileCredentials, isUserPassText, serializeToken, type CredentialMatcher } from "./credentials.ts";
@@ -62,29 +63,22 @@ interface VerifyForm<Native> {
 export type WebhookBasicAuthOptions<Native = GuardRequest> = BasicAuthChallenge &
   (SingleForm | ListForm | VerifyForm<Native>);
 
-/** Each option by itself: which of them go together is still open. */
-interface CheckedOptions extends Given<BasicAuthChallenge> {
-  readonly username: string | undefined;
-  readonly password: string | undefined;
-  readonly credentials: readonly BasicAuthCredential[] | undefined;
-  readonly verify: VerifyCredential<never> | undefined;
-  readonly timeoutMs: number;
-}
-
 const credentialTable: OptionTable<BasicAuthCredential> = {
   username: option.own(readUsername),
   password: option.own(readPassword),
 };
 
-export const table: OptionTable<WebhookBasicAuthOptions<never>, CheckedOptions> = {
+export const table = {
   username: option.optional(credentialTable.username),
-  password: option.optional(credentialTable.password),
-  credentials: option.optional(option.own(readCredentials)),
-  verify: option.optional(option.call()),
+  password: option.shown(option.optional(credentialTable.password), (password) =>
+    showPasswords(password === undefined ? [] : [{ password }]),
+  ),
+  credentials: option.shown(option.optional(option.own(readCredentials)), showPasswords),
+  verify: option.optional(option.call<VerifyCredential<never>>()),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   realm: option.own(readRealm, '"webhook"'),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
-};
+} satisfies OptionTable<WebhookBasicAuthOptions<never>, unknown>;
 
 /** The options with defaults, checked and compiled. */
 export interface ResolvedOptions<Native> {
@@ -112,7 +106,7 @@ export function resolveOptions<Native>(
 function resolveAuthority<Native>(
   owner: OptionOwner,
   { username, password, verify, timeoutMs }: WebhookBasicAuthOptions<Native>,
-  read: CheckedOptions,
+  read: ReadOptions<typeof table>,
 ): ResolvedOptions<Native>["authority"] {
   const single = username !== undefined || password !== undefined;
   const forms = [single, read.credentials !== undefined, verify !== undefined];
@@ -129,6 +123,12 @@ function resolveAuthority<Native>(
   return compileCredentials(
     read.credentials ?? [readOptions(owner, credentialTable, { username, password })],
   );
+}
+
+const shortPassword = 12;
+
+function showPasswords(credentials: readonly { readonly password: string }[] = []): BuiltFact {
+  return { short: credentials.some(({ password }) => password.length < shortPassword) };
 }
 
 function readCredentials(

@@ -6,9 +6,7 @@ import {
   GuardError,
   inTime,
   optionError,
-  publishBuilt,
   readOptions,
-  type BuiltFacts,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
@@ -78,7 +76,6 @@ export function payloadVerifier<Native>(
   owner: OptionOwner = "payloadVerifier",
 ): (request: ReceivedRequest, native: Native) => Promise<VerifiedPayload> {
   const resolved = resolveOptions(options, owner);
-  publishBuilt("webhookHmac", owner, () => factsOf(resolved));
   return async (request, native) => {
     // A second check of the same request must not live on the verdict of the first.
     verified.delete(request);
@@ -95,15 +92,6 @@ export function payloadVerifier<Native>(
     verified.set(request, payload);
     return payload;
   };
-}
-
-const shortSecretBytes = 16;
-
-function factsOf<Native>({ keys, scheme }: ResolvedOptions<Native>): BuiltFacts {
-  const header = scheme.header.lower;
-  if (typeof keys === "function") return { header, secrets: null, short: false };
-  const short = keys.some(({ symmetricKeySize = 0 }) => symmetricKeySize < shortSecretBytes);
-  return { header, secrets: keys.length, short };
 }
 
 function readFreshClaim(lines: Lines, field: ResolvedField): SignatureClaim {

@@ -5,6 +5,7 @@ import {
   OptionError,
   optionError,
   readOptions,
+  type BuiltFact,
   type Given,
   type OptionOwner,
   type OptionTable,
@@ -129,7 +130,7 @@ export const fieldTable: OptionTable<VerifyPayloadOptions, ReadField> = {
 };
 
 // What a secret may be, goes by the scheme.
-const secretText = option.optional(option.own((value) => value));
+const secretText = option.shown(option.optional(option.own((value) => value)), showSecrets);
 
 export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
   secret: secretText,
@@ -138,6 +139,22 @@ export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
   limit: limitRule("1mb"),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
 };
+
+const shortSecretBytes = 16;
+
+function showSecrets(given: unknown, { scheme, secretEncoding: encoding }: CheckedOptions): BuiltFact {
+  const form = scheme ?? { secretEncoding: encoding, secretPrefix: "" };
+  const isShort = (secret: unknown): boolean => {
+    try {
+      const { symmetricKeySize = 0 } = importSchemeSecret(secret, form, { owner: "", name: "" });
+      return symmetricKeySize < shortSecretBytes;
+    } catch {
+      // It is refused where it is imported.
+      return false;
+    }
+  };
+  return { short: (Array.isArray(given) ? given : [given]).some(isShort) };
+}
 
 // What a scheme says in one place.
 const schemeParts = ["header", "algorithm", "prefix", "secretEncoding", "signatureEncodings"] as const;

@@ -33,15 +33,10 @@ export interface CloseReport {
   readonly claims: number;
 }
 
-interface ReadOptions {
-  readonly endpoints: readonly Drainable[];
-  readonly timeoutMs: number;
-}
-
-export const table: OptionTable<GracefulCloseOptions, ReadOptions> = {
+export const table = {
   endpoints: option.own(readEndpoints),
   timeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 10_000 }),
-};
+} satisfies OptionTable<GracefulCloseOptions, unknown>;
 
 /**
  * Returns a function that closes the server without refusing what clients have sent. Call it where the server is made: it has to see

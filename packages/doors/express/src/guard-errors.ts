@@ -8,7 +8,6 @@ import {
   reportReject,
   tellLeftover,
   warnOfError,
-  type Given,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
@@ -43,16 +42,12 @@ export interface GuardErrorsOptions {
   readonly verdictId?: boolean | undefined;
 }
 
-interface ResolvedOptions extends Given<Omit<GuardErrorsOptions, "onReject">> {
-  readonly onReject: GuardErrorsOptions["onReject"];
-}
-
-export const table: OptionTable<GuardErrorsOptions, ResolvedOptions> = {
+export const table = {
   hide: option.boolean(false),
-  onReject: option.optional(option.call()),
+  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
   unauthorizedHeaders: option.own(readHeaders, "none"),
   verdictId: option.boolean(false),
-};
+} satisfies OptionTable<GuardErrorsOptions, unknown>;
 
 /**
  * The error handler for guards, to be mounted behind them. Renders a GuardError as problem details (RFC 9457) with one body

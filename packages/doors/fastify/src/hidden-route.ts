@@ -54,7 +54,8 @@ function countOf(hooks: unknown, name: string): number {
   return Array.isArray(list) ? list.length : 0;
 }
 
-function internal(fastify: object, description: string): unknown {
+/** What Fastify keeps under a symbol with this description; undefined in a version without it. */
+export function internal(fastify: object, description: string): unknown {
   for (
     let owner: unknown = fastify;
     typeof owner === "object" && owner !== null;

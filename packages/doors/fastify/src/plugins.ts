@@ -5,7 +5,6 @@ import {
   isPromiseLike,
   option,
   optionError,
-  publishBuilt,
   splitOptions,
   type OptionOwner,
   type OptionTable,
@@ -36,16 +35,10 @@ import {
   refusal,
   refusalTable,
   takeOverReply,
-  type ReadRefusal,
   type RefusalOptions,
 } from "./hooks.ts";
 import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
-import {
-  connectionTable,
-  receivedRequest,
-  type ConnectionOptions,
-  type ReadConnection,
-} from "./received-request.ts";
+import { connectionTable, receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 
 /** A plugin that owns keys. */
 export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner<FastifyRequest>, "drain">;
@@ -63,24 +56,14 @@ export interface PayoutPluginOptions
   ) => unknown;
 }
 
-/** What the rules of a route's own options read. */
-interface ReadRoute extends ReadConnection, ReadRefusal {
-  readonly url: string;
-}
+type RouteOption = "url" | keyof RefusalOptions | keyof ConnectionOptions;
 
-const routeTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme">,
-  ReadRoute
-> = {
-  ...refusalTable,
-  ...connectionTable,
-  url: option.own(readUrl),
-};
+const routeTable = { ...refusalTable, ...connectionTable, url: option.own(readUrl) };
 
-export const payoutTable: OptionTable<
-  Pick<PayoutPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "handler">,
-  ReadRoute & Pick<PayoutPluginOptions, "handler">
-> = { ...routeTable, handler: option.call() };
+export const payoutTable = {
+  ...routeTable,
+  handler: option.call<PayoutPluginOptions["handler"]>(),
+} satisfies OptionTable<Pick<PayoutPluginOptions, RouteOption | "handler">, unknown>;
 
 /** `payoutEndpoint` with its handler, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
@@ -93,7 +76,6 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
     factory,
     assertRoute: assertPost,
   });
-  publishConnection(factory, connection);
   const claim = hook(name, async (request, reply) => {
     const received = receivedRequest(request, connection);
     await receive(received, request, (work) => whileConnected(reply.raw, work));
@@ -101,6 +83,7 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
   const business = hook(name, async (request) => void (await lookUp?.(request)));
   const refuse = refusal({ onReject, verdictId, unauthorizedHeaders });
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
+    warnOfTrust(fastify, factory, connection);
     leaveBodiesAlone(fastify);
     fastify.all(url, {
       onRequest: (request, reply, next) =>
@@ -132,10 +115,10 @@ export interface WebhookPluginOptions
   readonly hide?: boolean | undefined;
 }
 
-export const webhookTable: OptionTable<
-  Pick<WebhookPluginOptions, "url" | keyof RefusalOptions | "clientAddress" | "scheme" | "hide">,
-  ReadRoute & { readonly hide: boolean }
-> = { ...routeTable, hide: option.boolean(true) };
+export const webhookTable = {
+  ...routeTable,
+  hide: option.boolean(true),
+} satisfies OptionTable<Pick<WebhookPluginOptions, RouteOption | "hide">, unknown>;
 
 /** `webhookEndpoint`, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallback {
@@ -147,11 +130,11 @@ export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallb
     options,
   );
   const receive = webhookReception<FastifyRequest>(steps, { factory });
-  publishConnection(factory, connection);
   const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
   const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
   const warnOnce = createWarnOnce(factory);
   return (fastify, _options, done) => {
+    warnOfTrust(fastify, factory, connection);
     if (hide) fastify.addHook("onReady", (ready) => ready(tellUnhidden(fastify, url, warnOnce)));
     // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
@@ -226,14 +209,6 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
   const settled = Promise.resolve(returned);
   run?.watch(settled);
   return settled;
-}
-
-/** Which of the connection's facts the app tells; for whoever looks at it as a whole. */
-function publishConnection(factory: string, { clientAddress, scheme }: ReadConnection): void {
-  publishBuilt(factory, factory, () => ({
-    clientAddress: clientAddress !== undefined,
-    scheme: scheme !== undefined,
-  }));
 }
 
 /** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */

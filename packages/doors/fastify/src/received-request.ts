@@ -1,5 +1,6 @@
 import {
   createRequestFact,
+  createWarnOnce,
   option,
   receivedRequests,
   shareFacts,
@@ -8,7 +9,8 @@ import {
   type RequestFact,
 } from "@countersign/core";
 import { receivedRequest as nodeRequest } from "@countersign/express";
-import type { FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { internal } from "./hidden-route.ts";
 
 /**
  * What is known of the connection behind a proxy. Fastify's own `trustProxy` is not read: what it trusts cannot be told from a
@@ -21,16 +23,24 @@ export interface ConnectionOptions {
   readonly scheme?: ((request: FastifyRequest) => "http" | "https") | undefined;
 }
 
-/** What the rules of {@link ConnectionOptions} read. */
-export interface ReadConnection {
-  readonly clientAddress: ConnectionOptions["clientAddress"];
-  readonly scheme: ConnectionOptions["scheme"];
+export const connectionTable: OptionTable<ConnectionOptions, ConnectionOptions> = {
+  clientAddress: option.shown(option.optional(option.call(), "the peer of the socket"), isGiven),
+  scheme: option.shown(option.optional(option.call(), "whether the socket is TLS"), isGiven),
+};
+
+function isGiven(call: unknown): boolean {
+  return call !== undefined;
 }
 
-export const connectionTable: OptionTable<ConnectionOptions, ReadConnection> = {
-  clientAddress: option.optional(option.call(), "the peer of the socket"),
-  scheme: option.optional(option.call(), "whether the socket is TLS"),
-};
+/** Warns of an app that believes whatever a caller says of itself, where a plugin was told to ask Fastify. */
+export function warnOfTrust(fastify: FastifyInstance, factory: string, connection: ConnectionOptions): void {
+  const asks = connection.clientAddress !== undefined || connection.scheme !== undefined;
+  if (!asks || Reflect.get(Object(internal(fastify, "fastify.options")), "trustProxy") !== true) return;
+  const message =
+    "trustProxy is true, so the caller chooses request.ip and request.protocol by writing X-Forwarded-For and " +
+    'X-Forwarded-Proto; list the addresses of your proxies instead, for example trustProxy: ["10.0.0.5"]';
+  createWarnOnce(factory)({ code: "trust-proxy-unsafe", message });
+}
 
 const received: RequestFact<ReceivedRequest> = createRequestFact();
 

@@ -17,8 +17,8 @@ import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempote
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { createWebhookHandler } from "@countersign/webhooks";
-import { describe, expect, test } from "@jest/globals";
-import { fastify, type FastifyInstance, type FastifyServerOptions } from "fastify";
+import { describe, expect, jest, test } from "@jest/globals";
+import { fastify, type FastifyInstance, type FastifyRequest, type FastifyServerOptions } from "fastify";
 import { send, type WireAnswer, type WireRequest } from "../../../../test/support/http-client.ts";
 import { deliver, hookPath, secret } from "../../../../test/doors/webhook-scene.ts";
 import { signPayout } from "../../../../test/doors/payout-scene.ts";
@@ -108,6 +108,22 @@ describe("what is known of the connection", () => {
     const mount = (app: FastifyInstance): void => void app.register(options);
     const trustProxy = ["127.0.0.1"];
     expect((await served(mount, (ask) => ask(forwarded), { trustProxy })).status).toBe(200);
+  });
+});
+
+describe("an app whose trustProxy believes everybody", () => {
+  const asks = { clientAddress: (request: FastifyRequest) => request.ip };
+  test.each<[string, FastifyServerOptions, ConnectionOptions, readonly string[]]>([
+    ["is told of once for each plugin that asks it", { trustProxy: true }, asks, ["trust-proxy-unsafe"]],
+    ["is no matter of a plugin that goes by the socket", { trustProxy: true }, {}, []],
+    ["is another than one with a list", { trustProxy: ["127.0.0.1"] }, asks, []],
+  ])("%s", async (_name, options, connection, codes) => {
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const ask = (knock: (wire: WireRequest) => Promise<WireAnswer>): Promise<unknown> =>
+      Promise.all([knock(deliver()), knock(deliver())]);
+    await served((app) => void app.register(webhooks(connection)), ask, options);
+    expect(warn.mock.calls.map(([, more]) => Object(more).code)).toEqual(codes);
+    warn.mockRestore();
   });
 });
 

@@ -26,16 +26,10 @@ export interface RefusalOptions {
   readonly verdictId?: boolean | undefined;
 }
 
-/** What the rules of {@link RefusalOptions} read. */
-export interface ReadRefusal {
-  readonly onReject: RefusalOptions["onReject"];
-  readonly verdictId: boolean;
-}
-
-export const refusalTable: OptionTable<RefusalOptions, ReadRefusal> = {
-  onReject: option.optional(option.call()),
+export const refusalTable = {
+  onReject: option.optional(option.call<NonNullable<RefusalOptions["onReject"]>>()),
   verdictId: option.boolean(false),
-};
+} satisfies OptionTable<RefusalOptions, unknown>;
 
 /** What a route is called in events, and how it refuses. */
 export interface Refusing extends RefusalOptions {

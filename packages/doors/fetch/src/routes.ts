@@ -22,14 +22,7 @@ import {
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
-import {
-  refusalTable,
-  refuse,
-  repeatedResponse,
-  settled,
-  type ReadRefusal,
-  type RefusalOptions,
-} from "./answer.ts";
+import { refusalTable, refuse, repeatedResponse, settled, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
 /** A route of any server that speaks `fetch`: the router has chosen it by its path. */
@@ -92,16 +85,13 @@ type Hide = NonNullable<WebhookRouteOptions["hide"]>;
 
 const hideRule = option.call<Exclude<Hide, false>>(notFound, "404 without a body");
 
-export const webhookTable: OptionTable<
-  Pick<WebhookRouteOptions, keyof RefusalOptions | "hide">,
-  ReadRefusal & { readonly hide: Hide }
-> = {
+export const webhookTable = {
   ...refusalTable,
-  hide: option.own(
+  hide: option.own<Hide>(
     (value, owner, name) => (value === false ? value : hideRule.read(value, owner, name)),
     hideRule.byDefault,
   ),
-};
+} satisfies OptionTable<Pick<WebhookRouteOptions, keyof RefusalOptions | "hide">, unknown>;
 
 /** `webhookEndpoint` for `fetch`. Throws a TypeError on a bad option. */
 export function webhookRoute(options: WebhookRouteOptions): FetchRoute {
@@ -130,13 +120,10 @@ export interface IdempotentRouteOptions extends IdempotencyGuardOptions<Request>
   readonly limit?: number | string | undefined;
 }
 
-export const idempotentTable: OptionTable<
-  Pick<IdempotentRouteOptions, keyof RefusalOptions | "limit">,
-  ReadRefusal & { readonly limit: number }
-> = {
+export const idempotentTable = {
   ...refusalTable,
   limit: limitRule(),
-};
+} satisfies OptionTable<Pick<IdempotentRouteOptions, keyof RefusalOptions | "limit">, unknown>;
 
 /** The options by which every request that reaches the handler owns a key. */
 type AlwaysOwned = IdempotentRouteOptions & {
@@ -196,10 +183,10 @@ export interface CheckedRouteOptions extends RefusalOptions {
   readonly name: string;
 }
 
-export const checkedTable: OptionTable<CheckedRouteOptions, ReadRefusal & { readonly name: string }> = {
+export const checkedTable = {
   ...refusalTable,
   name: option.own(readName),
-};
+} satisfies OptionTable<CheckedRouteOptions, unknown>;
 
 /**
  * A handler behind single checks, such as `httpSignatureVerifier(options)`: what `check` returns goes to the handler, what it throws

@@ -120,23 +120,17 @@ export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> 
   addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
   signature: option.section("{ keys, nonces }", fixedBySpec),
   idempotency: option.section("{ store }", fixedByWire),
-  findBusiness: option.optional(option.call()),
+  findBusiness: option.shown(option.optional(option.call()), (call) => call !== undefined),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
   referenceField: option.optional(option.own(readFieldName)),
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 };
 
-export const answersTable: OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, AnswerOptions> = {
+export const answersTable = {
   errors: option.oneOf(["respond", "forward"], "respond"),
-  onReject: option.optional(option.call()),
+  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
   verdictId: option.boolean(false),
-};
-
-interface AnswerOptions {
-  readonly errors: "respond" | "forward";
-  readonly onReject: GuardErrorsOptions["onReject"];
-  readonly verdictId: boolean;
-}
+} satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native extends object>(

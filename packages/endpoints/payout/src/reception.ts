@@ -4,7 +4,6 @@ import {
   assertNoKeyClaimed,
   capturedRawBody,
   holderOf,
-  publishBuilt,
   type OptionOwner,
   type HeaderFields,
   type ReceivedRequest,
@@ -85,10 +84,6 @@ export function payoutReception<Native extends object>(
   }: PayoutDoor<Native>,
 ): PayoutReception<Native> {
   const read = resolveOptions(options, owner);
-  publishBuilt(factory, owner, () => ({
-    findBusiness: read.findBusiness !== undefined,
-    referenceField: read.referenceField ?? null,
-  }));
   const admitAddress = admission(read.addresses, holderOf(owner, "addresses"));
   const verify = httpSignatureVerifier(read.signature, holderOf(owner, "signature"));
   const keys = keyOwner<Native>(guardOptions(read.idempotency), holderOf(owner, "idempotency"));

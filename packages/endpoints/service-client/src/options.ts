@@ -31,11 +31,6 @@ export interface ServiceClientOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-/** Each option by itself: what `baseUrl` may be goes by `dangerouslyAllowHttp`. */
-interface CheckedOptions extends Omit<Given<ServiceClientOptions>, "fetch"> {
-  readonly fetch: FetchFunction | undefined;
-}
-
 /** The options with defaults, checked. */
 export interface ResolvedOptions extends Omit<
   Given<ServiceClientOptions>,
@@ -47,16 +42,16 @@ export interface ResolvedOptions extends Omit<
 
 const factory = "createServiceClient";
 
-export const table: OptionTable<ServiceClientOptions, CheckedOptions> = {
+export const table = {
   baseUrl: option.own(readUrl),
   apiKey: option.own(readApiKey),
-  fetch: option.optional(option.call(), "the global one"),
+  fetch: option.optional(option.call<FetchFunction>(), "the global one"),
   timeoutMs: option.integer({ min: 1, max: 600_000, fallback: 10_000 }),
   retries: option.integer({ min: 0, max: 10, fallback: 3 }),
   retryDelayMs: option.integer({ min: 1, max: 10_000, fallback: 250 }),
   totalTimeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 60_000 }),
   dangerouslyAllowHttp: option.boolean(false),
-};
+} satisfies OptionTable<ServiceClientOptions, unknown>;
 
 const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 

@@ -1,16 +1,15 @@
 import { channel, type Channel } from "node:diagnostics_channel";
-import type { OptionOwner } from "./options.ts";
 
-/** The `diagnostics_channel` on which each check and memory store says once, when it is built, what it was built with. */
+/** The `diagnostics_channel` of {@link Built}. */
 export const builtChannelName = "countersign:built";
 
-/** What a subscriber of `countersign:built` receives. */
+/** A factory has read its options: what their rules show of them, never a secret. */
 export interface Built {
-  /** The check or the store, for example `httpSignatureVerify`. */
-  readonly built: string;
-  /** The factory that the app has called: an endpoint builds several checks. */
+  /** The factory that the app has called, such as `payoutEndpoint`. */
   readonly factory: string;
-  /** What it was built with, without any secret: counts, names, public settings. */
+  /** The option that holds these, such as `signature`; undefined of the factory's own. */
+  readonly holder: string | undefined;
+  /** By the name of the option: its value, or what its rule makes of it. */
   readonly facts: BuiltFacts;
 }
 
@@ -22,14 +21,4 @@ export interface BuiltFacts {
   readonly [name: string]: BuiltFact;
 }
 
-/**
- * Says what was built, to whoever looks at an app as a whole, such as `countersign doctor`. `facts` is asked only where somebody
- * subscribes, and must give no secret and nothing that a secret can be guessed from.
- */
-export function publishBuilt(built: string, owner: OptionOwner, facts: () => BuiltFacts): void {
-  if (!builtChannel.hasSubscribers) return;
-  const factory = typeof owner === "string" ? owner : owner.factory;
-  builtChannel.publish({ built, factory, facts: facts() } satisfies Built);
-}
-
-const builtChannel: Channel = channel(builtChannelName);
+export const builtChannel: Channel = channel(builtChannelName);

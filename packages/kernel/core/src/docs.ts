@@ -38,7 +38,7 @@ const documented: ReadonlySet<string> = new Set(
     "json-duplicate-key json-empty json-forbidden-key json-invalid json-number-range json-too-deep " +
     "json-too-many-values key-left-out key-mismatch key-retired key-revoked key-scope " +
     "key-store-unavailable key-unknown keyid-invalid keys-changed keys-not-refreshed lease-expired " +
-    "lease-lost media-type-unsupported method-invalid method-not-allowed method-override " +
+    "lease-lost media-type-unsupported memory-store method-invalid method-not-allowed method-override " +
     "nonce-invalid nonce-replayed nonce-store-unavailable on-error-failed parameter-forbidden " +
     "path-not-mounted payload-id-malformed payload-id-missing payload-not-verified " +
     "payload-signature-malformed payload-signature-missing payload-signature-wrong " +
@@ -47,7 +47,7 @@ const documented: ReadonlySet<string> = new Set(
     "query-not-covered raw-body-missing redis-forgets-on-restart redis-is-replica redis-may-evict " +
     "redis-not-checked redis-too-old repr-digest-invalid repr-digest-mismatch repr-digest-missing " +
     "repr-digest-unsupported request-aborted secrets-unavailable settlement-abandoned " +
-    "signature-ambiguous signature-expired signature-malformed signature-mismatch signature-missing " +
+    "signature-ambiguous signature-covers-little signature-expired signature-malformed signature-mismatch signature-missing " +
     "signature-request-refused signing-failed success-before-commit tag-invalid tag-mismatch target-invalid " +
     "timestamp-invalid transaction-not-begun transfer-coding-unsupported trust-proxy-misread " +
     "trust-proxy-unsafe unexpected-error webhook-not-hidden window-too-long"

@@ -18,7 +18,7 @@ export {
   type HeaderLines,
   type ReceivedRequest,
 } from "./received-request.ts";
-export { builtChannelName, publishBuilt, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
+export { builtChannelName, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
 export type { BodyCode, CoreCode, JsonCode } from "./codes.ts";
 export {
   Deadlines,
@@ -59,15 +59,13 @@ export { limitRule } from "./limit-bytes.ts";
 export { boundedLabel, listen, type Listener } from "./listener.ts";
 export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
 export type { NonceClaim, NonceStore } from "./nonce-store.ts";
+export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
-  assertFunction,
   assertKnownOptions,
   holderOf,
-  option,
   OptionError,
   optionError,
   readOptions,
-  refuseInProduction,
   splitOptions,
   type Given,
   type OptionOwner,

@@ -1,4 +1,5 @@
 import { types } from "node:util";
+import { builtChannel, type Built, type BuiltFact } from "./built.ts";
 
 /**
  * Whose options they are, in messages: the factory that was called, or, where they are nested, that factory and the option that
@@ -61,20 +62,25 @@ export interface OptionRule<Read> {
   readonly read: (value: unknown, owner: OptionOwner, option: string) => Read;
   /** The default as the pages write it, `5000`, `"hold"` or `none`; `required` where there is none. */
   readonly byDefault: string;
+  /** Returns what {@link Built} shows of it; `all` is what the whole table has read. Default: it is not shown. */
+  readonly show?: ((read: never, all: never) => BuiltFact) | undefined;
 }
 
 /** Options as the code works with them: each is there. */
 export type Given<Options> = { readonly [Name in keyof Options]-?: Exclude<Options[Name], undefined> };
 
 /**
- * One rule for each option of the interface `Options`: an option without one does not compile, nor one without an option. `Read` is
- * what the rules read, where that is something else than what was given.
+ * One rule for each option of the interface `Options`: a missing or extra rule is a compile error. `Read` is what the rules read, where
+ * that is something else than what was given. A table that `satisfies OptionTable<Options, unknown>` says so by itself: {@link ReadOptions}.
  */
 export type OptionTable<Options, Read = Given<Options>> = {
-  readonly [Name in keyof Options]-?: OptionRule<Name extends keyof Read ? Read[Name] : never>;
+  readonly [Name in keyof Options]-?: OptionRule<
+    unknown extends Read ? unknown : Name extends keyof Read ? Read[Name] : never
+  >;
 };
 
-type AnyTable = Readonly<Record<string, OptionRule<unknown>>>;
+/** A table of whatever options. */
+export type AnyTable = Readonly<Record<string, OptionRule<unknown>>>;
 
 /** What {@link readOptions} gives for a table. */
 export type ReadOptions<Table> = {
@@ -91,12 +97,23 @@ export function readOptions<Table extends AnyTable>(
   options: unknown,
 ): ReadOptions<Table> {
   assertKnownOptions(owner, options, Object.keys(table));
-  const read = Object.entries(table).map(([name, rule]) => [
-    name,
-    rule.read(Reflect.get(options, name), owner, name),
-  ]);
+  const read = Object.fromEntries(
+    Object.entries(table).map(([name, rule]) => [name, rule.read(Reflect.get(options, name), owner, name)]),
+  );
+  if (builtChannel.hasSubscribers) publishBuilt(owner, table, read);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- fromEntries knows no names; each member is of its own rule.
-  return Object.fromEntries(read) as ReadOptions<Table>;
+  return read as ReadOptions<Table>;
+}
+
+/** Publishes what the rules of a table let be shown; a table without such a rule publishes nothing. */
+function publishBuilt(owner: OptionOwner, table: AnyTable, read: Readonly<Record<string, unknown>>): void {
+  const facts = Object.entries(table).flatMap(([name, { show }]) =>
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each member is of its own rule
+    show === undefined ? [] : [[name, show(read[name] as never, read as never)] as const],
+  );
+  if (facts.length === 0) return;
+  const { factory, holder } = typeof owner === "string" ? { factory: owner, holder: undefined } : owner;
+  builtChannel.publish({ factory, holder, facts: Object.fromEntries(facts) } satisfies Built);
 }
 
 /**
@@ -144,160 +161,6 @@ function assertOptionsObject(owner: OptionOwner, options: unknown): asserts opti
       ? new OptionError(owner, { what: `options ${what}` })
       : new OptionError(owner.factory, { option: owner.holder, what });
   }
-}
-
-/** NoInfer of TypeScript 5.4, for those with an older one: the values alone say what `Value` is. */
-type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];
-
-/** The rules that many options share. `fallback` is the default; without one the option is required. */
-export const option = {
-  /** A whole number from `min` to `max`. */
-  integer({
-    min,
-    max,
-    fallback,
-  }: {
-    readonly min: number;
-    readonly max: number;
-    readonly fallback?: number;
-  }): OptionRule<number> {
-    return {
-      byDefault: byDefaultOf(fallback),
-      read: (value = fallback, owner, name) => {
-        if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
-          return value;
-        throw optionError(owner, name, `an integer from ${min} to ${max}`, value);
-      },
-    };
-  },
-
-  boolean(fallback: boolean): OptionRule<boolean> {
-    return {
-      byDefault: byDefaultOf(fallback),
-      read: (value = fallback, owner, name) => {
-        if (typeof value === "boolean") return value;
-        throw optionError(owner, name, "true or false", value);
-      },
-    };
-  },
-
-  oneOf<const Value extends string | number>(
-    values: readonly [Value, ...Value[]],
-    fallback?: Uninferred<Value>,
-  ): OptionRule<Value> {
-    return {
-      byDefault: byDefaultOf(fallback),
-      read: (value = fallback, owner, name) => {
-        const found = values.find((known) => known === value);
-        if (found !== undefined) return found;
-        throw optionError(owner, name, listed(values.map((known) => JSON.stringify(known))), value);
-      },
-    };
-  },
-
-  /** A function, of which only its owner knows the arguments. */
-  call<Call extends (...args: never[]) => unknown>(
-    fallback?: Call,
-    byDefault: string = byDefaultOf(fallback),
-  ): OptionRule<Call> {
-    return {
-      byDefault,
-      read: (value = fallback, owner, name) => {
-        assertFunction(owner, name, value);
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its arguments show when it is called
-        return value as Call;
-      },
-    };
-  },
-
-  /** A clock in milliseconds, which throws when it gives no finite number: by NaN a lease neither lasts nor ends. */
-  clock(fallback: () => number, byDefault: string): OptionRule<() => number> {
-    return {
-      byDefault,
-      read: (value, owner, name) => {
-        if (value === undefined) return fallback;
-        assertFunction(owner, name, value);
-        return () => {
-          const nowMs = value();
-          if (typeof nowMs === "number" && Number.isFinite(nowMs)) return nowMs;
-          throw optionError(owner, name, "a function that gives milliseconds, a finite number", nowMs);
-        };
-      },
-    };
-  },
-
-  /** An object with options of a table of its own. An absent one is read like an empty one. */
-  group<Table extends AnyTable>(table: Table, byDefault: string): OptionRule<ReadOptions<Table>> {
-    return {
-      byDefault,
-      read: (value = {}, owner, name) => readOptions(holderOf(owner, name), table, value),
-    };
-  },
-
-  /**
-   * An object with the options of another factory, which reads them by itself: `holderOf` is their owner. `fixed` are those that
-   * the holder sets, and nobody else.
-   */
-  section<Options extends object>(example: string, fixed: readonly string[] = []): OptionRule<Options> {
-    return {
-      byDefault: "required",
-      read: (value, owner, name) => {
-        if (typeof value !== "object" || value === null || Array.isArray(value) || types.isPromise(value)) {
-          throw optionError(owner, name, `an object such as ${example}`, value);
-        }
-        const set = fixed.find((own) => own in value);
-        if (set !== undefined) {
-          throw new OptionError(holderOf(owner, name), { option: set, what: "cannot be set here" });
-        }
-        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other factory reads them
-        return value as Options;
-      },
-    };
-  },
-
-  /** What another rule reads, or undefined. */
-  optional<Read>(rule: OptionRule<Read>, byDefault = "none"): OptionRule<Read | undefined> {
-    return {
-      byDefault,
-      read: (value, owner, name) => (value === undefined ? undefined : rule.read(value, owner, name)),
-    };
-  },
-
-  /** An option with a check of its own. */
-  own<Read>(read: OptionRule<Read>["read"], byDefault = "required"): OptionRule<Read> {
-    return { read, byDefault };
-  },
-};
-
-/** Throws an OptionError unless `value` is a function. */
-export function assertFunction(
-  owner: OptionOwner,
-  name: string,
-  value: unknown,
-): asserts value is (...args: never[]) => unknown {
-  if (typeof value !== "function") throw optionError(owner, name, "a function", value);
-}
-
-/**
- * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
- */
-export function refuseInProduction(owner: OptionOwner, allowInProduction: boolean): void {
-  if (process.env["NODE_ENV"] === "production" && !allowInProduction) {
-    throw new OptionError(owner, {
-      what:
-        "a memory store forgets everything on restart and is not shared between processes; " +
-        "use a durable store in production, or set allowInProduction: true",
-    });
-  }
-}
-
-function byDefaultOf(fallback: unknown): string {
-  return fallback === undefined ? "required" : JSON.stringify(fallback);
-}
-
-// As a sentence has them: "a", "b" or "c".
-function listed(values: readonly string[]): string {
-  return values.length === 1 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
 // Values of options can be secrets: only numbers, booleans and short type names are shown.

@@ -10,7 +10,7 @@ import {
   type Given,
   type OptionTable,
 } from "@countersign/core";
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 describe("optionError", () => {
   test.each([
@@ -237,5 +237,19 @@ describe("refuseInProduction", () => {
   ])("accepts %s", (_name, environment, allowed) => {
     process.env["NODE_ENV"] = environment;
     expect(() => refuseInProduction("memoryExampleStore", allowed)).not.toThrow();
+  });
+
+  test.each([
+    ["once in production, when allowed", "production", ["memory-store"]],
+    ["not in development", "development", []],
+  ])("warns by the first use: %s", (_name, environment, codes) => {
+    process.env["NODE_ENV"] = environment;
+    const emitWarning = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const use = refuseInProduction("memoryExampleStore", true);
+    expect(emitWarning).not.toHaveBeenCalled();
+    use();
+    use();
+    expect(emitWarning.mock.calls.map(([, options]) => Object(options).code)).toEqual(codes);
+    emitWarning.mockRestore();
   });
 });

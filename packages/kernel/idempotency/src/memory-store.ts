@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { option, publishBuilt, readOptions, refuseInProduction, type OptionTable } from "@countersign/core";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core";
 import {
   leaseExpired,
   type IdempotencyClaim,
@@ -43,7 +43,7 @@ const purgePauseMs = 1_000;
 export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),
   retentionMs: option.integer({ min: 1, max: 31_536_000_000, fallback: 86_400_000 }),
-  allowInProduction: option.boolean(false),
+  allowInProduction: option.shown(option.boolean(false)),
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
@@ -53,11 +53,10 @@ export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
  */
 export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = {}): MemoryIdempotencyStore {
   const read = readOptions(factory, table, options);
-  refuseInProduction(factory, read.allowInProduction);
-  publishBuilt(factory, factory, () => ({ allowInProduction: read.allowInProduction }));
+  const warnInProduction = refuseInProduction(factory, read.allowInProduction);
   // Of a decision one wants the time of day; performance.now() begins with the process.
   const originMs = options.now === undefined ? performance.timeOrigin : 0;
-  return new MemoryIdempotencyStore({ ...read, originMs });
+  return new MemoryIdempotencyStore({ ...read, originMs, warnInProduction });
 }
 
 interface Entry {
@@ -78,6 +77,7 @@ interface MemoryParts {
   readonly now: () => number;
   /** Where the clock begins, in milliseconds since 1970. */
   readonly originMs: number;
+  readonly warnInProduction: () => void;
 }
 
 /** The store that {@link memoryIdempotencyStore} makes: every answer is there at once, each step costs the same at any `max`. */
@@ -87,19 +87,22 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   readonly #max: number;
   readonly #now: () => number;
   readonly #originMs: number;
+  readonly #warnInProduction: () => void;
   readonly #entries = new Map<string, Entry>();
   #fence = 0;
   #purgedAtMs = -Infinity;
   #closed = false;
 
-  constructor({ max, retentionMs, now, originMs }: MemoryParts) {
+  constructor({ max, retentionMs, now, originMs, warnInProduction }: MemoryParts) {
     this.retentionMs = retentionMs;
     this.#max = max;
     this.#now = now;
     this.#originMs = originMs;
+    this.#warnInProduction = warnInProduction;
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {
+    this.#warnInProduction();
     const entry = this.#entry(key);
     const nowMs = this.#now();
     const untilMs = nowMs + claim.leaseMs;

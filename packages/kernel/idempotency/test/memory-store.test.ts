@@ -56,6 +56,17 @@ describe("memoryIdempotencyStore", () => {
     expect(memoryIdempotencyStore({ allowInProduction: true })).toBeDefined();
   });
 
+  test("warns of production by its first claim", () => {
+    process.env["NODE_ENV"] = "production";
+    const warn = jest.spyOn(process, "emitWarning").mockImplementation(() => undefined);
+    const made = memoryIdempotencyStore({ allowInProduction: true });
+    for (const key of ["k", "l"]) expect(made.claim(key, by("a"))).toMatchObject({ status: "acquired" });
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^memoryIdempotencyStore: /), { code: "memory-store" }],
+    ]);
+    warn.mockRestore();
+  });
+
   test("gives a key to one token until its lease ends", () => {
     expect(store.claim("k", by("a"))).toEqual({ status: "acquired", fence: firstFence });
     nowMs = 999;

@@ -2,9 +2,9 @@ import {
   option,
   OptionError,
   readOptions,
-  type Given,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import { type PostgresQueryable, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
@@ -26,19 +26,6 @@ export interface PostgresStoresOptions extends PostgresTables {
   readonly now?: (() => number) | undefined;
 }
 
-/** Each option as it is read. */
-interface CheckedOptions extends Omit<Given<PostgresStoresOptions>, "now"> {
-  /** A timestamptz; undefined: by the server's clock. */
-  readonly now: (() => string) | undefined;
-}
-
-/** The options with their defaults. */
-export interface ResolvedOptions extends Omit<CheckedOptions, keyof PostgresTables> {
-  /** `schema.table`, as messages name the tables. */
-  readonly place: string;
-  readonly names: TableNames;
-}
-
 /** The name that begins every message about the options. */
 export const factory = "createPostgresStores";
 
@@ -46,7 +33,7 @@ const dayMs = 86_400_000;
 
 const clock = option.clock(Date.now, "Date.now");
 
-export const table: OptionTable<PostgresStoresOptions, CheckedOptions> = {
+export const table = {
   pool: option.own(readPool),
   ...tablesTable,
   retentionMs: {
@@ -56,7 +43,14 @@ export const table: OptionTable<PostgresStoresOptions, CheckedOptions> = {
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
   lockTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.optional(option.own(readClock), "the server's clock"),
-};
+} satisfies OptionTable<PostgresStoresOptions, unknown>;
+
+/** The options with their defaults. */
+export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
+  /** `schema.table`, as messages name the tables. */
+  readonly place: string;
+  readonly names: TableNames;
+}
 
 /** Checks the options and fills in the defaults. Throws an OptionError. */
 export function resolveOptions(
@@ -73,6 +67,7 @@ function readPool(pool: unknown, owner: OptionOwner, name: string): PostgresQuer
   throw new OptionError(owner, { option: name, what });
 }
 
+// A timestamptz.
 function readClock(now: unknown, owner: OptionOwner, name: string): () => string {
   const nowMs = clock.read(now, owner, name);
   return () => new Date(nowMs()).toISOString();

@@ -2,9 +2,9 @@ import {
   assertFunction,
   option,
   optionError,
-  type Given,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import type { SendCommand } from "./commands.ts";
 
@@ -22,12 +22,6 @@ export interface RedisStoresOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** The options with their defaults. */
-export interface ResolvedOptions extends Omit<Given<RedisStoresOptions>, "now"> {
-  /** An empty text: by the server's clock. */
-  readonly now: () => string;
-}
-
 /** The name that begins every message about the options. */
 export const factory = "createRedisStores";
 
@@ -36,8 +30,8 @@ const dayMs = 86_400_000;
 /** Longer durations are cut to this one, about a century: with the clock added, Lua's numbers would not be exact any more. */
 export const longestMs: number = 36_500 * dayMs;
 
-export const table: OptionTable<RedisStoresOptions, ResolvedOptions> = {
-  sendCommand: option.call(),
+export const table = {
+  sendCommand: option.call<SendCommand>(),
   prefix: option.own(readPrefix, '"countersign"'),
   retentionMs: {
     ...option.integer({ min: dayMs, max: longestMs, fallback: 90 * dayMs }),
@@ -45,7 +39,10 @@ export const table: OptionTable<RedisStoresOptions, ResolvedOptions> = {
   },
   commandTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
   now: option.own(readClock, "the server's clock"),
-};
+} satisfies OptionTable<RedisStoresOptions, unknown>;
+
+/** The options with their defaults. */
+export type ResolvedOptions = ReadOptions<typeof table>;
 
 // In the year 2255: a fence is the time in microseconds, and above this not exact.
 const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
@@ -65,8 +62,8 @@ function readPrefix(prefix: unknown = "countersign", owner: OptionOwner, name: s
   return prefix;
 }
 
-// NaN is neither before nor after the end of a lease: a run that goes on would be given away.
-function readClock(now: unknown, owner: OptionOwner, name: string): ResolvedOptions["now"] {
+// An empty text: by the server's clock. NaN is neither before nor after the end of a lease: a run that goes on would be given away.
+function readClock(now: unknown, owner: OptionOwner, name: string): () => string {
   if (now === undefined) return () => "";
   assertFunction(owner, name, now);
   return () => {

@@ -2,9 +2,9 @@ import {
   assertFunction,
   option,
   optionError,
-  type Given,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import { engineTime, type SqliteDatabase } from "./connection.ts";
 import { tablePrefix } from "./schema.ts";
@@ -28,12 +28,6 @@ export interface SqliteStoresOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** The options with their defaults. */
-export interface ResolvedOptions extends Omit<Given<SqliteStoresOptions>, "now"> {
-  /** null: by SQLite's clock. */
-  readonly now: () => number | null;
-}
-
 /** The name that begins every message about the options. */
 export const factory = "createSqliteStores";
 
@@ -41,7 +35,7 @@ const dayMs = 86_400_000;
 // In microseconds, as a fence has it, still a safe integer.
 const time = option.integer({ min: 0, max: Math.floor(Number.MAX_SAFE_INTEGER / 1_000) });
 
-export const table: OptionTable<SqliteStoresOptions, ResolvedOptions> = {
+export const table = {
   database: option.own(readDatabase),
   table: tablePrefix,
   retentionMs: {
@@ -51,7 +45,10 @@ export const table: OptionTable<SqliteStoresOptions, ResolvedOptions> = {
   pruneIntervalMs: option.integer({ min: 0, max: dayMs, fallback: 60_000 }),
   allowInProduction: option.boolean(false),
   now: option.own(readClock, "SQLite's clock"),
-};
+} satisfies OptionTable<SqliteStoresOptions, unknown>;
+
+/** The options with their defaults. */
+export type ResolvedOptions = ReadOptions<typeof table>;
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
   if (isDatabase(database)) return database;
@@ -69,7 +66,8 @@ function isDatabase(value: unknown): value is SqliteDatabase {
   );
 }
 
-function readClock(now: unknown, owner: OptionOwner, name: string): ResolvedOptions["now"] {
+// null: by SQLite's clock.
+function readClock(now: unknown, owner: OptionOwner, name: string): () => number | null {
   if (now === undefined) return engineTime;
   assertFunction(owner, name, now);
   return () => time.read(now(), owner, name);

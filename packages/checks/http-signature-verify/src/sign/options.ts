@@ -5,6 +5,7 @@ import {
   systemClock,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
 import {
   assertComputable,
@@ -36,19 +37,7 @@ export interface SignResponseOptions {
   readonly clock?: (() => number) | undefined;
 }
 
-/** The options with defaults, checked. */
-export interface ResolvedOptions {
-  readonly signer: Signer;
-  readonly components: readonly string[];
-  readonly label: string;
-  readonly tag: string | undefined;
-  /** In bytes. */
-  readonly limit: number;
-  readonly signTimeoutMs: number;
-  readonly clock: () => number;
-}
-
-export const table: OptionTable<SignResponseOptions, ResolvedOptions> = {
+export const table = {
   signer: option.own(readSigner),
   components: option.own(readComponents, "none"),
   label: option.own(readLabel, "receipt"),
@@ -56,7 +45,10 @@ export const table: OptionTable<SignResponseOptions, ResolvedOptions> = {
   limit: limitRule("1mb"),
   signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.clock(systemClock, "Date.now"),
-};
+} satisfies OptionTable<SignResponseOptions, unknown>;
+
+/** The options with defaults, checked. */
+export type ResolvedOptions = ReadOptions<typeof table>;
 
 function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {
   if (isSigner(signer)) return signer;

@@ -28,7 +28,7 @@ export interface HttpsOnlyOptions {
 const factory = "httpsOnly";
 
 export const table: OptionTable<HttpsOnlyOptions> = {
-  dangerouslyAllowHttp: option.boolean(false),
+  dangerouslyAllowHttp: option.shown(option.boolean(false)),
   status: option.integer({ min: 400, max: 499, fallback: 403 }),
 };
 

@@ -1,7 +1,6 @@
 import {
   assertNoKeyClaimed,
   holderOf,
-  publishBuilt,
   Steps,
   type OptionOwner,
   type ReceivedRequest,
@@ -51,10 +50,6 @@ export function webhookReception<Native extends object>(
   }: WebhookDoor<Native> = {},
 ): ReceiveWebhook<Native> {
   const { addresses, ...read } = resolveOptions(options, owner);
-  publishBuilt(factory, owner, () => ({
-    addresses: addresses !== undefined,
-    allowsHttp: read.https.dangerouslyAllowHttp === true,
-  }));
   const admitScheme = https(read.https, holderOf(owner, "https"));
   const admitAddress = addresses && admission(addresses, holderOf(owner, "addresses"));
   const verifyBasicAuth = basicAuthVerifier<Native>(read.basicAuth, holderOf(owner, "basicAuth"));

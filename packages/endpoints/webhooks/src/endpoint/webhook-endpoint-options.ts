@@ -73,13 +73,10 @@ export const table: OptionTable<WebhookOptions<never>, ReadWebhookOptions<never>
   maxEvents: maxEventsRule,
 };
 
-export const answersTable: OptionTable<
-  Omit<WebhookEndpointOptions, keyof WebhookOptions>,
-  { readonly hide: boolean; readonly onReject: GuardErrorsOptions["onReject"] }
-> = {
+export const answersTable = {
   hide: option.boolean(true),
-  onReject: option.optional(option.call()),
-};
+  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
+} satisfies OptionTable<Omit<WebhookEndpointOptions, keyof WebhookOptions>, unknown>;
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native>(

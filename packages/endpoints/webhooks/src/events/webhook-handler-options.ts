@@ -3,16 +3,11 @@ import {
   OptionError,
   optionError,
   readOptions,
-  type Given,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core";
-import {
-  idempotencyKeys,
-  keyRules,
-  type IdempotencyKeys,
-  type IdempotencyStore,
-} from "@countersign/idempotency";
+import { idempotencyKeys, keyRules, type IdempotencyKeys } from "@countersign/idempotency";
 import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
 
 /** When a failing event is given up, and who keeps it then. */
@@ -38,22 +33,7 @@ export const factory = "createWebhookHandler";
 
 const usualKeyPrefix = "webhook-event:";
 
-/** What the rules read, before what depends on several of them. */
-interface ReadHandlerOptions extends Given<
-  Omit<
-    CreateWebhookHandlerOptions,
-    "store" | "keyPrefix" | "handlerTimeoutMs" | "maxAttempts" | "onDeadLetter" | "onError"
-  >
-> {
-  readonly store: IdempotencyStore<unknown>;
-  readonly keyPrefix: string | undefined;
-  readonly handlerTimeoutMs: number | undefined;
-  readonly maxAttempts: number | undefined;
-  readonly onDeadLetter: DeadLetters["onDeadLetter"] | undefined;
-  readonly onError: ResolvedWebhookHandlerOptions["onError"];
-}
-
-export const table: OptionTable<CreateWebhookHandlerOptions, ReadHandlerOptions> = {
+export const table = {
   store: keyRules.store,
   leaseMs: keyRules.leaseMs,
   storeTimeoutMs: keyRules.storeTimeoutMs,
@@ -67,8 +47,11 @@ export const table: OptionTable<CreateWebhookHandlerOptions, ReadHandlerOptions>
   // Each known failure is one read of the store.
   maxAttempts: option.optional(option.integer({ min: 1, max: 100 }), "never"),
   onDeadLetter: option.optional(option.own(readDeadLetter), "never"),
-  onError: option.optional(option.call(), "notice or stderr"),
-};
+  onError: option.optional(option.call<(failure: EventFailure) => unknown>(), "notice or stderr"),
+} satisfies OptionTable<CreateWebhookHandlerOptions, unknown>;
+
+/** What the rules read, before what depends on several of them. */
+type ReadHandlerOptions = ReadOptions<typeof table>;
 
 /** Fills in the defaults; throws an OptionError on a bad option. */
 export function resolveWebhookHandlerOptions(

@@ -1,174 +1,129 @@
-import type { BuiltFact, BuiltFacts } from "@countersign/core";
-import { defaultComponents } from "@countersign/http-message-signatures";
+import type { Built } from "@countersign/core";
+import { shownKey } from "../operator/key-text.ts";
 import { printable } from "../printable.ts";
 import type { AppFacts, AppFault } from "./app-facts.ts";
-import { findingsOf, type Finding, type Found } from "./findings.ts";
-import { keyFindings } from "./key-findings.ts";
-import { orderFindings } from "./order-findings.ts";
+import { findingsOf, type Finding, type FindingId } from "./findings.ts";
+import { keyRows, keysOf, optionRows, type Surroundings } from "./option-rows.ts";
 
-/** What findings depend on beside the app. */
-export interface Surroundings {
-  /** Unix seconds. */
-  readonly now: number;
-  readonly isProduction: boolean;
-}
-
-/** What is wrong with an app. */
-export function appFindings(
-  subject: string,
-  facts: AppFacts,
-  surroundings: Surroundings,
-): readonly Finding[] {
+/** Returns what is wrong with an app: what the rows of the three tables say of it. */
+export function appFindings(subject: string, app: AppFacts, around: Surroundings): readonly Finding[] {
   const found = findingsOf(subject);
-  const fault = facts.fault === undefined ? [] : [faultFinding(found, facts.fault)];
+  const severityOf = (id: FindingId): Finding["severity"] | undefined => {
+    if (id === "memory-store") return around.isProduction ? "error" : "info";
+    return id === "app-unknown" && hasChecks(app) ? "info" : undefined;
+  };
   return [
-    ...fault,
-    ...moduleFindings(found, facts),
-    ...orderFindings(found, facts),
-    ...facts.built.flatMap(
-      ({ built, factory, facts: own }) =>
-        byBuilt.get(built)?.({ found, where: placeOf(built, factory), surroundings }, own) ?? [],
+    ...(app.fault === undefined ? [] : [found(...faultOf(app.fault))]),
+    ...appRows.flatMap(([id, says]) => says(app).map((text) => found(id, text, severityOf(id)))),
+    ...app.built.flatMap((built) =>
+      optionRows.flatMap(([id, option, when, says]) => {
+        const value = built.facts[option];
+        if (value === undefined || !when(value, around, built.factory)) return [];
+        const text = typeof says === "string" ? says : says(value);
+        return [found(id, `${placeOf(built)} ${text}`, severityOf(id))];
+      }),
+    ),
+    ...app.built.flatMap((built) =>
+      keysOf(built.facts["keys"]).flatMap((key) => {
+        const [id, , says] = keyRows.find(([, when]) => when(key, around.now)) ?? [];
+        if (id === undefined || says === undefined) return [];
+        return [found(id, `key ${shownKey(key.keyid)} of ${placeOf(built)} ${says(key)}`)];
+      }),
     ),
   ];
 }
 
-function placeOf(built: string, factory: string): string {
-  return printable(built === factory ? built : `${built} of ${factory}`);
+/** Of the app as a whole: what is said of it, each time. */
+const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => readonly string[]])[] = [
+  [
+    "app-unknown",
+    ({ kind, fault }) =>
+      textIf(
+        kind === "unknown" && fault === undefined,
+        "the module exports no Express or Fastify app; what it has built is examined, and not its order",
+      ),
+  ],
+  [
+    "no-guards",
+    (app) =>
+      textIf(!hasChecks(app) && app.fault === undefined, "loading the app built no check of countersign"),
+  ],
+  [
+    "app-listens",
+    ({ listens, fault }) =>
+      textIf(listens && fault === undefined, "the module listens when it is loaded; it was not let to"),
+  ],
+  [
+    "parser-before-guard",
+    ({ guards }) =>
+      guards
+        .filter(({ behind }) => behind.length > 0)
+        .map(({ name, path, behind }) => {
+          const place = path === undefined ? "" : ` on ${printable(path)}`;
+          return `${behind.join(" and ")} reads the body before ${name}${place} can have its bytes`;
+        }),
+  ],
+  [
+    "hook-before-body",
+    ({ earlyHooks }) =>
+      earlyHooks.map(({ name, step, url = "a scope" }) => {
+        return `${name} is an ${step} step of ${printable(url)}, where no body has been read`;
+      }),
+  ],
+  [
+    "trust-proxy-everybody",
+    (app) =>
+      textIf(
+        asksProxies(app) && app.trust === "everybody",
+        app.kind === "Fastify"
+          ? "trustProxy trusts every address, so callers choose what request.ip and request.protocol are"
+          : "trust proxy trusts every address, so callers choose their own",
+      ),
+  ],
+  [
+    "trust-proxy-misread",
+    (app) =>
+      textIf(
+        asksProxies(app) && app.trust === "misread",
+        "Express reads the setting trust proxy otherwise than it looks",
+      ),
+  ],
+  [
+    "trust-proxy-unset",
+    (app) =>
+      textIf(
+        asksProxies(app) && app.trust === "nobody",
+        "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
+      ),
+  ],
+];
+
+function textIf(isSo: boolean, text: string): readonly string[] {
+  return isSo ? [text] : [];
 }
 
-const secretOptions = /(?:secret|password|username|credentials|basicAuth|hmac)/i;
-const keyOptions = /(?:^|\.)keys\b/;
+function placeOf({ factory, holder }: Built): string {
+  return printable(holder === undefined ? factory : `${holder} of ${factory}`);
+}
 
-function faultFinding(found: Found, { message, factory, option }: AppFault): Finding {
+function faultOf({ message, factory, option }: AppFault): [id: FindingId, text: string] {
   const text = printable(message.replaceAll(/\s+/g, " ").trim()) || "it failed without a message";
-  if (factory === undefined) return found("app-failed", text);
-  if (option !== undefined && keyOptions.test(option)) return found("key-refused", text);
+  if (factory === undefined) return ["app-failed", text];
+  if (option !== undefined && /(?:^|\.)keys\b/.test(option)) return ["key-refused", text];
+  const isSecret = /secret|password|username|credentials|basicAuth|hmac/i.test(option ?? message);
   const isEmpty = /empty|undefined|exactly one of|unset/.test(message);
-  if (isEmpty && secretOptions.test(option ?? message)) return found("credentials-empty", text);
-  return found("options-refused", text);
+  return [isSecret && isEmpty ? "credentials-empty" : "options-refused", text];
 }
 
-function moduleFindings(found: Found, { kind, built, listens, fault }: AppFacts): readonly Finding[] {
-  if (fault !== undefined) return [];
-  const hasChecks = built.some(({ built: name }) => !name.startsWith("memory"));
-  const unknown =
-    "the module exports no Express or Fastify app; what it has built is examined, and not its order";
-  return [
-    ...(kind === "unknown" ? [found("app-unknown", unknown, hasChecks ? "info" : undefined)] : []),
-    ...(hasChecks ? [] : [found("no-guards", "loading the app built no check of countersign")]),
-    ...(listens ? [found("app-listens", "the module listens when it is loaded; it was not let to")] : []),
-  ];
+function hasChecks({ built }: AppFacts): boolean {
+  return built.some(({ factory }) => !factory.startsWith("memory"));
 }
 
-interface Context {
-  readonly found: Found;
-  readonly where: string;
-  readonly surroundings: Surroundings;
-}
-
-type Examine = (context: Context, facts: BuiltFacts) => readonly Finding[];
-
-const byBuilt: ReadonlyMap<string, Examine> = new Map<string, Examine>([
-  ["httpSignatureVerify", examineSignature],
-  ["memoryIdempotencyStore", examineMemory],
-  ["memoryNonceStore", examineMemory],
-  ["webhookBasicAuth", examineShort("a password of less than 12 characters")],
-  ["webhookHmac", examineShort("a secret of less than 16 bytes")],
-  ["ipAllowlist", examineAddresses],
-  ["idempotencyGuard", examineKeys],
-  ["payoutEndpoint", examinePayout],
-  ["payoutPlugin", examineConnection("clientAddress", "has the address of that proxy, and is 401")],
-  ["webhookPlugin", examineConnection("scheme", "that came by TLS is taken for http")],
-  ["webhookEndpoint", examineWebhook],
-]);
-
-function examineSignature(context: Context, facts: BuiltFacts): readonly Finding[] {
-  const { found, where } = context;
-  const required = textsOf(facts["requiredComponents"]);
-  const missing = missingComponents(required);
-  const parameters = textsOf(facts["requiredParameters"]);
-  const list = missing.join(", ");
-  return [
-    ...(missing.length === 0
-      ? []
-      : [found("components-missing", `${where} takes signatures that do not cover ${list}`)]),
-    ...(facts["allowUnsignedBody"] === true
-      ? [found("body-unsigned", `${where} takes a body that no signature covers`)]
-      : []),
-    ...(facts["allowUnsignedQuery"] === true
-      ? [found("query-unsigned", `${where} takes a query that no signature covers`)]
-      : []),
-    ...(parameters.includes("nonce")
-      ? []
-      : [
-          found(
-            "nonce-missing",
-            `${where} requires no nonce: within its window, a request can be sent again`,
-          ),
-        ]),
-    ...keyFindings(context, facts["keys"]),
-  ];
-}
-
-// What also covers a component: the target URI holds the path, RFC 9421 section 2.2.2.
-const instead: ReadonlyMap<string, readonly string[]> = new Map([
-  ["@path", ["@path", "@target-uri", "@request-target"]],
-]);
-
-function missingComponents(required: readonly string[]): readonly string[] {
-  const bare = new Set(required.map((name) => /^"?([^";]+)/.exec(name)?.[1] ?? name));
-  return defaultComponents.filter((name) => !(instead.get(name) ?? [name]).some((one) => bare.has(one)));
-}
-
-function examineMemory({ found, where, surroundings }: Context): readonly Finding[] {
-  const message = `${where} forgets everything with its process, and no other process knows it`;
-  return [found("memory-store", message, surroundings.isProduction ? "error" : "info")];
-}
-
-function examineShort(what: string): Examine {
-  return ({ found, where }, { short }) =>
-    short === true ? [found("credentials-short", `${where} has ${what}`)] : [];
-}
-
-function examineConnection(option: "clientAddress" | "scheme", what: string): Examine {
-  return ({ found, where }, facts) =>
-    facts[option] === false
-      ? [found("connection-unset", `${where} has no ${option}: behind a proxy, every request ${what}`)]
-      : [];
-}
-
-function examineAddresses({ found, where }: Context, facts: BuiltFacts): readonly Finding[] {
-  if (facts["dangerouslyAllowAnyAddress"] !== true) return [];
-  return [found("address-any", `${where} may admit every address`)];
-}
-
-const dayMs = 86_400_000;
-
-function examineKeys({ found, where }: Context, { lists, retentionMs }: BuiltFacts): readonly Finding[] {
-  const isShort = typeof retentionMs === "number" && retentionMs < dayMs;
-  return [
-    ...(lists === true ? [] : [found("keys-not-listable", `the store of ${where} has no list()`)]),
-    ...(isShort
-      ? [
-          found(
-            "retention-short",
-            `the store of ${where} forgets a paid key after ${retentionMs / 3_600_000} h`,
-          ),
-        ]
-      : []),
-  ];
-}
-
-function examinePayout({ found, where }: Context, { findBusiness }: BuiltFacts): readonly Finding[] {
-  if (findBusiness === true) return [];
-  return [found("beneficiary-unchecked", `${where} has no findBusiness: it pays to any valid IBAN`)];
-}
-
-function examineWebhook({ found, where }: Context, { allowsHttp }: BuiltFacts): readonly Finding[] {
-  if (allowsHttp !== true) return [];
-  return [found("webhook-http", `${where} takes webhooks over plain http`)];
-}
-
-function textsOf(fact: BuiltFact | undefined): readonly string[] {
-  return Array.isArray(fact) ? fact.filter((text): text is string => typeof text === "string") : [];
+/** Fastify's doors read no setting of the app: they ask what they were given, which reads request.ip and request.protocol as a rule. */
+function asksProxies({ kind, built }: AppFacts): boolean {
+  return built.some(({ facts }) =>
+    kind === "Fastify"
+      ? facts["clientAddress"] === true || facts["scheme"] === true
+      : "allow" in facts || "dangerouslyAllowHttp" in facts,
+  );
 }

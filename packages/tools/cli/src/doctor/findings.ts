@@ -3,67 +3,6 @@ import { pageOf } from "@countersign/core";
 /** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
 export type Severity = "error" | "warning" | "info";
 
-/** The name of a finding, and of its section in docs/doctor.md. */
-export type FindingId =
-  | "app-failed"
-  | "app-listens"
-  | "app-unknown"
-  | "options-refused"
-  | "credentials-empty"
-  | "credentials-short"
-  | "no-guards"
-  | "parser-before-guard"
-  | "hook-before-body"
-  | "connection-unset"
-  | "trust-proxy-everybody"
-  | "trust-proxy-misread"
-  | "trust-proxy-unset"
-  | "address-any"
-  | "memory-store"
-  | "components-missing"
-  | "body-unsigned"
-  | "query-unsigned"
-  | "nonce-missing"
-  | "key-refused"
-  | "key-none-valid"
-  | "key-expired"
-  | "key-revoked"
-  | "key-not-yet-valid"
-  | "key-ends-soon"
-  | "key-duplicate"
-  | "key-for-tests"
-  | "beneficiary-unchecked"
-  | "webhook-http"
-  | "keys-not-listable"
-  | "retention-short"
-  | "url-unguarded"
-  | "url-not-found"
-  | "url-error"
-  | "url-plain-http"
-  | "url-unreachable"
-  | "clock-off"
-  | "store-unreachable"
-  | "tables-missing"
-  | "migration-pending"
-  | "tables-newer"
-  | "tables-unlogged"
-  | "tables-without-key"
-  | "postgres-fsync"
-  | "postgres-full-page-writes"
-  | "postgres-synchronous-commit"
-  | "postgres-standby"
-  | "postgres-encoding"
-  | "postgres-old"
-  | "redis-evicts"
-  | "redis-forgets"
-  | "redis-appendfsync"
-  | "redis-replica"
-  | "redis-old"
-  | "redis-unreadable"
-  | "sqlite-journal"
-  | "sqlite-synchronous"
-  | "keys-held";
-
 /** Something that is wrong, or may be. */
 export interface Finding {
   readonly id: FindingId;
@@ -84,7 +23,7 @@ const warning = (remedy: string): Kind => ({ severity: "warning", remedy });
 const info = (remedy: string): Kind => ({ severity: "info", remedy });
 
 /** Every finding with its usual severity and what to do. Each has a section in docs/doctor.md, which a test compares. */
-export const findingKinds: Readonly<Record<FindingId, Kind>> = {
+export const findingKinds = {
   "app-failed": error("Run the module by itself with the same environment, and mend what it says."),
   "app-listens": info("Export the app, or a function that makes it, from a module that does not listen."),
   "app-unknown": warning(
@@ -185,7 +124,10 @@ export const findingKinds: Readonly<Record<FindingId, Kind>> = {
   ),
   "sqlite-synchronous": warning("Run PRAGMA synchronous = FULL on every connection that writes payments."),
   "keys-held": warning("Run countersign keys held, and decide about each."),
-};
+} satisfies Readonly<Record<string, Kind>>;
+
+/** The name of a finding, and of its section in docs/doctor.md. */
+export type FindingId = keyof typeof findingKinds;
 
 /** Whose finding it is, so that several can be made of one subject. */
 export type Found = (id: FindingId, message: string, severity?: Severity) => Finding;

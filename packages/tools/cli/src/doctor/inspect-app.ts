@@ -112,13 +112,14 @@ function hasMethod(value: object, name: string): boolean {
   return typeof Reflect.get(value, name) === "function";
 }
 
+// An explainer reads the options of a check, but checks nothing.
+const lookers = /explain|inspector/i;
+
 function isBuilt(message: unknown): message is Built {
   if (typeof message !== "object" || message === null) return false;
-  if (!("built" in message && "factory" in message && "facts" in message)) return false;
-  const { built: name, factory, facts } = message;
-  return (
-    typeof name === "string" && typeof factory === "string" && typeof facts === "object" && facts !== null
-  );
+  if (!("factory" in message && "facts" in message)) return false;
+  const { factory, facts } = message;
+  return typeof factory === "string" && !lookers.test(factory) && typeof facts === "object" && facts !== null;
 }
 
 function faultOf(error: unknown): AppFault {

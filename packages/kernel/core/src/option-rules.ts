@@ -1,0 +1,183 @@
+import { types } from "node:util";
+import type { BuiltFact } from "./built.ts";
+import {
+  holderOf,
+  OptionError,
+  optionError,
+  readOptions,
+  type AnyTable,
+  type OptionOwner,
+  type OptionRule,
+  type ReadOptions,
+} from "./options.ts";
+import { createWarnOnce } from "./warn-once.ts";
+
+/** NoInfer of TypeScript 5.4, for those with an older one: the values alone say what `Value` is. */
+type Uninferred<Value> = [Value][Value extends unknown ? 0 : never];
+
+/** The rules that many options share. `fallback` is the default; without one the option is required. */
+export const option = {
+  /** A whole number from `min` to `max`. */
+  integer({
+    min,
+    max,
+    fallback,
+  }: {
+    readonly min: number;
+    readonly max: number;
+    readonly fallback?: number;
+  }): OptionRule<number> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max)
+          return value;
+        throw optionError(owner, name, `an integer from ${min} to ${max}`, value);
+      },
+    };
+  },
+
+  boolean(fallback: boolean): OptionRule<boolean> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        if (typeof value === "boolean") return value;
+        throw optionError(owner, name, "true or false", value);
+      },
+    };
+  },
+
+  oneOf<const Value extends string | number>(
+    values: readonly [Value, ...Value[]],
+    fallback?: Uninferred<Value>,
+  ): OptionRule<Value> {
+    return {
+      byDefault: byDefaultOf(fallback),
+      read: (value = fallback, owner, name) => {
+        const found = values.find((known) => known === value);
+        if (found !== undefined) return found;
+        throw optionError(owner, name, listed(values.map((known) => JSON.stringify(known))), value);
+      },
+    };
+  },
+
+  /** A function, of which only its owner knows the arguments. */
+  call<Call extends (...args: never[]) => unknown>(
+    fallback?: Call,
+    byDefault: string = byDefaultOf(fallback),
+  ): OptionRule<Call> {
+    return {
+      byDefault,
+      read: (value = fallback, owner, name) => {
+        assertFunction(owner, name, value);
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- its arguments show when it is called
+        return value as Call;
+      },
+    };
+  },
+
+  /** A clock in milliseconds, which throws when it gives no finite number: by NaN a lease neither lasts nor ends. */
+  clock(fallback: () => number, byDefault: string): OptionRule<() => number> {
+    return {
+      byDefault,
+      read: (value, owner, name) => {
+        if (value === undefined) return fallback;
+        assertFunction(owner, name, value);
+        return () => {
+          const nowMs = value();
+          if (typeof nowMs === "number" && Number.isFinite(nowMs)) return nowMs;
+          throw optionError(owner, name, "a function that gives milliseconds, a finite number", nowMs);
+        };
+      },
+    };
+  },
+
+  /** An object with options of a table of its own. An absent one is read like an empty one. */
+  group<Table extends AnyTable>(table: Table, byDefault: string): OptionRule<ReadOptions<Table>> {
+    return {
+      byDefault,
+      read: (value = {}, owner, name) => readOptions(holderOf(owner, name), table, value),
+    };
+  },
+
+  /**
+   * An object with the options of another factory, which reads them by itself: `holderOf` is their owner. `fixed` are those that
+   * the holder sets, and nobody else.
+   */
+  section<Options extends object>(example: string, fixed: readonly string[] = []): OptionRule<Options> {
+    return {
+      byDefault: "required",
+      read: (value, owner, name) => {
+        if (typeof value !== "object" || value === null || Array.isArray(value) || types.isPromise(value)) {
+          throw optionError(owner, name, `an object such as ${example}`, value);
+        }
+        const set = fixed.find((own) => own in value);
+        if (set !== undefined) {
+          throw new OptionError(holderOf(owner, name), { option: set, what: "cannot be set here" });
+        }
+        // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the other factory reads them
+        return value as Options;
+      },
+    };
+  },
+
+  /** What another rule reads, or undefined. */
+  optional<Read>(rule: OptionRule<Read>, byDefault = "none"): OptionRule<Read | undefined> {
+    return {
+      byDefault,
+      read: (value, owner, name) => (value === undefined ? undefined : rule.read(value, owner, name)),
+    };
+  },
+
+  /** An option with a check of its own. */
+  own<Read>(read: OptionRule<Read>["read"], byDefault = "required"): OptionRule<Read> {
+    return { read, byDefault };
+  },
+
+  shown,
+};
+
+/** Lets `countersign:built` show the value of `rule`, or what `show` makes of it: no secret, and nothing that helps to guess one. */
+function shown<Read extends BuiltFact>(rule: OptionRule<Read>): OptionRule<Read>;
+function shown<Read>(rule: OptionRule<Read>, show: (read: Read, all: never) => BuiltFact): OptionRule<Read>;
+function shown(
+  rule: OptionRule<unknown>,
+  show: OptionRule<unknown>["show"] = (read) => read,
+): OptionRule<unknown> {
+  return { ...rule, show };
+}
+
+/** Throws an OptionError unless `value` is a function. */
+export function assertFunction(
+  owner: OptionOwner,
+  name: string,
+  value: unknown,
+): asserts value is (...args: never[]) => unknown {
+  if (typeof value !== "function") throw optionError(owner, name, "a function", value);
+}
+
+/**
+ * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
+ * Returns a function for each use of the store: where production is allowed, it warns once, `memory-store`.
+ */
+export function refuseInProduction(factory: string, allowInProduction: boolean): () => void {
+  if (process.env["NODE_ENV"] !== "production") return () => {};
+  const what = "a memory store forgets everything on restart and is not shared between processes; ";
+  if (!allowInProduction) {
+    throw new OptionError(factory, {
+      what: `${what}use a durable store in production, or set allowInProduction: true`,
+    });
+  }
+  const warnOnce = createWarnOnce(factory);
+  const warning = { code: "memory-store", message: `${what}NODE_ENV is production` };
+  return () => warnOnce(warning);
+}
+
+function byDefaultOf(fallback: unknown): string {
+  return fallback === undefined ? "required" : JSON.stringify(fallback);
+}
+
+// As a sentence has them: "a", "b" or "c".
+function listed(values: readonly string[]): string {
+  return values.length === 1 ? values.join("") : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
+}
