@@ -18,11 +18,6 @@ export function curlLine(path, url) {
   return `curl ${quoted(`${url}${path}`)} -H "X-Page-Token: $COUNTERSIGN_INSPECTOR_TOKEN"`;
 }
 
-/** The explanation of a verdict on the command line, which takes the address of this page. */
-export function explainLine(verdict, url) {
-  return `countersign explain --verdict ${quoted(verdict)} --inspector "${url}/#token=$COUNTERSIGN_INSPECTOR_TOKEN"`;
-}
-
 // As `countersign keys held` does: what looks alike or is not seen must not lead to the key of another payment.
 const plainKey = /^(?![-" ])[!-&(-[\]-~]+(?: [!-&(-[\]-~]+)*$/;
 

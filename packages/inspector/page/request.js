@@ -2,7 +2,7 @@
 
 import { basesPart } from "./bases.js";
 import { bodyPart } from "./bytes.js";
-import { curlLine, explainLine, paths } from "./calls.js";
+import { curlLine, paths } from "./calls.js";
 import { block, h, headerLines, throttled, time, visible } from "./elements.js";
 import { replaceParts } from "./keyed.js";
 import {
@@ -218,10 +218,7 @@ function fromElsewhere({ id }) {
   return h(
     "div",
     {},
-    shellLines([
-      ["Command", explainLine(id, location.origin)],
-      ["API call", curlLine(paths.verdict(id), location.origin)],
-    ]),
+    shellLines([["API call", curlLine(paths.verdict(id), location.origin)]]),
     h(
       "p",
       { class: "hint" },
