@@ -16,15 +16,15 @@ const compiled = (setting: unknown): TrustFunction =>
   express().set("trust proxy", setting).get("trust proxy fn");
 
 describe("explanations of the other checks", () => {
-  test.each(otherMistakes)("$mistake", ({ explain, what, says }) => {
-    const explained = explain();
+  test.each(otherMistakes)("$mistake", async ({ explain, what, says }) => {
+    const explained = await explain();
     expect(explained).toMatchObject({ what, sentence: says });
     expect(explained.what === "verifies" || explained.what === "claim-free").toBe(
       explained.code === undefined,
     );
   });
 
-  test("no explanation of an HMAC shows a secret, an HMAC, or what was received", () => {
+  test("no explanation of an HMAC shows a secret, an HMAC, or what was received", async () => {
     const secret = "a secret of nobody at all";
     const body = Buffer.from("{}");
     const macs = ["sha1", "sha256", "sha512"].map((algorithm) =>
@@ -33,7 +33,7 @@ describe("explanations of the other checks", () => {
     for (const sent of [...macs, Buffer.alloc(32, 7)]) {
       for (const encoding of ["base64", "hex"] as const) {
         const rawHeaders = ["X-Payload-Signature", sent.toString(encoding)];
-        const shown = JSON.stringify(explainHmac({ rawHeaders }, body, { secrets: [secret] }));
+        const shown = JSON.stringify(await explainHmac({ rawHeaders }, body, { secrets: [secret] }));
         expect(shown).not.toContain(secret);
         for (const bytes of [...macs, sent]) {
           expect(shown).not.toContain(bytes.toString("base64").slice(0, 20));
@@ -43,7 +43,7 @@ describe("explanations of the other checks", () => {
     }
   });
 
-  test("no explanation of basic authentication shows a username or a password", () => {
+  test("no explanation of basic authentication shows a username or a password", async () => {
     const credentials = [{ username: "the-service", password: "its-password" }];
     for (const text of [
       "the-service:guessed-one",
@@ -52,7 +52,7 @@ describe("explanations of the other checks", () => {
       "its-password:the-service",
     ]) {
       const rawHeaders = ["Authorization", `Basic ${Buffer.from(text).toString("base64")}`];
-      const shown = JSON.stringify(explainBasicAuth({ rawHeaders }, credentials));
+      const shown = JSON.stringify(await explainBasicAuth({ rawHeaders }, credentials));
       expect(shown).not.toMatch(/the-service|its-password|guessed/);
     }
   });

@@ -12,7 +12,7 @@ import {
 /** A mistake of another check than that of signatures. */
 export interface OtherRow {
   readonly mistake: string;
-  readonly explain: () => Explanation;
+  readonly explain: () => Explanation | Promise<Explanation>;
   readonly what: string;
   readonly says: string;
 }
@@ -32,7 +32,7 @@ const credentials = [
   { username: "old-service", password: "pass of old" },
   { username: "Service", password: "Zoë:12345678" },
 ];
-const basic = (line: string | undefined): Explanation =>
+const basic = (line: string | undefined): Promise<Explanation> =>
   explainBasicAuth({ rawHeaders: line === undefined ? [] : ["Authorization", line] }, credentials);
 const token = (value: string, encoding: "utf8" | "latin1" = "utf8"): string =>
   `Basic ${Buffer.from(value, encoding).toString("base64")}`;
