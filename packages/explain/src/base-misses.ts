@@ -6,11 +6,10 @@ import { missesOf, otherOrders, type NearMiss, type Row, type TableOf } from "./
 export function baseMisses(context: MismatchContext): readonly NearMiss<Draft>[] {
   const { lines } = context.right;
   return [
-    ...missesOf(tails, tail),
-    ...missesOf(heads, head),
-    ...missesOf(colons, colon),
+    ...texts.flatMap(({ part, says, rows }) =>
+      missesOf<Draft, string>(rows, { part, says, put: (draft, text) => ({ ...draft, [part]: text }) }),
+    ),
     ...missesOf([["base-no-blank-after-colon", "", [":"]]], colonOfParams),
-    ...missesOf(lineEnds, lineEnd),
     ...identifierMisses(context),
     ...missesOf(paramsLines, paramsLine),
     ...missesOf(missingLines(lines), missing),
@@ -19,66 +18,67 @@ export function baseMisses(context: MismatchContext): readonly NearMiss<Draft>[]
   ];
 }
 
-const tail: TableOf<Draft, string> = {
-  part: "tail",
-  says: (how) => `End the signature base with the line "@signature-params", without ${how} behind it.`,
-  put: (draft, text) => ({ ...draft, tail: text }),
-};
-const tails: readonly Row<string>[] = [
-  ["base-line-feed-at-end", "a line feed", ["\n"], "usual"],
-  ["base-line-feed-at-end", "CR and LF", ["\r\n"]],
-  ["base-line-feed-at-end", "two line feeds", ["\n\n"]],
-  ["base-white-space-at-end", "a blank", [" "]],
-  ["base-zero-byte-at-end", "a zero byte", ["\0"]],
+/** The texts around and between the lines. */
+const texts: readonly {
+  readonly part: "colon" | "head" | "lineEnd" | "tail";
+  readonly says: (how: string) => string;
+  readonly rows: readonly Row<string>[];
+}[] = [
+  {
+    part: "tail",
+    says: (how) => `End the signature base with the line "@signature-params", without ${how} behind it.`,
+    rows: [
+      ["base-line-feed-at-end", "a line feed", ["\n"], "usual"],
+      ["base-line-feed-at-end", "CR and LF", ["\r\n"]],
+      ["base-line-feed-at-end", "two line feeds", ["\n\n"]],
+      ["base-white-space-at-end", "a blank", [" "]],
+      ["base-zero-byte-at-end", "a zero byte", ["\0"]],
+    ],
+  },
+  {
+    part: "head",
+    says: (how) => `Begin the signature base with the first component, without ${how} before it.`,
+    rows: [
+      ["base-line-feed-at-start", "a line feed", ["\n"]],
+      ["base-byte-order-mark", "a byte order mark", ["\ufeff"]],
+    ],
+  },
+  {
+    part: "colon",
+    says: (how) =>
+      `Put a colon and one blank behind each component identifier of the signature base: the signature fits with ${how}.`,
+    rows: [
+      ["base-no-blank-after-colon", "no blank", [":"], "usual"],
+      ["base-colon-spacing", "a blank before the colon too", [" : "]],
+      ["base-colon-spacing", "two blanks", [":  "]],
+      ["base-colon-spacing", "a tab", [":\t"]],
+      ["base-colon-other", "an equals sign", ["="]],
+      ["base-colon-other", "no colon", [" "]],
+    ],
+  },
+  {
+    part: "lineEnd",
+    says: (how) =>
+      `Separate the lines of the signature base by a single LF: the signature fits with ${how} between them.`,
+    rows: [
+      ["base-crlf", "CR LF", ["\r\n"], "usual"],
+      ["base-crlf", "CR", ["\r"]],
+      ["base-line-separator", "nothing", [""]],
+      ["base-line-separator", "a blank", [" "]],
+      ["base-line-separator", "a backslash and the letter n", ["\\n"]],
+      ["base-line-separator", "a comma", [", "]],
+      ["base-line-separator", "an ampersand", ["&"]],
+      ["base-line-separator", "two line feeds", ["\n\n"]],
+    ],
+  },
 ];
 
-const head: TableOf<Draft, string> = {
-  part: "head",
-  says: (how) => `Begin the signature base with the first component, without ${how} before it.`,
-  put: (draft, text) => ({ ...draft, head: text }),
-};
-const heads: readonly Row<string>[] = [
-  ["base-line-feed-at-start", "a line feed", ["\n"]],
-  ["base-byte-order-mark", "a byte order mark", ["\ufeff"]],
-];
-
-const colon: TableOf<Draft, string> = {
-  part: "colon",
-  says: (how) =>
-    `Put a colon and one blank behind each component identifier of the signature base: the signature fits with ${how}.`,
-  put: (draft, text) => ({ ...draft, colon: text }),
-};
-const colons: readonly Row<string>[] = [
-  ["base-no-blank-after-colon", "no blank", [":"], "usual"],
-  ["base-colon-spacing", "a blank before the colon too", [" : "]],
-  ["base-colon-spacing", "two blanks", [":  "]],
-  ["base-colon-spacing", "a tab", [":\t"]],
-  ["base-colon-other", "an equals sign", ["="]],
-  ["base-colon-other", "no colon", [" "]],
-];
 const colonOfParams: TableOf<Draft, string> = {
   part: "colon",
   says: () =>
     'Put a blank behind the colon of the line "@signature-params" of the signature base: the signature fits without it.',
   put: (draft, text) => withParams(draft, (line) => ({ ...line, colon: text })),
 };
-
-const lineEnd: TableOf<Draft, string> = {
-  part: "line end",
-  says: (how) =>
-    `Separate the lines of the signature base by a single LF: the signature fits with ${how} between them.`,
-  put: (draft, text) => ({ ...draft, lineEnd: text }),
-};
-const lineEnds: readonly Row<string>[] = [
-  ["base-crlf", "CR LF", ["\r\n"], "usual"],
-  ["base-crlf", "CR", ["\r"]],
-  ["base-line-separator", "nothing", [""]],
-  ["base-line-separator", "a blank", [" "]],
-  ["base-line-separator", "a backslash and the letter n", ["\\n"]],
-  ["base-line-separator", "a comma", [", "]],
-  ["base-line-separator", "an ampersand", ["&"]],
-  ["base-line-separator", "two line feeds", ["\n\n"]],
-];
 
 type Renaming = (identifier: string) => string;
 

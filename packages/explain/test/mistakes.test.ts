@@ -16,11 +16,9 @@ describe("explainSignature of the mistakes of signers", () => {
 
   test("names all but three", () => {
     expect(rows.map(({ mistake }) => mistake)).toEqual(Object.keys(mistakes));
-    expect(rows.filter(({ what }) => what === "signature-unexplained").map(({ mistake }) => mistake)).toEqual([
-      "a private key that nobody knows",
-      "a base in words of its own",
-      "three things at once",
-    ]);
+    expect(rows.filter(({ what }) => what === "signature-unexplained").map(({ mistake }) => mistake)).toEqual(
+      ["a private key that nobody knows", "a base in words of its own", "three things at once"],
+    );
     expect(rows.length).toBe(128);
   });
 });
