@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { trustsEverybody, type TrustFunction } from "@countersign/express";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
-import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, quoted, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 
 /** A request whose address is not admitted, and how it is looked at. */
 export interface ExplainedAddress extends HeaderLines {
@@ -50,12 +50,8 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
     return told("trust-proxy-unsafe", ["address-everybody-trusted", sentence]);
   }
   const address = hops[taken] ?? "";
-  try {
-    admitAddress(address === "" ? undefined : address, isAllowed);
-  } catch (error) {
-    if (!isGuardError(error)) throw error;
-    return told(error.code, remedyOf(hops, { taken, isAllowed, trustProxy }));
-  }
+  const code = refusalOf(() => admitAddress(address === "" ? undefined : address, isAllowed));
+  if (code !== undefined) return told(code, remedyOf(hops, { taken, isAllowed, trustProxy }));
   if (untrusted === -1 && trustProxy !== undefined) {
     const advice = "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy";
     const sentence = `${advice}: every address of the request is a trusted proxy.`;

@@ -1,6 +1,6 @@
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { verifyBasicAuth } from "@countersign/webhook-basic-auth";
-import { explanation, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 import { missesOf, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
 import { search } from "./search.ts";
@@ -21,7 +21,7 @@ export async function explainBasicAuth(
   credentials: readonly Credential[],
 ): Promise<Explanation> {
   const lines = fieldLines(request, "authorization");
-  const code = verdictOn(lines[0], credentials);
+  const code = refusalOf(() => verifyBasicAuth(lines[0], credentials));
   if (lines.length > 1) {
     const sentence = `Send one Authorization: the request has ${lines.length} of them.`;
     return explanation("basic-repeated", "credentials-malformed", sentence);
@@ -35,17 +35,6 @@ export async function explainBasicAuth(
 
 const maxCredentials = 32;
 const maxLine = 8192;
-
-/** The code of the check's refusal; undefined when it admits. */
-function verdictOn(line: string | undefined, credentials: readonly Credential[]): string | undefined {
-  try {
-    verifyBasicAuth(line, credentials);
-    return undefined;
-  } catch (error) {
-    if (isGuardError(error)) return error.code;
-    throw error;
-  }
-}
 
 const schemes = ["bearer", "digest", "token", "apikey", "hmac", "signature"];
 

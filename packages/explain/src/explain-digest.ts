@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { verifyContentDigest } from "@countersign/content-digest";
 import { bodyVariants } from "./body-variants.ts";
-import { explanation, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 import { missesOf, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
 import { search } from "./search.ts";
@@ -32,15 +32,8 @@ export async function digestExplanation(
   return explanation(what, verdict, sentence);
 }
 
-/** The code of the check's refusal; undefined when it admits. */
 function verdictOn(rawHeaders: readonly string[], body: Uint8Array): string | undefined {
-  try {
-    verifyContentDigest({ rawHeaders }, body);
-    return undefined;
-  } catch (error) {
-    if (isGuardError(error)) return error.code;
-    throw error;
-  }
+  return refusalOf(() => verifyContentDigest({ rawHeaders }, body));
 }
 
 interface DigestContext extends HeaderLines {

@@ -1,6 +1,5 @@
 import {
   fieldLines,
-  isGuardError,
   option,
   optionError,
   splitOptions,
@@ -14,7 +13,7 @@ import {
   type SignatureScheme,
   type VerifyPayloadOptions,
 } from "@countersign/webhook-hmac";
-import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
+import { explanation, quoted, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 import { explainHmacForm, type HmacContext } from "./hmac-misses.ts";
 import { pace } from "./pace.ts";
 
@@ -55,15 +54,12 @@ export async function explainHmac(
   const time = timeOf(request, scheme);
   const isItsTime = atItsTime && scheme.timestamp !== undefined && /^\d{1,12}$/.test(time);
   const read = isItsTime ? { ...given, clock: () => Number(time) * 1000 } : given;
-  try {
-    verifyPayload(body, headersOf(request), secrets, read);
+  const code = refusalOf(() => verifyPayload(body, headersOf(request), secrets, read));
+  if (code === undefined)
     return explanation("verifies", undefined, `${scheme.header} is the HMAC of the body.`);
-  } catch (error) {
-    if (!isGuardError(error)) throw error;
-    const context = { request, body, secrets, scheme, time };
-    const [what, sentence] = await pace.run(() => remedyOfHmac(context, error.code));
-    return explanation(what, error.code, sentence);
-  }
+  const context = { request, body, secrets, scheme, time };
+  const [what, sentence] = await pace.run(() => remedyOfHmac(context, code));
+  return explanation(what, code, sentence);
 }
 
 const maxField = 8192;

@@ -1,4 +1,4 @@
-import { quoteForLog } from "@countersign/core";
+import { isGuardError, quoteForLog } from "@countersign/core";
 import type { NearMiss } from "./near-miss.ts";
 
 /** Why something was refused, and what has to change. */
@@ -34,6 +34,17 @@ export function explanationOf(
   const [first, second] = misses.map(({ says }) => says);
   const both = second === undefined ? (first ?? "") : `Two things: ${first} And: ${second}`;
   return explanation(misses.map(({ what }) => what).join("+"), code, both);
+}
+
+/** The code with which a check refuses; undefined when it admits. Throws what is no refusal. */
+export function refusalOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (isGuardError(error)) return error.code;
+    throw error;
+  }
 }
 
 const maxSentence = 700;

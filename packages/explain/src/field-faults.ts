@@ -4,8 +4,8 @@ import {
   parseByteSequenceDictionary,
   parseSignatureInput,
 } from "@countersign/http-message-signatures";
-import { explanation, explanationOf, type Explanation } from "./explanation.ts";
-import { missesOf, type Row } from "./near-miss.ts";
+import { explanation, explanationOf, type Explanation, type Remedy } from "./explanation.ts";
+import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
 import { search } from "./search.ts";
 import type { SignatureContext } from "./signature-context.ts";
@@ -14,29 +14,26 @@ import { textForms } from "./signature-forms.ts";
 type Repair = Row<(text: string) => string>;
 type Parse = (text: string) => ReadonlyMap<string, unknown>;
 
-const parseSignature: Parse = (text) => parseByteSequenceDictionary(text, "Signature");
+interface Field {
+  readonly name: string;
+  readonly parse: Parse;
+  readonly repairs: readonly Repair[];
+  readonly form: Remedy;
+}
 
 /** Why Signature-Input or Signature cannot be read: the usual slip, or two, whose repair makes it readable. */
 export async function explainFields({ request, code }: SignatureContext): Promise<Explanation> {
-  const input = fieldLines(request, "signature-input").join(", ");
-  const fault = faultOf(input, parseSignatureInput);
-  if (fault !== undefined) {
-    const form = `Write Signature-Input as sig1=("@method" "@path");created=1700000000;keyid="...", since ${fault}.`;
-    return (
-      (await repaired(input, { repairs: inputRepairs, parse: parseSignatureInput, code })) ??
-      (code === "field-limit"
-        ? tooLong("Signature-Input", fault)
-        : explanation("signature-input-form", code, form))
-    );
-  }
-  const signature = fieldLines(request, "signature").join(", ");
-  const otherFault = faultOf(signature, parseSignature) ?? "is not well-formed";
-  return (
-    (await repaired(signature, { repairs: signatureRepairs, parse: parseSignature, code })) ??
-    (code === "field-limit"
-      ? tooLong("Signature", otherFault)
-      : explanation("signature-form", code, `Write Signature as sig1=:<base64>:, since ${otherFault}.`))
-  );
+  const textOf = ({ name }: Field): string => fieldLines(request, name.toLowerCase()).join(", ");
+  const field =
+    faultOf(textOf(signatureInput), signatureInput.parse) === undefined ? signature : signatureInput;
+  const text = textOf(field);
+  const found = await repaired(text, field);
+  if (found !== undefined) return explanationOf(found, code);
+  const fault = faultOf(text, field.parse) ?? "is not well-formed";
+  if (code === "field-limit")
+    return explanation("field-too-long", code, `Make ${field.name} shorter: ${fault}.`);
+  const [what, sentence] = field.form;
+  return explanation(what, code, `${sentence}, since ${fault}.`);
 }
 
 // The engine's own message names the field and the rule, and holds nothing of the text.
@@ -49,22 +46,13 @@ function faultOf(text: string, parse: Parse): string | undefined {
   }
 }
 
-function tooLong(field: string, fault: string): Explanation {
-  return explanation("field-too-long", "field-limit", `Make ${field} shorter: ${fault}.`);
-}
-
 const maxRepaired = 4096;
 
-interface Repairing {
-  readonly repairs: readonly Repair[];
-  readonly parse: Parse;
-  readonly code: string | undefined;
-}
-
-async function repaired(text: string, { repairs, parse, code }: Repairing): Promise<Explanation | undefined> {
+async function repaired(
+  text: string,
+  { repairs, parse }: Field,
+): Promise<readonly NearMiss<string>[] | undefined> {
   if (text.length > maxRepaired) return undefined;
-  const reads = (changed: string): boolean =>
-    faultOf(changed, parse) === undefined && parse(changed).size > 0;
   const misses = repairs.flatMap(([what, sentence, apply], index) =>
     missesOf<string, (text: string) => string>([[what, sentence, apply, "usual"]], {
       part: String(index),
@@ -72,8 +60,9 @@ async function repaired(text: string, { repairs, parse, code }: Repairing): Prom
       put: (changed, repair) => repair(changed),
     }),
   );
-  const { found } = await search({ drafts: [text], misses, fits: reads, identityOf: (each) => each, pace });
-  return found === undefined || found.misses.length === 0 ? undefined : explanationOf(found.misses, code);
+  const fits = (changed: string): boolean => faultOf(changed, parse) === undefined && parse(changed).size > 0;
+  const { found } = await search({ drafts: [text], misses, fits, identityOf: (each) => each, pace });
+  return found === undefined || found.misses.length === 0 ? undefined : found.misses;
 }
 
 function inList(text: string, change: (list: string) => string): string {
@@ -289,3 +278,19 @@ const signatureRepairs: readonly Repair[] = [
     [(text) => text.split(",")[0] ?? text],
   ],
 ];
+
+const signatureInput: Field = {
+  name: "Signature-Input",
+  parse: parseSignatureInput,
+  repairs: inputRepairs,
+  form: [
+    "signature-input-form",
+    'Write Signature-Input as sig1=("@method" "@path");created=1700000000;keyid="..."',
+  ],
+};
+const signature: Field = {
+  name: "Signature",
+  parse: (text) => parseByteSequenceDictionary(text, "Signature"),
+  repairs: signatureRepairs,
+  form: ["signature-form", "Write Signature as sig1=:<base64>:"],
+};
