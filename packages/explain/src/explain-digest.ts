@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { fieldLines, type HeaderLines } from "@countersign/core";
 import { verifyContentDigest } from "@countersign/content-digest";
-import { bodyVariants } from "./body-variants.ts";
+import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 import { missesOf, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
@@ -104,18 +104,17 @@ const hashes = [
 /** What the value is: the digest of these bytes written otherwise, by another algorithm, or of other bytes. */
 async function remedyOfValue(value: string, { body }: DigestContext): Promise<Remedy | undefined> {
   if (body === undefined) return undefined;
-  const rows = bodyVariants(body).map(({ what, says, bytes }): Row<Buffer> => [
-    `digest-of-${what}`,
-    says,
-    [bytes],
-  ]);
-  const misses = missesOf<Buffer, Buffer>(rows, {
+  const right = Buffer.from(body);
+  const rows = bodyVariants(body).map((variant): Row<BodyVariant> => {
+    return [`digest-of-${variant.what}`, variant.says, [variant]];
+  });
+  const misses = missesOf<Buffer, BodyVariant>(rows, {
     part: "body",
     says: (how) => how,
-    put: (_body, bytes) => bytes,
+    put: (_body, { bytes }) => (bytes().equals(right) ? right : bytes()),
   });
   const fits = (bytes: Buffer): boolean => digestIn(value, bytes) !== undefined;
-  const { found } = await search({ drafts: [Buffer.from(body)], misses, fits, pace });
+  const { found } = await search({ drafts: [right], misses, fits, pace });
   const digest = found === undefined ? undefined : digestIn(value, found.draft);
   if (found === undefined || digest === undefined) return undefined;
   const [name, form] = digest;

@@ -61,7 +61,7 @@ async function repaired(
     }),
   );
   const fits = (changed: string): boolean => faultOf(changed, parse) === undefined && parse(changed).size > 0;
-  const { found } = await search({ drafts: [text], misses, fits, identityOf: (each) => each, pace });
+  const { found } = await search({ drafts: [text], misses, fits, pace });
   return found === undefined || found.misses.length === 0 ? undefined : found.misses;
 }
 

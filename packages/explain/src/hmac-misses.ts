@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { fieldLines, type HeaderLines } from "@countersign/core";
 import type { SignatureScheme } from "@countersign/webhook-hmac";
-import { bodyVariants } from "./body-variants.ts";
+import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { quoted, type Remedy } from "./explanation.ts";
 import { missesOf, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";
@@ -44,6 +44,9 @@ export async function explainHmacForm(field: string, context: HmacContext): Prom
     key: Buffer.from(bareOf(secret, scheme), secretEncoding),
     content,
   }));
+  const bodies = bodyVariants(body, maxBodyBytes).map((variant): Row<BodyVariant> => {
+    return [`hmac-of-${variant.what}`, variant.says, [variant], "usual"];
+  });
   const fits = (draft: HmacDraft): boolean => writtenOf(draft, written) !== undefined;
   const maxAttempts = Math.min(maxHmacs, Math.ceil(maxHashedBytes / (body.length + 1)));
   const misses = [
@@ -53,11 +56,12 @@ export async function explainHmacForm(field: string, context: HmacContext): Prom
         `Set secretEncoding, or the secret itself, to what the sender takes as its key: ${scheme.header} fits secret number {number} ${how}.`,
       put: (draft, read) => ({ ...draft, key: read(draft.secret) }),
     }),
-    ...missesOf(bodiesOf(context), {
+    ...missesOf<HmacDraft, BodyVariant>(bodies, {
       part: "content",
       says: (how) =>
         `Compute ${scheme.header} over the bytes that are sent: it fits secret number {number} over ${how}.`,
-      put: withContent,
+      put: (draft, { bytes }) =>
+        bytes().equals(body) ? draft : withContent(draft, contentBy(signed, bytes(), context)),
     }),
     ...missesOf(contentsOf(context), {
       part: "content",
@@ -191,16 +195,6 @@ const patterns: readonly (readonly [pattern: string, says: string])[] = [
   ["{body}{timestamp}", "the body and the time"],
   ["{body}.{timestamp}", "the body, a dot and the time"],
 ];
-
-function bodiesOf(context: HmacContext): readonly Row<Buffer>[] {
-  const { body, scheme } = context;
-  return bodyVariants(body, maxBodyBytes).map(({ what, says, bytes }) => [
-    `hmac-of-${what}`,
-    says,
-    [contentBy(scheme.signed ?? "{body}", bytes, context)],
-    "usual",
-  ]);
-}
 
 function contentsOf(context: HmacContext): readonly Row<Buffer>[] {
   return patterns.map(([pattern, says]) => [

@@ -4,7 +4,7 @@ export interface NearMiss<Draft> {
   readonly what: string;
   /** What the sender has to change, beginning with a verb. */
   readonly says: string;
-  /** Makes the draft of a sender with this mistake. */
+  /** Makes the draft of a sender with this mistake; gives the same draft where there is none to make. */
   readonly change: (draft: Draft) => Draft;
   /** Two near misses of one part are not tried together. */
   readonly part: string;

@@ -39,7 +39,8 @@ export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult
     for (const right of drafts) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other is what it is for
       await pace.rest();
-      const draft = candidate.reduce((made, miss) => miss.change(made), right);
+      const draft = changedBy(candidate, right);
+      if (draft === undefined) continue;
       const identity = identityOf?.(draft);
       if (identity !== undefined && tried.has(identity)) continue;
       if (identity !== undefined) tried.add(identity);
@@ -49,6 +50,17 @@ export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult
     }
   }
   return { found: undefined, attempts };
+}
+
+/** Undefined where one of them leaves the draft as it is. */
+function changedBy<Draft>(candidate: readonly NearMiss<Draft>[], right: Draft): Draft | undefined {
+  let draft = right;
+  for (const { change } of candidate) {
+    const changed = change(draft);
+    if (changed === draft) return undefined;
+    draft = changed;
+  }
+  return draft;
 }
 
 function* candidates<Draft>(misses: readonly NearMiss<Draft>[]): Generator<readonly NearMiss<Draft>[]> {

@@ -196,7 +196,11 @@ function otherContents(context: MismatchContext): readonly Row<string | Uint8Arr
     ["signed-params", 'the value of "@signature-params" alone', [right.params?.value ?? ""]],
     ["signed-values", "the values of the components in lines", [values.join("\n")]],
     ["signed-values", "the values of the components in a row", [values.join("")]],
-    ...bodyVariants(body).map(({ says, bytes }): Row<string | Uint8Array> => ["signed-body", says, [bytes]]),
+    ...bodyVariants(body).map(({ says, bytes }): Row<string | Uint8Array> => [
+      "signed-body",
+      says,
+      [bytes()],
+    ]),
     [
       "signed-cavage-base",
       "the signing string of the older draft-cavage-http-signatures",

@@ -146,7 +146,7 @@ function contentDigestVariants(value: string, { body }: MismatchContext): Texts 
   return [
     ...(body === undefined ? [] : digestRows(what, "the same body", body)),
     ...bodyVariants(body).flatMap(({ says, bytes }, index) =>
-      digestRows(ofOther, says, bytes, index === 0 ? "usual" : undefined),
+      digestRows(ofOther, says, bytes(), index === 0 ? "usual" : undefined),
     ),
     [what, "the base64 text alone", [bare]],
     [what, "the digest in hex alone", [hex]],
