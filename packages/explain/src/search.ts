@@ -15,7 +15,7 @@ export interface Search<Draft> {
 }
 
 /** What fits. */
-export interface Found<Draft> {
+interface Found<Draft> {
   readonly draft: Draft;
   /** None where a right draft fits, else one, or two together. */
   readonly misses: readonly NearMiss<Draft>[];
