@@ -1,18 +1,17 @@
-import type { Remedy } from "./explanation.ts";
-import { quoted } from "./explanation.ts";
+import { quoted, type Remedy } from "./explanation.ts";
 import { numberOf, type SignatureContext } from "./signature-context.ts";
 
-const aliases: Readonly<Record<string, readonly string[]>> = {
-  alg: ["algorithm"],
-  keyid: ["kid", "key", "id"],
-  expires: ["exp", "expiry"],
-  created: ["iat", "createdat", "timestamp", "ts"],
-};
+const aliases: ReadonlyMap<string, readonly string[]> = new Map([
+  ["alg", ["algorithm"]],
+  ["keyid", ["kid", "key", "id"]],
+  ["expires", ["exp", "expiry"]],
+  ["created", ["iat", "createdat", "timestamp", "ts"]],
+]);
 
 /** Whether a name is another spelling of one that is due. */
 export function isLike(name: string, due: string): boolean {
   const plain = name.toLowerCase().replaceAll(/[^a-z]/g, "");
-  return plain === due || (aliases[due] ?? []).includes(plain);
+  return plain === due || aliases.get(due)?.includes(plain) === true;
 }
 
 const kinds: Readonly<Record<string, string>> = {

@@ -5,9 +5,8 @@ import {
   type SignatureInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { identityOfDraft, isSigned, rightDraft, type Draft } from "./draft.ts";
+import { isSigned, rightDraft } from "./draft.ts";
 import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
-import { missesOf, type Row } from "./near-miss.ts";
 import { nearest } from "./nearest.ts";
 import { pace } from "./pace.ts";
 import { explainParameter, isLike, timeFaults } from "./parameter-faults.ts";
@@ -29,24 +28,14 @@ export async function explainKey(
   base: string | undefined,
 ): Promise<Explanation & { readonly attempts: number }> {
   const { own, code } = context;
-  const keys = [...own.keys.values()].slice(0, maxKeys);
-  const [first] = keys;
-  const rows = keys.map((key): Row<VerificationKey> => ["key", key.keyid, [key]]);
-  const { found, attempts } =
-    base === undefined || first === undefined
-      ? { found: undefined, attempts: 0 }
-      : await search<Draft>({
-          drafts: [rightDraft(base, first, signature)],
-          misses: missesOf(rows, {
-            part: "key",
-            says: (keyid) => keyid,
-            put: (draft, key) => ({ ...draft, key }),
-          }),
-          fits: isSigned,
-          identityOf: identityOfDraft,
-          maxAttempts: own.maxAttempts,
-          pace,
-        });
+  const keys = base === undefined ? [] : [...own.keys.values()].slice(0, maxKeys);
+  const { found, attempts } = await search({
+    drafts: keys.map((key) => rightDraft(base ?? "", key, signature)),
+    misses: [],
+    fits: isSigned,
+    maxAttempts: own.maxAttempts,
+    pace,
+  });
   const signer = found?.draft.key;
   const isUnknown = code === "key-unknown";
   const [what, sentence] = isUnknown ? otherKey(context, signer) : otherAlgorithm(context, signer);

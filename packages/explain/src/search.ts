@@ -3,7 +3,7 @@ import type { Pace } from "./pace.ts";
 
 /** What is searched, by what, and how far. */
 export interface Search<Draft> {
-  /** Those of senders that do everything right: one for each secret or credential that is accepted. */
+  /** Those of senders that do everything right: one for each key or secret that is accepted. */
   readonly drafts: readonly Draft[];
   readonly misses: readonly NearMiss<Draft>[];
   /** Asks the check again: whether what was received is what such a sender sends. */
