@@ -15,7 +15,7 @@ export function explainDigest(request: HeaderLines, body: Uint8Array | undefined
   return pace.run(() => digestExplanation(request, body));
 }
 
-/** The same within an explanation that is under way. */
+/** For the explanation of a signature, which is under way already and would wait for itself. */
 export async function digestExplanation(
   { rawHeaders }: HeaderLines,
   body: Uint8Array | undefined,

@@ -31,7 +31,7 @@ const maxSecrets = 32;
 const maxBodyBytes = 262_144;
 const maxField = 8192;
 
-/** What is signed, and by which reading of which secret: the first that fits, or two that are otherwise. */
+/** Finds the secret, its reading and the content that fit the field; undefined when none does. */
 export async function explainHmacForm(field: string, context: HmacContext): Promise<Remedy | undefined> {
   const { body, secrets, scheme } = context;
   const written = readingsOfField(field);
@@ -47,8 +47,14 @@ export async function explainHmacForm(field: string, context: HmacContext): Prom
   const bodies = bodyVariants(body, maxBodyBytes).map((variant): Row<BodyVariant> => {
     return [`hmac-of-${variant.what}`, variant.says, [variant], "usual"];
   });
-  const fits = (draft: HmacDraft): boolean => writtenOf(draft, written) !== undefined;
-  const maxAttempts = Math.min(maxHmacs, Math.ceil(maxHashedBytes / (body.length + 1)));
+  // One for each length of a MAC in the field.
+  const hmacsEach = new Set(written.map(({ bytes: { length } }) => length)).size;
+  let hashedBytes = 0;
+  const fits = (draft: HmacDraft): boolean => {
+    hashedBytes += draft.content.length * hmacsEach;
+    return hashedBytes <= maxHashedBytes && writtenOf(draft, written) !== undefined;
+  };
+  const maxAttempts = Math.floor(maxHmacs / hmacsEach);
   const misses = [
     ...missesOf<HmacDraft, Reading>(readingsOfSecret(scheme), {
       part: "key",
@@ -114,7 +120,7 @@ function readingsOfField(field: string): readonly Written[] {
       }
     }
   }
-  return written;
+  return written.filter(({ bytes: { length } }) => algorithms.has(length));
 }
 
 // A MAC of this length is of this algorithm.
