@@ -3,6 +3,7 @@ import {
   createSigner,
   importVerificationKey,
 } from "@countersign/http-message-signatures";
+import { remedyOf } from "@countersign/explain";
 import { input, keyid, privateKey, publicKey, refusalOf, signed, unsigned, verified } from "./provoke.mjs";
 
 const now = () => Math.floor(Date.now() / 1000);
@@ -27,7 +28,7 @@ export const signatures = {
   ),
   "signature-ambiguous": row(
     "Two signatures of the request fit what is asked for, and nobody can say which one counts.",
-    "Send one, or choose by the option `label` or `tag`.",
+    `${remedyOf("signature-ambiguous")} Or choose by the option \`label\` or \`tag\`.`,
     "The same request signed twice, under two labels:",
     verified(() => {
       const one = signed();
@@ -141,19 +142,19 @@ export const signatures = {
   ),
   "target-invalid": row(
     "The request target is not a plain path: it has dot segments, a backslash, `%2e`, two slashes at its start, or is a whole URL.",
-    "Call the plain path. Nothing is normalised, since a proxy and this server might do it differently.",
+    `${remedyOf("target-invalid")} Nothing is normalised, since a proxy and this server might do it differently.`,
     "A dot segment in the path:",
     verified(() => unsigned(input(), { target: "/api/../api/v1/transaction" })),
   ),
   "method-invalid": row(
     "The method is no token of RFC 9110.",
-    "Send POST.",
+    remedyOf("method-invalid"),
     "A blank in the method, as only a server of one's own can hand over:",
     verified(() => unsigned(input(), { method: "PO ST" })),
   ),
   "authority-conflict": row(
     "Two Host lines, or over HTTP/2 a Host that differs from `:authority`.",
-    "Send one of them.",
+    remedyOf("authority-conflict"),
     "Two Host lines, with `@authority` covered:",
     verified(() =>
       unsigned(input({ components: '"@authority" "@method" "@path" "content-type" "content-digest"' }), {
@@ -270,13 +271,13 @@ export const signatures = {
   ),
   "query-not-covered": row(
     "The target has a query, and no covered component signs it.",
-    "Call without a query, sign `@query`, or set `allowUnsignedQuery`.",
+    `${remedyOf("query-not-covered")} Or set \`allowUnsignedQuery\`.`,
     "A query that was added after signing:",
     verified(() => signed({}, (message) => ({ ...message, target: `${message.target}?dry=1` }))),
   ),
   "body-not-covered": row(
     "There is a body, and the signature does not cover `content-digest`.",
-    "Sign `content-digest`, or set `allowUnsignedBody`.",
+    `${remedyOf("body-not-covered")} Or set \`allowUnsignedBody\`.`,
     "A policy without `content-digest`, and a request with a body:",
     verified(() => signed({ components: ["@method", "@path"] }), {
       requiredComponents: ["@method", "@path"],
@@ -284,7 +285,7 @@ export const signatures = {
   ),
   "method-override": row(
     "The request has a field such as `X-HTTP-Method-Override`, or another middleware has replaced the method: what was signed is not what would run.",
-    "Leave the field out, or mount that middleware behind the guard.",
+    `${remedyOf("method-override")} Or mount that middleware behind the guard.`,
     "With `X-HTTP-Method-Override: DELETE`:",
     verified(() =>
       signed({}, (message) => ({
@@ -295,7 +296,7 @@ export const signatures = {
   ),
   "nonce-replayed": row(
     "The nonce was used before under this keyid: somebody sent the same signed request twice.",
-    "Sign each attempt with a fresh nonce, retries included. If the sender does, somebody replays its requests.",
+    `${remedyOf("nonce-replayed")} If the sender does so, somebody replays its requests.`,
     "The same request, byte for byte, twice:",
     () => {
       const one = signed();

@@ -4,6 +4,7 @@ export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
 export {
   keyUse,
+  readKeys,
   type ConfiguredKey,
   type KeyLookup,
   type Keys,

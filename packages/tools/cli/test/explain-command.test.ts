@@ -63,30 +63,6 @@ function curlOf(request: SignedRequest): string {
   ].join("\n");
 }
 
-function harEntry(
-  request: SignedRequest,
-  url = `https://platform.example${request.path}`,
-  isBase64 = false,
-): object {
-  const headers = linesOf(request).map((line) => {
-    const [name = "", ...value] = line.split(": ");
-    return { name, value: value.join(": ") };
-  });
-  const postData = isBase64
-    ? { text: request.body.toString("base64"), encoding: "base64" }
-    : { text: request.body.toString("utf8") };
-  return {
-    request: {
-      method: request.method,
-      url,
-      headers: [{ name: ":method", value: "POST" }, ...headers],
-      postData,
-    },
-  };
-}
-
-const har = (...entries: object[]): string => JSON.stringify({ log: { version: "1.2", entries } });
-
 describe("countersign explain", () => {
   test.each<[string, () => string[]]>([
     ["a raw request", () => [file("raw", rawOf(signed()))]],
@@ -117,34 +93,6 @@ describe("countersign explain", () => {
     [
       "the second request of curl -v",
       () => [file("curls", curlOf(stranger()) + curlOf(signed())), "--data", file("body", signed().body)],
-    ],
-    [
-      "the first one by --entry",
-      () => [
-        file("curls", curlOf(signed()) + curlOf(stranger())),
-        "--data",
-        file("body", signed().body),
-        "--entry",
-        "1",
-      ],
-    ],
-    ["a HAR with one entry", () => [file("har", har(harEntry(signed())))]],
-    ["a HAR whose body is in base64", () => [file("har", har(harEntry(signed(), undefined, true)))]],
-    [
-      "an entry of a HAR by its number",
-      () => [file("har", har(harEntry(stranger()), harEntry(signed()))), "--entry", "2"],
-    ],
-    [
-      "an entry of a HAR by its URL",
-      () => [
-        file("har", har(harEntry(stranger(), "https://platform.example/other"), harEntry(signed()))),
-        "--entry",
-        "/api/v1",
-      ],
-    ],
-    [
-      "the one signed entry of a HAR",
-      () => [file("har", har({ request: { method: "GET", url: "https://a/" } }, harEntry(signed())))],
     ],
     ["a set of keys", () => [file("raw", rawOf(signed())), "--keys", join(folder, "keys.json")]],
   ])("finds nothing wrong with %s", async (_name, args) => {
@@ -254,9 +202,6 @@ describe("countersign explain", () => {
     expect(without.err).toMatch(/^note: curl -v does not show the body; give its file by --data/);
     expect([without.code, without.out]).toEqual([1, expect.stringContaining("what    body-not-known")]);
     expect(without.out).not.toContain("empty");
-    const { postData: _left, ...entry } = Object(harEntry(signed())).request;
-    const inBrowser = await run(["explain", file("har", har({ request: entry })), ...key]);
-    expect(inBrowser.err).toMatch(/^note: The HAR does not show the body; give its file by --data/);
     const request = signed({ body: "{}" });
     const longer = await run([
       "explain",
@@ -284,26 +229,7 @@ describe("countersign explain", () => {
     ["no file of this name", () => ["none"], /none: cannot be read \(ENOENT\)/],
     ["no request", () => [file("no", "hello\n"), ...key], /no HTTP request: it begins with no line/],
     ["no colon", () => [file("no", "POST / HTTP/1.1\nhello\n\n"), ...key], /a header line has no colon/],
-    ["no curl", () => [file("no", "hello"), "--from", "curl", ...key], /no output of curl -v/],
-    ["no JSON", () => [file("no", "{"), ...key], /no HAR: it is not JSON/],
-    ["no entries", () => [file("no", "{}"), ...key], /has no entries/],
-    ["no URL", () => [file("no", har({ request: { url: "ftp://a" } })), ...key], /no URL of http/],
-    [
-      "which entry",
-      () => [file("two", har(harEntry(signed()), harEntry(signed()))), ...key],
-      /2 entries; choose one/,
-    ],
-    ["an entry too far", () => [file("two", har(harEntry(signed()))), "--entry", "2", ...key], /from 1 to 1/],
-    [
-      "a URL of two entries",
-      () => [file("two", har(harEntry(signed()), harEntry(signed()))), "--entry", "api", ...key],
-      /2 of 2 URLs contain this text/,
-    ],
-    [
-      "an entry of a raw request",
-      () => [file("raw", rawOf(signed())), "--entry", "1", ...key],
-      /a raw request is one/,
-    ],
+    ["no curl", () => [file("no", "> HTTP request\n"), ...key], /no output of curl -v/],
     [
       "an HMAC without the body",
       () => {
@@ -338,11 +264,6 @@ describe("countersign explain", () => {
       "a bad origin",
       () => [file("raw", rawOf(signed())), ...key, "--origin", "here"],
       /--origin must be an origin/,
-    ],
-    [
-      "an unknown form",
-      () => [file("raw", rawOf(signed())), "--from", "pcap"],
-      /Allowed choices are raw, har, curl/,
     ],
     [
       "a mistyped flag",

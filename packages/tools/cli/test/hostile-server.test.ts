@@ -58,10 +58,6 @@ const commands: readonly (readonly [name: string, argsAt: (url: string) => reado
       ),
   ],
   ["doctor --url", (url) => ["doctor", "--url", url]],
-  [
-    "explain --inspector",
-    (url) => `explain --inspector ${url}/#token=t --verdict 00000000-0000-4000-8000-000000000000`.split(" "),
-  ],
 ];
 
 describe("a server that answers with what it likes", () => {

@@ -1,11 +1,12 @@
-import { createHash, hash } from "node:crypto";
+import { createHash } from "node:crypto";
 
 /** A body as a sender may have had it when it computed a digest or an HMAC. */
 export interface BodyVariant {
   readonly what: string;
   /** What the sender has taken instead of the bytes that it sent, as an object of a sentence. */
   readonly says: string;
-  readonly bytes: Buffer;
+  /** Made when it is first asked for, so that one after the other can be: each takes some milliseconds of a long body. */
+  readonly bytes: () => Buffer;
 }
 
 /** Of a longer body no other form is made for a signature: others wait for one that is. */
@@ -16,109 +17,91 @@ export function bodyVariants(
   body: Uint8Array | undefined,
   maxBytes: number = maxSignedBodyBytes,
 ): readonly BodyVariant[] {
-  if (body === undefined) return [empty];
+  if (body === undefined || body.length > maxBytes) return variantsOf([empty]);
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-  if (bytes.length > maxBytes) return [empty];
-  const variants = [...textVariants(bytes), ...jsonVariants(bytes), ...encodedVariants(bytes), empty];
-  return variants.filter((variant) => !variant.bytes.equals(bytes));
-}
-
-const empty: BodyVariant = { what: "empty-body", says: "an empty body", bytes: Buffer.alloc(0) };
-
-function textVariant(what: string, says: string, text: string): BodyVariant {
-  return { what, says, bytes: Buffer.from(text, "utf8") };
-}
-
-function textVariants(bytes: Buffer): readonly BodyVariant[] {
   const text = bytes.toString("utf8");
-  return [
-    textVariant("body-with-line-feed", "the body with a line feed behind it", `${text}\n`),
-    textVariant("body-with-crlf", "the body with CR and LF behind it", `${text}\r\n`),
-    textVariant(
-      "body-without-line-end",
-      "the body without the line end behind it",
-      text.replace(/\r?\n$/, ""),
-    ),
-    textVariant("body-trimmed", "the body without the white space around it", text.trim()),
-    textVariant("body-line-ends", "the body with LF in place of CR LF", text.replaceAll("\r\n", "\n")),
-    textVariant(
-      "body-line-ends",
-      "the body with CR LF in place of LF",
-      text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n"),
-    ),
-    textVariant("body-byte-order-mark", "the body behind a byte order mark", `\ufeff${text}`),
-    textVariant("body-byte-order-mark", "the body without its byte order mark", text.replace(/^\ufeff/, "")),
-    textVariant("body-normalised", "the body in Unicode normalization form C", text.normalize("NFC")),
-    textVariant("body-normalised", "the body in Unicode normalization form D", text.normalize("NFD")),
-  ];
+  return variantsOf([...textVariants(text), ...jsonVariants(text), ...encodedVariants(bytes, text), empty]);
 }
 
-function encodedVariants(bytes: Buffer): readonly BodyVariant[] {
-  const text = bytes.toString("utf8");
-  return [
-    { what: "body-latin1", says: "the body in ISO 8859-1", bytes: Buffer.from(text, "latin1") },
-    { what: "body-utf16", says: "the body in UTF-16", bytes: Buffer.from(text, "utf16le") },
-    {
-      what: "body-double-encoded",
-      says: "the body encoded as UTF-8 twice",
-      bytes: Buffer.from(bytes.toString("latin1"), "utf8"),
-    },
-    { what: "body-base64", says: "the body in base64", bytes: Buffer.from(bytes.toString("base64")) },
-    { what: "body-hex", says: "the body in hex", bytes: Buffer.from(bytes.toString("hex")) },
-    { what: "body-url-encoded", says: "the body in URL encoding", bytes: urlEncoded(text) },
-    {
-      what: "body-hashed",
-      says: "the SHA-256 digest of the body",
-      bytes: createHash("sha256").update(bytes).digest(),
-    },
-    {
-      what: "body-hashed",
-      says: "the SHA-256 digest of the body in hex",
-      bytes: Buffer.from(hash("sha256", bytes, "hex")),
-    },
-    { what: "body-object-text", says: "the text [object Object]", bytes: Buffer.from("[object Object]") },
-    { what: "body-empty-object", says: "an empty JSON object", bytes: Buffer.from("{}") },
-  ];
+type Row = readonly [what: string, says: string, make: () => string | Buffer];
+
+const empty: Row = ["empty-body", "an empty body", () => ""];
+
+function variantsOf(rows: readonly Row[]): readonly BodyVariant[] {
+  return rows.map(([what, says, make]) => {
+    let made: Buffer | undefined;
+    return { what, says, bytes: () => (made ??= bytesOf(make)) };
+  });
 }
 
-function urlEncoded(text: string): Buffer {
+function bytesOf(make: () => string | Buffer): Buffer {
   try {
-    return Buffer.from(encodeURIComponent(text));
+    const content = make();
+    return typeof content === "string" ? Buffer.from(content, "utf8") : content;
   } catch {
+    // JSON that is too deep to be serialised, or text that has no URL encoding.
     return Buffer.alloc(0);
   }
 }
 
-function jsonVariants(bytes: Buffer): readonly BodyVariant[] {
-  try {
-    return variantsOfJson(bytes, JSON.parse(bytes.toString("utf8").replace(/^\ufeff/, "")));
-  } catch {
-    // No JSON, or some that is too deep to be serialised.
-    return [];
-  }
+function textVariants(text: string): readonly Row[] {
+  return [
+    ["body-with-line-feed", "the body with a line feed behind it", () => `${text}\n`],
+    ["body-with-crlf", "the body with CR and LF behind it", () => `${text}\r\n`],
+    ["body-without-line-end", "the body without the line end behind it", () => text.replace(/\r?\n$/, "")],
+    ["body-trimmed", "the body without the white space around it", () => text.trim()],
+    ["body-line-ends", "the body with LF in place of CR LF", () => text.replaceAll("\r\n", "\n")],
+    ["body-line-ends", "the body with CR LF in place of LF", () => text.replaceAll(/\r?\n/g, "\r\n")],
+    ["body-byte-order-mark", "the body behind a byte order mark", () => `\ufeff${text}`],
+    ["body-byte-order-mark", "the body without its byte order mark", () => text.replace(/^\ufeff/, "")],
+    ["body-normalised", "the body in Unicode normalization form C", () => text.normalize("NFC")],
+    ["body-normalised", "the body in Unicode normalization form D", () => text.normalize("NFD")],
+  ];
 }
 
-function variantsOfJson(bytes: Buffer, value: unknown): readonly BodyVariant[] {
+function encodedVariants(bytes: Buffer, text: string): readonly Row[] {
+  const digest = (): Buffer => createHash("sha256").update(bytes).digest();
+  return [
+    ["body-latin1", "the body in ISO 8859-1", () => Buffer.from(text, "latin1")],
+    ["body-utf16", "the body in UTF-16", () => Buffer.from(text, "utf16le")],
+    ["body-double-encoded", "the body encoded as UTF-8 twice", () => bytes.toString("latin1")],
+    ["body-base64", "the body in base64", () => bytes.toString("base64")],
+    ["body-hex", "the body in hex", () => bytes.toString("hex")],
+    ["body-url-encoded", "the body in URL encoding", () => encodeURIComponent(text)],
+    ["body-hashed", "the SHA-256 digest of the body", digest],
+    ["body-hashed", "the SHA-256 digest of the body in hex", () => digest().toString("hex")],
+    ["body-object-text", "the text [object Object]", () => "[object Object]"],
+    ["body-empty-object", "an empty JSON object", () => "{}"],
+  ];
+}
+
+function jsonVariants(text: string): readonly Row[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.replace(/^\ufeff/, ""));
+  } catch {
+    return [];
+  }
   const again = "the JSON serialised again";
-  const compact = JSON.stringify(value);
-  const spaced = spacedJson(compact);
-  const sorted = JSON.stringify(withSortedKeys(value));
-  const texts: readonly (readonly [says: string, text: string])[] = [
+  const compact = (): string => JSON.stringify(value);
+  const spaced = (): string => spacedJson(compact());
+  const sorted = (): string => JSON.stringify(withSortedKeys(value));
+  const rows: readonly (readonly [says: string, make: () => string])[] = [
     [`${again}, without spaces`, compact],
-    [`${again}, indented by two spaces`, JSON.stringify(value, null, 2)],
-    [`${again}, indented by four spaces`, JSON.stringify(value, null, 4)],
-    [`${again}, indented by tabs`, JSON.stringify(value, null, "\t")],
+    [`${again}, indented by two spaces`, () => JSON.stringify(value, null, 2)],
+    [`${again}, indented by four spaces`, () => JSON.stringify(value, null, 4)],
+    [`${again}, indented by tabs`, () => JSON.stringify(value, null, "\t")],
     [`${again}, with spaces behind colons and commas`, spaced],
     [`${again}, its keys sorted`, sorted],
-    [`${again}, its keys sorted, with spaces behind colons and commas`, spacedJson(sorted)],
-    [`${again}, everything beyond ASCII escaped`, asciiJson(compact)],
-    [`${again}, with spaces, everything beyond ASCII escaped`, asciiJson(spaced)],
-    [`${again}, with escaped slashes`, compact.replaceAll("/", "\\/")],
-    [`${again}, with < > and & escaped`, compact.replaceAll(/[<>&]/g, unicodeEscape)],
-    ["the JSON serialised twice, as a string", JSON.stringify(compact)],
-    ["the JSON text as a string of JSON", JSON.stringify(bytes.toString("utf8"))],
+    [`${again}, its keys sorted, with spaces behind colons and commas`, () => spacedJson(sorted())],
+    [`${again}, everything beyond ASCII escaped`, () => asciiJson(compact())],
+    [`${again}, with spaces, everything beyond ASCII escaped`, () => asciiJson(spaced())],
+    [`${again}, with escaped slashes`, () => compact().replaceAll("/", "\\/")],
+    [`${again}, with < > and & escaped`, () => compact().replaceAll(/[<>&]/g, unicodeEscape)],
+    ["the JSON serialised twice, as a string", () => JSON.stringify(compact())],
+    ["the JSON text as a string of JSON", () => JSON.stringify(text)],
   ];
-  return texts.map(([says, text]) => ({ what: "body-re-serialised", says, bytes: Buffer.from(text) }));
+  return rows.map(([says, make]) => ["body-re-serialised", says, make]);
 }
 
 // Between the tokens of compact JSON, not inside of its strings.

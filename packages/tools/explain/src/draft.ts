@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { isSignatureOf, type VerificationKey } from "@countersign/http-message-signatures";
 
 /** One line of a signature base: a component identifier and its value. */
@@ -49,25 +50,54 @@ function readLine(line: string): BaseLine {
 }
 
 /** The base that a draft stands for. */
-function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
+export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
   const all = params === undefined ? lines : [...lines, params];
   return head + all.map((line) => line.identifier + (line.colon ?? colon) + line.value).join(lineEnd) + tail;
 }
 
-/** The bytes that a draft says were signed. */
-export function signedBytes(draft: Draft): Buffer {
+function signedBytes(draft: Draft): Buffer {
   return draft.finish(Buffer.from(baseOf(draft), "utf8"));
 }
 
-/** One mistake that signers make. */
-export interface NearMiss {
-  /** Stable identifier in kebab-case. */
-  readonly what: string;
-  /** What the signer has to change, beginning with a verb. */
-  readonly sentence: string;
-  /** Mistakes of one group are not looked for together. */
-  readonly group: string;
-  /** Whether it is so usual that it is looked for together with another one. */
-  readonly isUsual: boolean;
-  readonly apply: (draft: Draft) => Draft;
+/** Whether the signature of a draft is one of what it says was signed. */
+export function isSigned(draft: Draft): boolean {
+  try {
+    return draft.verify(draft.key, signedBytes(draft), draft.signature);
+  } catch {
+    // A key of another kind than the one that this way of verifying is for.
+    return false;
+  }
+}
+
+const idOfWay = new WeakMap<Draft["verify"], number>();
+let ways = 0;
+
+/** Equal for two drafts of which both signatures fit, or none. */
+export function identityOfDraft(draft: Draft): string {
+  const way = idOfWay.get(draft.verify) ?? (ways += 1);
+  idOfWay.set(draft.verify, way);
+  return createHash("sha256")
+    .update(`${way} ${draft.key.keyid.length} ${draft.key.keyid} ${draft.signature.length} `)
+    .update(draft.signature)
+    .update(signedBytes(draft))
+    .digest("base64");
+}
+
+/** What the near misses of a signature are made of. */
+export interface MismatchContext {
+  readonly method: string;
+  readonly target: string;
+  readonly rawHeaders: readonly string[];
+  /** Undefined where it is not known. */
+  readonly body: Uint8Array | undefined;
+  /** The label, and its member of Signature-Input as received. */
+  readonly label: string;
+  readonly member: string;
+  /** The authority that callers see, if it is known. */
+  readonly authority: string | undefined;
+  readonly pathPrefixes: readonly string[];
+  readonly keys: ReadonlyMap<string, VerificationKey>;
+  /** The bytes of the other labels of Signature. */
+  readonly otherSignatures: ReadonlyMap<string, Uint8Array>;
+  readonly right: Draft;
 }

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { trustsEverybody, type TrustFunction } from "@countersign/express";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
-import { explanation, quoted, type Explanation } from "./explanation.ts";
+import { explanation, quoted, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 
 /** A request whose address is not admitted, and how it is looked at. */
 export interface ExplainedAddress extends HeaderLines {
@@ -37,39 +37,25 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
   const hops = [peer ?? "", ...written];
   const untrusted = hops.findIndex((address, hop) => !trusts(address, hop));
   const taken = untrusted === -1 ? hops.length - 1 : untrusted;
-  const address = hops[taken] ?? "";
-  const details = hops.map(
-    (hop, index) => `${placeOf(index)}: ${quoted(hop)}${roleOf(index, { taken, untrusted, trustProxy })}`,
-  );
+  const why = untrusted === -1 ? "nothing is behind it" : whyUntrusted(trustProxy);
+  const details = hops.map((hop, index) => {
+    const role = index < taken ? ", trusted as a proxy" : index > taken ? "" : `, taken, since ${why}`;
+    return `${placeOf(index)}: ${quoted(hop)}${role}`;
+  });
+  const told = (code: string, [what, sentence]: Remedy): Explanation =>
+    explanation(what, code, sentence, details);
   if (typeof trustProxy === "function" && trustsEverybody(trustProxy)) {
-    return explanation(
-      "address-everybody-trusted",
-      "trust-proxy-unsafe",
-      "Set trust proxy to the addresses of your proxies: it trusts every address, so that callers choose their own.",
-      details,
-    );
+    const advice = "Set trust proxy to the addresses of your proxies";
+    const sentence = `${advice}: it trusts every address, so that callers choose their own.`;
+    return told("trust-proxy-unsafe", ["address-everybody-trusted", sentence]);
   }
-  try {
-    admitAddress(address === "" ? undefined : address, isAllowed);
-  } catch (error) {
-    if (!isGuardError(error)) throw error;
-    const found = explainTaken({
-      hops,
-      taken,
-      isAllowed,
-      trustProxy,
-      isProxy: untrusted === -1,
-      code: error.code,
-    });
-    return { ...found, details };
-  }
-  if (untrusted === -1 && hops.length > 0 && trustProxy !== undefined) {
-    return explanation(
-      "address-is-proxy",
-      "ip-is-proxy",
-      "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy: every address of the request is a trusted proxy.",
-      details,
-    );
+  const address = hops[taken] ?? "";
+  const code = refusalOf(() => admitAddress(address === "" ? undefined : address, isAllowed));
+  if (code !== undefined) return told(code, remedyOf(hops, { taken, isAllowed, trustProxy }));
+  if (untrusted === -1 && trustProxy !== undefined) {
+    const advice = "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy";
+    const sentence = `${advice}: every address of the request is a trusted proxy.`;
+    return told("ip-is-proxy", ["address-is-proxy", sentence]);
   }
   return explanation("verifies", undefined, `The address ${quoted(address)} is in the list.`, details);
 }
@@ -86,75 +72,59 @@ function placeOf(hop: number): string {
   return hop === 0 ? "the socket" : `entry ${hop} of X-Forwarded-For from its end`;
 }
 
-/** What a hop is by trust proxy: Express goes on from each that is trusted, and takes the first that is not. */
-function roleOf(
-  hop: number,
-  { taken, untrusted, trustProxy }: Pick<Taken, "taken" | "trustProxy"> & { readonly untrusted: number },
-): string {
-  if (hop < taken) return ", trusted as a proxy";
-  if (hop > taken) return "";
-  if (untrusted === -1) return ", taken, since nothing is behind it";
-  if (typeof trustProxy === "number") return `, taken, since trust proxy counts ${trustProxy}`;
-  return `, taken, since trust proxy does not trust it`;
+// Express goes on from each that is trusted, and takes the first that is not.
+function whyUntrusted(trustProxy: ExplainedAddress["trustProxy"]): string {
+  return typeof trustProxy === "number"
+    ? `trust proxy counts ${trustProxy}`
+    : "trust proxy does not trust it";
 }
 
 interface Taken {
-  readonly hops: readonly string[];
   readonly taken: number;
   readonly isAllowed: (address: string | undefined) => boolean;
   readonly trustProxy: ExplainedAddress["trustProxy"];
-  readonly isProxy: boolean;
-  readonly code: string;
 }
 
-function explainTaken({ hops, taken, isAllowed, trustProxy, code }: Taken): Explanation {
+function remedyOf(hops: readonly string[], { taken, isAllowed, trustProxy }: Taken): Remedy {
   const address = hops[taken] ?? "";
-  const form = formOf(address);
-  if (form !== undefined && isAllowed(form.address)) {
-    return explanation(
-      "address-form",
-      code,
-      `Let the proxy write addresses alone into X-Forwarded-For: it has ${quoted(address)}, ${form.says}.`,
-    );
+  const form = formsOf(address).find(({ bare }) => isAllowed(bare));
+  if (form !== undefined) {
+    const advice = "Let the proxy write addresses alone into X-Forwarded-For";
+    return ["address-form", `${advice}: it has ${quoted(address)}, ${form.says}.`];
   }
   const admitted = hops.findIndex((hop) => isAllowed(hop));
-  const of = `the address of ${placeOf(taken)}, ${quoted(address)}`;
+  const got = `taken was the address of ${placeOf(taken)}, ${quoted(address)}`;
+  const due = `admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}`;
   const isFunction = typeof trustProxy === "function";
   if (admitted > taken) {
     const further = isFunction
       ? `Let the function of trust proxy trust ${quoted(address)} at hop ${taken}, if it is a proxy of yours`
       : `Set trust proxy to the addresses of your proxies, of which there would be ${admitted}`;
-    return explanation(
-      taken === 0 && trustProxy === undefined ? "address-proxy-not-trusted" : "address-further-hop",
-      code,
-      `${further}: taken was ${of}, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
-    );
+    const isNone = taken === 0 && trustProxy === undefined;
+    return [isNone ? "address-proxy-not-trusted" : "address-further-hop", `${further}: ${got}, and ${due}.`];
   }
   if (admitted !== -1) {
     const nearer = isFunction
       ? `Let the function of trust proxy trust no hop from ${admitted} on`
       : `Count ${admitted} ${admitted === 1 ? "proxy" : "proxies"} in trust proxy`;
-    return explanation(
-      "address-nearer-hop",
-      code,
-      `${nearer}, if there are no more: taken was ${of}, which the caller may have written, and admitted would be ${placeOf(admitted)}, ${quoted(hops[admitted] ?? "")}.`,
-    );
+    const sentence = `${nearer}, if there are no more: ${got}, which the caller may have written, and ${due}.`;
+    return ["address-nearer-hop", sentence];
   }
-  return explanation(
-    address === "" ? "address-unknown" : "address-not-listed",
-    code,
-    address === ""
-      ? "Let the request come over a socket with an address, or from a proxy that names the client: there is none."
-      : `Put ${quoted(address)} into the list if it is the caller's, and no other hop is: taken was ${of}.`,
-  );
+  if (address === "") {
+    const advice =
+      "Let the request come over a socket with an address, or from a proxy that names the client";
+    return ["address-unknown", `${advice}: there is none.`];
+  }
+  const advice = `Put ${quoted(address)} into the list if it is the caller's, and no other hop is`;
+  return ["address-not-listed", `${advice}: ${got}.`];
 }
 
-// What proxies write beside an address.
-function formOf(text: string): { readonly address: string; readonly says: string } | undefined {
-  const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1];
-  if (bracketed !== undefined && isIP(bracketed) !== 0) return { address: bracketed, says: "with brackets" };
-  const withPort = /^([\d.]+):\d+$/.exec(text)?.[1];
-  if (withPort !== undefined && isIP(withPort) !== 0) return { address: withPort, says: "with a port" };
-  const bare = text.replaceAll(/^["']|["']$/g, "");
-  return bare !== text && isIP(bare) !== 0 ? { address: bare, says: "in quotes" } : undefined;
+/** What proxies write beside an address. */
+function formsOf(text: string): readonly { readonly bare: string; readonly says: string }[] {
+  const forms: readonly (readonly [says: string, bare: string | undefined])[] = [
+    ["with brackets", /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1]],
+    ["with a port", /^([\d.]+):\d+$/.exec(text)?.[1]],
+    ["in quotes", /^["']+([^"']*)["']+$/.exec(text)?.[1]],
+  ];
+  return forms.flatMap(([says, bare = ""]) => (isIP(bare) === 0 ? [] : [{ bare, says }]));
 }

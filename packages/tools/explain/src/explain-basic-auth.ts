@@ -1,6 +1,10 @@
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { verifyBasicAuth } from "@countersign/webhook-basic-auth";
-import { explanation, type Explanation } from "./explanation.ts";
+import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
+import { missesOf, type Row } from "./near-miss.ts";
+import { pace } from "./pace.ts";
+import { search } from "./search.ts";
+import { decoded } from "./target-variants.ts";
 
 /** A username and password that are accepted. */
 interface Credential {
@@ -10,193 +14,156 @@ interface Credential {
 
 /**
  * Says which part of basic authentication (RFC 7617) is wrong. Nothing of what was received or is expected is shown: credentials are
- * named by their position, from 1. At most 32 are looked at. Throws a TypeError on bad credentials.
+ * named by their position, from 1. At most 32 are looked at. Rejects with a TypeError on bad credentials.
  */
-export function explainBasicAuth(request: HeaderLines, credentials: readonly Credential[]): Explanation {
+export async function explainBasicAuth(
+  request: HeaderLines,
+  credentials: readonly Credential[],
+): Promise<Explanation> {
   const lines = fieldLines(request, "authorization");
-  try {
-    verifyBasicAuth(lines[0], credentials);
-    if (lines.length <= 1)
-      return explanation("verifies", undefined, "The username and password are accepted.");
-  } catch (error) {
-    if (!isGuardError(error)) throw error;
-    if (lines.length <= 1) return explainLine(lines[0], credentials.slice(0, maxCredentials), error.code);
+  const code = refusalOf(() => verifyBasicAuth(lines[0], credentials));
+  if (lines.length > 1) {
+    const sentence = `Send one Authorization: the request has ${lines.length} of them.`;
+    return explanation("basic-repeated", "credentials-malformed", sentence);
   }
-  const code = "credentials-malformed";
-  return explanation(
-    "basic-repeated",
-    code,
-    `Send one Authorization: the request has ${lines.length} of them.`,
-  );
+  if (code === undefined)
+    return explanation("verifies", undefined, "The username and password are accepted.");
+  const known = credentials.slice(0, maxCredentials);
+  const [what, sentence] = await pace.run(() => remedyOfLine(lines[0], known));
+  return explanation(what, code, sentence);
 }
 
 const maxCredentials = 32;
 const maxLine = 8192;
 
-function explainLine(
-  line: string | undefined,
-  credentials: readonly Credential[],
-  code: string,
-): Explanation {
+const schemes = ["bearer", "digest", "token", "apikey", "hmac", "signature"];
+
+async function remedyOfLine(line: string | undefined, credentials: readonly Credential[]): Promise<Remedy> {
   if (line === undefined) {
-    return explanation(
-      "basic-missing",
-      code,
-      "Send Authorization with the username and password: the request has none.",
-    );
+    return ["basic-missing", "Send Authorization with the username and password: the request has none."];
   }
   const [scheme = "", ...rest] = line
     .slice(0, maxLine)
     .trim()
     .split(/[ \t]+/);
   const token = rest.join(" ");
-  if (scheme.toLowerCase() !== "basic") return explainScheme(scheme, token, { credentials, code });
-  if (token.includes(":")) {
-    return explanation(
-      "basic-not-encoded",
-      code,
-      "Encode username and password of Authorization in base64: they stand there as plain text.",
-    );
+  if (scheme.toLowerCase() === "basic") {
+    if (token.includes(":")) {
+      return [
+        "basic-not-encoded",
+        "Encode username and password of Authorization in base64: they stand there as plain text.",
+      ];
+    }
+    return (await remedyOfToken(token, credentials)) ?? remedyOfParts(textOf(token), credentials);
   }
-  const found = partsOf(token).find(({ username, password }) => isOf(credentials, username, password));
-  if (found !== undefined) return explanation(found.what, code, found.sentence);
-  return explainParts(Buffer.from(token, "base64").toString("utf8"), { credentials, code });
-}
-
-interface BasicContext {
-  readonly credentials: readonly Credential[];
-  readonly code: string;
-}
-
-function explainScheme(scheme: string, token: string, { credentials, code }: BasicContext): Explanation {
-  const isKnown = (text: string): boolean =>
-    partsOf(text).some(({ username, password }) => isOf(credentials, username, password));
-  if (token === "" && isKnown(scheme)) {
-    return explanation(
+  if (token === "" && (await remedyOfToken(scheme, credentials)) !== undefined) {
+    return [
       "basic-scheme-missing",
-      code,
       "Begin Authorization with Basic and a blank: the base64 stands there alone.",
-    );
+    ];
   }
   const glued = /^basic[:=]?(.+)$/i.exec(scheme + token)?.[1];
-  if (glued !== undefined && isKnown(glued)) {
-    return explanation(
+  if (glued !== undefined && (await remedyOfToken(glued, credentials)) !== undefined) {
+    return [
       "basic-scheme-form",
-      code,
       "Begin Authorization with Basic and one blank: something else stands between them.",
-    );
+    ];
   }
-  const known = ["bearer", "digest", "token", "apikey", "hmac", "signature"].includes(scheme.toLowerCase());
-  return explanation(
-    "basic-scheme",
-    code,
-    `Send Authorization by the scheme Basic: it is by ${known ? scheme.toLowerCase() : "another one"}.`,
-  );
+  const by = schemes.find((each) => each === scheme.toLowerCase()) ?? "another one";
+  return ["basic-scheme", `Send Authorization by the scheme Basic: it is by ${by}.`];
 }
 
-interface Parts {
-  readonly what: string;
-  readonly sentence: string;
-  readonly username: string;
-  readonly password: string;
+function textOf(token: string): string {
+  return Buffer.from(token, "base64").toString("utf8");
 }
 
-/** What a token can mean if its sender encoded it otherwise. */
-function partsOf(token: string): readonly Parts[] {
-  const utf8 = Buffer.from(token, "base64").toString("utf8");
-  const rows: readonly (readonly [string, string, string])[] = [
-    [
-      "basic-token-form",
-      "Write the base64 of Authorization with its padding, with + and /, and over UTF-8.",
-      utf8,
-    ],
-    [
-      "basic-latin1",
-      "Encode username and password of Authorization as UTF-8 before base64: they are in ISO 8859-1.",
-      Buffer.from(token, "base64").toString("latin1"),
-    ],
-    [
-      "basic-base64-twice",
-      "Encode username and password of Authorization in base64 once: they are encoded twice.",
-      Buffer.from(utf8, "base64").toString("utf8"),
-    ],
-    ["basic-url-encoded", "Send username and password of Authorization without URL encoding.", decoded(utf8)],
-    [
-      "basic-white-space",
-      "Send username and password of Authorization without white space or a line end behind them.",
-      utf8
-        .split(":")
-        .map((part) => part.trim())
-        .join(":"),
-    ],
-    [
-      "basic-quoted",
-      "Send username and password of Authorization without quotes.",
-      utf8.replaceAll(/["']/g, ""),
-    ],
-    [
-      "basic-exchanged",
-      "Send the username before the password in Authorization: they are exchanged.",
-      [utf8.slice(utf8.indexOf(":") + 1), utf8.slice(0, utf8.indexOf(":"))].join(":"),
-    ],
-  ];
-  return rows.flatMap(([what, sentence, text]) => {
-    const colon = text.indexOf(":");
-    if (colon === -1) return [];
-    return [{ what, sentence, username: text.slice(0, colon), password: text.slice(colon + 1) }];
+const inAuthorization = "username and password of Authorization";
+
+const readings: readonly Row<(token: string) => string>[] = [
+  [
+    "basic-latin1",
+    `Encode ${inAuthorization} as UTF-8 before base64: they are in ISO 8859-1.`,
+    [(token) => Buffer.from(token, "base64").toString("latin1")],
+  ],
+  [
+    "basic-base64-twice",
+    `Encode ${inAuthorization} in base64 once: they are encoded twice.`,
+    [(token) => textOf(textOf(token))],
+  ],
+  ["basic-url-encoded", `Send ${inAuthorization} without URL encoding.`, [(token) => decoded(textOf(token))]],
+  [
+    "basic-white-space",
+    `Send ${inAuthorization} without white space or a line end behind them.`,
+    [(token) => textOf(token).replaceAll(/\s*(^|:|$)\s*/g, "$1")],
+  ],
+  [
+    "basic-quoted",
+    `Send ${inAuthorization} without quotes.`,
+    [(token) => textOf(token).replaceAll(/["']/g, "")],
+  ],
+  [
+    "basic-exchanged",
+    "Send the username before the password in Authorization: they are exchanged.",
+    [(token) => textOf(token).replace(/^([^:]*):(.*)$/s, "$2:$1")],
+  ],
+];
+
+/** What is otherwise with a token that means one of the credentials; undefined where it means none. */
+async function remedyOfToken(token: string, credentials: readonly Credential[]): Promise<Remedy | undefined> {
+  const { found } = await search({
+    drafts: [textOf(token)],
+    misses: missesOf<string, (token: string) => string>(readings, {
+      part: "token",
+      says: (how) => how,
+      put: (_text, read) => read(token),
+    }),
+    fits: (text) =>
+      credentials.some(({ username, password }) => text.includes(":") && text === `${username}:${password}`),
+    pace,
   });
+  if (found === undefined) return undefined;
+  const [miss] = found.misses;
+  return miss === undefined
+    ? [
+        "basic-token-form",
+        "Write the base64 of Authorization with its padding, with + and /, and over UTF-8.",
+      ]
+    : [miss.what, miss.says];
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+const plain = (name: string): string => name.trim().toLowerCase();
 
-function isOf(credentials: readonly Credential[], username: string, password: string): boolean {
-  return credentials.some((each) => each.username === username && each.password === password);
-}
-
-function explainParts(text: string, { credentials, code }: BasicContext): Explanation {
+function remedyOfParts(text: string, credentials: readonly Credential[]): Remedy {
   const colon = text.indexOf(":");
   if (colon === -1) {
-    return explanation(
+    return [
       "basic-form",
-      code,
       "Send username, a colon and password in base64 in Authorization: there is no colon.",
-    );
+    ];
   }
   const [username, password] = [text.slice(0, colon), text.slice(colon + 1)];
   if (username === "" || password === "") {
-    return explanation(
-      "basic-part-missing",
-      code,
-      `Send username and password in Authorization: the ${username === "" ? "username" : "password"} is empty.`,
-    );
+    const empty = username === "" ? "username" : "password";
+    return ["basic-part-missing", `Send username and password in Authorization: the ${empty} is empty.`];
   }
   const place = (of: (credential: Credential) => boolean): number => credentials.findIndex(of) + 1;
   const ofUser = place((each) => each.username === username);
-  const ofPassword = place((each) => each.password === password);
   if (ofUser > 0) {
-    return explanation(
+    return [
       "basic-password",
-      code,
       `Compare the passwords of both sides: the username is that of credential number ${ofUser}, the password is not.`,
-    );
+    ];
   }
-  if (ofPassword > 0) {
-    const like = place((each) => each.username.trim().toLowerCase() === username.trim().toLowerCase());
-    return explanation(
-      like > 0 ? "basic-username-letter-case" : "basic-username",
-      code,
-      `Compare the usernames of both sides: the password is that of credential number ${ofPassword}, the username is not${like > 0 ? ", by its letter case" : ""}.`,
-    );
+  const ofPassword = place((each) => each.password === password);
+  if (ofPassword === 0) {
+    return [
+      "basic-both",
+      "Compare the credentials of both sides: neither the username nor the password is one that is accepted.",
+    ];
   }
-  return explanation(
-    "basic-both",
-    code,
-    "Compare the credentials of both sides: neither the username nor the password is one that is accepted.",
-  );
+  const isLike = place((each) => plain(each.username) === plain(username)) > 0;
+  return [
+    isLike ? "basic-username-letter-case" : "basic-username",
+    `Compare the usernames of both sides: the password is that of credential number ${ofPassword}, the username is not${isLike ? ", by its letter case" : ""}.`,
+  ];
 }

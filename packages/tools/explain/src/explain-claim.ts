@@ -1,5 +1,5 @@
 import { begunAtMs, leaseExpired, type IdempotencyRecord } from "@countersign/idempotency";
-import { explanation, quoted, type Explanation } from "./explanation.ts";
+import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
 
 /** A key of an idempotency store, as `store.read()` gives it. */
 export interface ExplainedClaim {
@@ -12,61 +12,53 @@ export interface ExplainedClaim {
   readonly nowMs?: number | undefined;
 }
 
+const otherPayload =
+  "The payload is another one than that of the attempt that has the key: use a key of its own for it.";
+
 /** Says who holds an idempotency key, since when, and what to do about it. Shows no token and no fingerprint. */
 export function explainClaim({ key, record, fingerprint, nowMs = Date.now() }: ExplainedClaim): Explanation {
   const name = quoted(key);
   if (record === undefined) {
-    return explanation(
-      "claim-free",
-      undefined,
-      `Send the request: nobody holds ${name}, or its retention has ended.`,
-    );
+    const sentence = `Send the request: nobody holds ${name}, or its retention has ended.`;
+    return explanation("claim-free", undefined, sentence);
   }
-  const since = sinceWhen(record.fence, nowMs);
-  const details =
-    fingerprint === undefined || fingerprint === record.fingerprint
-      ? []
-      : [
-          "The payload is another one than that of the attempt that has the key: use a key of its own for it.",
-        ];
+  const [code, [what, sentence]] = holderOf(name, record, sinceWhen(record.fence, nowMs));
+  const isOther = fingerprint !== undefined && fingerprint !== record.fingerprint;
+  return explanation(what, code, sentence, isOther ? [otherPayload] : []);
+}
+
+function holderOf(
+  name: string,
+  record: IdempotencyRecord,
+  since: string,
+): readonly [code: string | undefined, remedy: Remedy] {
   switch (record.state) {
     case "done":
-      return explanation(
-        "claim-done",
-        "already-processed",
-        record.decision?.fence === record.fence
-          ? `Do not send it again: an operator has declared the payment of ${name} as made${byText(record.decision.by)}, at ${new Date(record.decision.at).toISOString()}.`
-          : `Do not send it again: the payment of ${name} has been made by the attempt${since}.`,
-        details,
-      );
-    case "held":
-      return explanation(
-        "claim-held",
+      return ["already-processed", ["claim-done", `Do not send it again: ${endedBy(name, record, since)}.`]];
+    case "held": {
+      const held = `${name} is held for an operator since its attempt${since}, ${reasonText(record.reason)}`;
+      return [
         "held",
-        `Look for the payment, then decide by countersign keys resolve: ${name} is held for an operator since its attempt${since}, ${reasonText(record.reason)}.`,
-        details,
-      );
-    case "run":
+        ["claim-held", `Look for the payment, then decide by countersign keys resolve: ${held}.`],
+      ];
+    }
+    case "run": {
+      const seconds = Math.ceil(Math.abs(record.remainingMs) / 1000);
+      const works = `an attempt${since} works on ${name}, and its lease lasts ${seconds} s more unless it is renewed`;
+      const ended = `the attempt${since} that works on ${name} has not renewed its lease, which ended ${seconds} s ago`;
       return record.remainingMs > 0
-        ? explanation(
-            "claim-running",
-            "in-flight",
-            `Wait and send it again: an attempt${since} works on ${name}, and its lease lasts ${Math.ceil(record.remainingMs / 1000)} s more unless it is renewed.`,
-            details,
-          )
-        : explanation(
-            "claim-lease-ended",
-            "in-flight",
-            `Send it again, or look for the process that died: the attempt${since} that works on ${name} has not renewed its lease, which ended ${Math.ceil(-record.remainingMs / 1000)} s ago.`,
-            details,
-          );
+        ? ["in-flight", ["claim-running", `Wait and send it again: ${works}.`]]
+        : ["in-flight", ["claim-lease-ended", `Send it again, or look for the process that died: ${ended}.`]];
+    }
     default:
-      return explanation(
-        "claim-unknown",
-        undefined,
-        `Look at ${name} in the store: its record has no known state.`,
-      );
+      return [undefined, ["claim-unknown", `Look at ${name} in the store: its record has no known state.`]];
   }
+}
+
+function endedBy(name: string, { decision, fence }: IdempotencyRecord, since: string): string {
+  return decision?.fence === fence
+    ? `an operator has declared the payment of ${name} as made${byText(decision.by)}, at ${new Date(decision.at).toISOString()}`
+    : `the payment of ${name} has been made by the attempt${since}`;
 }
 
 function byText(by: string | undefined): string {

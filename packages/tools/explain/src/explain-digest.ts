@@ -1,119 +1,96 @@
 import { hash } from "node:crypto";
-import { fieldLines, isGuardError, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core";
 import { verifyContentDigest } from "@countersign/content-digest";
-import { bodyVariants } from "./body-variants.ts";
-import { explanation, type Explanation } from "./explanation.ts";
+import { bodyVariants, type BodyVariant } from "./body-variants.ts";
+import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
+import { missesOf, type Row } from "./near-miss.ts";
+import { pace } from "./pace.ts";
+import { search } from "./search.ts";
 
 /**
  * Says why the Content-Digest field (RFC 9530) of a request does not fit its body, and what its sender has to change. `body` are the
  * bytes as received; undefined where nobody has read them, and then only the form of the field is looked at.
  */
-export function explainDigest(request: HeaderLines, body: Uint8Array | undefined): Explanation {
-  const { rawHeaders } = request;
-  try {
-    verifyContentDigest({ rawHeaders }, body ?? new Uint8Array());
-    if (body === undefined) return explainUnread();
-    return explanation("verifies", undefined, "Content-Digest fits the body.");
-  } catch (error) {
-    if (!isGuardError(error)) throw error;
-    if (body === undefined && error.code === "content-digest-mismatch") return explainUnread();
-    return explainRefusal(fieldLines(request, "content-digest").join(", "), error.code, { rawHeaders, body });
+export function explainDigest(request: HeaderLines, body: Uint8Array | undefined): Promise<Explanation> {
+  return pace.run(() => digestExplanation(request, body));
+}
+
+/** For the explanation of a signature, which is under way already and would wait for itself. */
+export async function digestExplanation(
+  { rawHeaders }: HeaderLines,
+  body: Uint8Array | undefined,
+): Promise<Explanation> {
+  const verdict = verdictOn(rawHeaders, body ?? new Uint8Array());
+  if (body === undefined && (verdict === undefined || verdict === "content-digest-mismatch")) {
+    const sentence =
+      "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.";
+    return explanation("body-not-known", "content-digest-mismatch", sentence);
   }
+  if (verdict === undefined) return explanation("verifies", undefined, "Content-Digest fits the body.");
+  const field = fieldLines({ rawHeaders }, "content-digest").join(", ");
+  const [what, sentence] = await remedyOfField(field, verdict, { rawHeaders, body });
+  return explanation(what, verdict, sentence);
+}
+
+function verdictOn(rawHeaders: readonly string[], body: Uint8Array): string | undefined {
+  return refusalOf(() => verifyContentDigest({ rawHeaders }, body));
 }
 
 interface DigestContext extends HeaderLines {
   readonly body: Uint8Array | undefined;
 }
 
-function explainUnread(): Explanation {
-  return explanation(
-    "body-not-known",
-    "content-digest-mismatch",
-    "Compare Content-Digest with the bytes that are sent: the body was not read, so it is not known whether they fit.",
-  );
-}
-
-function explainRefusal(field: string, code: string, context: DigestContext): Explanation {
-  switch (code) {
-    case "content-digest-missing":
-      return explainMissing(context);
-    case "content-digest-mismatch":
-      return explainValue(valueOf(wrongMember(field, context)), code, context) ?? explainOther(code);
-    default:
-      return explainForm(field, code, context);
+async function remedyOfField(field: string, code: string, context: DigestContext): Promise<Remedy> {
+  if (code === "content-digest-missing") return missingField(context);
+  if (code === "content-digest-mismatch") {
+    const value = /=(:[^:,]*:)/.exec(wrongMember(field, context))?.[1] ?? "";
+    return (await remedyOfValue(value, context)) ?? unexplained;
   }
-}
-
-function explainMissing({ rawHeaders }: DigestContext): Explanation {
-  const code = "content-digest-missing";
-  const old = fieldLines({ rawHeaders }, "digest").length > 0 ? "Digest" : undefined;
-  const md5 = fieldLines({ rawHeaders }, "content-md5").length > 0 ? "Content-MD5" : undefined;
-  const repr = fieldLines({ rawHeaders }, "repr-digest").length > 0 ? "Repr-Digest" : undefined;
-  const other = old ?? repr ?? md5;
-  return other === undefined
-    ? explanation(
-        "digest-missing",
-        code,
-        "Send Content-Digest: sha-256=:<base64>: with the digest of the body.",
-      )
-    : explanation(
-        "digest-other-field",
-        code,
-        `Send the digest in the field Content-Digest, as sha-256=:<base64>:, not in ${other}.`,
-      );
-}
-
-function explainForm(field: string, code: string, context: DigestContext): Explanation {
   const [name = "", ...rest] = field.split("=");
-  const value = rest.join("=").trim();
   const algorithm = name.trim();
-  const isKnown = algorithm === "sha-256" || algorithm === "sha-512";
-  if (!isKnown && /^sha-?(?:256|512)$/i.test(algorithm)) {
-    return explanation(
-      "digest-algorithm-spelling",
-      code,
-      `Write the algorithm of Content-Digest as sha-256 or sha-512, in lower case and with its hyphen.`,
-    );
-  }
-  if (code === "content-digest-unsupported") {
-    return explanation(
-      "digest-algorithm",
-      code,
-      "Send a Content-Digest by sha-256 or sha-512: no other algorithm is taken.",
-    );
-  }
-  if (rest.length === 0 || !/^[A-Za-z][A-Za-z0-9_-]*$/.test(algorithm)) {
-    return explanation(
-      "digest-without-algorithm",
-      code,
-      "Write Content-Digest as sha-256=:<base64>:, the name of the algorithm first.",
-    );
-  }
-  const form = explainValue(value, code, context);
-  if (form !== undefined) return form;
-  return explanation(
-    "digest-form",
-    code,
-    "Write Content-Digest as sha-256=:<base64>:, the digest in base64 with its padding between two colons.",
+  if (!/^sha-(?:256|512)$/.test(algorithm) && /^sha-?(?:256|512)$/i.test(algorithm)) return spelling;
+  if (code === "content-digest-unsupported") return otherAlgorithm;
+  if (rest.length === 0 || !/^[A-Za-z][A-Za-z0-9_-]*$/.test(algorithm)) return withoutAlgorithm;
+  return (await remedyOfValue(rest.join("=").trim(), context)) ?? otherForm;
+}
+
+const unexplained: Remedy = [
+  "digest-unexplained",
+  "Compute Content-Digest over the bytes that are sent: it fits neither the body nor any usual form of it, so the body was changed on its way, or the digest is that of another one.",
+];
+const spelling: Remedy = [
+  "digest-algorithm-spelling",
+  "Write the algorithm of Content-Digest as sha-256 or sha-512, in lower case and with its hyphen.",
+];
+const otherAlgorithm: Remedy = [
+  "digest-algorithm",
+  "Send a Content-Digest by sha-256 or sha-512: no other algorithm is taken.",
+];
+const withoutAlgorithm: Remedy = [
+  "digest-without-algorithm",
+  "Write Content-Digest as sha-256=:<base64>:, the name of the algorithm first.",
+];
+const otherForm: Remedy = [
+  "digest-form",
+  "Write Content-Digest as sha-256=:<base64>:, the digest in base64 with its padding between two colons.",
+];
+
+function missingField(request: DigestContext): Remedy {
+  const other = ["Digest", "Repr-Digest", "Content-MD5"].find(
+    (name) => fieldLines(request, name.toLowerCase()).length > 0,
   );
+  return other === undefined
+    ? ["digest-missing", "Send Content-Digest: sha-256=:<base64>: with the digest of the body."]
+    : [
+        "digest-other-field",
+        `Send the digest in the field Content-Digest, as sha-256=:<base64>:, not in ${other}.`,
+      ];
 }
 
 // The others fit: what they are the digest of says nothing.
 function wrongMember(field: string, { body = new Uint8Array() }: DigestContext): string {
   const members = field.split(",").map((member) => member.trim());
-  const wrong = members.find((member) => {
-    try {
-      verifyContentDigest({ rawHeaders: ["content-digest", member] }, body);
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  return wrong ?? field;
-}
-
-function valueOf(field: string): string {
-  return /=(:[^:,]*:)/.exec(field)?.[1] ?? "";
+  return members.find((member) => verdictOn(["content-digest", member], body) !== undefined) ?? field;
 }
 
 const hashes = [
@@ -125,68 +102,66 @@ const hashes = [
 ] as const;
 
 /** What the value is: the digest of these bytes written otherwise, by another algorithm, or of other bytes. */
-function explainValue(value: string, code: string, { body }: DigestContext): Explanation | undefined {
-  const text = value.replaceAll(/^[:"']|[:"']$/g, "");
-  const itself = body === undefined ? [] : [{ what: "", says: "", bytes: Buffer.from(body) }];
-  const all = [...itself, ...bodyVariants(body)];
-  for (const variant of all) {
-    for (const [algorithm, name] of hashes) {
-      const form = formOf(text, Buffer.from(hash(algorithm, variant.bytes, "hex"), "hex"), value);
-      if (form === undefined) continue;
-      return explainFound({ variant, name, form }, code);
-    }
+async function remedyOfValue(value: string, { body }: DigestContext): Promise<Remedy | undefined> {
+  if (body === undefined) return undefined;
+  const right = Buffer.from(body);
+  const rows = bodyVariants(body).map((variant): Row<BodyVariant> => {
+    return [`digest-of-${variant.what}`, variant.says, [variant]];
+  });
+  const misses = missesOf<Buffer, BodyVariant>(rows, {
+    part: "body",
+    says: (how) => how,
+    put: (_body, { bytes }) => (bytes().equals(right) ? right : bytes()),
+  });
+  const fits = (bytes: Buffer): boolean => digestIn(value, bytes) !== undefined;
+  const { found } = await search({ drafts: [right], misses, fits, pace });
+  const digest = found === undefined ? undefined : digestIn(value, found.draft);
+  if (found === undefined || digest === undefined) return undefined;
+  const [name, form] = digest;
+  const [other] = found.misses;
+  if (other !== undefined) {
+    const written = form === "" ? "" : `; it is written ${form}`;
+    return [
+      other.what,
+      `Compute Content-Digest over the bytes that are sent: it is the ${name} digest of ${other.says}${written}.`,
+    ];
+  }
+  if (form === "") {
+    return [
+      "digest-algorithm-name",
+      `Name the algorithm of Content-Digest that was used: the digest is one by ${name}.`,
+    ];
+  }
+  return [
+    `digest-${/hex|base64url/.exec(form)?.[0] ?? "form"}`,
+    `Write the digest of Content-Digest in base64 between two colons, sha-256=:<base64>:, since it is there ${form}.`,
+  ];
+}
+
+/** The algorithm by which a value is the digest of these bytes, and how it is written; undefined when it is none. */
+function digestIn(value: string, bytes: Buffer): readonly [name: string, form: string] | undefined {
+  for (const [algorithm, name] of hashes) {
+    const form = formOf(value, Buffer.from(hash(algorithm, bytes, "hex"), "hex"));
+    if (form !== undefined) return [name, form];
   }
   return undefined;
-}
-
-interface FoundDigest {
-  readonly variant: { readonly what: string; readonly says: string };
-  readonly name: string;
-  readonly form: string;
-}
-
-function explainFound({ variant, name, form }: FoundDigest, code: string): Explanation {
-  const written = form === "" ? "" : `; it is written ${form}`;
-  if (variant.what !== "") {
-    return explanation(
-      `digest-of-${variant.what}`,
-      code,
-      `Compute Content-Digest over the bytes that are sent: it is the ${name} digest of ${variant.says}${written}.`,
-    );
-  }
-  if (form !== "") {
-    return explanation(
-      `digest-${form.includes("hex") ? "hex" : form.includes("base64url") ? "base64url" : "form"}`,
-      code,
-      `Write the digest of Content-Digest in base64 between two colons, sha-256=:<base64>:, since it is there ${form}.`,
-    );
-  }
-  return explanation(
-    "digest-algorithm-name",
-    code,
-    `Name the algorithm of Content-Digest that was used: the digest is one by ${name}.`,
-  );
 }
 
 /** How a digest stands in a text; empty when it is base64 between colons, undefined when it does not. */
-function formOf(text: string, digest: Buffer, value: string): string | undefined {
+function formOf(value: string, digest: Buffer): string | undefined {
+  const text = value.replaceAll(/^[:"']|[:"']$/g, "");
   const base64 = digest.toString("base64");
   const hex = digest.toString("hex");
-  const colons = value.startsWith(":") && value.endsWith(":");
-  if (text === base64) return colons ? "" : "without the colons";
-  if (text.toLowerCase() === hex) return "in hex";
-  if (text === Buffer.from(hex).toString("base64")) return "in hex, and that in base64";
-  if (text === digest.toString("base64url")) return "in base64url without padding";
-  if (text === base64.replaceAll("+", "-").replaceAll("/", "_")) return "in base64url";
-  if (text === base64.replace(/=+$/, "")) return "without the padding";
-  if (text === Buffer.from(base64).toString("base64")) return "in base64 twice";
-  return undefined;
-}
-
-function explainOther(code: string): Explanation {
-  return explanation(
-    "digest-unexplained",
-    code,
-    "Compute Content-Digest over the bytes that are sent: it fits neither the body nor any usual form of it, so the body was changed on its way, or the digest is that of another one.",
-  );
+  const isBetweenColons = value.startsWith(":") && value.endsWith(":");
+  if (text === base64) return isBetweenColons ? "" : "without the colons";
+  const forms: readonly (readonly [form: string, text: string])[] = [
+    ["in hex", hex],
+    ["in hex", hex.toUpperCase()],
+    ["in hex, and that in base64", Buffer.from(hex).toString("base64")],
+    ["in base64url without padding", digest.toString("base64url")],
+    ["in base64url", base64.replaceAll("+", "-").replaceAll("/", "_")],
+    ["without the padding", base64.replace(/=+$/, "")],
+    ["in base64 twice", Buffer.from(base64).toString("base64")],
+  ];
+  return forms.find(([, written]) => written === text)?.[0];
 }

@@ -1,4 +1,4 @@
-import { explanation, quoted, type Explanation } from "./explanation.ts";
+import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
 import { nearest } from "./nearest.ts";
 
 /** One fault of a schema, as in `errors` of a 400 and in the `problem` of its GuardError. */
@@ -32,45 +32,35 @@ function parsed(body: Uint8Array): unknown {
   }
 }
 
-function explainFault(body: unknown, { pointer, code: faultCode, detail }: SchemaFault): Explanation {
-  const code = "payout-invalid";
+function explainFault(body: unknown, fault: SchemaFault): Explanation {
+  const [what, sentence] = remedyOf(body, fault);
+  return explanation(what, "payout-invalid", sentence);
+}
+
+function remedyOf(body: unknown, { pointer, code, detail }: SchemaFault): Remedy {
   const path = pointer.split("/").slice(1, 20).map(unescapedPart);
   const name = path.at(-1);
   const place = pointer === "" ? "the body" : quoted(pointer);
-  const holder = valueAt(body, path.slice(0, -1));
-  if (faultCode === "required" && name !== undefined) {
-    const members = isRecord(holder) ? Object.keys(holder).slice(0, 1000) : [];
-    const near = nearest(name, members);
-    if (near !== undefined) {
-      return explanation(
-        "payload-member-name",
-        code,
-        `Call the member ${place} by that name: the payload has ${quoted(near)} in its place.`,
-      );
-    }
-    const elsewhere = pathOf(body, name);
-    if (elsewhere !== undefined) {
-      return explanation(
-        "payload-member-place",
-        code,
-        `Put the member ${quoted(name)} at ${place}: the payload has it at ${quoted(elsewhere)}.`,
-      );
-    }
-    return explanation(
-      "payload-member-missing",
-      code,
-      `Send the member ${place}: it ${quotedDetail(detail)}.`,
-    );
-  }
-  if (faultCode === "wrong-type") {
+  const due = quotedDetail(detail);
+  if (code === "wrong-type") {
     const got = kindOf(valueAt(body, path));
-    return explanation(
-      "payload-member-type",
-      code,
-      `Send ${place} otherwise: it ${quotedDetail(detail)}, and is ${got}.`,
-    );
+    return ["payload-member-type", `Send ${place} otherwise: it ${due}, and is ${got}.`];
   }
-  return explanation("payload-member-value", code, `Send ${place} otherwise: it ${quotedDetail(detail)}.`);
+  if (code !== "required" || name === undefined) {
+    return ["payload-member-value", `Send ${place} otherwise: it ${due}.`];
+  }
+  const holder = valueAt(body, path.slice(0, -1));
+  const near = nearest(name, isRecord(holder) ? Object.keys(holder).slice(0, 1000) : []);
+  if (near !== undefined) {
+    const has = `the payload has ${quoted(near)} in its place`;
+    return ["payload-member-name", `Call the member ${place} by that name: ${has}.`];
+  }
+  const elsewhere = pathOf(body, name);
+  if (elsewhere !== undefined) {
+    const has = `the payload has it at ${quoted(elsewhere)}`;
+    return ["payload-member-place", `Put the member ${quoted(name)} at ${place}: ${has}.`];
+  }
+  return ["payload-member-missing", `Send the member ${place}: it ${due}.`];
 }
 
 // Of our own checks; escaped all the same, since anybody may call.
@@ -105,15 +95,15 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+const kinds: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+  undefined: "missing",
+};
+
 function kindOf(value: unknown): string {
   if (value === null) return "null";
-  if (Array.isArray(value)) return "a list";
-  const kinds: Readonly<Record<string, string>> = {
-    string: "a string",
-    number: "a number",
-    boolean: "true or false",
-    object: "an object",
-    undefined: "missing",
-  };
-  return kinds[typeof value] ?? "something else";
+  return Array.isArray(value) ? "a list" : (kinds[typeof value] ?? "something else");
 }

@@ -1,19 +1,26 @@
 import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { recheckHttpSignature } from "@countersign/http-signature-verify";
-import { knownBody } from "./captured-request.ts";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";
-import { rightDraft } from "./draft.ts";
-import { explainDigest } from "./explain-digest.ts";
-import { explanation, quoted, visibleBase, type Explanation } from "./explanation.ts";
+import { baseMisses } from "./base-misses.ts";
+import { knownBody, type ExplainedRequest } from "./captured-request.ts";
+import { baseOf, identityOfDraft, isSigned, rightDraft, type Draft, type MismatchContext } from "./draft.ts";
+import { digestExplanation } from "./explain-digest.ts";
+import {
+  explanation,
+  explanationOf,
+  quoted,
+  visibleBase,
+  type Explanation,
+  type Remedy,
+} from "./explanation.ts";
 import { explainFields } from "./field-faults.ts";
-import { explainKey, explainPolicy, isKeyCode } from "./policy-faults.ts";
 import { explainMissingSignature } from "./missing-signature.ts";
-import type { MismatchContext } from "./near-miss.ts";
-import { nearMisses } from "./near-misses.ts";
+import type { NearMiss } from "./near-miss.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 import { pace } from "./pace.ts";
-import { memberText } from "./params-misses.ts";
+import { memberText, paramsMisses } from "./params-misses.ts";
+import { explainKey, explainPolicy, isKeyCode } from "./policy-faults.ts";
 import { search } from "./search.ts";
 import {
   baseOfMessage,
@@ -25,19 +32,8 @@ import {
   type LabelledSignature,
   type SignatureContext,
 } from "./signature-context.ts";
-
-/** A request as it was received. */
-export interface ExplainedRequest {
-  readonly method: string;
-  /** The request target as on the wire. */
-  readonly target: string;
-  /** Names and values by turns, as Node's `req.rawHeaders`. */
-  readonly rawHeaders: readonly string[];
-  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
-  readonly body?: Uint8Array | undefined;
-  /** How the client reached the server. Default `https`. */
-  readonly scheme?: "http" | "https" | undefined;
-}
+import { signingMisses } from "./signing-misses.ts";
+import { valueMisses } from "./value-misses.ts";
 
 /** Why a signature was refused. */
 export interface SignatureExplanation extends Explanation {
@@ -69,7 +65,8 @@ export async function explainSignature(
   // What has failed says the check.
   const keys = await own.keys(keyidsOf(received)).catch(() => undefined);
   const known = { ...own, keys: keys ?? new Map<string, VerificationKey>() };
-  const context = { request: received, body, own: known, check: check(keys), code: undefined };
+  const judged = { request: received, body, own: known, check: check(keys), code: undefined };
+  const context = { ...judged, input: signatureOf(judged)?.input };
   // What is left is work alone, and waits for nobody.
   return pace.run(() => explainJudged(context));
 }
@@ -79,13 +76,10 @@ async function explainJudged(unjudged: SignatureContext): Promise<SignatureExpla
   const context = { ...unjudged, code };
   await pace.rest();
   if (code === undefined) {
-    return alone(
-      explanation("verifies", undefined, "The signature verifies; nonces are not looked at."),
-      context,
-    );
+    const sentence = "The signature verifies; nonces are not looked at.";
+    return alone(explanation("verifies", undefined, sentence), context);
   }
-  if (isTimeCode(code)) return explainTime(context);
-  return explainCode(context);
+  return isTimeCode(code) ? explainTime(context) : explainCode(context);
 }
 
 function assertRequest({ method, target, rawHeaders, body }: ExplainedRequest): void {
@@ -142,8 +136,8 @@ async function verdictOn(context: SignatureContext): Promise<string | undefined>
   }
 }
 
-function coversDigest(context: SignatureContext): boolean {
-  return signatureOf(context)?.input.components.some(({ name }) => name === "content-digest") === true;
+function coversDigest({ input }: SignatureContext): boolean {
+  return input?.components.some(({ name }) => name === "content-digest") === true;
 }
 
 function isTimeCode(code: string): boolean {
@@ -152,11 +146,10 @@ function isTimeCode(code: string): boolean {
 
 /** The time, and what else is wrong: of a request that was captured earlier the time is no news. */
 async function explainTime(context: SignatureContext): Promise<SignatureExplanation> {
-  const first = alone(explainPolicy(context, signatureOf(context)?.input), context);
-  const created = numberOf(signatureOf(context)?.input, "created");
-  const atThatTime = created === undefined ? undefined : { ...context.check, clock: () => created * 1000 };
-  if (atThatTime === undefined) return first;
-  const then = { ...context, check: atThatTime };
+  const first = alone(explainPolicy(context), context);
+  const created = numberOf(context.input, "created");
+  if (created === undefined) return first;
+  const then = { ...context, check: { ...context.check, clock: () => created * 1000 } };
   const code = await verdictOn(then);
   if (code === undefined || isTimeCode(code)) return first;
   const second = await explainCode({ ...then, code });
@@ -170,29 +163,27 @@ async function explainTime(context: SignatureContext): Promise<SignatureExplanat
 }
 
 async function explainCode(context: SignatureContext): Promise<SignatureExplanation> {
-  const { code = "" } = context;
+  const { code = "", request, body } = context;
   if (code === bodyNotKnown) {
-    const found = explainDigest(context.request, undefined);
+    const found = await digestExplanation(request, undefined);
     return alone({ ...found, details: ["The signature fits the fields of the request."] }, context);
   }
-  if (code === "key-store-unavailable") {
-    const sentence =
-      "Nothing to change: the key store gave no answer, so nobody knows whether the signature fits.";
-    return alone(explanation(code, code, sentence), context);
+  if (code.startsWith("content-digest-")) return alone(await digestExplanation(request, body), context);
+  if (code === "signature-missing") {
+    const [what, sentence] = explainMissingSignature(context);
+    return alone(explanation(what, code, sentence), context);
   }
-  if (code.startsWith("content-digest-")) {
-    return alone(explainDigest(context.request, context.body), context);
-  }
-  if (code === "signature-missing") return alone(explainMissingSignature(context), context);
-  if (code === "field-invalid" || code === "field-limit") return alone(explainFields(context), context);
+  if (code === "field-invalid" || code === "field-limit") return alone(await explainFields(context), context);
   const signature = signatureOf(context);
-  if (signature !== undefined && (code === "signature-mismatch" || code === "signature-malformed")) {
-    return explainMismatch(context, signature);
-  }
+  const base = signature === undefined ? undefined : baseOfMessage(context, signature.input);
   if (signature !== undefined && isKeyCode(code)) {
-    return alone(await explainKey(context, signature, baseOfMessage(context, signature.input)), context);
+    return alone(await explainKey(context, signature, base), context);
   }
-  return alone(explainPolicy(context, signature?.input), context);
+  const key = context.own.keys.get(textOf(context.input, "keyid") ?? "");
+  const isMismatch = code === "signature-mismatch" || code === "signature-malformed";
+  return isMismatch && signature !== undefined && base !== undefined && key !== undefined
+    ? explainMismatch(context, signature, rightDraft(base, key, signature.signature))
+    : alone(explainPolicy(context), context);
 }
 
 const maxBaseBytes = 16_384;
@@ -200,36 +191,51 @@ const maxBaseBytes = 16_384;
 async function explainMismatch(
   context: SignatureContext,
   signature: LabelledSignature,
+  right: Draft,
 ): Promise<SignatureExplanation> {
-  const { own, code } = context;
-  const base = baseOfMessage(context, signature.input);
-  const key = own.keys.get(textOf(signature.input, "keyid") ?? "");
-  if (base === undefined || key === undefined) return alone(explainPolicy(context, signature.input), context);
-  const shown = visibleBase(base);
-  const right = rightDraft(base, key, signature.signature);
-  const mismatch = mismatchContext(context, signature, right);
-  const misses = base.length > maxBaseBytes ? [] : await nearMisses(mismatch, pace);
-  const { found, attempts } = await search(right, misses, { maxAttempts: own.maxAttempts, pace });
+  const { own, code, body } = context;
+  const base = baseOf(right);
+  const { found, attempts } = await search({
+    drafts: [right],
+    misses: base.length > maxBaseBytes ? [] : await nearMisses(mismatchContext(context, signature, right)),
+    fits: isSigned,
+    identityOf: identityOfDraft,
+    maxAttempts: own.maxAttempts,
+    pace,
+  });
+  const expectedBase = visibleBase(base);
+  const signerBase = own.signerBase === undefined ? undefined : visibleBase(own.signerBase);
   if (found !== undefined) {
-    const [first, second] = found.misses;
-    const sentence =
-      second === undefined
-        ? (first?.sentence ?? "")
-        : `Two things: ${first?.sentence ?? ""} And: ${second.sentence}`;
-    const what = found.misses.map((each) => each.what).join("+");
-    return { ...explanation(what, code, sentence), attempts, ...bases(shown, own.signerBase, undefined) };
+    return {
+      ...explanationOf(found.misses, code),
+      attempts,
+      expectedBase,
+      signerBase,
+      difference: undefined,
+    };
   }
   const difference = own.signerBase === undefined ? undefined : differenceOf(base, own.signerBase);
+  const [what, sentence] = explainByBases(own.signerBase, right, difference);
   const details =
-    context.body === undefined ? ["The body was not read: what may have been made of it was not tried."] : [];
-  const unexplained = explainByBases(context, right, difference);
-  return { ...unexplained, details, attempts, ...bases(shown, own.signerBase, difference) };
+    body === undefined ? ["The body was not read: what may have been made of it was not tried."] : [];
+  return { ...explanation(what, code, sentence, details), attempts, expectedBase, signerBase, difference };
+}
+
+/** Every near miss, the usual ones first. */
+async function nearMisses(context: MismatchContext): Promise<readonly NearMiss<Draft>[]> {
+  const all: NearMiss<Draft>[] = [];
+  for (const missesFrom of [baseMisses, valueMisses, signingMisses, paramsMisses]) {
+    all.push(...missesFrom(context));
+    // oxlint-disable-next-line no-await-in-loop -- a body is hashed many times by each
+    await pace.rest();
+  }
+  return [...all.filter(({ isUsual }) => isUsual), ...all.filter(({ isUsual }) => !isUsual)];
 }
 
 function mismatchContext(
   context: SignatureContext,
   { label, others }: LabelledSignature,
-  right: MismatchContext["right"],
+  right: Draft,
 ): MismatchContext {
   const { request, body, own } = context;
   const { method, target, authority } = messageOf(context);
@@ -250,60 +256,37 @@ function mismatchContext(
 
 /** What is left when no near miss fits: the bases, or that the key is another one. */
 function explainByBases(
-  { own, code }: SignatureContext,
-  { key, signature, verify }: MismatchContext["right"],
+  signerBase: string | undefined,
+  { key, signature, verify }: Draft,
   difference: BaseDifference | undefined,
-): Explanation {
+): Remedy {
   const keyid = quoted(key.keyid);
-  if (own.signerBase === undefined) {
-    return explanation(
+  if (signerBase === undefined) {
+    return [
       "signature-unexplained",
-      code,
       `Compare the signature base of the signer with the expected one: the signature fits no usual mistake under the key ${keyid}, so it is another private key, or another base.`,
-    );
+    ];
   }
-  const isSigned = verify(key, Buffer.from(own.signerBase, "utf8"), signature);
   if (difference === undefined) {
-    return explanation(
+    return [
       "signature-of-other-key",
-      code,
       `Sign with the private key that belongs to ${keyid}: the signer's base is the expected one, and the signature does not fit it.`,
-    );
+    ];
   }
   const place = `${difference.component} differs at character ${difference.column} of line ${difference.line}`;
-  return isSigned
-    ? explanation("base-differs", code, `Change the signature base where ${place}; the key is the right one.`)
-    : explanation(
+  return verify(key, Buffer.from(signerBase, "utf8"), signature)
+    ? ["base-differs", `Change the signature base where ${place}; the key is the right one.`]
+    : [
         "base-and-signature-differ",
-        code,
         `Change the signature base where ${place}, and look at the key: the signature does not fit the signer's own base either.`,
-      );
-}
-
-function bases(
-  expectedBase: string,
-  signerBase: string | undefined,
-  difference: BaseDifference | undefined,
-): Pick<SignatureExplanation, "difference" | "expectedBase" | "signerBase"> {
-  return {
-    expectedBase,
-    signerBase: signerBase === undefined ? undefined : visibleBase(signerBase),
-    difference,
-  };
+      ];
 }
 
 function alone(
   found: Explanation & { readonly attempts?: number },
   context: SignatureContext,
 ): SignatureExplanation {
-  const signature = signatureOf(context);
-  const base = signature === undefined ? undefined : baseOfMessage(context, signature.input);
-  const { attempts = 0, ...rest } = found;
-  return {
-    ...rest,
-    attempts,
-    expectedBase: base === undefined ? undefined : visibleBase(base),
-    signerBase: undefined,
-    difference: undefined,
-  };
+  const base = context.input === undefined ? undefined : baseOfMessage(context, context.input);
+  const expectedBase = base === undefined ? undefined : visibleBase(base);
+  return { attempts: 0, ...found, expectedBase, signerBase: undefined, difference: undefined };
 }

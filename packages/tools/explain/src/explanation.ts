@@ -1,4 +1,5 @@
-import { quoteForLog } from "@countersign/core";
+import { isGuardError, quoteForLog } from "@countersign/core";
+import type { NearMiss } from "./near-miss.ts";
 
 /** Why something was refused, and what has to change. */
 export interface Explanation {
@@ -20,6 +21,30 @@ export function explanation(
   details: readonly string[] = [],
 ): Explanation {
   return { what, sentence: cutSentence(sentence), code, details };
+}
+
+/** An identifier, and what has to change. */
+export type Remedy = readonly [what: string, sentence: string];
+
+/** The explanation of what a search has found: one near miss, or two. */
+export function explanationOf(
+  misses: readonly Pick<NearMiss<unknown>, "says" | "what">[],
+  code: string | undefined,
+): Explanation {
+  const [first, second] = misses.map(({ says }) => says);
+  const both = second === undefined ? (first ?? "") : `Two things: ${first} And: ${second}`;
+  return explanation(misses.map(({ what }) => what).join("+"), code, both);
+}
+
+/** The code with which a check refuses; undefined when it admits. Throws what is no refusal. */
+export function refusalOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (isGuardError(error)) return error.code;
+    throw error;
+  }
 }
 
 const maxSentence = 700;

@@ -4,95 +4,65 @@ import {
   parseByteSequenceDictionary,
   parseSignatureInput,
 } from "@countersign/http-message-signatures";
+import { explanation, explanationOf, type Explanation, type Remedy } from "./explanation.ts";
+import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
+import { pace } from "./pace.ts";
+import { search } from "./search.ts";
 import type { SignatureContext } from "./signature-context.ts";
-import { explanation, type Explanation } from "./explanation.ts";
 import { textForms } from "./signature-forms.ts";
 
-/** A change after which a field can be read. */
-interface Repair {
-  readonly what: string;
-  /** What the signer has to change. */
-  readonly sentence: string;
-  readonly apply: (text: string) => string;
+type Repair = Row<(text: string) => string>;
+type Parse = (text: string) => ReadonlyMap<string, unknown>;
+
+interface Field {
+  readonly name: string;
+  readonly parse: Parse;
+  readonly repairs: readonly Repair[];
+  readonly form: Remedy;
 }
 
-/** Why Signature-Input or Signature cannot be read: the first usual slip whose repair makes it readable. */
-export function explainFields({ request, code }: SignatureContext): Explanation {
-  const inputs = fieldLines(request, "signature-input");
-  const signatures = fieldLines(request, "signature");
-  const input = inputs.join(", ");
-  const fault = faultOf(() => parseSignatureInput(input));
-  if (fault !== undefined) {
-    return (
-      repaired(input, inputRepairs, (text) => parseSignatureInput(text), code) ??
-      unrepaired("Signature-Input", fault, code)
-    );
-  }
-  const signature = signatures.join(", ");
-  const otherFault = faultOf(() => parseByteSequenceDictionary(signature, "Signature"));
-  return (
-    repaired(signature, signatureRepairs, (text) => parseByteSequenceDictionary(text, "Signature"), code) ??
-    unrepaired("Signature", otherFault ?? "is not well-formed", code)
-  );
+/** Why Signature-Input or Signature cannot be read: the usual slip, or two, whose repair makes it readable. */
+export async function explainFields({ request, code }: SignatureContext): Promise<Explanation> {
+  const textOf = ({ name }: Field): string => fieldLines(request, name.toLowerCase()).join(", ");
+  const field =
+    faultOf(textOf(signatureInput), signatureInput.parse) === undefined ? signature : signatureInput;
+  const text = textOf(field);
+  const found = await repaired(text, field);
+  if (found !== undefined) return explanationOf(found, code);
+  const fault = faultOf(text, field.parse) ?? "is not well-formed";
+  if (code === "field-limit")
+    return explanation("field-too-long", code, `Make ${field.name} shorter: ${fault}.`);
+  const [what, sentence] = field.form;
+  return explanation(what, code, `${sentence}, since ${fault}.`);
 }
 
-function faultOf(parse: () => unknown): string | undefined {
+// The engine's own message names the field and the rule, and holds nothing of the text.
+function faultOf(text: string, parse: Parse): string | undefined {
   try {
-    parse();
+    parse(text);
     return undefined;
   } catch (error) {
     return error instanceof MessageSignatureError ? error.message : "is not well-formed";
   }
 }
 
-// The engine's own message names the field and the rule, and holds nothing of the text.
-function unrepaired(field: string, fault: string, code: string | undefined): Explanation {
-  const isLong = code === "field-limit";
-  return explanation(
-    isLong ? "field-too-long" : field === "Signature" ? "signature-form" : "signature-input-form",
-    code,
-    isLong
-      ? `Make ${field} shorter: ${fault}.`
-      : field === "Signature"
-        ? `Write Signature as sig1=:<base64>:, since ${fault}.`
-        : `Write Signature-Input as sig1=("@method" "@path");created=1700000000;keyid="...", since ${fault}.`,
-  );
-}
-
 const maxRepaired = 4096;
 
-function repaired(
+async function repaired(
   text: string,
-  repairs: readonly Repair[],
-  parse: (text: string) => ReadonlyMap<string, unknown>,
-  code: string | undefined,
-): Explanation | undefined {
+  { repairs, parse }: Field,
+): Promise<readonly NearMiss<string>[] | undefined> {
   if (text.length > maxRepaired) return undefined;
-  const reads = (changed: string): boolean => {
-    try {
-      return parse(changed).size > 0;
-    } catch {
-      return false;
-    }
-  };
-  const one = repairs.find(({ apply }) => apply(text) !== text && reads(apply(text)));
-  if (one !== undefined) return explanation(one.what, code, one.sentence);
-  let changed = text;
-  const applied: Repair[] = [];
-  for (const repair of repairs) {
-    const next = repair.apply(changed);
-    if (next === changed) continue;
-    changed = next;
-    applied.push(repair);
-    if (reads(changed)) {
-      return explanation(
-        applied.map(({ what }) => what).join("+"),
-        code,
-        applied.map(({ sentence }) => sentence).join(" "),
-      );
-    }
-  }
-  return undefined;
+  const misses = repairs.flatMap(([what, sentence, apply], index) =>
+    missesOf<string, (text: string) => string>([[what, sentence, apply, "usual"]], {
+      part: String(index),
+      says: (how) => how,
+      put: (changed, repair) => repair(changed),
+    }),
+  );
+  const fits = (changed: string): boolean => faultOf(changed, parse) === undefined && parse(changed).size > 0;
+  const { found } = await search({ drafts: [text], misses, fits, pace });
+  return found === undefined || found.misses.length === 0 ? undefined : found.misses;
 }
 
 function inList(text: string, change: (list: string) => string): string {
@@ -105,108 +75,109 @@ function behindList(text: string, change: (rest: string) => string): string {
 }
 
 const inputRepairs: readonly Repair[] = [
-  {
-    what: "signature-input-escaped-quotes",
-    sentence: 'Write the quotes of Signature-Input as " alone, without a backslash before them.',
-    apply: (text) => text.replaceAll('\\"', '"'),
-  },
-  {
-    what: "signature-input-single-quotes",
-    sentence: "Write the texts of Signature-Input in double quotes, not in single ones.",
-    apply: (text) => text.replaceAll(/['\u2018\u2019\u201c\u201d]/g, '"'),
-  },
-  {
-    what: "signature-input-quoted",
-    sentence: "Write Signature-Input without quotes around all of it.",
-    apply: (text) => text.replace(/^"(.*)"$/, "$1"),
-  },
-  {
-    what: "signature-input-without-label",
-    sentence: "Begin Signature-Input with a label, sig1=(...), the one that Signature has.",
-    apply: (text) => (text.trim().startsWith("(") ? `sig1=${text.trim()}` : text),
-  },
-  {
-    what: "signature-input-colon",
-    sentence: "Put an equals sign behind the label of Signature-Input, not a colon.",
-    apply: (text) => text.replace(/^([a-z*][a-z0-9_.*-]*)\s*[:]\s*\(/, "$1=("),
-  },
-  {
-    what: "signature-input-label-letter-case",
-    sentence: "Write the label of Signature-Input in lower case.",
-    apply: (text) => text.replace(/^[A-Za-z0-9_.*-]+=/, (label) => label.toLowerCase()),
-  },
-  {
-    what: "signature-input-list-commas",
-    sentence: "Separate the components of Signature-Input by blanks, without commas.",
-    apply: (text) => inList(text, (list) => list.replaceAll(/\s*,\s*/g, " ")),
-  },
-  {
-    what: "signature-input-list-unquoted",
-    sentence: 'Write each component of Signature-Input in double quotes, such as "@method".',
-    apply: (text) => inList(text, (list) => list.replaceAll(/(?<![^\s])[^\s"]+(?![^\s])/g, '"$&"')),
-  },
-  {
-    what: "signature-input-list-form",
-    sentence: "Write the components of Signature-Input in parentheses.",
-    apply: (text) =>
-      text.replace(/=\s*[[{]([^\]}]*)[\]}]/, (_, list: string) => `=(${list.replaceAll(",", " ")})`),
-  },
-  {
-    what: "signature-input-list-form",
-    sentence: "Write the components of Signature-Input in parentheses.",
-    apply: (text) => text.replace(/=\s*("@?[^;()]*)/, (_, list: string) => `=(${list.trim()})`),
-  },
-  {
-    what: "signature-input-spacing",
-    sentence: "Write Signature-Input without white space around semicolons and equals signs.",
-    apply: (text) => text.replaceAll(/\s*([;=])\s*/g, "$1"),
-  },
-  {
-    what: "signature-input-parameter-letter-case",
-    sentence: "Write the names of the parameters of Signature-Input in lower case, keyid and not keyId.",
-    apply: (text) =>
-      behindList(text, (rest) => rest.replaceAll(/;[A-Za-z]+=/g, (name) => name.toLowerCase())),
-  },
-  {
-    what: "signature-input-separator",
-    sentence: "Separate the parameters of Signature-Input by semicolons, not by commas.",
-    apply: (text) => behindList(text, (rest) => rest.replaceAll(/,\s*/g, ";")),
-  },
-  {
-    what: "signature-input-end",
-    sentence: "End Signature-Input with its last parameter, without a semicolon or comma behind it.",
-    apply: (text) => text.replace(/[;,\s]$/, ""),
-  },
-  {
-    what: "signature-input-created-date",
-    sentence: "Write created and expires in Signature-Input as Unix seconds, a whole number without an @.",
-    apply: (text) => text.replaceAll(/;(created|expires)=@/g, ";$1="),
-  },
-  {
-    what: "signature-input-created-date",
-    sentence: "Write created and expires in Signature-Input as Unix seconds, not as a date.",
-    apply: (text) => text.replaceAll(/;(created|expires)="?\d{4}-[^;"]*"?/g, ";$1=1"),
-  },
-  {
-    what: "signature-input-unquoted",
-    sentence: "Write keyid, alg and nonce of Signature-Input in double quotes.",
-    apply: (text) => text.replaceAll(/;(keyid|alg|nonce|tag)=([^";]*)/g, ';$1="$2"'),
-  },
-  {
-    what: "signature-input-parameter-repeated",
-    sentence: "Write each parameter of Signature-Input once.",
-    apply: (text) => behindList(text, withoutRepeated),
-  },
-  {
-    what: "signature-input-label-repeated",
-    sentence: "Send one Signature-Input, or give each of its members a label of its own.",
-    apply: (text) => text.slice(0, Math.floor(text.length / 2) - 1),
-  },
-  {
-    what: "signature-input-not-ascii",
-    sentence: "Write Signature-Input in ASCII.",
-    apply: (text) => text.replaceAll(/[^\x20-\x7e]/g, "_"),
-  },
+  [
+    "signature-input-escaped-quotes",
+    'Write the quotes of Signature-Input as " alone, without a backslash before them.',
+    [(text) => text.replaceAll('\\"', '"')],
+  ],
+  [
+    "signature-input-single-quotes",
+    "Write the texts of Signature-Input in double quotes, not in single ones.",
+    [(text) => text.replaceAll(/['\u2018\u2019\u201c\u201d]/g, '"')],
+  ],
+  [
+    "signature-input-quoted",
+    "Write Signature-Input without quotes around all of it.",
+    [(text) => text.replace(/^"(.*)"$/, "$1")],
+  ],
+  [
+    "signature-input-without-label",
+    "Begin Signature-Input with a label, sig1=(...), the one that Signature has.",
+    [(text) => (text.trim().startsWith("(") ? `sig1=${text.trim()}` : text)],
+  ],
+  [
+    "signature-input-colon",
+    "Put an equals sign behind the label of Signature-Input, not a colon.",
+    [(text) => text.replace(/^([a-z*][a-z0-9_.*-]*)\s*[:]\s*\(/, "$1=(")],
+  ],
+  [
+    "signature-input-label-letter-case",
+    "Write the label of Signature-Input in lower case.",
+    [(text) => text.replace(/^[A-Za-z0-9_.*-]+=/, (label) => label.toLowerCase())],
+  ],
+  [
+    "signature-input-list-commas",
+    "Separate the components of Signature-Input by blanks, without commas.",
+    [(text) => inList(text, (list) => list.replaceAll(/\s*,\s*/g, " "))],
+  ],
+  [
+    "signature-input-list-unquoted",
+    'Write each component of Signature-Input in double quotes, such as "@method".',
+    [(text) => inList(text, (list) => list.replaceAll(/(?<![^\s])[^\s"]+(?![^\s])/g, '"$&"'))],
+  ],
+  [
+    "signature-input-list-form",
+    "Write the components of Signature-Input in parentheses.",
+    [
+      (text) =>
+        text.replace(/=\s*[[{]([^\]}]*)[\]}]/, (_, list: string) => `=(${list.replaceAll(",", " ")})`),
+    ],
+  ],
+  [
+    "signature-input-list-form",
+    "Write the components of Signature-Input in parentheses.",
+    [(text) => text.replace(/=\s*("@?[^;()]*)/, (_, list: string) => `=(${list.trim()})`)],
+  ],
+  [
+    "signature-input-spacing",
+    "Write Signature-Input without white space around semicolons and equals signs.",
+    [(text) => text.replaceAll(/\s*([;=])\s*/g, "$1")],
+  ],
+  [
+    "signature-input-parameter-letter-case",
+    "Write the names of the parameters of Signature-Input in lower case, keyid and not keyId.",
+    [(text) => behindList(text, (rest) => rest.replaceAll(/;[A-Za-z]+=/g, (name) => name.toLowerCase()))],
+  ],
+  [
+    "signature-input-separator",
+    "Separate the parameters of Signature-Input by semicolons, not by commas.",
+    [(text) => behindList(text, (rest) => rest.replaceAll(/,\s*/g, ";"))],
+  ],
+  [
+    "signature-input-end",
+    "End Signature-Input with its last parameter, without a semicolon or comma behind it.",
+    [(text) => text.replace(/[;,\s]$/, "")],
+  ],
+  [
+    "signature-input-created-date",
+    "Write created and expires in Signature-Input as Unix seconds, a whole number without an @.",
+    [(text) => text.replaceAll(/;(created|expires)=@/g, ";$1=")],
+  ],
+  [
+    "signature-input-created-date",
+    "Write created and expires in Signature-Input as Unix seconds, not as a date.",
+    [(text) => text.replaceAll(/;(created|expires)="?\d{4}-[^;"]*"?/g, ";$1=1")],
+  ],
+  [
+    "signature-input-unquoted",
+    "Write keyid, alg and nonce of Signature-Input in double quotes.",
+    [(text) => text.replaceAll(/;(keyid|alg|nonce|tag)=([^";]*)/g, ';$1="$2"')],
+  ],
+  [
+    "signature-input-parameter-repeated",
+    "Write each parameter of Signature-Input once.",
+    [(text) => behindList(text, withoutRepeated)],
+  ],
+  [
+    "signature-input-label-repeated",
+    "Send one Signature-Input, or give each of its members a label of its own.",
+    [(text) => text.slice(0, Math.floor(text.length / 2) - 1)],
+  ],
+  [
+    "signature-input-not-ascii",
+    "Write Signature-Input in ASCII.",
+    [(text) => text.replaceAll(/[^\x20-\x7e]/g, "_")],
+  ],
 ];
 
 function withoutRepeated(parameters: string): string {
@@ -226,14 +197,11 @@ const aSignature = ":c2lnbmF0dXJl:";
 
 /** A repair of what stands behind the label: by the form that it is found to have. */
 function formRepair(what: string, sentence: string, isIt: (value: string) => boolean): Repair {
-  return {
-    what,
-    sentence,
-    apply: (text) => {
-      const [, label, value = ""] = /^\s*([a-z*][a-z0-9_.*-]*)=(.*)$/s.exec(text) ?? [];
-      return label !== undefined && isIt(value.trim()) ? `${label}=${aSignature}` : text;
-    },
+  const repair = (text: string): string => {
+    const [, label, value = ""] = /^\s*([a-z*][a-z0-9_.*-]*)=(.*)$/s.exec(text) ?? [];
+    return label !== undefined && isIt(value.trim()) ? `${label}=${aSignature}` : text;
   };
+  return [what, sentence, [repair]];
 }
 
 const hasForm =
@@ -244,29 +212,26 @@ const hasForm =
 const between = (value: string): string => value.replace(/^["']?:?/, "").replace(/:?["']?$/, "");
 
 const signatureRepairs: readonly Repair[] = [
-  {
-    what: "signature-without-label",
-    sentence:
-      "Begin Signature with the label of Signature-Input, and put its base64 between colons: sig1=:<base64>:.",
-    apply: (text) =>
-      /^\s*:?["']?[A-Za-z0-9+/_-]{40,}={0,2}["']?:?\s*$/.test(text) ? `sig1=${aSignature}` : text,
-  },
-  {
-    what: "signature-cavage",
-    sentence:
-      "Write Signature as sig1=:<base64>:, the form of RFC 9421: it has that of the older draft-cavage-http-signatures.",
-    apply: (text) => (/keyId\s*=\s*"/i.test(text) ? `sig1=${aSignature}` : text),
-  },
-  {
-    what: "signature-colon",
-    sentence: "Put an equals sign behind the label of Signature, not a colon.",
-    apply: (text) => text.replace(/^([a-z*][a-z0-9_.*-]*)\s*:\s*:?([A-Za-z0-9+/]+={0,2}):?$/, "$1=:$2:"),
-  },
-  {
-    what: "signature-label-letter-case",
-    sentence: "Write the label of Signature in lower case, as in Signature-Input.",
-    apply: (text) => text.replace(/^[A-Za-z0-9_.*-]+=:/, (label) => label.toLowerCase()),
-  },
+  [
+    "signature-without-label",
+    "Begin Signature with the label of Signature-Input, and put its base64 between colons: sig1=:<base64>:.",
+    [(text) => (/^\s*:?["']?[A-Za-z0-9+/_-]{40,}={0,2}["']?:?\s*$/.test(text) ? `sig1=${aSignature}` : text)],
+  ],
+  [
+    "signature-cavage",
+    "Write Signature as sig1=:<base64>:, the form of RFC 9421: it has that of the older draft-cavage-http-signatures.",
+    [(text) => (/keyId\s*=\s*"/i.test(text) ? `sig1=${aSignature}` : text)],
+  ],
+  [
+    "signature-colon",
+    "Put an equals sign behind the label of Signature, not a colon.",
+    [(text) => text.replace(/^([a-z*][a-z0-9_.*-]*)\s*:\s*:?([A-Za-z0-9+/]+={0,2}):?$/, "$1=:$2:")],
+  ],
+  [
+    "signature-label-letter-case",
+    "Write the label of Signature in lower case, as in Signature-Input.",
+    [(text) => text.replace(/^[A-Za-z0-9_.*-]+=:/, (label) => label.toLowerCase())],
+  ],
   formRepair(
     "signature-hex",
     "Write the signature of Signature in base64 between colons: it is there in hex.",
@@ -302,14 +267,30 @@ const signatureRepairs: readonly Repair[] = [
     "Put the signature into Signature: there is none between its colons.",
     (value) => /^:?\s*:?$/.test(value),
   ),
-  {
-    what: "signature-parameters",
-    sentence: "Write the parameters into Signature-Input alone: Signature has some behind its bytes.",
-    apply: (text) => text.replace(/(:[A-Za-z0-9+/]+={0,2}:);.*$/, "$1"),
-  },
-  {
-    what: "signature-label-repeated",
-    sentence: "Send one Signature, or give each of its members a label of its own.",
-    apply: (text) => text.split(",")[0] ?? text,
-  },
+  [
+    "signature-parameters",
+    "Write the parameters into Signature-Input alone: Signature has some behind its bytes.",
+    [(text) => text.replace(/(:[A-Za-z0-9+/]+={0,2}:);.*$/, "$1")],
+  ],
+  [
+    "signature-label-repeated",
+    "Send one Signature, or give each of its members a label of its own.",
+    [(text) => text.split(",")[0] ?? text],
+  ],
 ];
+
+const signatureInput: Field = {
+  name: "Signature-Input",
+  parse: parseSignatureInput,
+  repairs: inputRepairs,
+  form: [
+    "signature-input-form",
+    'Write Signature-Input as sig1=("@method" "@path");created=1700000000;keyid="..."',
+  ],
+};
+const signature: Field = {
+  name: "Signature",
+  parse: (text) => parseByteSequenceDictionary(text, "Signature"),
+  repairs: signatureRepairs,
+  form: ["signature-form", "Write Signature as sig1=:<base64>:"],
+};

@@ -1,34 +1,46 @@
-import type { VerificationKey } from "@countersign/http-message-signatures";
-import type { Draft, NearMiss } from "./draft.ts";
-
-/** What near misses are made of. */
-export interface MismatchContext {
-  readonly method: string;
-  readonly target: string;
-  readonly rawHeaders: readonly string[];
-  /** Undefined where it is not known. */
-  readonly body: Uint8Array | undefined;
-  /** The label, and its member of Signature-Input as received. */
-  readonly label: string;
-  readonly member: string;
-  /** The authority that callers see, if it is known. */
-  readonly authority: string | undefined;
-  readonly pathPrefixes: readonly string[];
-  readonly keys: ReadonlyMap<string, VerificationKey>;
-  /** The bytes of the other labels of Signature. */
-  readonly otherSignatures: ReadonlyMap<string, Uint8Array>;
-  readonly right: Draft;
+/** One mistake that senders make. */
+export interface NearMiss<Draft> {
+  /** Stable identifier in kebab-case. */
+  readonly what: string;
+  /** What the sender has to change, beginning with a verb. */
+  readonly says: string;
+  /** Makes the draft of a sender with this mistake; gives the same draft where there is none to make. */
+  readonly change: (draft: Draft) => Draft;
+  /** Two near misses of one part are not tried together. */
+  readonly part: string;
+  /** Whether it is so usual that it is tried together with another one. */
+  readonly isUsual: boolean;
 }
 
-/** Makes a near miss; `isUsual` is false where it is not given. */
-export function miss(
+/** A row of a table of near misses: its identifier, how a signature fits then, and what a sender has instead. */
+export type Row<Instead> = readonly [
   what: string,
-  group: string,
-  sentence: string,
-  apply: (draft: Draft) => Draft,
-  isUsual = false,
-): NearMiss {
-  return { what, group, sentence, apply, isUsual };
+  how: string,
+  instead: readonly Instead[],
+  isUsual?: "usual" | undefined,
+];
+
+/** What all rows of a table have in common. */
+export interface TableOf<Draft, Instead> {
+  readonly part: string;
+  readonly says: (how: string, instead: Instead) => string;
+  readonly put: (draft: Draft, instead: Instead) => Draft;
+}
+
+/** Makes the near misses of a table. */
+export function missesOf<Draft, Instead>(
+  rows: readonly Row<Instead>[],
+  { part, says, put }: TableOf<Draft, Instead>,
+): readonly NearMiss<Draft>[] {
+  return rows.flatMap(([what, how, instead, isUsual]) =>
+    instead.map((each) => ({
+      what,
+      says: says(how, each),
+      change: (draft: Draft) => put(draft, each),
+      part,
+      isUsual: isUsual === "usual",
+    })),
+  );
 }
 
 /** All orders of a list, at most `max` of them, without the one that it has. */

@@ -8,18 +8,13 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
-import {
-  importVerificationKey,
-  isVerificationKey,
-  type PublicKeyInput,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import { isVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,
+  readKeys,
   type HttpSignatureVerifyOptions,
   type KeyLookup,
   type Keys,
-  type KeyStore,
   type LiveKeyStore,
 } from "@countersign/http-signature-verify";
 
@@ -61,7 +56,7 @@ const maxBaseLength = 65_536;
 
 /** The rules of the options that no check has. */
 export const table: OptionTable<Own, OwnOptions> = {
-  keys: option.own(readKeys),
+  keys: option.own(readKnownKeys),
   signerBase: option.optional(option.own(readBase)),
   pathPrefixes: option.own(readPrefixes, '`["/api", "/api/v1", "/v1", "/v2", "/payments", "/payout"]`'),
   maxAttempts: option.integer({ min: 0, max: 100_000, fallback: 2000 }),
@@ -99,24 +94,18 @@ function noAnswer(): never {
 const storeTimeoutMs = 5_000;
 const late = (): Error => new Error(`the key store gave no answer within ${storeTimeoutMs} ms`);
 
-function readKeys(keys: unknown, ownerOfKeys: OptionOwner, name: string): FindKeys {
-  if (isLookup(keys)) return asked(keys);
-  if (isListing(keys)) return async () => new Map(keys.keys().map((key) => [key.keyid, key]));
-  if (isStore(keys)) return asked((keyid) => keys.get(keyid));
-  const entries: readonly (readonly [unknown, unknown])[] =
-    keys instanceof Map ? [...keys] : isRecord(keys) ? Object.entries(keys) : [];
-  if (entries.length === 0) {
-    const expected = "a record or Map of keyid to public key, not empty, a function, or a KeyStore";
-    throw optionError(ownerOfKeys, name, expected, keys);
-  }
-  const known = new Map(
-    entries.map(([keyid, key]): [string, VerificationKey] => {
-      if (typeof keyid !== "string") throw optionError(ownerOfKeys, name, "keys by keyid", keyid);
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- importVerificationKey refuses everything else
-      return [keyid, isVerificationKey(key) ? key : importVerificationKey(keyid, key as PublicKeyInput)];
-    }),
-  );
-  return () => Promise.resolve(known);
+function readKnownKeys(keys: unknown, owner: OptionOwner, name: string): FindKeys {
+  const { lookup, known } = readKeys(keys, owner, name);
+  if (known.length > 0) return async () => byKeyid(known);
+  return isListing(keys) ? async () => byKeyid(keys.keys()) : asked(lookup);
+}
+
+function byKeyid(keys: readonly VerificationKey[]): KnownKeys {
+  return new Map(keys.map((key) => [key.keyid, key]));
+}
+
+function isListing(keys: unknown): keys is LiveKeyStore {
+  return typeof keys === "object" && typeof Object(keys).keys === "function";
 }
 
 /** Asks for each keyid of the request, and for no other: a function lists none. */
@@ -131,22 +120,6 @@ function asked(lookup: KeyLookup): FindKeys {
     const found = await Promise.all(keyids.map(find));
     return new Map(found.filter((entry) => entry !== undefined));
   };
-}
-
-function isLookup(keys: unknown): keys is KeyLookup {
-  return typeof keys === "function";
-}
-
-function isStore(keys: unknown): keys is KeyStore {
-  return !(keys instanceof Map) && typeof Object(keys).get === "function";
-}
-
-function isListing(keys: unknown): keys is LiveKeyStore {
-  return isStore(keys) && "keys" in keys && typeof keys.keys === "function";
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readBase(base: unknown, ownerOfBase: OptionOwner, name: string): string {

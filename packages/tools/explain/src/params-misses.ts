@@ -1,277 +1,225 @@
-import type { NearMiss } from "./draft.ts";
+import type { Draft, MismatchContext } from "./draft.ts";
 import { quoted } from "./explanation.ts";
-import { miss, otherOrders, type MismatchContext } from "./near-miss.ts";
-
-/** The value of `@signature-params` in its parts, each as it is serialised. */
-interface ParamsParts {
-  /** The inner list with its parentheses. */
-  readonly list: string;
-  readonly components: readonly string[];
-  readonly parameters: readonly Parameter[];
-}
+import { missesOf, otherOrders, type NearMiss, type Row, type TableOf } from "./near-miss.ts";
 
 interface Parameter {
   readonly name: string;
   readonly value: string;
 }
 
-const maxOrders = 120;
-const group = "params";
-
 /** Near misses in the value of the last line of a base (RFC 9421 section 2.3). */
-export function paramsMisses({ right, member, label }: MismatchContext): readonly NearMiss[] {
+export function paramsMisses({ right, member, label }: MismatchContext): readonly NearMiss<Draft>[] {
   const value = right.params?.value ?? "";
-  const parts = partsOf(value);
   const raw = member.trim();
-  return [
-    ...(raw === value
-      ? []
-      : [spelled("params-not-canonical", raw, "the text of Signature-Input as it is sent")]),
-    spelled("params-with-label", `${label}=${value}`, `the label ${quoted(label)} before it`),
-    ...orderMisses(parts),
-    ...spellingMisses(parts),
-    ...listMisses(parts),
-    ...missingParameters(parts),
-    ...timeMisses(parts),
-    ...nonceMisses(parts),
-  ];
-}
-
-function spelled(what: string, value: string, says: string, isUsual = false): NearMiss {
-  const sentence =
-    what === "params-not-canonical"
-      ? `Write Signature-Input in the canonical form of RFC 9421 section 2.3, without white space but between components: the signature fits with ${says}.`
-      : `Sign the line "@signature-params" as Signature-Input has it behind the label: the signature fits with ${says}.`;
-  return lineMiss(what, value, sentence, isUsual);
-}
-
-function lineMiss(what: string, value: string, sentence: string, isUsual = false): NearMiss {
-  return miss(
-    what,
-    group,
-    sentence,
-    (draft) => ({
-      ...draft,
-      params: draft.params === undefined ? undefined : { ...draft.params, value },
-    }),
-    isUsual,
-  );
-}
-
-function orderMisses({ list, parameters }: ParamsParts): readonly NearMiss[] {
-  const sorted = [...parameters];
-  sorted.sort((one, other) => (one.name < other.name ? -1 : 1));
-  return [sorted, ...otherOrders(parameters, maxOrders)].map((order, index) =>
-    lineMiss(
-      "params-order",
-      serialized(list, order),
-      `Sign the parameters of "@signature-params" in the order of Signature-Input: the signature fits with ${namesOf(order)}.`,
-      index === 0,
-    ),
-  );
-}
-
-function namesOf(parameters: readonly Parameter[]): string {
-  return parameters.length === 0 ? "none" : parameters.map(({ name }) => name).join(", ");
-}
-
-function unquote({ name, value }: Parameter): Parameter {
-  return {
-    name,
-    value: value.replace(/^"(.*)"$/, "$1"),
-  };
-}
-
-function quote({ name, value }: Parameter): Parameter {
-  return {
-    name,
-    value: value.startsWith('"') ? value : `"${value}"`,
-  };
-}
-
-function spellingMisses({ list, parameters }: ParamsParts): readonly NearMiss[] {
-  const text = (changed: readonly Parameter[]): string => serialized(list, changed);
-  const one = (name: string, change: (parameter: Parameter) => Parameter): readonly Parameter[] =>
-    parameters.map((parameter) => (parameter.name === name ? change(parameter) : parameter));
-  const names = parameters.map(({ name }) => name);
-  return [
-    spelled("params-unquoted", text(parameters.map(unquote)), "no quotes around the parameters", true),
-    ...names.map((name) =>
-      spelled("params-unquoted", text(one(name, unquote)), `no quotes around ${name}`, name === "alg"),
-    ),
-    spelled("params-quoted", text(parameters.map(quote)), "quotes around numbers"),
-    ...names.map((name) => spelled("params-quoted", text(one(name, quote)), `quotes around ${name}`)),
-    spelled(
-      "params-spacing",
-      list + parameters.map(({ name, value }) => `; ${name}=${value}`).join(""),
-      "a blank behind each semicolon",
-      true,
-    ),
-    spelled(
-      "params-spacing",
-      list + parameters.map(({ name, value }) => `;${name} = ${value}`).join(""),
-      "blanks around the equals signs",
-    ),
-    spelled(
-      "params-separator",
-      list + parameters.map(({ name, value }) => `,${name}=${value}`).join(""),
-      "commas between the parameters",
-    ),
-    spelled("params-separator", `${text(parameters)};`, "a semicolon at the end"),
-    spelled(
-      "params-name",
-      text(parameters.map(({ name, value }) => ({ name: name === "keyid" ? "keyId" : name, value }))),
-      "keyId in place of keyid",
-    ),
-    spelled(
-      "params-name",
-      text(parameters.map(({ name, value }) => ({ name: name === "alg" ? "algorithm" : name, value }))),
-      "algorithm in place of alg",
-    ),
-    spelled(
-      "params-letter-case",
-      text(one("alg", ({ name, value }) => ({ name, value: value.toUpperCase() }))),
-      "alg in upper case",
-    ),
-  ];
-}
-
-const maxSubsets = 32;
-
-function missingParameters({ list, parameters }: ParamsParts): readonly NearMiss[] {
-  const misses: NearMiss[] = [];
-  for (let subset = 0; subset < Math.min(2 ** parameters.length - 1, maxSubsets); subset += 1) {
-    const kept = parameters.filter((_, index) => (subset & (1 << index)) !== 0);
-    const left = parameters.filter((parameter) => !kept.includes(parameter));
-    misses.push(
-      lineMiss(
-        "params-missing-parameter",
-        serialized(list, kept),
-        `Sign all parameters of Signature-Input in the line "@signature-params": the signature fits without ${namesOf(left)}.`,
-      ),
-    );
-  }
-  return misses;
-}
-
-const shifts = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5];
-
-function timeSentence(says: string): string {
-  return `Take created and expires once, and sign the numbers that Signature-Input has: the signature fits with ${says}.`;
-}
-
-function timeMisses({ list, parameters }: ParamsParts): readonly NearMiss[] {
-  const times = new Set(["created", "expires"]);
-  const changed = (names: ReadonlySet<string>, change: (seconds: number) => number): string =>
-    serialized(
-      list,
-      parameters.map(({ name, value }) => ({
-        name,
-        value: names.has(name) && /^\d+$/.test(value) ? String(change(Number(value))) : value,
-      })),
-    );
-  return [
-    ...shifts.flatMap((shift) =>
-      [times, new Set(["created"]), new Set(["expires"])].map((names) =>
-        lineMiss(
-          "params-time-differs",
-          changed(names, (seconds) => seconds + shift),
-          timeSentence(`${[...names].join(" and ")} ${Math.abs(shift)} s ${shift < 0 ? "earlier" : "later"}`),
-        ),
-      ),
-    ),
-    ...[times, new Set(["created"])].map((names) =>
-      lineMiss(
-        "params-time-milliseconds",
-        changed(names, (seconds) => seconds * 1000),
-        timeSentence("milliseconds"),
-      ),
-    ),
-  ];
-}
-
-function nonceMisses({ list, parameters }: ParamsParts): readonly NearMiss[] {
-  const nonce = parameters.find(({ name }) => name === "nonce")?.value.slice(1, -1) ?? "";
-  const forms: readonly (readonly [text: string, says: string])[] = [
-    [nonce.replaceAll("-", ""), "the nonce without its hyphens"],
-    [nonce.toUpperCase(), "the nonce in upper case"],
-    [nonce.toLowerCase(), "the nonce in lower case"],
-    [Buffer.from(nonce).toString("base64"), "the nonce in base64"],
-    [Buffer.from(nonce, "base64").toString("latin1"), "the nonce decoded from base64"],
-    [Buffer.from(nonce, "base64").toString("hex"), "the nonce in hex, not base64"],
-    [Buffer.from(nonce, "base64").toString("base64url"), "the nonce in base64url, not base64"],
-    [Buffer.from(nonce, "hex").toString("base64"), "the nonce in base64, not hex"],
-    [nonce.replace(/=+$/, ""), "the nonce without its padding"],
-    ["", "an empty nonce"],
-  ];
-  if (nonce === "") return [];
-  return forms.map(([text, says]) =>
-    spelled(
-      "params-nonce-form",
-      serialized(
-        list,
-        parameters.map(({ name, value }) => ({ name, value: name === "nonce" ? `"${text}"` : value })),
-      ),
-      says,
-    ),
-  );
-}
-
-function listOf(members: readonly string[], separator = " "): string {
-  return `(${members.join(separator)})`;
-}
-
-function listMisses({ list, components, parameters }: ParamsParts): readonly NearMiss[] {
-  const rest = serialized("", parameters);
-  const sorted = [...components];
-  sorted.sort();
-  const bare = components.map((component) => component.replaceAll('"', ""));
-  return [
-    spelled("params-list-commas", listOf(components, ", ") + rest, "commas between the components", true),
-    spelled("params-list-commas", listOf(components, ",") + rest, "commas between the components"),
-    spelled("params-list-unquoted", listOf(bare) + rest, "no quotes around the components"),
-    spelled("params-list-spacing", `( ${components.join(" ")} )${rest}`, "blanks inside of the parentheses"),
-    spelled("params-list-spacing", listOf(components, "  ") + rest, "two blanks between the components"),
-    spelled("params-list-without-parentheses", components.join(" ") + rest, "no parentheses"),
-    spelled("params-list-order", listOf(sorted) + rest, "the components in another order"),
-    spelled("params-list-brackets", `[${components.join(", ")}]${rest}`, "the components in brackets"),
-    ...components.map((left) =>
-      spelled(
-        "params-list-component-missing",
-        listOf(components.filter((component) => component !== left)) + rest,
-        `the list without ${left}`,
-      ),
-    ),
-    spelled("params-list-missing", rest.slice(1), "the parameters alone"),
-    spelled("params-list-alone", list, "the list of components alone"),
-  ];
-}
-
-function serialized(list: string, parameters: readonly Parameter[]): string {
-  return (
-    list + parameters.map(({ name, value }) => (value === "?1" ? `;${name}` : `;${name}=${value}`)).join("")
-  );
-}
-
-function partsOf(value: string): ParamsParts {
   const end = endOfList(value);
   const list = value.slice(0, end);
   const parameters = splitOutside(value.slice(end), ";").flatMap((text) => {
     const [name = "", ...rest] = text.split("=");
     return name === "" ? [] : [{ name, value: rest.length === 0 ? "?1" : rest.join("=") }];
   });
-  return { list, components: splitOutside(list.slice(1, -1), " ").filter((text) => text !== ""), parameters };
+  const components = splitOutside(list.slice(1, -1), " ").filter((text) => text !== "");
+  const withLabel: Row<string> = [
+    "params-with-label",
+    `the label ${quoted(label)} before it`,
+    [`${label}=${value}`],
+  ];
+  return [
+    ...missesOf([["params-not-canonical", "", raw === value ? [] : [raw]]], canonical),
+    ...missesOf([withLabel], spelled),
+    ...missesOf(otherParameterOrders(list, parameters), ordered),
+    ...missesOf(spellings(list, parameters), spelled),
+    ...missesOf(lists(list, components, written(parameters)), spelled),
+    ...missesOf(subsets(list, parameters), complete),
+    ...missesOf(times(list, parameters), timed),
+    ...missesOf(nonces(list, parameters), spelled),
+  ];
+}
+
+function table(says: (how: string) => string): TableOf<Draft, string> {
+  return {
+    part: "params",
+    says,
+    put: ({ params, ...draft }, value) => ({ ...draft, params: params && { ...params, value } }),
+  };
+}
+
+const canonical = table(
+  () =>
+    "Write Signature-Input in the canonical form of RFC 9421 section 2.3, without white space but between components: the signature fits with the text of Signature-Input as it is sent.",
+);
+const spelled = table(
+  (how) =>
+    `Sign the line "@signature-params" as Signature-Input has it behind the label: the signature fits with ${how}.`,
+);
+const ordered = table(
+  (names) =>
+    `Sign the parameters of "@signature-params" in the order of Signature-Input: the signature fits with ${names}.`,
+);
+const complete = table(
+  (names) =>
+    `Sign all parameters of Signature-Input in the line "@signature-params": the signature fits without ${names}.`,
+);
+const timed = table(
+  (how) =>
+    `Take created and expires once, and sign the numbers that Signature-Input has: the signature fits with ${how}.`,
+);
+
+function written(parameters: readonly Parameter[]): string {
+  return parameters.map(({ name, value }) => (value === "?1" ? `;${name}` : `;${name}=${value}`)).join("");
+}
+
+function namesOf(parameters: readonly Parameter[]): string {
+  return parameters.length === 0 ? "none" : parameters.map(({ name }) => name).join(", ");
+}
+
+const maxOrders = 120;
+
+function otherParameterOrders(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+  const sorted = [...parameters];
+  sorted.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return [sorted, ...otherOrders(parameters, maxOrders)].map((order, index) => [
+    "params-order",
+    namesOf(order),
+    [list + written(order)],
+    index === 0 ? "usual" : undefined,
+  ]);
+}
+
+type Change = (parameter: Parameter) => Parameter;
+
+/** The change of a parameter with one of these names. */
+function only(names: readonly string[], change: (value: string) => string): Change {
+  return ({ name, value }) => ({ name, value: names.includes(name) ? change(value) : value });
+}
+
+function named(from: string, to: string): Change {
+  return ({ name, value }) => ({ name: name === from ? to : name, value });
+}
+
+const unquote = (value: string): string => value.replace(/^"(.*)"$/, "$1");
+const quote = (value: string): string => (value.startsWith('"') ? value : `"${value}"`);
+
+function spellings(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+  const changed = (change: Change): string => list + written(parameters.map(change));
+  const joined = (join: (parameter: Parameter) => string): string => list + parameters.map(join).join("");
+  const names = parameters.map(({ name }) => name);
+  return [
+    ["params-unquoted", "no quotes around the parameters", [changed(only(names, unquote))], "usual"],
+    ...names.map((name): Row<string> => {
+      const isUsual = name === "alg" ? "usual" : undefined;
+      return ["params-unquoted", `no quotes around ${name}`, [changed(only([name], unquote))], isUsual];
+    }),
+    ["params-quoted", "quotes around numbers", [changed(only(names, quote))]],
+    ...names.map((name): Row<string> => [
+      "params-quoted",
+      `quotes around ${name}`,
+      [changed(only([name], quote))],
+    ]),
+    [
+      "params-spacing",
+      "a blank behind each semicolon",
+      [joined(({ name, value }) => `; ${name}=${value}`)],
+      "usual",
+    ],
+    [
+      "params-spacing",
+      "blanks around the equals signs",
+      [joined(({ name, value }) => `;${name} = ${value}`)],
+    ],
+    ["params-separator", "commas between the parameters", [joined(({ name, value }) => `,${name}=${value}`)]],
+    ["params-separator", "a semicolon at the end", [`${list}${written(parameters)};`]],
+    ["params-name", "keyId in place of keyid", [changed(named("keyid", "keyId"))]],
+    ["params-name", "algorithm in place of alg", [changed(named("alg", "algorithm"))]],
+    ["params-letter-case", "alg in upper case", [changed(only(["alg"], (alg) => alg.toUpperCase()))]],
+  ];
+}
+
+function lists(list: string, components: readonly string[], rest: string): readonly Row<string>[] {
+  const sorted = [...components];
+  sorted.sort();
+  const joined = (members: readonly string[], separator = " "): string =>
+    `(${members.join(separator)})${rest}`;
+  const bare = components.map((component) => component.replaceAll('"', ""));
+  return [
+    ["params-list-commas", "commas between the components", [joined(components, ", ")], "usual"],
+    ["params-list-commas", "commas between the components", [joined(components, ",")]],
+    ["params-list-unquoted", "no quotes around the components", [joined(bare)]],
+    ["params-list-spacing", "blanks inside of the parentheses", [`( ${components.join(" ")} )${rest}`]],
+    ["params-list-spacing", "two blanks between the components", [joined(components, "  ")]],
+    ["params-list-without-parentheses", "no parentheses", [components.join(" ") + rest]],
+    ["params-list-order", "the components in another order", [joined(sorted)]],
+    ["params-list-brackets", "the components in brackets", [`[${components.join(", ")}]${rest}`]],
+    ...components.map((left): Row<string> => [
+      "params-list-component-missing",
+      `the list without ${left}`,
+      [joined(components.filter((component) => component !== left))],
+    ]),
+    ["params-list-missing", "the parameters alone", [rest.slice(1)]],
+    ["params-list-alone", "the list of components alone", [list]],
+  ];
+}
+
+const maxSubsets = 32;
+
+function subsets(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+  const length = Math.min(2 ** parameters.length - 1, maxSubsets);
+  return Array.from({ length }, (_, subset) => {
+    const isKept = (index: number): boolean => (subset & (1 << index)) !== 0;
+    const left = parameters.filter((_parameter, index) => !isKept(index));
+    const kept = parameters.filter((_parameter, index) => isKept(index));
+    return ["params-missing-parameter", namesOf(left), [list + written(kept)]];
+  });
+}
+
+const timeNames = [["created", "expires"], ["created"], ["expires"]];
+const shifts = [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5];
+
+function times(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+  const changed = (names: readonly string[], change: (seconds: number) => number): string => {
+    const text = (value: string): string => (/^\d+$/.test(value) ? String(change(Number(value))) : value);
+    return list + written(parameters.map(only(names, text)));
+  };
+  return [
+    ...shifts.flatMap((shift) =>
+      timeNames.map((names): Row<string> => {
+        const how = `${names.join(" and ")} ${Math.abs(shift)} s ${shift < 0 ? "earlier" : "later"}`;
+        return ["params-time-differs", how, [changed(names, (seconds) => seconds + shift)]];
+      }),
+    ),
+    [
+      "params-time-milliseconds",
+      "milliseconds",
+      timeNames.map((names) => changed(names, (seconds) => seconds * 1000)),
+    ],
+  ];
+}
+
+function nonces(list: string, parameters: readonly Parameter[]): readonly Row<string>[] {
+  const nonce = parameters.find(({ name }) => name === "nonce")?.value.slice(1, -1) ?? "";
+  if (nonce === "") return [];
+  const decoded = Buffer.from(nonce, "base64");
+  const forms: readonly (readonly [how: string, text: string])[] = [
+    ["the nonce without its hyphens", nonce.replaceAll("-", "")],
+    ["the nonce in upper case", nonce.toUpperCase()],
+    ["the nonce in lower case", nonce.toLowerCase()],
+    ["the nonce in base64", Buffer.from(nonce).toString("base64")],
+    ["the nonce decoded from base64", decoded.toString("latin1")],
+    ["the nonce in hex, not base64", decoded.toString("hex")],
+    ["the nonce in base64url, not base64", decoded.toString("base64url")],
+    ["the nonce in base64, not hex", Buffer.from(nonce, "hex").toString("base64")],
+    ["the nonce without its padding", nonce.replace(/=+$/, "")],
+    ["an empty nonce", ""],
+  ];
+  return forms.map(([how, text]) => [
+    "params-nonce-form",
+    how,
+    [list + written(parameters.map(only(["nonce"], () => `"${text}"`)))],
+  ]);
 }
 
 function endOfList(value: string): number {
-  let inString = false;
-  for (let index = 0; index < value.length; index += 1) {
-    const character = value[index];
-    if (inString && character === "\\") index += 1;
-    else if (character === '"') inString = !inString;
-    else if (!inString && character === ")") return index + 1;
-  }
-  return value.length;
+  const [list = value] = splitOutside(value, ")");
+  return Math.min(list.length + 1, value.length);
 }
 
 function splitOutside(text: string, separator: string): readonly string[] {
@@ -293,11 +241,7 @@ function splitOutside(text: string, separator: string): readonly string[] {
 
 /** The text behind the label's `=` in a dictionary field; empty where the label is not in it. */
 export function memberText(field: string, label: string): string {
-  const member = splitMembers(field).find((text) => text.trim().startsWith(`${label}=`));
-  return member === undefined ? "" : member.trim().slice(label.length + 1);
-}
-
-function splitMembers(field: string): readonly string[] {
   // Commas stand in strings alone, and the inner list of a signature has none.
-  return splitOutside(field, ",");
+  const member = splitOutside(field, ",").find((text) => text.trim().startsWith(`${label}=`));
+  return member === undefined ? "" : member.trim().slice(label.length + 1);
 }

@@ -1,78 +1,75 @@
-import { createHash } from "node:crypto";
-import { signedBytes, type Draft, type NearMiss } from "./draft.ts";
+import type { NearMiss } from "./near-miss.ts";
 import type { Pace } from "./pace.ts";
 
-/** What a search has found. */
-interface Found {
-  /** One near miss, or two together. */
-  readonly misses: readonly NearMiss[];
-}
-
-export interface SearchResult {
-  readonly found: Found | undefined;
-  /** Signatures verified. */
-  readonly attempts: number;
-}
-
-/** How a search is bounded. */
-export interface SearchBounds {
-  readonly maxAttempts: number;
+/** What is searched, by what, and how far. */
+export interface Search<Draft> {
+  /** Those of senders that do everything right: one for each key or secret that is accepted. */
+  readonly drafts: readonly Draft[];
+  readonly misses: readonly NearMiss<Draft>[];
+  /** Asks the check again: whether what was received is what such a sender sends. */
+  readonly fits: (draft: Draft) => boolean;
+  /** Two drafts of one identity are tried once. Without it all are tried. */
+  readonly identityOf?: ((draft: Draft) => string) | undefined;
+  readonly maxAttempts?: number | undefined;
   readonly pace: Pick<Pace, "rest">;
 }
 
+/** What fits. */
+interface Found<Draft> {
+  readonly draft: Draft;
+  /** None where a right draft fits, else one, or two together. */
+  readonly misses: readonly NearMiss<Draft>[];
+}
+
+export interface SearchResult<Draft> {
+  readonly found: Found<Draft> | undefined;
+  /** How often `fits` was asked. */
+  readonly attempts: number;
+}
+
 /**
- * Tries the near misses one by one, then the usual ones by twos, until one fits or `maxAttempts` signatures were verified, at this
- * pace. What two near misses have in common is tried once.
+ * Tries the right drafts, then each near miss, then the usual ones by twos, until one fits or `maxAttempts` were tried. Rests between
+ * two attempts, so that an event loop is not held.
  */
-export async function search(
-  right: Draft,
-  misses: readonly NearMiss[],
-  { maxAttempts, pace }: SearchBounds,
-): Promise<SearchResult> {
-  const tried = new Set([fingerprintOf(right)]);
+export async function search<Draft>(wanted: Search<Draft>): Promise<SearchResult<Draft>> {
+  const { drafts, misses, fits, identityOf, maxAttempts = 2000, pace } = wanted;
+  const tried = new Set<string>();
   let attempts = 0;
   for (const candidate of candidates(misses)) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other is what it is for
-    await pace.rest();
-    const draft = candidate.reduce((made, miss) => miss.apply(made), right);
-    const fingerprint = fingerprintOf(draft);
-    if (tried.has(fingerprint)) continue;
-    tried.add(fingerprint);
-    if (attempts >= maxAttempts) break;
-    attempts += 1;
-    if (fits(draft)) return { found: { misses: candidate }, attempts };
+    for (const right of drafts) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other is what it is for
+      await pace.rest();
+      const draft = changedBy(candidate, right);
+      if (draft === undefined) continue;
+      const identity = identityOf?.(draft);
+      if (identity !== undefined && tried.has(identity)) continue;
+      if (identity !== undefined) tried.add(identity);
+      if (attempts >= maxAttempts) return { found: undefined, attempts };
+      attempts += 1;
+      if (fits(draft)) return { found: { draft, misses: candidate }, attempts };
+    }
   }
   return { found: undefined, attempts };
 }
 
-function* candidates(misses: readonly NearMiss[]): Generator<readonly NearMiss[]> {
+/** Undefined where one of them leaves the draft as it is. */
+function changedBy<Draft>(candidate: readonly NearMiss<Draft>[], right: Draft): Draft | undefined {
+  let draft = right;
+  for (const { change } of candidate) {
+    const changed = change(draft);
+    if (changed === draft) return undefined;
+    draft = changed;
+  }
+  return draft;
+}
+
+function* candidates<Draft>(misses: readonly NearMiss<Draft>[]): Generator<readonly NearMiss<Draft>[]> {
+  yield [];
   for (const miss of misses) yield [miss];
   const usual = misses.filter(({ isUsual }) => isUsual);
   for (const [index, one] of usual.entries()) {
     for (const other of usual.slice(index + 1)) {
-      if (one.group !== other.group) yield [one, other];
+      if (one.part !== other.part) yield [one, other];
     }
   }
-}
-
-function fits(draft: Draft): boolean {
-  try {
-    return draft.verify(draft.key, signedBytes(draft), draft.signature);
-  } catch {
-    // A key of another kind than the one that this way of verifying is for.
-    return false;
-  }
-}
-
-const idOfWay = new WeakMap<Draft["verify"], number>();
-let ways = 0;
-
-function fingerprintOf(draft: Draft): string {
-  const way = idOfWay.get(draft.verify) ?? (ways += 1);
-  idOfWay.set(draft.verify, way);
-  return createHash("sha256")
-    .update(`${way} ${draft.key.keyid.length} ${draft.key.keyid} ${draft.signature.length} `)
-    .update(draft.signature)
-    .update(signedBytes(draft))
-    .digest("base64");
 }

@@ -17,6 +17,8 @@ export interface SignatureContext {
   readonly own: Omit<OwnOptions, "keys"> & { readonly keys: KnownKeys };
   readonly check: HttpSignatureVerifyOptions;
   readonly code: string | undefined;
+  /** That of the signature which the check has looked at; undefined where it cannot be read. */
+  readonly input: SignatureInput | undefined;
 }
 
 /** One label of both fields. */
@@ -29,7 +31,11 @@ export interface LabelledSignature {
 }
 
 /** The signature that the check has looked at: that of the option `label`, else the first whose key is known, else the first. */
-export function signatureOf({ request, own, check }: SignatureContext): LabelledSignature | undefined {
+export function signatureOf({
+  request,
+  own,
+  check,
+}: Pick<SignatureContext, "check" | "own" | "request">): LabelledSignature | undefined {
   try {
     const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
     const signatures = parseByteSequenceDictionary(fieldLines(request, "signature").join(", "), "Signature");

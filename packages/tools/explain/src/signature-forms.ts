@@ -7,6 +7,9 @@ export interface SignatureForm {
 }
 
 const maxText = 4096;
+const hex = /^(?:0x)?(?:[0-9a-f]{2}[: ]?)+$/i;
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+const base64url = /^[A-Za-z0-9_-]+={0,2}$/;
 
 /** What the received bytes can be, if they are not the signature themselves. */
 export function signatureForms(received: Uint8Array): readonly SignatureForm[] {
@@ -16,70 +19,57 @@ export function signatureForms(received: Uint8Array): readonly SignatureForm[] {
 
 /** What a text in the place of a byte sequence can be: base64, base64url and hex, quoted or not, with or without colons. */
 export function textForms(text: string): readonly SignatureForm[] {
-  const forms: SignatureForm[] = [];
-  if (text.length > maxText) return forms;
+  if (text.length > maxText) return [];
   const bare = text
     .trim()
     .replace(/^["':]+|["':]+$/g, "")
     .trim();
-  if (bare === "") return forms;
-  if (/^(?:0x)?(?:[0-9a-f]{2}[: ]?)+$/i.test(bare)) {
-    const bytes = Buffer.from(bare.replace(/^0x/i, "").replaceAll(/[: ]/g, ""), "hex");
-    forms.push({ what: "signature-hex", says: "in hex", bytes });
-  }
-  if (/^[A-Za-z0-9+/]+={0,2}$/.test(bare)) {
-    const bytes = Buffer.from(bare, "base64");
-    forms.push({ what: "signature-base64-twice", says: "in base64 once more", bytes });
-    const inner = bytes.toString("latin1");
-    if (/^[0-9a-f]{64,}$/i.test(inner)) {
-      forms.push({
-        what: "signature-hex",
-        says: "in hex, and that in base64",
-        bytes: Buffer.from(inner, "hex"),
-      });
-    }
-  }
-  if (/^[A-Za-z0-9_-]+={0,2}$/.test(bare)) {
-    forms.push({ what: "signature-base64url", says: "in base64url", bytes: Buffer.from(bare, "base64url") });
-  }
-  return forms;
+  const bytes = Buffer.from(bare, "base64");
+  const inner = bytes.toString("latin1");
+  const digits = bare.replaceAll(/^0x|[: ]/gi, "");
+  const isInnerHex = base64.test(bare) && /^[0-9a-f]{64,}$/i.test(inner);
+  return formsOf([
+    ["signature-hex", "in hex", hex.test(bare) && Buffer.from(digits, "hex")],
+    ["signature-base64-twice", "in base64 once more", base64.test(bare) && bytes],
+    ["signature-hex", "in hex, and that in base64", isInnerHex && Buffer.from(inner, "hex")],
+    ["signature-base64url", "in base64url", base64url.test(bare) && Buffer.from(bare, "base64url")],
+  ]);
+}
+
+function formsOf(
+  rows: readonly (readonly [what: string, says: string, bytes: Buffer | false | undefined])[],
+): readonly SignatureForm[] {
+  return rows.flatMap(([what, says, bytes]) => (bytes instanceof Buffer ? [{ what, says, bytes }] : []));
 }
 
 function binaryForms(bytes: Buffer): readonly SignatureForm[] {
-  const forms: SignatureForm[] = [];
-  for (const size of [32, 48]) {
-    const raw = rawOfDer(bytes, size);
-    if (raw !== undefined) forms.push({ what: "signature-der", says: "in DER, not as r and s", bytes: raw });
-  }
   const asHex = Buffer.from(bytes.toString("base64"), "hex");
-  if (asHex.length >= 64) {
-    forms.push({ what: "signature-hex", says: "in hex, which was read as base64", bytes: asHex });
-  }
-  if (bytes.length > 64) {
-    const message = "with the message behind them, as libsodium's crypto_sign gives them";
-    forms.push({ what: "signature-with-message", says: message, bytes: bytes.subarray(0, 64) });
-    forms.push({
-      what: "signature-with-message",
-      says: "with something before them",
-      bytes: bytes.subarray(-64),
-    });
-  }
-  if (bytes.length === 64 || bytes.length === 96) {
-    const reversed = Buffer.from(bytes);
-    reversed.reverse();
-    forms.push({ what: "signature-reversed", says: "from the last to the first", bytes: reversed });
-    const half = bytes.length / 2;
-    const halves = [bytes.subarray(0, half), bytes.subarray(half)].map((part) => Buffer.from(part));
-    const swapped = Buffer.concat([halves[1] ?? bytes, halves[0] ?? bytes]);
-    forms.push({ what: "signature-reversed", says: "with their halves exchanged", bytes: swapped });
-    for (const part of halves) part.reverse();
-    forms.push({
-      what: "signature-reversed",
-      says: "with each half from the last to the first",
-      bytes: Buffer.concat(halves),
-    });
-  }
-  return forms;
+  const isLonger = bytes.length > 64;
+  const isPair = bytes.length === 64 || bytes.length === 96;
+  const half = bytes.length / 2;
+  const r = bytes.subarray(0, half);
+  const s = bytes.subarray(half);
+  const isBehind = "with the message behind them, as libsodium's crypto_sign gives them";
+  return formsOf([
+    ["signature-der", "in DER, not as r and s", rawOfDer(bytes, 32)],
+    ["signature-der", "in DER, not as r and s", rawOfDer(bytes, 48)],
+    ["signature-hex", "in hex, which was read as base64", asHex.length >= 64 && asHex],
+    ["signature-with-message", isBehind, isLonger && bytes.subarray(0, 64)],
+    ["signature-with-message", "with something before them", isLonger && bytes.subarray(-64)],
+    ["signature-reversed", "from the last to the first", isPair && reversed(bytes)],
+    ["signature-reversed", "with their halves exchanged", isPair && Buffer.concat([s, r])],
+    [
+      "signature-reversed",
+      "with each half from the last to the first",
+      isPair && Buffer.concat([reversed(r), reversed(s)]),
+    ],
+  ]);
+}
+
+function reversed(bytes: Buffer): Buffer {
+  const copy = Buffer.from(bytes);
+  copy.reverse();
+  return copy;
 }
 
 // A sequence of two integers (RFC 3279 section 2.2.3).

@@ -1,186 +1,141 @@
 import { fieldLines } from "@countersign/core";
-import type { MismatchContext } from "./near-miss.ts";
-import { decoded, encoded, type ValueVariant } from "./value-variant.ts";
+import type { MismatchContext } from "./draft.ts";
+import type { Row } from "./near-miss.ts";
 
-const prefixHint = "Where a proxy takes this prefix off, set pathPrefix instead.";
-const maxSegments = 10;
+/** What stands behind a component: its value, in the place of which there are texts. */
+export type Texts = readonly Row<string>[];
 
 /** What signers put behind `@path` in place of the path as it is sent. */
-export function pathVariants(path: string, context: MismatchContext): readonly ValueVariant[] {
-  const query = queryOf(context.target);
+export function pathVariants(path: string, context: MismatchContext): Texts {
+  const start = context.target.indexOf("?");
+  const whole = path + (start === -1 ? "" : context.target.slice(start));
   const authority = context.authority ?? "";
-  const urls = ["https:", "http:"].flatMap((scheme) => [
-    `${scheme}//${authority}${path}`,
-    `${scheme}//${authority}${path}${query}`,
-  ]);
+  const [told, prefixes] = prefixesOf(path, context);
   return [
-    { what: "path-with-query", value: path + query, says: "with the query behind it", isUsual: true },
-    ...urls.map((value, index) => ({
-      what: "path-full-url",
-      value,
-      says: "the full URL",
-      isUsual: index < 2,
-    })),
-    { what: "path-with-authority", value: authority + path, says: "with the server before it" },
-    { what: "path-with-authority", value: `//${authority}${path}`, says: "with the server before it" },
-    {
-      what: "path-trailing-slash",
-      value: path.endsWith("/") ? path.slice(0, -1) : `${path}/`,
-      says: path.endsWith("/") ? "without the slash at its end" : "with a slash at its end",
-      isUsual: true,
-    },
-    { what: "path-decoded", value: decoded(path), says: "decoded", isUsual: true },
-    { what: "path-encoded", value: encodedPath(path), says: "encoded once more" },
-    { what: "path-encoded", value: encoded(path), says: "with its slashes encoded" },
-    { what: "path-encoded", value: hexCase(path, "lower"), says: "its percent-encoding in lower case" },
-    { what: "path-encoded", value: hexCase(path, "upper"), says: "its percent-encoding in upper case" },
-    { what: "path-encoded", value: path.replaceAll("%20", "+"), says: "with + in place of %20" },
-    { what: "path-letter-case", value: path.toLowerCase(), says: "in lower case" },
-    { what: "path-letter-case", value: path.toUpperCase(), says: "in upper case" },
-    { what: "path-without-leading-slash", value: path.slice(1), says: "without its first slash" },
-    {
-      what: "path-slashes-merged",
-      value: path.replaceAll(/\/{2,}/g, "/"),
-      says: "its double slashes merged",
-    },
-    ...prefixVariants(path, context),
+    ["path-with-query", "with the query behind it", [whole], "usual"],
+    ["path-full-url", "the full URL", [path, whole].map((text) => `https://${authority}${text}`), "usual"],
+    ["path-full-url", "the full URL", [path, whole].map((text) => `http://${authority}${text}`)],
+    ["path-with-authority", "with the server before it", [authority + path, `//${authority}${path}`]],
+    slashRow("path-trailing-slash", path),
+    ["path-decoded", "decoded", [decoded(path)], "usual"],
+    ["path-encoded", "encoded once more", [encoded(path, encodeURI)]],
+    ["path-encoded", "with its slashes encoded", [encoded(path)]],
+    ...hexCaseRows("path-encoded", path),
+    ["path-encoded", "with + in place of %20", [path.replaceAll("%20", "+")]],
+    ["path-letter-case", "in lower case", [path.toLowerCase()]],
+    ["path-letter-case", "in upper case", [path.toUpperCase()]],
+    ["path-without-leading-slash", "without its first slash", [path.slice(1)]],
+    ["path-slashes-merged", "its double slashes merged", [path.replaceAll(/\/{2,}/g, "/")]],
+    ["path-with-prefix", "the path that a proxy has received", told, "usual"],
+    ["path-with-prefix", "with a prefix", prefixes, "usual"],
     ...shorterPaths(path),
-    { what: "path-empty", value: "", says: "with no path" },
+    ["path-without-end", "the root", ["/"]],
+    ["path-empty", "with no path", [""]],
   ];
 }
 
-function prefixVariants(path: string, context: MismatchContext): readonly ValueVariant[] {
-  const told = [
-    "x-forwarded-prefix",
-    "x-forwarded-path",
-    "x-original-uri",
-    "x-original-url",
-    "x-envoy-original-path",
-    "x-forwarded-uri",
-  ].flatMap((name) => fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""));
-  const whole = told.map((value) => ({
-    what: "path-with-prefix",
-    value,
-    says: "the path that a proxy has received",
-    isUsual: true,
-    hint: prefixHint,
-  }));
+const fieldsOfProxies = [
+  "x-forwarded-prefix",
+  "x-forwarded-path",
+  "x-original-uri",
+  "x-original-url",
+  "x-envoy-original-path",
+  "x-forwarded-uri",
+];
+
+function prefixesOf(path: string, context: MismatchContext): readonly [readonly string[], readonly string[]] {
+  const told = fieldsOfProxies.flatMap((name) =>
+    fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
+  );
   const prefixes = [...told, ...context.pathPrefixes];
-  return [
-    ...whole,
-    ...prefixes.map((prefix) => ({
-      what: "path-with-prefix",
-      value: (prefix.endsWith("/") ? prefix.slice(0, -1) : prefix) + path,
-      says: "with a prefix",
-      isUsual: true,
-      hint: prefixHint,
-    })),
-  ];
+  return [told, prefixes.map((prefix) => prefix.replace(/\/$/, "") + path)];
 }
 
-function shorterPaths(path: string): readonly ValueVariant[] {
+const maxSegments = 10;
+
+function shorterPaths(path: string): Texts {
   const segments = path.split("/");
-  const variants: ValueVariant[] = [];
-  for (let index = 2; index < segments.length && index <= maxSegments; index += 1) {
-    const value = `/${segments.slice(index).join("/")}`;
-    variants.push({
-      what: "path-without-prefix",
-      value,
-      says: "without the prefix before it",
-      isUsual: index === 2,
-    });
-    variants.push({
-      what: "path-without-end",
-      value: segments.slice(0, index).join("/"),
-      says: "without its end",
-    });
-  }
-  variants.push({ what: "path-without-end", value: "/", says: "the root" });
-  return variants;
+  const places = Array.from({ length: Math.min(segments.length, maxSegments + 1) }, (_, at) => at).slice(2);
+  return places.flatMap((at): Texts => [
+    [
+      "path-without-prefix",
+      "without the prefix before it",
+      [`/${segments.slice(at).join("/")}`],
+      at === 2 ? "usual" : undefined,
+    ],
+    ["path-without-end", "without its end", [segments.slice(0, at).join("/")]],
+  ]);
 }
 
 /** What signers put behind `@query` in place of the query as it is sent. */
-export function queryVariants(query: string): readonly ValueVariant[] {
+export function queryVariants(query: string): Texts {
   const text = query.slice(1);
-  const parameters = text.split("&");
-  const sorted = parameters.slice(0, 100);
+  const sorted = text.split("&").slice(0, 100);
   sorted.sort((one, other) => (one < other ? -1 : 1));
   const reversed = [...sorted];
   reversed.reverse();
   return [
-    { what: "query-without-question-mark", value: text, says: "without the question mark", isUsual: true },
-    { what: "query-left-out", value: "", says: "with no query", isUsual: true },
-    { what: "query-left-out", value: "?", says: "with an empty query", isUsual: true },
-    {
-      what: "query-reordered",
-      value: `?${sorted.join("&")}`,
-      says: "its parameters in another order",
-      isUsual: true,
-    },
-    { what: "query-reordered", value: `?${reversed.join("&")}`, says: "its parameters in another order" },
-    { what: "query-decoded", value: decoded(query), says: "decoded", isUsual: true },
-    {
-      what: "query-decoded",
-      value: decoded(query.replaceAll("+", " ")),
-      says: "decoded",
-    },
-    { what: "query-encoded", value: query.replaceAll("%20", "+"), says: "with + in place of %20" },
-    { what: "query-encoded", value: query.replaceAll("+", "%20"), says: "with %20 in place of +" },
-    { what: "query-encoded", value: hexCase(query, "lower"), says: "its percent-encoding in lower case" },
-    { what: "query-encoded", value: hexCase(query, "upper"), says: "its percent-encoding in upper case" },
-    { what: "query-encoded", value: `?${encoded(text)}`, says: "encoded once more" },
+    ["query-without-question-mark", "without the question mark", [text], "usual"],
+    ["query-left-out", "with no query", [""], "usual"],
+    ["query-left-out", "with an empty query", ["?"], "usual"],
+    ["query-reordered", "its parameters in another order", [`?${sorted.join("&")}`], "usual"],
+    ["query-reordered", "its parameters in another order", [`?${reversed.join("&")}`]],
+    ["query-decoded", "decoded", [decoded(query)], "usual"],
+    ["query-decoded", "decoded", [decoded(query.replaceAll("+", " "))]],
+    ["query-encoded", "with + in place of %20", [query.replaceAll("%20", "+")]],
+    ["query-encoded", "with %20 in place of +", [query.replaceAll("+", "%20")]],
+    ...hexCaseRows("query-encoded", query),
+    ["query-encoded", "encoded once more", [`?${encoded(text)}`]],
   ];
 }
 
+/** The ports that servers behind a proxy and in front of it listen on. */
+export const usualPorts: readonly string[] = ["443", "80", "8080", "8443", "3000"];
+
 /** What signers put behind `@target-uri` in place of the URL that is asked for. */
-export function targetUriVariants(uri: string, context: MismatchContext): readonly ValueVariant[] {
+export function targetUriVariants(uri: string, context: MismatchContext): Texts {
   const [bare = ""] = uri.split("?");
   const other = uri.startsWith("https:") ? uri.replace("https:", "http:") : uri.replace("http:", "https:");
   const hosts = ["host", "x-forwarded-host"].flatMap((name) => fieldLines(context, name));
+  const withHost = (host: string): string =>
+    uri.replace(/^([a-z]+:\/\/)[^/]+/, (_, scheme: string) => scheme + host.trim());
+  const withPort = (port: string): string => uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1:${port}`);
   return [
-    { what: "target-uri-without-query", value: bare, says: "without the query", isUsual: true },
-    { what: "target-uri-other-scheme", value: other, says: "with the other scheme", isUsual: true },
-    { what: "target-uri-path-alone", value: context.target, says: "the path and query alone", isUsual: true },
-    {
-      what: "target-uri-trailing-slash",
-      value: uri.endsWith("/") ? uri.slice(0, -1) : `${uri}/`,
-      says: uri.endsWith("/") ? "without the slash at its end" : "with a slash at its end",
-      isUsual: true,
-    },
-    { what: "target-uri-decoded", value: decoded(uri), says: "decoded" },
-    ...["443", "80", "8080", "8443", "3000"].map((port) => ({
-      what: "target-uri-with-port",
-      value: uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1:${port}`),
-      says: "with another port",
-    })),
-    {
-      what: "target-uri-with-port",
-      value: uri.replace(/^([a-z]+:\/\/[^/:]+):\d+/, "$1"),
-      says: "without the port",
-    },
-    ...hosts.map((host) => ({
-      what: "target-uri-other-authority",
-      value: uri.replace(/^([a-z]+:\/\/)[^/]+/, (_, scheme: string) => scheme + host.trim()),
-      says: "with another server",
-    })),
+    ["target-uri-without-query", "without the query", [bare], "usual"],
+    ["target-uri-other-scheme", "with the other scheme", [other], "usual"],
+    ["target-uri-path-alone", "the path and query alone", [context.target], "usual"],
+    slashRow("target-uri-trailing-slash", uri),
+    ["target-uri-decoded", "decoded", [decoded(uri)]],
+    ["target-uri-with-port", "with another port", usualPorts.map(withPort)],
+    ["target-uri-with-port", "without the port", [uri.replace(/^([a-z]+:\/\/[^/:]+):\d+/, "$1")]],
+    ["target-uri-other-authority", "with another server", hosts.map(withHost)],
   ];
 }
 
-function queryOf(target: string): string {
-  const start = target.indexOf("?");
-  return start === -1 ? "" : target.slice(start);
+function slashRow(what: string, text: string): Row<string> {
+  return text.endsWith("/")
+    ? [what, "without the slash at its end", [text.slice(0, -1)], "usual"]
+    : [what, "with a slash at its end", [`${text}/`], "usual"];
 }
 
-function encodedPath(path: string): string {
+function hexCaseRows(what: string, text: string): Texts {
+  const hexIn = (change: (byte: string) => string): string => text.replaceAll(/%[0-9a-f]{2}/gi, change);
+  return [
+    [what, "its percent-encoding in lower case", [hexIn((byte) => byte.toLowerCase())]],
+    [what, "its percent-encoding in upper case", [hexIn((byte) => byte.toUpperCase())]],
+  ];
+}
+
+/** The text in URL encoding; as it is where it cannot be. */
+export function encoded(text: string, encode: (text: string) => string = encodeURIComponent): string {
   try {
-    return encodeURI(path);
+    return encode(text);
   } catch {
-    return path;
+    return text;
   }
 }
 
-function hexCase(text: string, letters: "lower" | "upper"): string {
-  return text.replaceAll(/%[0-9a-f]{2}/gi, (byte) =>
-    letters === "lower" ? byte.toLowerCase() : byte.toUpperCase(),
-  );
+/** The text decoded from URL encoding; as it is where it is none. */
+export function decoded(text: string): string {
+  return encoded(text, decodeURIComponent);
 }

@@ -17,6 +17,7 @@ import { explainSignature, knownBody, type SignatureExplanation } from "../dist/
 import { mistakes } from "./mistakes.ts";
 import { mistaken, now, verifier } from "./signed-with-mistake.ts";
 
+const rows = Object.values(mistakes);
 const text = oneof(
   string({ unit: "binary", maxLength: 60 }),
   string({ maxLength: 60 }),
@@ -77,7 +78,7 @@ test("an honest request verifies, whatever it holds", async () => {
 
 test("says verifies exactly of what the check admits", async () => {
   const changes = record({
-    row: integer({ min: 0, max: mistakes.length - 1 }),
+    row: integer({ min: 0, max: rows.length - 1 }),
     method: oneof(constantFrom("POST", "post", "PUT"), text),
     target: oneof(path, text),
     name: constantFrom("signature", "signature-input", "content-digest", "content-type", "host", "x"),
@@ -87,7 +88,7 @@ test("says verifies exactly of what the check admits", async () => {
   });
   await assert(
     asyncProperty(changes, async ({ row, method, target, name, value, at, how }) => {
-      const request = mistaken(mistakes[row]?.made);
+      const request = mistaken(rows[row]);
       const lines = [...request.rawHeaders];
       if (how === "replace") lines[at * 2 + 1] = value;
       if (how === "insert") lines.push(name, value);

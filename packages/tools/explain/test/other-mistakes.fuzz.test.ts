@@ -1,5 +1,5 @@
 import { test } from "@jest/globals";
-import { array, assert, constantFrom, integer, oneof, property, string, tuple } from "fast-check";
+import { array, assert, asyncProperty, constantFrom, integer, oneof, string, tuple } from "fast-check";
 import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
 import {
   explainAddress,
@@ -39,18 +39,24 @@ function assertShowable({ what, sentence, details }: Explanation): void {
   }
 }
 
-test("whatever the request is, it gets an explanation that can be shown", () => {
-  assert(
-    property(headers, bytes, text, integer({ min: 0, max: 3 }), (rawHeaders, body, pointer, trustProxy) => {
-      assertShowable(explainDigest({ rawHeaders }, body));
-      assertShowable(explainHmac({ rawHeaders }, body, { secrets: ["secret"] }));
-      assertShowable(explainHmac({ rawHeaders }, body, { secrets: ["secret"], scheme: "stripe" }));
-      assertShowable(explainBasicAuth({ rawHeaders }, [{ username: "a", password: "b" }]));
-      assertShowable(explainAddress({ rawHeaders, peer: pointer, trustProxy, allow: ["192.0.2.1"] }));
-      for (const code of ["required", "wrong-type", "empty"]) {
-        assertShowable(explainPayload(body, [{ pointer, code, detail: pointer }]));
-      }
-    }),
+test("whatever the request is, it gets an explanation that can be shown", async () => {
+  await assert(
+    asyncProperty(
+      headers,
+      bytes,
+      text,
+      integer({ min: 0, max: 3 }),
+      async (rawHeaders, body, pointer, trustProxy) => {
+        assertShowable(await explainDigest({ rawHeaders }, body));
+        assertShowable(await explainHmac({ rawHeaders }, body, { secrets: ["secret"] }));
+        assertShowable(await explainHmac({ rawHeaders }, body, { secrets: ["secret"], scheme: "stripe" }));
+        assertShowable(await explainBasicAuth({ rawHeaders }, [{ username: "a", password: "b" }]));
+        assertShowable(explainAddress({ rawHeaders, peer: pointer, trustProxy, allow: ["192.0.2.1"] }));
+        for (const code of ["required", "wrong-type", "empty"]) {
+          assertShowable(explainPayload(body, [{ pointer, code, detail: pointer }]));
+        }
+      },
+    ),
     fuzzRuns(1000),
   );
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import { servicePublicPem } from "../../../../test/support/test-keys.ts";
-import { rightDraft, type NearMiss } from "../dist/draft.js";
+import { identityOfDraft, isSigned, rightDraft, type Draft } from "../dist/draft.js";
+import type { NearMiss } from "../dist/near-miss.js";
 import { Pace } from "../dist/pace.js";
 import { search } from "../dist/search.js";
 
@@ -57,15 +58,17 @@ describe("search", () => {
       ...rightDraft('"@method": POST\n"@signature-params": ()', key, new Uint8Array(64)),
       verify,
     };
-    const misses = Array.from({ length: 300 }, (_, index): NearMiss => ({
+    const misses = Array.from({ length: 300 }, (_, index): NearMiss<Draft> => ({
       what: "miss",
-      sentence: "",
-      group: "group",
+      says: "",
+      part: "tail",
       isUsual: false,
-      apply: (draft) => ({ ...draft, tail: String(index) }),
+      change: (draft) => ({ ...draft, tail: String(index) }),
     }));
-    const { attempts } = await pace.run(() => search(right, misses, { maxAttempts: 2000, pace }));
-    expect(attempts).toBe(300);
+    const { attempts } = await pace.run(() =>
+      search({ drafts: [right], misses, fits: isSigned, identityOf: identityOfDraft, pace }),
+    );
+    expect(attempts).toBe(301);
     const pauses = turns.map((at, index) => at - (turns[index - 1] ?? 0));
     expect(Math.max(...pauses, attempts * ms - (turns.at(-1) ?? 0))).toBeLessThan(20);
     expect(turns.length).toBeGreaterThan((attempts * ms) / 20);

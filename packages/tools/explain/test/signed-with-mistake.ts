@@ -29,6 +29,8 @@ export interface Mistake {
   readonly sent?: (headers: readonly string[]) => readonly string[];
   /** What becomes of method, target and body on the way. */
   readonly received?: Partial<ExplainedRequest>;
+  /** The options of the explanation, beside those of `verifier`. */
+  readonly options?: Partial<ExplainSignatureOptions>;
 }
 
 export const { privateKey: ecKey, publicKey: ecPublic } = generateKeyPairSync("ec", {

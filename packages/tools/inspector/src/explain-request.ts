@@ -7,6 +7,7 @@ import {
   explainPayload,
   explainSignature,
   knownBody,
+  remedyOf,
   type ExplainHmacOptions,
   type Explanation,
   type SignatureExplanation,
@@ -52,13 +53,13 @@ export async function explainRequest(record: RecordedRequest, by: Explainers): P
           { ...by.signature, clock: () => judged.at },
         );
   const expected = signature?.expectedBase;
+  const refusals = record.verdicts.filter(({ outcome }) => outcome !== "pass");
+  const explanations = refusals.map(async (verdict) => {
+    const { what, sentence, code, details } = await explainVerdict(record, verdict, { by, signature });
+    return { guard: verdict.guard, what, sentence, code, details };
+  });
   return {
-    explanations: record.verdicts
-      .filter(({ outcome }) => outcome !== "pass")
-      .map((verdict) => {
-        const { what, sentence, code, details } = explainVerdict(record, verdict, { by, signature });
-        return { guard: verdict.guard, what, sentence, code, details };
-      }),
+    explanations: await Promise.all(explanations),
     bases: expected === undefined ? undefined : { expected, difference: signature?.difference },
   };
 }
@@ -69,34 +70,38 @@ interface Found {
 }
 
 /** What its own explanation says, where that is about the same refusal; else what the check has said. */
-function explainVerdict(record: RecordedRequest, verdict: RecordedVerdict, found: Found): Explanation {
-  const explained = attempt(() => explainBy(record, verdict, found));
+async function explainVerdict(
+  record: RecordedRequest,
+  verdict: RecordedVerdict,
+  found: Found,
+): Promise<Explanation> {
+  const explained = await attempt(() => explainBy(record, verdict, found));
   const isOfIt = explained !== undefined && explained.code !== undefined && explained.code === verdict.code;
   return isOfIt ? explained : messageOf(record, verdict);
 }
 
 /** Without one explanation the request is shown all the same. */
-function attempt<T>(explain: () => T): T | undefined {
+async function attempt<T>(explain: () => Promise<T>): Promise<T | undefined> {
   try {
-    return explain();
+    return await explain();
   } catch (error) {
     warnOfError("inspector", "could not explain a refusal", error);
     return undefined;
   }
 }
 
-function explainBy(
+async function explainBy(
   record: RecordedRequest,
   { guard, code = "" }: RecordedVerdict,
   { by, signature }: Found,
-): Explanation | undefined {
+): Promise<Explanation | undefined> {
   const { rawHeaders, peer, faults } = record;
   const body = wholeBody(record);
   if (faults.length > 0 && code.endsWith("-invalid"))
     return body === undefined ? undefined : { ...explainPayload(body, faults), code };
   switch (guard) {
     case signatureGuard:
-      return digestOf(record, code) ?? signature;
+      return (await digestOf(record, code)) ?? signature;
     case "contentDigest":
       return digestOf(record, code);
     case "webhookHmac":
@@ -119,20 +124,14 @@ function asOf(options: ExplainHmacOptions, at: number): ExplainHmacOptions {
 }
 
 /** The digest needs no key. */
-function digestOf(record: RecordedRequest, code: string): Explanation | undefined {
+async function digestOf(record: RecordedRequest, code: string): Promise<Explanation | undefined> {
   const body = wholeBody(record);
   return code.startsWith("content-digest-") && body !== undefined ? explainDigest(record, body) : undefined;
 }
 
-const sentences: Readonly<Record<string, string>> = {
-  "nonce-replayed":
-    "Use a nonce of its own for each request, also when it is sent again: this one was used before.",
-  "request-aborted": "Nothing to change: the client closed the connection before the body was complete.",
-};
-
 function messageOf(record: RecordedRequest, { guard, code, message, docs }: RecordedVerdict): Explanation {
   const sentence =
-    sentences[code ?? ""] ?? message ?? "The guard failed by itself: look at the app's own log.";
+    remedyOf(code ?? "") ?? message ?? "The guard failed by itself: look at the app's own log.";
   const details = [
     ...(isOfBytes(guard, code) && wholeBody(record) === undefined
       ? ["The body is not here as a whole to be looked at."]

@@ -104,11 +104,11 @@ export async function resolveOptions(options: InspectorOptions): Promise<Resolve
   if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
     throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
   }
-  // It reads its options when it explains: what they are is to be known now.
-  if (read.signature !== undefined) {
-    const { signature } = read;
-    await refusing("signature", () => explainSignature(nothing, signature));
-  }
+  // They read their options when they explain: what these are is to be known now.
+  const { signature, hmac, basicAuth } = read;
+  if (signature !== undefined) await refusing("signature", () => explainSignature(nothing, signature));
+  if (hmac !== undefined) await refusing("hmac", () => explainHmac(nothing, new Uint8Array(), hmac));
+  if (basicAuth !== undefined) await refusing("basicAuth", () => explainBasicAuth(nothing, basicAuth));
   return read;
 }
 
@@ -143,13 +143,7 @@ function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOpt
   };
   const left = { ...without(value, ["limit", "secret", "timeoutMs"]), secrets };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainHmac reads them
-  const read = left as unknown as ExplainHmacOptions;
-  try {
-    explainHmac(nothing, new Uint8Array(), read);
-  } catch (error) {
-    throw refused(by, name, error);
-  }
-  return read;
+  return left as unknown as ExplainHmacOptions;
 }
 
 function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly BasicAuthCredential[] {
@@ -158,11 +152,6 @@ function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly 
   const credentials = given.credentials ?? [{ username: given.username, password: given.password }];
   if (!Array.isArray(credentials) || credentials.length === 0 || !credentials.every(isCredential)) {
     throw optionError(by, name, "username with password, or a list of credentials", value);
-  }
-  try {
-    explainBasicAuth(nothing, credentials);
-  } catch (error) {
-    throw refused(by, name, error);
   }
   return credentials;
 }

@@ -1,43 +1,29 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import type { CommandIo, ExitCode } from "../command-io.ts";
 import type { ExplainFlags } from "../explain/run.ts";
 
-const forms = Object.keys({ raw: true, har: true, curl: true } satisfies Record<
-  NonNullable<ExplainFlags["from"]>,
-  true
->);
-
 const notes = `
-A file holds a request as it went over the wire, a HAR of a browser or a proxy,
-or what curl -v has printed, which has no body: give that by --data, or nothing
-is said of it. With --key or --keys the signature is explained, with
+A file holds a request as it went over the wire, or what curl -v has printed,
+which has no body: give that by --data, or nothing is said of it. With --key or --keys the signature is explained, with
 --secret-env the HMAC of a webhook, and without either Content-Digest alone. No
 secret is shown. The clock stands at created of the signature, unless --now says
 otherwise, and nonces are not looked at. Up to 2,000 signatures are verified to
 find what the signer did.
 
-With --verdict no file is read: the inspector of a platform in development,
-which inspector() has started, keeps the request and explains it.
-
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem
   curl -v … 2>&1 | countersign explain --keys keys.json --data body.json
-  countersign explain trace.har --entry /api/v1/transaction --keys keys.json
   WEBHOOK_SECRET=… countersign explain hook.http --secret-env WEBHOOK_SECRET
-  countersign explain --verdict urn:uuid:… --inspector 'http:…#token=…'
 
 Exit codes:
   0  it verifies   1  it does not, and this is why   2  usage
-  3  no inspector answers
 `;
 
 /** `countersign explain`: why a request is refused, and what its sender has to change. */
 export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
   return new Command("explain")
     .description("say why a request is refused, and what its sender has to change")
-    .argument("[file]", "raw HTTP request, HAR, or output of curl -v (default: standard input)")
-    .addOption(new Option("--from <form>", "what the file is (default: as it looks)").choices(forms))
-    .option("--entry <which>", "of several requests: its number from 1, or a part of its URL")
+    .argument("[file]", "raw HTTP request, or output of curl -v (default: standard input)")
     .option("--data <file>", "the body, byte for byte, in place of that of the file")
     .option("--key <keyid=file>", "public key; may be repeated", collect)
     .option("--keys <file>", "public keys: JWK Set, or record of keyid to key")
@@ -48,8 +34,6 @@ export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void):
     .option("--path-prefix <path>", "prefix that a proxy takes off the path")
     .option("--signer-base <file>", "the signature base that the signer has made, to be compared")
     .option("--now <seconds>", "the verifier's clock, in Unix seconds (default: created)")
-    .option("--verdict <id>", "in place of a file: a verdict that a running inspector has seen")
-    .option("--inspector <url>", "the address that inspector() gives as pageUrl, with its token")
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", notes)
     .action(async (file: string | undefined, flags: ExplainFlags) => {

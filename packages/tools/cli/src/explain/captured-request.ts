@@ -9,39 +9,16 @@ export interface CapturedRequest {
   readonly rawHeaders: readonly string[];
   /** Undefined where the capture does not have it. */
   readonly body: Uint8Array | undefined;
-  readonly scheme: "http" | "https" | undefined;
   /** What is doubtful about the capture, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** In which form a file has a request. */
-export type CaptureForm = "raw" | "har" | "curl";
-
-/** What tells which request of a file is meant, and its body where the file has none. */
-export interface CaptureChoice {
-  readonly from: CaptureForm | undefined;
-  /** The number of an entry, from 1, or a part of its URL. */
-  readonly entry: string | undefined;
-  readonly data: Buffer | undefined;
-}
-
 const latin1 = "latin1";
 
-/** Reads the request of a capture. Throws a UsageError. */
-export function readCapture(content: Buffer, { from, entry, data }: CaptureChoice): CapturedRequest {
-  const form = from ?? formOf(content);
-  if (form === "har") return withData(readHar(content, entry), data);
-  if (entry !== undefined && form === "raw") throw new UsageError("--entry: a raw request is one");
-  return form === "curl" ? readCurl(content, entry, data) : withData(readRaw(content), data);
-}
-
-function formOf(content: Buffer): CaptureForm {
-  const start = content.toString(latin1, 0, 65_536);
-  if (/^\s*(?:\u00ef\u00bb\u00bf)?\{/.test(start)) return "har";
-  return /^> [A-Z]+ /m.test(start) ? "curl" : "raw";
-}
-
-function withData(request: CapturedRequest, data: Buffer | undefined): CapturedRequest {
+/** Reads the request of a capture, with `data` as its body where that is given. Throws a UsageError. */
+export function readCapture(content: Buffer, data: Buffer | undefined): CapturedRequest {
+  const isCurl = /^> [A-Z]+ /m.test(content.toString(latin1, 0, 65_536));
+  const request = isCurl ? readCurl(content) : readRaw(content);
   return data === undefined
     ? request
     : { ...request, body: data, notes: lengthNotes(request.rawHeaders, data) };
@@ -61,7 +38,7 @@ function readRaw(content: Buffer): CapturedRequest {
   }
   const rawHeaders = headersOf(lines.filter((each) => each.trim() !== ""));
   const { body, notes } = bodyOf(rest, rawHeaders);
-  return { method: line[1] ?? "", target: line[2] ?? "", rawHeaders, body, scheme: undefined, notes };
+  return { method: line[1] ?? "", target: line[2] ?? "", rawHeaders, body, notes };
 }
 
 function headersOf(lines: readonly string[]): readonly string[] {
@@ -133,112 +110,21 @@ function unchunked(rest: Buffer): Buffer | undefined {
 }
 
 /** The lines behind `> ` of `curl -v`, the last request where there are several. */
-function readCurl(content: Buffer, entry: string | undefined, data: Buffer | undefined): CapturedRequest {
+function readCurl(content: Buffer): CapturedRequest {
   const sent = content
     .toString(latin1)
     .split(/\r?\n/)
     .filter((line) => line.startsWith(">"))
     .map((line) => line.slice(2).trimEnd());
-  const requests: string[][] = [];
-  for (const line of sent) {
-    if (requestLine.test(line) && / HTTP\//.test(line)) requests.push([line]);
-    else if (line !== "") requests.at(-1)?.push(line);
-  }
-  const wanted = entry === undefined ? requests.length : numberOf(entry, requests.length);
-  const [first = "", ...lines] = requests[wanted - 1] ?? [];
-  const line = requestLine.exec(first);
-  if (line === null)
+  const start = sent.map((line) => requestLine.test(line) && / HTTP\//.test(line)).lastIndexOf(true);
+  const [, method = "", target = ""] = requestLine.exec(sent[start] ?? "") ?? [];
+  if (method === "")
     throw new UsageError("the file is no output of curl -v: it has no line such as > POST /path HTTP/1.1");
-  const rawHeaders = headersOf(lines);
-  const request = { method: line[1] ?? "", target: line[2] ?? "", rawHeaders, body: data };
-  const body = knownBody(request);
-  const notes = body === undefined ? [withoutBody("curl -v does")] : lengthNotes(rawHeaders, body);
-  return { ...request, body, scheme: undefined, notes };
-}
-
-function withoutBody(capture: string): string {
-  return `${capture} not show the body; give its file by --data.`;
-}
-
-function numberOf(entry: string, count: number): number {
-  const number = /^\d{1,6}$/.test(entry) ? Number(entry) : Number.NaN;
-  if (number >= 1 && number <= count) return number;
-  throw new UsageError(`--entry: expected a number from 1 to ${count}`);
-}
-
-function readHar(content: Buffer, entry: string | undefined): CapturedRequest {
-  let document: unknown;
-  try {
-    document = JSON.parse(content.toString("utf8").replace(/^\ufeff/, ""));
-  } catch {
-    throw new UsageError("the file is no HAR: it is not JSON");
-  }
-  const entries = listOf(memberOf(memberOf(document, "log"), "entries")).map((each) =>
-    memberOf(each, "request"),
-  );
-  if (entries.length === 0) throw new UsageError("the file is no HAR, or has no entries");
-  const request = chosenEntry(entries, entry);
-  const url = textOf(request, "url");
-  const parts = /^(https?):\/\/([^/?#]*)([^#]*)/.exec(url);
-  if (parts === null) throw new UsageError("the entry of the HAR has no URL of http or https");
-  const [, scheme = "", authority = "", rest = ""] = parts;
-  const headers = listOf(memberOf(request, "headers")).flatMap((header) => [
-    textOf(header, "name"),
-    textOf(header, "value"),
-  ]);
-  const pseudo = headers.filter((_, index) => !(headers[index - (index % 2)] ?? "").startsWith(":"));
-  const rawHeaders = valueOf(pseudo, "host") === undefined ? ["Host", authority, ...pseudo] : pseudo;
-  const captured = {
-    method: textOf(request, "method"),
-    target: rest === "" ? "/" : rest.startsWith("?") ? `/${rest}` : rest,
-    rawHeaders,
-    body: postedBody(memberOf(request, "postData")),
-  };
-  const body = knownBody(captured);
-  const notes = body === undefined ? [withoutBody("The HAR does")] : lengthNotes(rawHeaders, body);
-  return { ...captured, body, scheme: scheme === "http" ? "http" : "https", notes };
-}
-
-function chosenEntry(requests: readonly unknown[], entry: string | undefined): unknown {
-  if (entry !== undefined && /^\d+$/.test(entry)) return requests[numberOf(entry, requests.length) - 1];
-  if (entry === undefined && requests.length === 1) return requests[0];
-  if (entry === undefined) {
-    const signed = requests.filter((request) => hasSignature(request));
-    if (signed.length === 1) return signed[0];
-    throw new UsageError(
-      `the HAR has ${requests.length} entries; choose one by --entry, a number from 1 or a part of its URL`,
-    );
-  }
-  const found = requests.filter((request) => textOf(request, "url").includes(entry));
-  if (found.length === 1) return found[0];
-  throw new UsageError(
-    `--entry: ${found.length} of ${requests.length} URLs contain this text; give a number from 1`,
-  );
-}
-
-function hasSignature(request: unknown): boolean {
-  return listOf(memberOf(request, "headers")).some(
-    (header) => textOf(header, "name").toLowerCase() === "signature-input",
-  );
-}
-
-function postedBody(postData: unknown): Buffer | undefined {
-  const text = memberOf(postData, "text");
-  if (typeof text !== "string") return undefined;
-  return Buffer.from(text, memberOf(postData, "encoding") === "base64" ? "base64" : "utf8");
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined;
-}
-
-function textOf(value: unknown, name: string): string {
-  const text = memberOf(value, name);
-  return typeof text === "string" ? text : "";
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  const rawHeaders = headersOf(sent.slice(start + 1).filter((line) => line !== ""));
+  const body = knownBody({ method, target, rawHeaders });
+  const notes =
+    body === undefined
+      ? ["curl -v does not show the body; give its file by --data."]
+      : lengthNotes(rawHeaders, body);
+  return { method, target, rawHeaders, body, notes };
 }

@@ -4,7 +4,7 @@ import { printable } from "../printable.ts";
 
 /** What was found out about one check. */
 export type Explained = Explanation & {
-  /** `digest`, `hmac`, `signature`, or the guard that has refused. */ readonly check: string;
+  readonly check: "digest" | "hmac" | "signature";
 } & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">>;
 
 /** The explanations for people: the first sentence first, then the code with its page, then the bases. */

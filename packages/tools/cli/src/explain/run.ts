@@ -19,14 +19,11 @@ import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";
 import { usageErrorOf } from "../usage-error.ts";
-import { explainVerdict, type InspectedFlags } from "./inspected-verdict.ts";
-import { readCapture, type CapturedRequest, type CaptureForm } from "./captured-request.ts";
+import { readCapture, type CapturedRequest } from "./captured-request.ts";
 import { formatExplanations, type Explained } from "./report.ts";
 
 /** The flags of `countersign explain`. */
-export interface ExplainFlags extends InspectedFlags {
-  readonly from?: CaptureForm | undefined;
-  readonly entry?: string | undefined;
+export interface ExplainFlags {
   readonly data?: string | undefined;
   readonly key?: readonly string[] | undefined;
   readonly keys?: string | undefined;
@@ -37,6 +34,7 @@ export interface ExplainFlags extends InspectedFlags {
   readonly pathPrefix?: string | undefined;
   readonly signerBase?: string | undefined;
   readonly now?: string | undefined;
+  readonly json?: boolean | undefined;
 }
 
 /** Explains the request of a file, and ends with 0 when nothing is wrong with it. */
@@ -45,32 +43,13 @@ export async function runExplain(
   flags: ExplainFlags,
   io: CommandIo,
 ): Promise<ExitCode> {
-  if (flags.verdict !== undefined || flags.inspector !== undefined) {
-    assertNoCapture(file, flags);
-    return explainVerdict(flags, io);
-  }
-  const request = readCapture(file === undefined ? readStandardInput() : readNamedFile("explain", file), {
-    from: flags.from,
-    entry: flags.entry,
-    data: flags.data === undefined ? undefined : readNamedFile("--data", flags.data),
-  });
+  const content = file === undefined ? readStandardInput() : readNamedFile("explain", file);
+  const data = flags.data === undefined ? undefined : readNamedFile("--data", flags.data);
+  const request = readCapture(content, data);
   const explained = await explain(request, flags, io);
   for (const note of request.notes) io.writeError(`note: ${printable(note)}\n`);
   io.writeOut(flags.json === true ? jsonDocument({ explained }) : formatExplanations(explained));
   return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
-}
-
-/** What an inspector explains, it explains by what it has. */
-function assertNoCapture(file: string | undefined, flags: ExplainFlags): void {
-  const { verdict, inspector, json: _json, ...others } = flags;
-  if (verdict === undefined || inspector === undefined) {
-    throw new UsageError("--verdict and --inspector go together");
-  }
-  if (file !== undefined || Object.values(others).some((value) => value !== undefined)) {
-    throw new UsageError(
-      "--verdict: the inspector has the request and the keys; give no file and none of their flags",
-    );
-  }
 }
 
 /** What there is something to check by: keys, secrets, else the digest alone. Throws a UsageError. */
@@ -87,7 +66,7 @@ async function explain(
       const options = { ...signatureOptions(flags), keys, clock: clockOf(request, flags, io) };
       explained.push({ check: "signature", ...(await explainSignature(request, options)) });
     }
-    if (secrets.length > 0) explained.push({ check: "hmac", ...hmacOf(request, secrets, flags) });
+    if (secrets.length > 0) explained.push({ check: "hmac", ...(await hmacOf(request, secrets, flags)) });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     throw usageErrorOf(error);
@@ -96,14 +75,14 @@ async function explain(
   if (!request.rawHeaders.some((name, index) => index % 2 === 0 && /^content-digest$/i.test(name))) {
     throw new UsageError("give the public key by --key or --keys, or the secret by --secret-env");
   }
-  return [{ check: "digest", ...explainDigest(request, request.body) }];
+  return [{ check: "digest", ...(await explainDigest(request, request.body)) }];
 }
 
-function hmacOf(
+async function hmacOf(
   { rawHeaders, body }: CapturedRequest,
   secrets: readonly string[],
   { webhook, now }: ExplainFlags,
-): Explanation {
+): Promise<Explanation> {
   if (body === undefined) {
     throw new UsageError(
       "--secret-env: the capture does not have the body, which is signed; give its file by --data",

@@ -1,0 +1,239 @@
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { fieldLines, type HeaderLines } from "@countersign/core";
+import type { SignatureScheme } from "@countersign/webhook-hmac";
+import { bodyVariants, type BodyVariant } from "./body-variants.ts";
+import { quoted, type Remedy } from "./explanation.ts";
+import { missesOf, type Row } from "./near-miss.ts";
+import { pace } from "./pace.ts";
+import { search } from "./search.ts";
+
+/** What the HMAC of one request is explained by. */
+export interface HmacContext {
+  readonly request: HeaderLines;
+  readonly body: Uint8Array;
+  readonly secrets: readonly string[];
+  readonly scheme: SignatureScheme;
+  /** The time of the signature, as text. */
+  readonly time: string;
+}
+
+/** A sender: the number of its secret, what it takes as its key, and what it signs. */
+interface HmacDraft {
+  readonly number: number;
+  readonly secret: string;
+  readonly key: Buffer;
+  readonly content: Buffer;
+}
+
+const maxHmacs = 2000;
+const maxHashedBytes = 64_000_000;
+const maxSecrets = 32;
+const maxBodyBytes = 262_144;
+const maxField = 8192;
+
+/** Finds the secret, its reading and the content that fit the field; undefined when none does. */
+export async function explainHmacForm(field: string, context: HmacContext): Promise<Remedy | undefined> {
+  const { body, secrets, scheme } = context;
+  const written = readingsOfField(field);
+  if (written.length === 0) return undefined;
+  const { secretEncoding = "utf8", signed = "{body}" } = scheme;
+  const content = contentBy(signed, body, context);
+  const drafts = secrets.slice(0, maxSecrets).map((secret, index) => ({
+    number: index + 1,
+    secret,
+    key: Buffer.from(bareOf(secret, scheme), secretEncoding),
+    content,
+  }));
+  const bodies = bodyVariants(body, maxBodyBytes).map((variant): Row<BodyVariant> => {
+    return [`hmac-of-${variant.what}`, variant.says, [variant], "usual"];
+  });
+  // One for each length of a MAC in the field.
+  const hmacsEach = new Set(written.map(({ bytes: { length } }) => length)).size;
+  let hashedBytes = 0;
+  const fits = (draft: HmacDraft): boolean => {
+    hashedBytes += draft.content.length * hmacsEach;
+    return hashedBytes <= maxHashedBytes && writtenOf(draft, written) !== undefined;
+  };
+  const maxAttempts = Math.floor(maxHmacs / hmacsEach);
+  const misses = [
+    ...missesOf<HmacDraft, Reading>(readingsOfSecret(scheme), {
+      part: "key",
+      says: (how) =>
+        `Set secretEncoding, or the secret itself, to what the sender takes as its key: ${scheme.header} fits secret number {number} ${how}.`,
+      put: (draft, read) => ({ ...draft, key: read(draft.secret) }),
+    }),
+    ...missesOf<HmacDraft, BodyVariant>(bodies, {
+      part: "content",
+      says: (how) =>
+        `Compute ${scheme.header} over the bytes that are sent: it fits secret number {number} over ${how}.`,
+      put: (draft, { bytes }) =>
+        bytes().equals(body) ? draft : withContent(draft, contentBy(signed, bytes(), context)),
+    }),
+    ...missesOf(contentsOf(context), {
+      part: "content",
+      says: (how) =>
+        `Agree on what is signed: ${scheme.header} fits secret number {number} over ${how}, and the scheme says ${quoted(signed)}.`,
+      put: withContent,
+    }),
+  ];
+  const { found } = await search({ drafts, misses, fits, maxAttempts, pace });
+  const form = found === undefined ? undefined : writtenOf(found.draft, written);
+  if (found === undefined || form === undefined) return undefined;
+  // A content that is otherwise tells more than how the secret was read then.
+  const miss = found.misses.find(({ part }) => part === "content") ?? found.misses[0];
+  if (miss === undefined) return otherwiseWritten(form, found.draft, scheme);
+  return [miss.what, miss.says.replace("{number}", String(found.draft.number))];
+}
+
+function withContent(draft: HmacDraft, content: Buffer): HmacDraft {
+  return { ...draft, content };
+}
+
+function bareOf(secret: string, { secretPrefix = "" }: SignatureScheme): string {
+  return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
+}
+
+/** How the field may be meant: its bytes, and how it is written. */
+interface Written {
+  readonly bytes: Buffer;
+  readonly encoding: string;
+  readonly prefix: string;
+}
+
+function readingsOfField(field: string): readonly Written[] {
+  const written: Written[] = [];
+  if (field.length > maxField) return written;
+  for (const entry of field.split(/[,\s]+/).slice(0, 16)) {
+    const prefix = /^(?:sha(?:1|256|512)[=:]|v\d[=,]|hmac[ -]?)/i.exec(entry)?.[0] ?? "";
+    for (const text of new Set([entry.slice(prefix.length), entry])) {
+      const bare = text.replaceAll(/^["']|["']$/g, "");
+      if (/^[0-9a-f]{40,128}$/i.test(bare))
+        written.push({ bytes: Buffer.from(bare, "hex"), encoding: "hex", prefix });
+      if (/^[A-Za-z0-9+/_-]{27,172}={0,2}$/.test(bare)) {
+        const bytes = Buffer.from(bare, "base64");
+        const padded = bare.endsWith("=") ? "base64" : "base64 without padding";
+        written.push({ bytes, encoding: /[-_]/.test(bare) ? "base64url" : padded, prefix });
+        const inner = bytes.toString("latin1");
+        if (/^[0-9a-f]{40,128}$/i.test(inner)) {
+          written.push({ bytes: Buffer.from(inner, "hex"), encoding: "hex, and that in base64", prefix });
+        }
+      }
+    }
+  }
+  return written.filter(({ bytes: { length } }) => algorithms.has(length));
+}
+
+// A MAC of this length is of this algorithm.
+const algorithms: ReadonlyMap<number, string> = new Map([
+  [32, "sha256"],
+  [64, "sha512"],
+  [20, "sha1"],
+  [48, "sha384"],
+]);
+
+function writtenOf({ key, content }: HmacDraft, written: readonly Written[]): Written | undefined {
+  const macs = new Map<number, Buffer>();
+  return written.find(({ bytes: { length }, bytes }) => {
+    const algorithm = algorithms.get(length);
+    if (algorithm === undefined || key.length === 0) return false;
+    const mac = macs.get(length) ?? createHmac(algorithm, key).update(content).digest();
+    macs.set(length, mac);
+    return timingSafeEqual(bytes, mac);
+  });
+}
+
+type Reading = (secret: string) => Buffer;
+
+const behindPrefix = (secret: string): string => secret.replace(/^[a-z]+_/i, "");
+
+function readingsOfSecret(scheme: SignatureScheme): readonly Row<Reading>[] {
+  const { secretEncoding = "utf8" } = scheme;
+  return [
+    ["hmac-secret-utf8", "as UTF-8 text", [(secret) => Buffer.from(secret)], "usual"],
+    [
+      "hmac-secret-base64",
+      "decoded from base64",
+      [(secret) => Buffer.from(bareOf(secret, scheme), "base64")],
+      "usual",
+    ],
+    [
+      "hmac-secret-hex",
+      "decoded from hex",
+      [(secret) => Buffer.from(bareOf(secret, scheme), "hex")],
+      "usual",
+    ],
+    [
+      "hmac-secret-trimmed",
+      "without white space around it",
+      [(secret) => Buffer.from(secret.trim(), secretEncoding)],
+      "usual",
+    ],
+    [
+      "hmac-secret-line-feed",
+      "with a line feed behind it",
+      [(secret) => Buffer.from(`${secret}\n`)],
+      "usual",
+    ],
+    ["hmac-secret-prefix", "without its prefix", [(secret) => Buffer.from(behindPrefix(secret))], "usual"],
+    [
+      "hmac-secret-prefix",
+      "without its prefix, decoded from base64",
+      [(secret) => Buffer.from(behindPrefix(secret), "base64")],
+      "usual",
+    ],
+  ];
+}
+
+/** What is signed by a pattern of a scheme. */
+function contentBy(pattern: string, body: Uint8Array, { request, scheme, time }: HmacContext): Buffer {
+  const id = scheme.id === undefined ? "" : (fieldLines(request, scheme.id.toLowerCase())[0]?.trim() ?? "");
+  const text = pattern.replaceAll("{timestamp}", time).replaceAll("{id}", id);
+  const [before = "", after = ""] = text.split("{body}");
+  return Buffer.concat([Buffer.from(before), body, Buffer.from(after)]);
+}
+
+const patterns: readonly (readonly [pattern: string, says: string])[] = [
+  ["{body}", "the body alone"],
+  ["{timestamp}.{body}", "the time, a dot and the body"],
+  ["{timestamp}{body}", "the time and the body"],
+  ["v0:{timestamp}:{body}", "v0, the time and the body"],
+  ["{id}.{timestamp}.{body}", "the identifier, the time and the body"],
+  ["{body}{timestamp}", "the body and the time"],
+  ["{body}.{timestamp}", "the body, a dot and the time"],
+];
+
+function contentsOf(context: HmacContext): readonly Row<Buffer>[] {
+  return patterns.map(([pattern, says]) => [
+    "hmac-of-other-content",
+    says,
+    [contentBy(pattern, context.body, context)],
+    "usual",
+  ]);
+}
+
+const behind = (text: string): string => (text === "" ? "without a prefix" : `behind ${quoted(text)}`);
+
+/** What is otherwise where the HMAC is right: the algorithm, the encoding, or what stands before it. */
+function otherwiseWritten(
+  { bytes, encoding, prefix: has }: Written,
+  { number }: HmacDraft,
+  scheme: SignatureScheme,
+): Remedy {
+  const { header, algorithm: wanted = "sha256", prefix = "", signatureEncodings = ["base64"] } = scheme;
+  const algorithm = algorithms.get(bytes.length);
+  if (algorithm !== wanted) {
+    const fits = `${header} fits secret number ${number} by ${algorithm}`;
+    return ["hmac-algorithm", `Set algorithm, or let the sender use ${wanted}: ${fits}.`];
+  }
+  if (!signatureEncodings.some((each) => each === encoding)) {
+    const wantedEncodings = signatureEncodings.join(" or ");
+    return [
+      "hmac-encoding",
+      `Write ${header} in ${wantedEncodings}, or set signatureEncodings: it is in ${encoding}.`,
+    ];
+  }
+  return [
+    "hmac-prefix",
+    `Write ${header} ${behind(prefix)}, or set prefix: the signature stands there ${behind(has)}.`,
+  ];
+}
