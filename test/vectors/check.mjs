@@ -71,7 +71,9 @@ function verdictOf({ received, time, keys, policies, need, body, engine }) {
 }
 
 function importKey({ keyid, algorithm, jwk, ...validity }) {
-  return importVerificationKey(keyid, jwk, { alg: algorithm, ...validity });
+  // A secret is given as its bytes.
+  const key = algorithm === "hmac-sha256" && jwk.kty === "oct" ? Buffer.from(jwk.k, "base64url") : jwk;
+  return importVerificationKey(keyid, key, { alg: algorithm, ...validity });
 }
 
 function baseOf({ message, headers, label, fieldTypes }) {
