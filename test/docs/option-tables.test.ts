@@ -48,7 +48,6 @@ import {
   table as webhookHmac,
 } from "../../packages/webhook-hmac/dist/options.js";
 import { signTable as signPayloadHeaders } from "../../packages/webhook-hmac/dist/payload-headers.js";
-import { table as signPayload } from "../../packages/webhook-hmac/dist/payload-signature.js";
 import { schemeTable } from "../../packages/webhook-hmac/dist/scheme.js";
 import { table as generateEndpoint } from "../../packages/webhooks/dist/endpoint/generate-endpoint.js";
 import { table as httpsOnly } from "../../packages/webhooks/dist/endpoint/https-only.js";
@@ -120,7 +119,6 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["webhook-hmac", 0, schemeTable],
   ["webhook-hmac", 1, webhookHmac],
   ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],
-  ["webhook-hmac", "signPayload", signPayload],
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", 0, { ...webhookSteps, ...webhookAnswers }],
   ["webhooks", 1, createWebhookHandler],

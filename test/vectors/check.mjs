@@ -70,8 +70,8 @@ function verdictOf({ received, time, keys, policies, need, body, engine }) {
   }
 }
 
-function importKey({ keyid, algorithm, jwk, ...validity }) {
-  // A secret is given as its bytes.
+/** The key of a vector; a secret is given as its bytes. Throws a TypeError for one that is refused. */
+export function importKey({ keyid, algorithm, jwk, ...validity }) {
   const key = algorithm === "hmac-sha256" && jwk.kty === "oct" ? Buffer.from(jwk.k, "base64url") : jwk;
   return importVerificationKey(keyid, key, { alg: algorithm, ...validity });
 }

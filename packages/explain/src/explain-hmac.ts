@@ -83,9 +83,8 @@ interface HmacContext {
   readonly code: string;
 }
 
-function schemeOf({ scheme, ...options }: VerifyPayloadOptions): SignatureScheme {
-  if (typeof scheme === "string") return signatureSchemes[scheme];
-  return scheme ?? { ...options, header: options.header ?? "X-Payload-Signature" };
+function schemeOf({ scheme = { header: "X-Payload-Signature" } }: VerifyPayloadOptions): SignatureScheme {
+  return typeof scheme === "string" ? signatureSchemes[scheme] : scheme;
 }
 
 function headersOf({ rawHeaders }: HeaderLines): Record<string, string | string[]> {

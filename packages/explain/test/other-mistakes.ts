@@ -95,7 +95,7 @@ export const otherMistakes: readonly OtherRow[] = [
     explain: () =>
       explainHmac({ rawHeaders: ["X-Payload-Signature", base64(hmac(body, "c2VjcmV0"))] }, body, {
         secrets: ["c2VjcmV0"],
-        secretEncoding: "base64",
+        scheme: { header: "X-Payload-Signature", secretEncoding: "base64" },
       }),
     what: "hmac-secret-utf8",
     says: "Set secretEncoding, or the secret itself, to what the sender takes as its key: X-Payload-Signature fits secret number 1 as UTF-8 text.",
@@ -114,7 +114,8 @@ export const otherMistakes: readonly OtherRow[] = [
   },
   {
     mistake: "HMAC: in base64 where hex is asked for",
-    explain: () => webhook(base64(hmac(body)), { signatureEncodings: ["hex"] }),
+    explain: () =>
+      webhook(base64(hmac(body)), { scheme: { header: "X-Payload-Signature", signatureEncodings: ["hex"] } }),
     what: "hmac-encoding",
     says: "Write X-Payload-Signature in hex, or set signatureEncodings: it is in base64.",
   },
