@@ -79,7 +79,7 @@ export function importKey({ keyid, algorithm, jwk, ...validity }) {
 function baseOf({ message, headers, label, fieldTypes }) {
   const lines = headers
     .filter(([name]) => name.toLowerCase() === "signature-input")
-    .map(([, value]) => value);
+    .map(([, value]) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
   try {
     const input = parseSignatureInput(lines.join(", ")).get(label);
     return createSignatureBase(message, input, fieldTypes);
