@@ -255,7 +255,7 @@ export const refusalsOfWebhooks = {
   "payload-signature-missing": row(
     401,
     [...by, "webhookHmac"],
-    "There is no `X-Payload-Signature`, or what the option `header` names.",
+    "There is no `X-Payload-Signature`, or no field that the `scheme` names.",
     "Send it; look for a proxy that drops it.",
     "Without the field:",
     () => refusalOf("webhookHmac", () => verifyPayload(Buffer.from("{}"), undefined, [secret])),
@@ -264,7 +264,7 @@ export const refusalsOfWebhooks = {
     401,
     [...by, "webhookHmac"],
     "The signature is not 32 bytes in base64 with padding, or, where that is allowed, 64 hex digits.",
-    'Write it with `signPayload`; allow hex by `signatureEncodings: ["base64", "hex"]`.',
+    'Write it with `signPayload`; allow hex by `signatureEncodings: ["base64", "hex"]` in the `scheme`.',
     "Hex where base64 is due:",
     () => refusalOf("webhookHmac", () => verifyPayload(Buffer.from("{}"), "ab".repeat(32), [secret])),
   ),

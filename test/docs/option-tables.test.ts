@@ -51,7 +51,6 @@ import {
   table as webhookHmac,
 } from "../../packages/checks/webhook-hmac/dist/options.js";
 import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
-import { table as signPayload } from "../../packages/checks/webhook-hmac/dist/payload-signature.js";
 import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
 import { table as generateEndpoint } from "../../packages/endpoints/webhooks/dist/endpoint/generate-endpoint.js";
 import { table as httpsOnly } from "../../packages/endpoints/webhooks/dist/endpoint/https-only.js";
@@ -124,7 +123,6 @@ const documented: readonly [name: string, place: number | string, rules: Rules][
   ["webhook-hmac", 0, schemeTable],
   ["webhook-hmac", 1, webhookHmac],
   ["webhook-hmac", "signPayloadHeaders", signPayloadHeaders],
-  ["webhook-hmac", "signPayload", signPayload],
   ["webhook-hmac", "verifyPayload", payloadField],
   ["webhooks", 0, { ...webhookSteps, ...webhookAnswers }],
   ["webhooks", 1, createWebhookHandler],

@@ -8,6 +8,7 @@ const folders: Readonly<Record<string, string>> = {
   E: "packages/kernel/http-message-signatures",
   V: "packages/checks/http-signature-verify",
   D: "packages/checks/content-digest",
+  T: "test",
 };
 const pathOf = (written: string): string => join(root, folders[written[0] ?? ""] ?? "", written.slice(2));
 
@@ -26,7 +27,8 @@ test.each(rows.map(([, section = "", demand = "", file = "", shown = ""]) => [se
     expect(demand).toMatch(/\.$/);
     const source = /^`([EVD]\/src\/[^`]+)`$/.exec(file)?.[1];
     expect(source !== undefined && existsSync(pathOf(source))).toBe(true);
-    const [, path = "", title = ""] = /^`([EVD]\/test\/[^`]+)` "(.+)"$/.exec(shown) ?? [];
+    const [, path = "", title = ""] =
+      /^`([EVD]\/test\/[^`]+|T\/vectors\/cases\/[^`]+)` "(.+)"$/.exec(shown) ?? [];
     expect(title).not.toBe("");
     // Titles stand in one piece in the source of their test.
     expect(readFileSync(pathOf(path), "utf8")).toContain(title);

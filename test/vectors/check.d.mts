@@ -3,6 +3,7 @@ import type {
   SignatureAlgorithm,
   SignatureProfile,
   VerificationEngine,
+  VerificationKey,
   VerificationKeyOptions,
 } from "@countersign/http-message-signatures";
 
@@ -48,6 +49,9 @@ export interface VectorFile {
   readonly count: number;
   readonly vectors: readonly Vector[];
 }
+
+/** Throws a TypeError for a key that is refused. */
+export function importKey(key: VectorKey): VerificationKey;
 
 export function readVectors(): ReadonlyMap<string, VectorFile>;
 

@@ -70,14 +70,16 @@ function verdictOf({ received, time, keys, policies, need, body, engine }) {
   }
 }
 
-function importKey({ keyid, algorithm, jwk, ...validity }) {
-  return importVerificationKey(keyid, jwk, { alg: algorithm, ...validity });
+/** The key of a vector; a secret is given as its bytes. Throws a TypeError for one that is refused. */
+export function importKey({ keyid, algorithm, jwk, ...validity }) {
+  const key = algorithm === "hmac-sha256" && jwk.kty === "oct" ? Buffer.from(jwk.k, "base64url") : jwk;
+  return importVerificationKey(keyid, key, { alg: algorithm, ...validity });
 }
 
 function baseOf({ message, headers, label, fieldTypes }) {
   const lines = headers
     .filter(([name]) => name.toLowerCase() === "signature-input")
-    .map(([, value]) => value);
+    .map(([, value]) => value.replace(/^[ \t]+|[ \t]+$/g, ""));
   try {
     const input = parseSignatureInput(lines.join(", ")).get(label);
     return createSignatureBase(message, input, fieldTypes);

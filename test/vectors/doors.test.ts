@@ -4,7 +4,6 @@ import { connect, type AddressInfo } from "node:net";
 import { guardErrors } from "@countersign/express";
 import { hook, receivedRequest as ofFastify, refusal } from "@countersign/fastify";
 import { checkedRoute } from "@countersign/fetch";
-import { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
   httpSignatureVerifier,
   httpSignatureVerify,
@@ -15,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
 import { fastify } from "fastify";
 import { close, listen } from "../support/http-client.ts";
-import { readVectors, type Vector, type VectorKey, type VectorMessage } from "./check.mjs";
+import { importKey, readVectors, type Vector, type VectorMessage } from "./check.mjs";
 
 type Options = HttpSignatureVerifyOptions;
 
@@ -31,7 +30,7 @@ function optionsOf({ time, keys, policies, message, need }: Vector): Options | u
   const origin = originOf(message, binds);
   if ("status" in message || "trailers" in message || origin === "none") return undefined;
   try {
-    const known = new Map(keys.map((key) => [key.keyid, imported(key)]));
+    const known = new Map(keys.map((key) => [key.keyid, importKey(key)]));
     const options: Options = {
       keys: (keyid) => known.get(keyid),
       nonces: memoryNonceStore(),
@@ -50,10 +49,6 @@ function optionsOf({ time, keys, policies, message, need }: Vector): Options | u
     if (error instanceof TypeError) return undefined;
     throw error;
   }
-}
-
-function imported({ keyid, algorithm, jwk, ...validity }: VectorKey): VerificationKey {
-  return importVerificationKey(keyid, jwk, { alg: algorithm, ...validity });
 }
 
 /** What callers see of a server whose scheme and authority the vector tells; `none` where no server has these. */

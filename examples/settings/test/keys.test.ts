@@ -35,7 +35,7 @@ async function keyidsOf(value: string, env: Environment = {}): Promise<string[]>
   try {
     if (typeof opened.keys === "function" || !("get" in opened.keys)) throw new Error("no store");
     const { keys } = opened;
-    const candidates = ["a", "b", "escaped", "spki", "hex", "base64url", "text", "set", "raw", "jwk"];
+    const candidates = ["a", "b", "escaped", "spki", "base64url", "text", "set", "raw", "jwk"];
     const found = await Promise.all(
       candidates.map(async (keyid) => (keys as Map<string, unknown>).get(keyid)),
     );
@@ -61,7 +61,6 @@ describe("PAYOUT_KEYS", () => {
     const forms = {
       escaped: pem.replaceAll("\n", "\\n"),
       spki: der.toString("base64"),
-      hex: der.subarray(12).toString("hex"),
       base64url: der.subarray(12).toString("base64url"),
       text: JSON.stringify(jwk),
       set: { keys: [jwk] },

@@ -1,4 +1,4 @@
-// importVerificationKey on text, bytes and JSON: a TypeError that shows nothing of the input, or the key that the input holds.
+// importVerificationKey on text, its bytes and JSON: a TypeError that shows nothing of the input, or the key that the input holds.
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import { assertProperty, attempt } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
@@ -10,10 +10,6 @@ const spki = (bytes) => Buffer.concat([Buffer.from("302a300506032b6570032100", "
 const pem = (bytes) =>
   `-----BEGIN PUBLIC KEY-----\n${spki(bytes).toString("base64")}\n-----END PUBLIC KEY-----\n`;
 const jwk = (bytes, more = {}) => ({ kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url"), ...more });
-const ssh = Buffer.concat([Buffer.from("0000000b7373682d6564323535313900000020", "hex"), first]).toString(
-  "base64",
-);
-
 export const seeds = [
   pem(first),
   pem(first).replaceAll("\n", "\\n"),
@@ -22,7 +18,6 @@ export const seeds = [
   first.toString("hex"),
   spki(first).toString("base64"),
   second.toString("base64url"),
-  `ssh-ed25519 ${ssh} comment`,
   JSON.stringify(jwk(first, { kid: "key", use: "sig", alg: "EdDSA", key_ops: ["verify"] })),
   JSON.stringify({ keys: [jwk(first, { kid: "key" }), jwk(second, { kid: "other" }), { kty: "RSA" }] }),
   JSON.stringify(jwk(first, { d: first.toString("base64url") })),
@@ -57,8 +52,6 @@ export const dictionary = [
   [
     '"key_ops":["sign"],',
     "ssh-ed25519 ",
-    ssh,
-    "ssh-rsa ",
     "=",
     "==",
     ":",
@@ -94,7 +87,7 @@ function runForm(form, input, text) {
   assertProperty(error instanceof TypeError && error.cause === undefined, "a refusal is a TypeError", {
     error,
   });
-  const told = error.message.replace("ssh-ed25519 AAAA...", "");
+  const told = error.message;
   for (const shown of [text, input.toString("latin1"), input.toString("hex"), input.toString("base64")]) {
     for (let start = 0; start + shownCharacters <= shown.length; start += 1) {
       const piece = shown.slice(start, start + shownCharacters);
@@ -125,7 +118,7 @@ function assertHeld({ alg, publicKey }, input, text) {
 
 function assertSameInEveryForm(publicKey, der) {
   const again = [
-    der,
+    der.toString("base64"),
     publicKey.export({ format: "pem", type: "spki" }),
     publicKey.export({ format: "jwk" }),
     publicKey,
@@ -136,7 +129,7 @@ function assertSameInEveryForm(publicKey, der) {
   }
 }
 
-// Bytes, hex, and base64 of which each bit counts: with its padding in a PEM, of one alphabet or the other elsewhere.
+// Bytes, and base64 of which each bit counts: with its padding in a PEM, of one alphabet or the other elsewhere.
 function heldIn(input, text) {
   const body = text.replace(/-----[A-Z ]+-----/g, "").replace(/\\[rn]|\s/g, "");
   const words = /^\s*-----BEGIN/.test(text) ? [] : (text.match(/[A-Za-z0-9+/_-]+/g) ?? []);
@@ -144,9 +137,5 @@ function heldIn(input, text) {
     const digits = word.replaceAll("-", "+").replaceAll("_", "/");
     return digits.padEnd(Math.ceil(digits.length / 4) * 4, "=");
   });
-  return [
-    input,
-    Buffer.from(body, "hex"),
-    ...[body, ...padded].map((base64) => decodeBase64(base64) ?? Buffer.alloc(0)),
-  ];
+  return [input, ...[body, ...padded].map((base64) => decodeBase64(base64) ?? Buffer.alloc(0))];
 }

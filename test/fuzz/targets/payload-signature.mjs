@@ -44,7 +44,7 @@ function readReference(text) {
 
 export function run(input) {
   const line = input.toString("latin1");
-  const options = { signatureEncodings: ["base64", "hex"] };
+  const options = { scheme: { header: "X-Payload-Signature", signatureEncodings: ["base64", "hex"] } };
   const { value: verified, error } = attempt(() => verifyPayload(body, line, secrets, options));
   const mac = readReference(line);
   const index = macs.findIndex((one) => mac !== undefined && one.equals(mac));

@@ -311,4 +311,32 @@ export const cases = [
     ],
     policy: { requiredComponents: ["@method", "@authority", "@scheme", "@target-uri"] },
   }),
+  component("derived-empty", "An at sign alone is no component.", ['"@"', ""], {
+    ...unasked,
+    code: "component-unsupported",
+  }),
+  component("derived-upper-case", "A derived component is in lower case.", ['"@Query"', "?"], {
+    ...unasked,
+    code: "component-unsupported",
+  }),
+  component("path-letter-case", "Another case of a letter is another path.", ['"@path"', "/a"], {
+    ...at("/a"),
+    ...changed({ target: "/A" }),
+    received: [['"@path"', "/A"]],
+  }),
+  component("path-letter-encoded", "An encoded letter is another path.", ['"@path"', "/a"], {
+    ...at("/a"),
+    ...changed({ target: "/%61" }),
+    received: [['"@path"', "/%61"]],
+  }),
+  component("path-slash-added", "A slash at the end is another path.", ['"@path"', "/a"], {
+    ...at("/a"),
+    ...changed({ target: "/a/" }),
+    received: [['"@path"', "/a/"]],
+  }),
+  component("query-changed", "Another query is another message.", ['"@query"', "?to=b"], {
+    ...at("/a?to=b"),
+    ...changed({ target: "/a?to=c" }),
+    received: [['"@query"', "?to=c"]],
+  }),
 ];

@@ -127,4 +127,33 @@ export const cases = [
     ...lines(["X-Note", "a"]),
     ...unasked("component-parameter-unsupported"),
   }),
+  component(
+    "field-absent-undefined",
+    "A field that is not there is not the text undefined.",
+    ['"x-note"', "undefined"],
+    refused("covered-field-missing"),
+  ),
+  component(
+    "field-constructor",
+    "A field is no member that every object has.",
+    ['"constructor"', ""],
+    refused("covered-field-missing"),
+  ),
+  component("field-proto", "The same for __proto__.", ['"__proto__"', ""], refused("covered-field-missing")),
+  component("field-tab", "A tab inside of a value is refused.", ['"x-note"', "a\tb"], {
+    ...lines(["X-Note", "a\tb"]),
+    ...refused("covered-field-invalid"),
+  }),
+  component("field-key-once", "An Idempotency-Key must not come twice.", ['"idempotency-key"', "a, b"], {
+    ...lines(["Idempotency-Key", "a"], ["Idempotency-Key", "b"]),
+    ...refused("covered-field-repeated"),
+  }),
+  vector("field-twice", "A field is covered once.", {
+    covered: [...four, ['"content-type"', "application/json"]],
+    ...refused("component-duplicate"),
+  }),
+  vector("field-of-request", "A field of a request belongs to no other request.", {
+    covered: [...four.slice(0, 3), [`${four[3][0]};req`, four[3][1]]],
+    ...refused("component-parameter-unsupported"),
+  }),
 ];

@@ -1,4 +1,4 @@
-import { component, four, vector } from "../hand/vector.mjs";
+import { component, four, payment, vector } from "../hand/vector.mjs";
 
 const bad = { received: false, code: "target-invalid" };
 const target = (id, shows, text, value = text) =>
@@ -137,6 +137,35 @@ export const cases = [
   ),
   component("pseudo-header", "A pseudo-header is no field.", ['":path"', "/a"], {
     message: { headers: [[":path", "/a"]] },
+    policy: { requiredComponents: [] },
+    received: false,
+    code: "component-name-invalid",
+  }),
+  target("query-alone", "A query without a path.", "?a=1", "/"),
+  target("control", "A control character.", "/a\u0001"),
+  component("target-dots-inside", "Dots inside of a segment are no dot segment.", ['"@path"', "/a..b"], {
+    message: { target: "/a..b" },
+  }),
+  component("target-dots-three", "Three dots are no dot segment.", ['"@path"', "/..."], {
+    message: { target: "/..." },
+  }),
+  component("target-dot-last", "A segment that ends with a dot is no dot segment.", ['"@path"', "/a."], {
+    message: { target: "/a." },
+  }),
+  vector("pseudo-headers", "Pseudo-header lines of HTTP/2 may stand before the fields.", {
+    message: {
+      headers: [
+        [":method", "POST"],
+        [":path", "/api/v1/transaction"],
+        [":authority", "Example.com"],
+        [":scheme", "http"],
+        ...payment.headers.slice(1),
+      ],
+    },
+    covered: [...four, ['"@authority"', "example.com"]],
+  }),
+  component("pseudo-authority", "The line :authority is no field.", ['":authority"', "example.com"], {
+    message: { headers: [[":authority", "example.com"]] },
     policy: { requiredComponents: [] },
     received: false,
     code: "component-name-invalid",

@@ -1,6 +1,7 @@
 import { vector } from "../hand/vector.mjs";
 
 const invalid = { received: false, code: "field-invalid" };
+const limit = { received: false, code: "field-limit" };
 const missing = { received: false, code: "signature-missing" };
 // What is sent in place of the fields as they should be.
 const sent = (id, shows, fields, verdict = invalid) => vector(id, shows, { fields, ...verdict });
@@ -88,6 +89,31 @@ export const cases = [
     "base64-inner-padding",
     "base64 with padding in the middle.",
     (base64) => `sig1=:${base64.slice(0, 10)}==${base64.slice(12)}:`,
+  ),
+  sent("signature-twice-lines", "A signature that comes twice, on two lines.", ({ input, base64 }) => [
+    ["Signature-Input", `sig1=${input}`],
+    ["Signature", `sig1=:${base64}:`],
+    ["Signature", `sig1=:${base64}:`],
+  ]),
+  signatureAs("signature-comma-two", "Two commas.", (base64) => `a=:AAAA:,,sig1=:${base64}:`),
+  signatureAs("signature-no-comma", "Members without a comma.", (base64) => `a=:AAAA: sig1=:${base64}:`),
+  signatureAs("signature-text-behind", "Text after a member.", (base64) => `sig1=:${base64}:x`),
+  signatureAs(
+    "base64-half-padded",
+    "base64 with half its padding.",
+    (base64) => `sig1=:${base64.slice(0, -1)}:`,
+  ),
+  signatureAs(
+    "limit-signatures",
+    "This engine takes no more than four signatures.",
+    (base64) => `a=:AA==:, b=:AA==:, c=:AA==:, d=:AA==:, sig1=:${base64}:`,
+    limit,
+  ),
+  signatureAs(
+    "limit-signature-length",
+    "This engine takes no Signature of more than 4,096 characters.",
+    (base64) => `sig1=:${base64}:`.padEnd(4097, "x"),
+    limit,
   ),
 ];
 

@@ -216,4 +216,41 @@ export const cases = [
     (input) => `sig1=${input.replace("x=1", "x=1.0")}`,
     { parameters: { x: "1" }, received: false, code: "signature-mismatch" },
   ),
+  inputAs(
+    "input-field-space",
+    "Spaces and tabs around a field are not part of it.",
+    (input) => ` \tsig1=${input}\t `,
+    good,
+  ),
+  inputAs(
+    "input-comma-space",
+    "Spaces and tabs may stand around a comma.",
+    (input) => `sig1=${input}\t ,\t other=("@method")`,
+    good,
+  ),
+  inputAs("four-labels", "A field may have four labels.", (input) => `a=(), b=(), c=(), sig1=${input}`, good),
+  vector("eight-parameters", "A signature may have eight parameters.", {
+    parameters: { a: "1", b: "?0", c: ":AA==:" },
+  }),
+  vector("nonce-escapes", "A parameter may hold escaped quotation marks and backslashes.", {
+    parameters: { nonce: String.raw`"a\"b\\c"` },
+  }),
+  vector("length-4096", "A field may have 4,096 characters.", {
+    parameters: { tag: `"${"x".repeat(3949)}"` },
+  }),
+  vector("limit-length-4097", "This engine takes no field of a character more.", {
+    parameters: { tag: `"${"x".repeat(3950)}"` },
+    ...limit,
+  }),
+  inputAs(
+    "limit-component-parameters",
+    "This engine takes no component with more than eight parameters.",
+    () => 'sig1=("a";a;b;c;d;e;f;g;h;i)',
+    limit,
+  ),
+  inputAs("input-string-quote", "A quotation mark in a string.", (input) => `sig1=${input};x="a"b"`),
+  inputAs("input-string-escape-end", "An escape at the end.", (input) => `sig1=${input};x="a\\`),
+  inputAs("input-string-control", "A control character in a string.", (input) => `sig1=${input};x="a\u0000"`),
+  inputAs("input-string-delete", "A DEL in a string.", (input) => `sig1=${input};x="a\u007f"`),
+  inputAs("input-string-line", "A line feed in a string.", (input) => `sig1=${input};x="a\nb"`),
 ];

@@ -81,4 +81,18 @@ export const cases = [
     "Without created and expires, where the policy lets that be, a signature does not end.",
     { ...late, time: now + 1_000_000, policy: { requiredParameters: ["keyid", "alg", "nonce"] } },
   ),
+  vector("expires-long", "expires of 15 digits is too far away.", {
+    parameters: { expires: "9".repeat(15) },
+    code: "window-too-long",
+  }),
+  vector("created-long", "created of 16 digits is no integer.", {
+    parameters: { created: "1".repeat(16) },
+    received: false,
+    code: "field-invalid",
+  }),
+  vector("expires-too-long", "expires of 16 digits is no integer.", {
+    parameters: { expires: "1".repeat(16) },
+    received: false,
+    code: "field-invalid",
+  }),
 ];

@@ -11,7 +11,6 @@ export {
   type SecretEncoding,
   type SignatureAlgorithm,
   type SignatureEncoding,
-  type SignPayloadOptions,
 } from "./payload-signature.ts";
 export { signatureSchemes, type SchemeName, type SignatureScheme } from "./signature-schemes.ts";
 export type { SecretsFunction, VerifyPayloadOptions, WebhookHmacOptions } from "./options.ts";

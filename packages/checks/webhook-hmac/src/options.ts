@@ -6,28 +6,12 @@ import {
   optionError,
   readOptions,
   type BuiltFact,
-  type Given,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
 import type { GuardRequest } from "@countersign/express";
-import {
-  importSecret,
-  secretEncoding,
-  type SecretEncoding,
-  type SignatureAlgorithm,
-  type SignatureEncoding,
-} from "./payload-signature.ts";
-import {
-  algorithmRule,
-  encodingsRule,
-  prefixRule,
-  readHeader,
-  readScheme,
-  type FieldName,
-  type ResolvedScheme,
-  type SignedParts,
-} from "./scheme.ts";
+import { importSecret } from "./payload-signature.ts";
+import { readScheme, type ResolvedScheme } from "./scheme.ts";
 import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
 
 /**
@@ -52,20 +36,10 @@ interface SeveralSecrets<Native> {
 
 interface SignatureOptions {
   /**
-   * How the sender signs: the name of one of `signatureSchemes`, or an object like those. Takes the place of `header`, `algorithm`,
-   * `prefix`, `signatureEncodings` and `secretEncoding`. Default: by these, the body alone in one field.
+   * How the sender signs: the name of one of `signatureSchemes`, or an object like those. Default `{ header: "X-Payload-Signature" }`:
+   * the body alone in base64.
    */
   readonly scheme?: SchemeName | SignatureScheme | undefined;
-  /** The name of the field with the signature, none that has another use. Default `X-Payload-Signature`. */
-  readonly header?: string | undefined;
-  /** The hash of the HMAC. Default `sha256`. */
-  readonly algorithm?: SignatureAlgorithm | undefined;
-  /** What stands right before the signature, such as `sha256=`. Default nothing. */
-  readonly prefix?: string | undefined;
-  /** How each secret stands for the key's bytes. Default `utf8`. */
-  readonly secretEncoding?: SecretEncoding | undefined;
-  /** How the field may write the signature. Default `["base64"]`. */
-  readonly signatureEncodings?: readonly SignatureEncoding[] | undefined;
   /** By how much the time in a signature may differ from now, either way, in seconds, where the scheme has one. Default 300. */
   readonly toleranceSeconds?: number | undefined;
   /** Gives the time in milliseconds since 1970. Default `Date.now`. */
@@ -85,14 +59,8 @@ export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">
 export type WebhookHmacOptions<Native = GuardRequest> = SignatureOptions &
   (SingleSecret | SeveralSecrets<Native>);
 
-/** What the rules of the options of a signature read. */
-interface ReadField extends Omit<Given<VerifyPayloadOptions>, "scheme" | "header"> {
-  readonly scheme: ResolvedScheme | undefined;
-  readonly header: FieldName;
-}
-
 /** Each option by itself: how a secret is read goes by others. */
-interface CheckedOptions extends ReadField {
+interface CheckedOptions extends ResolvedField {
   readonly secret: unknown;
   readonly secrets: unknown;
   readonly limit: number;
@@ -114,16 +82,11 @@ export interface ResolvedOptions<Native> extends ResolvedField {
   readonly timeoutMs: number;
 }
 
-export const fieldTable: OptionTable<VerifyPayloadOptions, ReadField> = {
-  scheme: option.optional(option.own(readScheme)),
-  header: option.own(
-    (value = "X-Payload-Signature", owner, name) => readHeader(value, owner, name),
-    '"X-Payload-Signature"',
+export const fieldTable: OptionTable<VerifyPayloadOptions, ResolvedField> = {
+  scheme: option.own(
+    (value = { header: "X-Payload-Signature" }, owner, name) => readScheme(value, owner, name),
+    '{ header: "X-Payload-Signature" }',
   ),
-  algorithm: algorithmRule,
-  prefix: prefixRule,
-  secretEncoding,
-  signatureEncodings: encodingsRule,
   toleranceSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
   clock: option.clock(() => Date.now(), "Date.now"),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
@@ -142,11 +105,10 @@ export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
 
 const shortSecretBytes = 16;
 
-function showSecrets(given: unknown, { scheme, secretEncoding: encoding }: CheckedOptions): BuiltFact {
-  const form = scheme ?? { secretEncoding: encoding, secretPrefix: "" };
+function showSecrets(given: unknown, { scheme }: CheckedOptions): BuiltFact {
   const isShort = (secret: unknown): boolean => {
     try {
-      const { symmetricKeySize = 0 } = importSchemeSecret(secret, form, { owner: "", name: "" });
+      const { symmetricKeySize = 0 } = importSchemeSecret(secret, scheme, { owner: "", name: "" });
       return symmetricKeySize < shortSecretBytes;
     } catch {
       // It is refused where it is imported.
@@ -156,43 +118,18 @@ function showSecrets(given: unknown, { scheme, secretEncoding: encoding }: Check
   return { short: (Array.isArray(given) ? given : [given]).some(isShort) };
 }
 
-// What a scheme says in one place.
-const schemeParts = ["header", "algorithm", "prefix", "secretEncoding", "signatureEncodings"] as const;
-const plainSigned: SignedParts = { before: [], after: [] };
-
 /** Throws an OptionError where the options of {@link VerifyPayloadOptions} contradict each other. */
 export function resolveField(
   owner: OptionOwner,
-  read: ReadField,
+  { scheme, toleranceSeconds, clock, status }: ResolvedField,
   given: VerifyPayloadOptions,
 ): ResolvedField {
-  const { scheme, toleranceSeconds, clock, status, ...parts } = read;
-  if (scheme !== undefined) {
-    const twice = schemeParts.find((name) => given[name] !== undefined);
-    if (twice !== undefined) {
-      const what =
-        "belongs to the scheme: give scheme an object, such as { ...signatureSchemes.github, header }";
-      throw new OptionError(owner, { option: twice, what });
-    }
+  const idle = (["toleranceSeconds", "clock"] as const).find((name) => given[name] !== undefined);
+  if (scheme.timestamp === undefined && idle !== undefined) {
+    const what = "has a meaning beside a scheme with a timestamp only";
+    throw new OptionError(owner, { option: idle, what });
   }
-  if (scheme?.timestamp === undefined) {
-    const idle = (["toleranceSeconds", "clock"] as const).find((name) => given[name] !== undefined);
-    if (idle !== undefined) {
-      throw new OptionError(owner, {
-        option: idle,
-        what: "has a meaning beside a scheme with a timestamp only",
-      });
-    }
-  }
-  const plain = {
-    ...parts,
-    separator: undefined,
-    timestamp: undefined,
-    id: undefined,
-    signed: plainSigned,
-    secretPrefix: "",
-  };
-  return { scheme: scheme ?? plain, toleranceSeconds, clock, status };
+  return { scheme, toleranceSeconds, clock, status };
 }
 
 /** Throws an OptionError, which shows nothing of a secret. */

@@ -1,12 +1,5 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
-import {
-  option,
-  optionError,
-  readOptions,
-  type OptionOwner,
-  type OptionRule,
-  type OptionTable,
-} from "@countersign/core";
+import { optionError, type OptionOwner } from "@countersign/core";
 
 /** How the text of a secret stands for the bytes of the key. */
 export type SecretEncoding = "utf8" | "base64" | "hex";
@@ -17,38 +10,18 @@ const expectations: Readonly<Record<SecretEncoding, string>> = {
   hex: "pairs of hexadecimal digits that are not all zeros",
 };
 
-/** The rule of the option `secretEncoding`. */
-export const secretEncoding: OptionRule<SecretEncoding> = option.oneOf(["utf8", "base64", "hex"], "utf8");
-
 /** The hash of an HMAC. */
 export type SignatureAlgorithm = "sha256" | "sha512";
 
-/** Options of {@link signPayload}. */
-export interface SignPayloadOptions {
-  /** The hash of the HMAC. Default `sha256`. */
-  readonly algorithm?: SignatureAlgorithm | undefined;
-  /** How the secret stands for the key's bytes. Default `utf8`. */
-  readonly secretEncoding?: SecretEncoding | undefined;
-  /** How the signature is written. Default `base64`. */
-  readonly signatureEncoding?: SignatureEncoding | undefined;
-}
-
-export const table: OptionTable<SignPayloadOptions> = {
-  algorithm: option.oneOf(["sha256", "sha512"], "sha256"),
-  secretEncoding,
-  signatureEncoding: option.oneOf(["base64", "hex"], "base64"),
-};
-
 /**
- * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) of the payload. `bytes` must be what goes on the
- * wire. Throws a TypeError for anything but bytes, and for an empty or undecodable secret.
+ * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) by SHA-256 of the payload in base64. `bytes` must be what goes on
+ * the wire. Throws a TypeError for anything but bytes, and for an empty secret.
  */
-export function signPayload(bytes: Uint8Array, secret: string, options: SignPayloadOptions = {}): string {
+export function signPayload(bytes: Uint8Array, secret: string): string {
   const owner = "signPayload";
-  const read = readOptions(owner, table, options);
   assertBytes(owner, bytes);
-  const key = importSecret(secret, read.secretEncoding, { owner, name: "secret" });
-  return createHmac(read.algorithm, key).update(bytes).digest(read.signatureEncoding);
+  const key = importSecret(secret, "utf8", { owner, name: "secret" });
+  return createHmac("sha256", key).update(bytes).digest("base64");
 }
 
 /** Throws a TypeError for anything but bytes. */

@@ -5,12 +5,10 @@ import {
   optionError,
   readOptions,
   type OptionOwner,
-  type OptionRule,
   type OptionTable,
 } from "@countersign/core";
 import {
   isSignatureEncoding,
-  secretEncoding,
   type SecretEncoding,
   type SignatureAlgorithm,
   type SignatureEncoding,
@@ -44,23 +42,16 @@ export interface SignedParts {
   readonly after: readonly string[];
 }
 
-export const algorithmRule: OptionRule<SignatureAlgorithm> = option.oneOf(["sha256", "sha512"], "sha256");
-export const encodingsRule: OptionRule<readonly SignatureEncoding[]> = option.own(
-  readSignatureEncodings,
-  '["base64"]',
-);
-export const prefixRule: OptionRule<string> = option.own(readText, '""');
-
 export const schemeTable: OptionTable<SignatureScheme, ResolvedScheme> = {
   header: option.own(readHeader),
-  algorithm: algorithmRule,
-  signatureEncodings: encodingsRule,
-  prefix: prefixRule,
+  algorithm: option.oneOf(["sha256", "sha512"], "sha256"),
+  signatureEncodings: option.own(readSignatureEncodings, '["base64"]'),
+  prefix: option.own(readText, '""'),
   separator: option.optional(option.oneOf([",", " "])),
   timestamp: option.optional(option.own(readTimestamp)),
   id: option.optional(option.own(readHeader)),
   signed: option.own(readSigned, '"{body}"'),
-  secretEncoding,
+  secretEncoding: option.oneOf(["utf8", "base64", "hex"], "utf8"),
   secretPrefix: option.own(readText, '""'),
 };
 
@@ -121,7 +112,7 @@ const takenHeaders: ReadonlySet<string> = new Set([
 // RFC 9110 section 5.6.2.
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-export function readHeader(value: unknown, owner: OptionOwner, name: string): FieldName {
+function readHeader(value: unknown, owner: OptionOwner, name: string): FieldName {
   if (typeof value !== "string" || !token.test(value)) {
     throw optionError(owner, name, "the name of a header field", value);
   }

@@ -12,6 +12,8 @@ const secret = fc
   .string({ unit: "grapheme", minLength: 1, maxLength: 40 })
   .filter((text) => text.trim() !== "" && !text.includes("\0"));
 
+const either = { header: "X-Payload-Signature", signatureEncodings: ["base64", "hex"] } as const;
+
 async function isAdmitted(guard: Middleware, lines: readonly string[], body: Uint8Array): Promise<boolean> {
   const error = await run(guard, requestOf(lines, body));
   if (error !== undefined && !(isGuardError(error) && error.status === 401)) throw error;
@@ -49,11 +51,10 @@ describe("webhookHmac", () => {
   });
 
   test("admits no mutated field but white space around the right one", async () => {
-    const guard = webhookHmac({ secret: "test-secret", signatureEncodings: ["base64", "hex"] });
+    const guard = webhookHmac({ secret: "test-secret", scheme: either });
     const body = Buffer.from("{}");
-    const spellings = (["base64", "hex"] as const).map((signatureEncoding) =>
-      signPayload(body, "test-secret", { signatureEncoding }),
-    );
+    const signature = signPayload(body, "test-secret");
+    const spellings = [signature, Buffer.from(signature, "base64").toString("hex")];
     const mutated = fc
       .record({
         right: fc.constantFrom(...spellings),
@@ -73,7 +74,7 @@ describe("webhookHmac", () => {
   });
 
   test("answers any lines and any body with a verdict", async () => {
-    const guard = webhookHmac({ secret: "test-secret", signatureEncodings: ["base64", "hex"] });
+    const guard = webhookHmac({ secret: "test-secret", scheme: either });
     const line = fc.oneof(
       fc.string(),
       fc.string({ unit: "binary" }),

@@ -173,10 +173,10 @@ describe.each(expressVersions)("webhookHmac on %s", (_version, express) => {
 describe("webhookHmac", () => {
   test.each([
     ["white space around it", ` \t${right}\t `, {}],
-    ["hex where it is allowed", hex, { signatureEncodings: ["hex"] }],
-    ["hex in upper case", hex.toUpperCase(), { signatureEncodings: ["hex"] }],
-    ["hex beside base64", ` ${hex} `, { signatureEncodings: ["base64", "hex"] }],
-    ["base64 beside hex", right, { signatureEncodings: ["hex", "base64"] }],
+    ["hex where it is allowed", hex, { scheme: { header: name, signatureEncodings: ["hex"] } }],
+    ["hex in upper case", hex.toUpperCase(), { scheme: { header: name, signatureEncodings: ["hex"] } }],
+    ["hex beside base64", ` ${hex} `, { scheme: { header: name, signatureEncodings: ["base64", "hex"] } }],
+    ["base64 beside hex", right, { scheme: { header: name, signatureEncodings: ["hex", "base64"] } }],
   ] as const)("takes %s", async (_name, line, options) => {
     expect(await run(webhookHmac({ secret, ...options }), requestOf([line], body))).toBeUndefined();
   });
@@ -187,12 +187,12 @@ describe("webhookHmac", () => {
     ["hex of 31 bytes", hex.slice(2), "malformed"],
     ["hex with one digit off", hex.replace(/.$/, "f"), "wrong"],
   ])("refuses %s", async (_name, line, reason) => {
-    const guard = webhookHmac({ secret, signatureEncodings: ["hex"] });
+    const guard = webhookHmac({ secret, scheme: { header: name, signatureEncodings: ["hex"] } });
     expect(codeOf(await run(guard, requestOf([line], body)))).toBe(`payload-signature-${reason}`);
   });
 
   test("takes the signature from the field that is configured", async () => {
-    const guard = webhookHmac({ secret, header: "X-Signature" });
+    const guard = webhookHmac({ secret, scheme: { header: "X-Signature" } });
     expect(codeOf(await run(guard, requestOf([right], body)))).toBe("payload-signature-missing");
     const req = requestOf([], body);
     req.rawHeaders.push("x-SIGNATURE", right);
@@ -201,9 +201,8 @@ describe("webhookHmac", () => {
 
   test.each(["base64", "hex"] as const)("decodes a secret in %s", async (secretEncoding) => {
     const encoded = Buffer.from(secret).toString(secretEncoding);
-    expect(await run(webhookHmac({ secret: encoded, secretEncoding }), requestOf([right], body))).toBe(
-      undefined,
-    );
+    const decoding = webhookHmac({ secret: encoded, scheme: { header: name, secretEncoding } });
+    expect(await run(decoding, requestOf([right], body))).toBeUndefined();
     const asText = webhookHmac({ secret: encoded });
     expect(codeOf(await run(asText, requestOf([right], body)))).toBe("payload-signature-wrong");
   });

@@ -20,6 +20,8 @@ const takenHeaders = [
   "upgrade",
 ];
 
+const own = (members: object): object => ({ header: "X-Payload-Signature", ...members });
+
 describe("webhookHmac as built", () => {
   test.each<[string, unknown, RegExp]>([
     ["no options", undefined, /options must be an object/],
@@ -32,47 +34,118 @@ describe("webhookHmac as built", () => {
     ["null for the secret", { secret: null }, /option secret must be/],
     ["bytes for the secret", { secret: Buffer.from(secret) }, /option secret must be/],
     ["a lone surrogate in the secret", { secret: "test-secret\ud83c" }, /option secret must be/],
-    ["no base64", { secret: "test-secret", secretEncoding: "base64" }, /option secret must be .*base64/],
-    ["base64 without padding", { secret: "dGVzdC1zZWNyZXQ", secretEncoding: "base64" }, /option secret must/],
-    ["base64url", { secret: "_-8=", secretEncoding: "base64" }, /option secret must be/],
-    ["base64 with a line feed", { secret: "dGVzdA==\n", secretEncoding: "base64" }, /option secret must be/],
-    ["no hex", { secret: "test-secret", secretEncoding: "hex" }, /option secret must be .*hexadecimal/],
-    ["half a byte of hex", { secret: "abc", secretEncoding: "hex" }, /option secret must be/],
-    ["hex with a prefix", { secret: "0xab", secretEncoding: "hex" }, /option secret must be/],
-    ["an empty secret in hex", { secret: "", secretEncoding: "hex" }, /option secret must be/],
+    [
+      "no base64",
+      { secret: "test-secret", scheme: own({ secretEncoding: "base64" }) },
+      /option secret must be .*base64/,
+    ],
+    [
+      "base64 without padding",
+      { secret: "dGVzdC1zZWNyZXQ", scheme: own({ secretEncoding: "base64" }) },
+      /option secret must/,
+    ],
+    ["base64url", { secret: "_-8=", scheme: own({ secretEncoding: "base64" }) }, /option secret must be/],
+    [
+      "base64 with a line feed",
+      { secret: "dGVzdA==\n", scheme: own({ secretEncoding: "base64" }) },
+      /option secret must be/,
+    ],
+    [
+      "no hex",
+      { secret: "test-secret", scheme: own({ secretEncoding: "hex" }) },
+      /option secret must be .*hexadecimal/,
+    ],
+    [
+      "half a byte of hex",
+      { secret: "abc", scheme: own({ secretEncoding: "hex" }) },
+      /option secret must be/,
+    ],
+    [
+      "hex with a prefix",
+      { secret: "0xab", scheme: own({ secretEncoding: "hex" }) },
+      /option secret must be/,
+    ],
+    [
+      "an empty secret in hex",
+      { secret: "", scheme: own({ secretEncoding: "hex" }) },
+      /option secret must be/,
+    ],
     ["zero bytes, which make the empty key", { secret: "\0\0" }, /option secret must be/],
-    ["zero bytes in hex", { secret: "0000", secretEncoding: "hex" }, /option secret must be .*zeros/],
-    ["zero bytes in base64", { secret: "AAAA", secretEncoding: "base64" }, /option secret must be .*zeros/],
+    [
+      "zero bytes in hex",
+      { secret: "0000", scheme: own({ secretEncoding: "hex" }) },
+      /option secret must be .*zeros/,
+    ],
+    [
+      "zero bytes in base64",
+      { secret: "AAAA", scheme: own({ secretEncoding: "base64" }) },
+      /option secret must be .*zeros/,
+    ],
+    ...["header", "algorithm", "prefix", "secretEncoding", "signatureEncodings"].map(
+      (name): [string, unknown, RegExp] => [
+        `${name}, which is a member of the scheme`,
+        { secret, [name]: "sha256" },
+        new RegExp(`unknown option ${name};`),
+      ],
+    ),
     ["an empty list", { secrets: [] }, /option secrets must be .* an empty array/],
     ["one text for the list", { secrets: secret }, /option secrets must be/],
     ["an empty secret in the list", { secrets: [secret, ""] }, /option secrets\[1\] must be/],
     // oxlint-disable-next-line no-sparse-arrays -- what a careless edit leaves behind
     ["a hole in the list", { secrets: [secret, , "other"] }, /option secrets\[1\] must be/],
     ["one secret twice", { secrets: [secret, "other", secret] }, /twice/],
-    ["one secret in two cases of hex", { secrets: ["ab", "AB"], secretEncoding: "hex" }, /twice/],
-    ["an empty header", { secret, header: "" }, /option header must be/],
-    ["a colon in the header", { secret, header: "X-Signature:" }, /option header must be/],
-    ["a number for the header", { secret, header: 1 }, /option header must be/],
-    ["the field of basic authentication", { secret, header: "Authorization" }, /option header must be/],
+    [
+      "one secret in two cases of hex",
+      { secrets: ["ab", "AB"], scheme: own({ secretEncoding: "hex" }) },
+      /twice/,
+    ],
+    ["an empty header", { secret, scheme: { header: "" } }, /option scheme\.header must be/],
+    [
+      "a colon in the header",
+      { secret, scheme: { header: "X-Signature:" } },
+      /option scheme\.header must be/,
+    ],
+    ["a number for the header", { secret, scheme: { header: 1 } }, /option scheme\.header must be/],
+    [
+      "the field of basic authentication",
+      { secret, scheme: { header: "Authorization" } },
+      /option scheme\.header must be/,
+    ],
     ...takenHeaders.map((header): [string, unknown, RegExp] => [
       `the field ${header}`,
-      { secret, header },
-      /option header must be .* without another use/,
+      { secret, scheme: { header } },
+      /option scheme\.header must be .* without another use/,
     ]),
-    ["an unknown secret encoding", { secret, secretEncoding: "latin1" }, /option secretEncoding must be/],
+    [
+      "an unknown secret encoding",
+      { secret, scheme: own({ secretEncoding: "latin1" }) },
+      /option scheme\.secretEncoding must be/,
+    ],
     [
       "a name that every object has",
-      { secret, secretEncoding: "constructor" },
-      /option secretEncoding must be/,
+      { secret, scheme: own({ secretEncoding: "constructor" }) },
+      /option scheme\.secretEncoding must be/,
     ],
-    ["no signature encodings", { secret, signatureEncodings: [] }, /option signatureEncodings must be/],
+    [
+      "no signature encodings",
+      { secret, scheme: own({ signatureEncodings: [] }) },
+      /option scheme\.signatureEncodings must be/,
+    ],
     [
       "an unknown signature encoding",
-      { secret, signatureEncodings: ["base64url"] },
-      /signatureEncodings must/,
+      { secret, scheme: own({ signatureEncodings: ["base64url"] }) },
+      /scheme\.signatureEncodings must/,
     ],
-    ["an encoding twice", { secret, signatureEncodings: ["hex", "hex"] }, /signatureEncodings must be/],
-    ["one encoding without a list", { secret, signatureEncodings: "hex" }, /signatureEncodings must be/],
+    [
+      "an encoding twice",
+      { secret, scheme: own({ signatureEncodings: ["hex", "hex"] }) },
+      /scheme\.signatureEncodings must be/,
+    ],
+    [
+      "one encoding without a list",
+      { secret, scheme: own({ signatureEncodings: "hex" }) },
+      /scheme\.signatureEncodings must be/,
+    ],
     ["a limit in words", { secret, limit: "unlimited" }, /option limit must be/],
     ["a limit of nothing", { secret, limit: 0 }, /option limit must be/],
     ["a time-out without a function", { secret, timeoutMs: 5 }, /timeoutMs has a meaning/],
@@ -91,9 +164,9 @@ describe("webhookHmac as built", () => {
     ["secrets", { secrets: [] }, "option secrets must be a non-empty array"],
     ["secrets", { secrets: [secret, secret] }, "option secrets has one secret twice"],
     ["secrets[1]", { secrets: [secret, ""] }, "option secrets[1] must be"],
-    ["secret", { secret: "x", secretEncoding: "hex" }, "option secret must be"],
+    ["secret", { secret: "x", scheme: own({ secretEncoding: "hex" }) }, "option secret must be"],
     ["timeoutMs", { secret, timeoutMs: 5 }, "option timeoutMs has a meaning beside a secrets function only"],
-    ["header", { secret, header: "Host" }, "option header must be"],
+    ["scheme.header", { secret, scheme: { header: "Host" } }, "option scheme.header must be"],
     [undefined, {}, "give exactly one of"],
   ])("belongs to an endpoint that was built with it: %s (%#)", (option, options, text) => {
     const build = (): unknown => payloadVerifier(options as WebhookHmacOptions, "webhookEndpoint");

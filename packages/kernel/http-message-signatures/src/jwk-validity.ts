@@ -1,24 +1,15 @@
 import { KeyObject } from "node:crypto";
-import { types } from "node:util";
-import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import type { PublicKeyInput } from "./public-key-input.ts";
 import { isRecord, unixSeconds, type KeyValidity } from "./verification-key.ts";
 
 /**
  * The validity that a key states itself: of a JWK `nbf` and `exp` as notBefore and notAfter, `revoked.revoked_at` as revokedAt (JSON
  * Web Key Parameters registry, OpenID Federation 1.0 section 8.7.2); of a JWK Set the narrowest of all that may be meant by the keyid;
- * of other forms nothing. The input is one that was imported. Throws a TypeError on members of another type.
+ * of other forms nothing. `content` was imported. Throws a TypeError on members of another type.
  */
-export function statedValidity(
-  input: PublicKeyInput,
-  { keyid, alg }: { readonly keyid: string; readonly alg: SignatureAlgorithm },
-): KeyValidity {
-  // The bytes of a secret may look like anything.
-  const isSecret = alg === "hmac-sha256" && types.isUint8Array(input);
-  const jwk = isSecret ? undefined : jwkOf(input);
-  if (jwk === undefined) return {};
-  const { keys } = jwk;
-  if (!Array.isArray(keys)) return jwkValidity(jwk);
+export function statedValidity(content: unknown, keyid: string): KeyValidity {
+  if (content instanceof KeyObject || !isRecord(content)) return {};
+  const { keys } = content;
+  if (!Array.isArray(keys)) return jwkValidity(content);
   return keys
     .filter((one): one is JwkMembers => isRecord(one) && (one["kid"] === undefined || one["kid"] === keyid))
     .map(jwkValidity)
@@ -38,24 +29,6 @@ export function bothValidities(one: KeyValidity, other: KeyValidity): KeyValidit
 }
 
 type JwkMembers = Readonly<Record<string, unknown>>;
-
-function jwkOf(input: PublicKeyInput): JwkMembers | undefined {
-  if (input instanceof KeyObject) return undefined;
-  if (types.isUint8Array(input)) return jwkOfText(Buffer.from(input).toString("utf8"));
-  if (typeof input === "string") return jwkOfText(input);
-  return { ...input };
-}
-
-// The bytes of a key may begin like a text: what cannot be parsed was read as something else.
-function jwkOfText(text: string): JwkMembers | undefined {
-  if (!text.trimStart().startsWith("{")) return undefined;
-  try {
-    const content: unknown = JSON.parse(text);
-    return isRecord(content) ? content : undefined;
-  } catch {
-    return undefined;
-  }
-}
 
 function jwkValidity({ nbf, exp, revoked }: JwkMembers): KeyValidity {
   return {

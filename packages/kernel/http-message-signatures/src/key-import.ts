@@ -2,9 +2,16 @@ import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { bothValidities, statedValidity } from "./jwk-validity.ts";
 import { maxKeyidLength } from "./limits.ts";
-import { keyError } from "./public-key-bytes.ts";
-import { readKey, type PublicKeyInput } from "./public-key-input.ts";
-import { asVetted, readKeyValidity, type KeyValidity, type VerificationKey } from "./verification-key.ts";
+import { contentOf, readPublicKey, type PublicKeyInput } from "./public-key-input.ts";
+import { algorithmOf } from "./public-key-jwk.ts";
+import { readSecret } from "./secret-key-input.ts";
+import {
+  asVetted,
+  keyError,
+  readKeyValidity,
+  type KeyValidity,
+  type VerificationKey,
+} from "./verification-key.ts";
 
 /** Algorithm and validity of a key. */
 export interface VerificationKeyOptions extends KeyValidity {
@@ -33,11 +40,16 @@ export function importVerificationKey(
   }
   const { alg: wanted, ...validity } = options;
   const given = readKeyValidity(validity);
-  const { alg, bytes } = readKey(key, { keyid, alg: readAlg(wanted) });
+  if (readAlg(wanted) === "hmac-sha256") {
+    const publicKey = algorithms["hmac-sha256"].vet(readSecret(key, keyError));
+    return asVetted({ keyid, alg: "hmac-sha256", publicKey, ...given });
+  }
+  const content = contentOf(key);
+  const read = readPublicKey(content, { keyid, alg: wanted });
+  const alg = algorithmOf(read, wanted);
   // Read again when it is whole: two halves may contradict each other.
-  const read = readKeyValidity(bothValidities(given, statedValidity(key, { keyid, alg })));
-  const publicKey = algorithms[alg].importKey(bytes);
-  return asVetted({ keyid, alg, publicKey, ...read });
+  const whole = readKeyValidity(bothValidities(given, statedValidity(content, keyid)));
+  return asVetted({ keyid, alg, publicKey: algorithms[alg].vet(read.key), ...whole });
 }
 
 function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | undefined {

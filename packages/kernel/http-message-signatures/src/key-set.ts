@@ -1,10 +1,8 @@
-import { isUtf8 } from "node:buffer";
 import { types } from "node:util";
 import { jwkThumbprint } from "./jwk-thumbprint.ts";
 import { importVerificationKey } from "./key-import.ts";
-import { keyError } from "./public-key-bytes.ts";
-import type { PublicKeyInput } from "./public-key-input.ts";
-import { isRecord, type KeyValidity, type VerificationKey } from "./verification-key.ts";
+import { contentOf, type PublicKeyInput } from "./public-key-input.ts";
+import { isRecord, keyError, type KeyValidity, type VerificationKey } from "./verification-key.ts";
 
 /** Options of {@link importKeys}. */
 export interface KeysOptions {
@@ -39,7 +37,7 @@ type Entry = readonly [keyid: string | undefined, key: unknown];
  * these, holds no key in a record or in a file, or too many.
  */
 export function importKeys(document: unknown, options: KeysOptions = {}): ImportedKeys {
-  const entries = entriesOf(readDocument(document), options.keyid);
+  const entries = entriesOf(contentOf(document), options.keyid);
   const { maxKeys = 100, validity } = options;
   if (entries.length > maxKeys) throw keyError(`the document holds more than ${maxKeys} keys`);
   const keys = new Map<string, VerificationKey>();
@@ -70,22 +68,8 @@ export function keyidOfFile(name: string): string | undefined {
   return keyFile.exec(name)?.groups?.["keyid"];
 }
 
-/** Text that looks like JSON as what it says; everything else as it is. */
-function readDocument(document: unknown): unknown {
-  const text =
-    types.isUint8Array(document) && isUtf8(document) ? Buffer.from(document).toString("utf8") : document;
-  if (typeof text !== "string" || !text.trimStart().startsWith("{")) return document;
-  try {
-    const content: unknown = JSON.parse(text);
-    return content;
-  } catch {
-    // The parser's message quotes the text.
-    throw keyError("the document looks like JSON, but cannot be parsed");
-  }
-}
-
 function entriesOf(document: unknown, keyid: string | undefined): readonly Entry[] {
-  if (!isRecord(document) || types.isUint8Array(document)) return [[keyid, document]];
+  if (!isRecord(document)) return [[keyid, document]];
   const { keys, kty, kid } = document;
   if (kty !== undefined) return [[statedKeyid(kid) ?? keyid, document]];
   if (Array.isArray(keys))

@@ -1,142 +1,168 @@
 import { isUtf8 } from "node:buffer";
-import { KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, KeyObject } from "node:crypto";
 import { types } from "node:util";
-import type { Jwk, SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { keyError, privateKeyError, readKeyObject, readRawOrSpki, type ReadKey } from "./public-key-bytes.ts";
-import { readJwk, type UnknownMembers } from "./public-key-jwk.ts";
-import { readText } from "./public-key-text.ts";
-import { readSecret } from "./secret-key-input.ts";
+import type { Jwk } from "./algorithms/algorithm.ts";
+import {
+  attempt,
+  ofKind,
+  readJwk,
+  readJwkSet,
+  readMembers,
+  type ReadKey,
+  type Wanted,
+} from "./public-key-jwk.ts";
+import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 
 /**
- * A key to verify with. Text: SPKI PEM (its line feeds may be a literal `\n`), the SPKI DER or the raw 32 bytes of an Ed25519 key
- * in base64, base64url or hex, a line `ssh-ed25519 AAAA...`, JSON of a JWK or JWK Set. Bytes: the 32 themselves, the SPKI DER, or
- * such a text. Objects: a KeyObject, a JWK (RFC 7518, RFC 8037), or a JWK Set with exactly one key that fits the keyid and `alg`.
- * With alg `hmac-sha256` the secret: bytes, a secret KeyObject, or a JWK of kty oct.
+ * A key to verify with. Text, or the bytes of a file with that text: an SPKI PEM (its line feeds may be a literal `\n`), the SPKI or
+ * the 32 bytes of an Ed25519 key in base64 or base64url, JSON of a JWK or JWK Set. Objects: a KeyObject, a JWK (RFC 7518, RFC 8037),
+ * or a JWK Set with exactly one key that fits the keyid and `alg`. With alg `hmac-sha256` the secret: bytes or a secret KeyObject.
  */
 export type PublicKeyInput = string | Uint8Array | Jwk | { readonly keys: readonly Jwk[] } | KeyObject;
 
 const controlOutsideLines = /(?![\t\n\r])\p{Cc}/u;
+const pemBlock = /^\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*$/;
+// No key that is taken has a longer text, and no parser sees one.
+const mostCharacters = 16_384;
 
-/** What a key is read for. */
-export interface Wanted {
-  readonly keyid: string;
-  /** The algorithm that was asked for, where one was. */
-  readonly alg?: SignatureAlgorithm | undefined;
-}
-
-/**
- * The bytes of a key, not yet vetted, and its algorithm. A secret is never read as a public key, nor the reverse. Throws a
- * TypeError that names the form and shows nothing of the key.
- */
-export function readKey(
-  key: PublicKeyInput,
-  wanted: Wanted,
-): { readonly alg: SignatureAlgorithm; readonly bytes: Uint8Array } {
-  const { keyid, alg } = wanted;
-  if (alg === "hmac-sha256") {
-    return { alg, bytes: readSecret(key, { keyid, operation: "verify", error: keyError }) };
+/** Parses JSON, and decodes bytes as UTF-8; other input is returned unchanged. Throws a TypeError that quotes nothing. */
+export function contentOf(input: unknown): unknown {
+  if (types.isUint8Array(input) && !isUtf8(input)) {
+    throw keyError('the key is binary; give it as text, such as bytes.toString("base64")');
   }
-  const read = readPublicKey(key, wanted);
-  return { alg: algorithmOf(read, alg), bytes: read.bytes };
-}
-
-function algorithmOf({ algorithms }: ReadKey, alg: SignatureAlgorithm | undefined): SignatureAlgorithm {
-  const [only] = algorithms;
-  if (alg !== undefined) {
-    if (algorithms.includes(alg)) return alg;
-    throw keyError(`the key is one of ${algorithms.join(" or ")}, not of ${alg}`);
+  const content = types.isUint8Array(input) ? Buffer.from(input).toString("utf8") : input;
+  const isJson = typeof content === "string" && /^\s*[{[]/.test(content);
+  const value = isJson ? parsed(content) : content;
+  if (Array.isArray(value)) {
+    throw keyError("the key is a list; give one key, or a JWK Set as an object with keys");
   }
-  if (only !== undefined && algorithms.length === 1) return only;
-  throw keyError(
-    `the key does not say its algorithm; write alg: ${algorithms.map((each) => `"${each}"`).join(" or ")}`,
-  );
+  return value;
 }
 
-function readPublicKey(key: PublicKeyInput, wanted: Wanted): ReadKey {
-  if (key instanceof KeyObject) return readKeyObject(key);
-  if (typeof key === "string") return readString(key, wanted);
-  if (types.isUint8Array(key)) return readBinary(key, wanted);
-  if (isRecord(key)) return readObject(key, wanted);
-  if (Array.isArray(key)) throw listError();
-  const got = key === null ? "null" : `a value of type ${typeof key}`;
-  throw keyError(`expected a public key as PEM, base64, JWK, bytes or KeyObject, got ${got}`);
-}
-
-function readString(text: string, wanted: Wanted): ReadKey {
-  // Some of them are white space to one reader and text to another.
-  if (controlOutsideLines.test(text)) {
-    throw keyError("the key holds control characters; give the text alone, or a Buffer of its bytes");
-  }
-  const start = text.trimStart()[0];
-  if (start !== "{" && start !== "[") return readText(text);
-  let content: unknown;
+function parsed(text: string): unknown {
   try {
-    content = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     // The parser's message quotes the text.
-    throw keyError("the key looks like JSON, but cannot be parsed; give the JSON text of one JWK");
+    throw keyError("the text looks like JSON, but cannot be parsed; give the JSON text of one JWK");
   }
-  if (isRecord(content)) return readObject(content, wanted);
-  throw listError();
 }
 
-function listError(): TypeError {
-  return keyError("the key is a list; give one key, or a JWK Set as an object with keys");
-}
-
-function readBinary(view: Uint8Array, wanted: Wanted): ReadKey {
-  // A copy: the caller's buffer may change.
-  const bytes = Buffer.from(view);
-  // No text that is taken is as short, and the DER of every key holds control characters.
-  const isText = bytes.length > 32 && isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || isLineEnd(byte));
-  return isText ? readString(bytes.toString("utf8"), wanted) : readRawOrSpki(bytes, "the key");
-}
-
-function isLineEnd(byte: number): boolean {
-  return byte === 0x0a || byte === 0x0d || byte === 0x09;
-}
-
-function readObject(object: UnknownMembers, wanted: Wanted): ReadKey {
-  if (types.isCryptoKey(object)) throw keyError("the key is a CryptoKey; write KeyObject.from(key)");
-  if (types.isPromise(object)) throw keyError("the key is a promise; await it first");
-  if (types.isAnyArrayBuffer(object) || ArrayBuffer.isView(object)) {
-    throw keyError("the key is binary, but no Uint8Array; give a Buffer or Uint8Array of its bytes");
+/** Imports a public key of {@link contentOf}, not yet vetted. Throws a TypeError that names the form and shows nothing of the key. */
+export function readPublicKey(content: unknown, wanted: Wanted): ReadKey {
+  if (content instanceof KeyObject) return readKeyObject(content);
+  if (typeof content === "string") return readText(content);
+  if (!isRecord(content)) {
+    const got = content === null ? "null" : `a value of type ${typeof content}`;
+    throw keyError(`expected a public key as PEM, base64, JWK or KeyObject, got ${got}`);
   }
-  const { keys } = object;
-  if (keys === undefined) return readJwk(object, wanted.keyid);
-  if (!Array.isArray(keys) || object["kty"] !== undefined) {
-    throw keyError("the object is neither a JWK nor a JWK Set; give one JWK");
+  if (types.isCryptoKey(content)) throw keyError("the key is a CryptoKey; write KeyObject.from(key)");
+  if (types.isPromise(content)) throw keyError("the key is a promise; await it first");
+  if (types.isAnyArrayBuffer(content) || ArrayBuffer.isView(content)) {
+    throw keyError("the key is binary, but no Uint8Array; give it as text: PEM, base64 or JSON");
   }
-  return readJwkSet(keys, wanted);
+  const { keys, kty } = content;
+  if (keys === undefined) return readJwk(content, wanted.keyid);
+  if (Array.isArray(keys) && kty === undefined) return readJwkSet(keys, wanted);
+  throw keyError("the object is neither a JWK nor a JWK Set; give one JWK");
 }
 
-// RFC 7517 section 5: which member is meant is told by the keyid and alg alone, and otherwise not guessed.
-function readJwkSet(keys: readonly unknown[], wanted: Wanted): ReadKey {
-  const usable: ReadKey[] = [];
-  for (const jwk of keys) {
-    if (isRecord(jwk) && jwk["d"] !== undefined) throw privateKeyError("a key of the JWK Set");
-    const key = usableKey(jwk, wanted);
-    if (key !== undefined) usable.push(key);
-  }
-  const [only] = usable;
-  if (only !== undefined && usable.length === 1) return only;
+function readKeyObject(key: KeyObject): ReadKey {
+  if (key.type === "private") throw privateKeyError("the KeyObject");
+  const der = key.type === "public" ? attempt(() => key.export({ format: "der", type: "spki" })) : undefined;
+  if (der !== undefined) return readSpki(der, "the KeyObject");
+  if (key.type === "public")
+    throw keyError("the KeyObject cannot be exported, as a point at infinity cannot");
   throw keyError(
-    `the JWK Set has ${usable.length} of ${keys.length} keys that fit (an algorithm of RFC 9421, for verifying, kid absent or the keyid); ` +
-      "expected exactly one: give that JWK itself, or alg",
+    'the KeyObject is a secret key; give a public key, or write alg: "hmac-sha256" if both sides share it',
   );
 }
 
-function usableKey(jwk: unknown, { keyid, alg }: Wanted): ReadKey | undefined {
-  if (!isRecord(jwk)) return undefined;
-  try {
-    const key = readJwk(jwk, keyid);
-    algorithmOf(key, alg);
-    return key;
-  } catch {
-    return undefined;
+// The first that fits a text which is no key says what it is.
+const otherForms: readonly (readonly [pattern: RegExp, says: string])[] = [
+  [/^$/, "the key is empty; is an environment variable or a file not set?"],
+  [/^["'`]/, "the key stands in quotation marks; write it without them"],
+  [
+    /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE/,
+    "the PEM is a certificate; give its public key: openssl x509 -in cert.pem -pubkey -noout",
+  ],
+  [
+    /-----BEGIN RSA PUBLIC KEY/,
+    "the PEM is an RSA key as PKCS #1; give it as SPKI: openssl rsa -RSAPublicKey_in -in key.pem -pubout",
+  ],
+  [/-----BEGIN[^]*-----BEGIN/, "the text holds several PEM blocks; give the one of this keyid"],
+  [
+    /-----BEGIN PUBLIC KEY-----[^]*-----END PUBLIC KEY-----/,
+    'the text holds more than the PEM block; give "PUBLIC KEY" from BEGIN to END and nothing else',
+  ],
+  [
+    /-----BEGIN PUBLIC KEY-----/,
+    "the PEM has no END line; copy the whole block, or quote it where lines end a value",
+  ],
+  [/-----BEGIN/, 'the PEM is of another kind; expected one block "PUBLIC KEY" (SPKI)'],
+  [
+    /^(?:ssh|ecdsa|sk-[a-z0-9]+)-| ssh-|BEGIN SSH2/,
+    "the key is an SSH key; give PEM, or of Ed25519 the last 32 bytes: cut -d' ' -f2 key.pub | base64 -d | tail -c 32 | base64",
+  ],
+  [
+    /^(?:0x)?[0-9a-f]{2}(?:[: ]?[0-9a-f]{2})*$/i,
+    'the key is in hex; give base64: Buffer.from(text, "hex").toString("base64")',
+  ],
+  [
+    /\.(?:pem|pub|key|der|crt|cer|jwk|jwks|json)$|^[.~/][/.]/,
+    'the key looks like the path of a file; give its content: readFileSync(path, "utf8")',
+  ],
+  [
+    /^[A-Za-z0-9+/_-]+={0,2}$/,
+    "the text looks like base64, but is neither 32 bytes nor an SPKI: cut short, wrongly padded, or a private key beside its public one",
+  ],
+  [
+    /^/,
+    "the key is in no known form; expected an SPKI PEM, base64 of the SPKI or of the 32 bytes of Ed25519, or a JWK",
+  ],
+];
+
+function readText(text: string): ReadKey {
+  // Some of them are white space to one reader and text to another.
+  if (controlOutsideLines.test(text)) {
+    throw keyError("the key holds control characters; give it as text: PEM, base64 or JSON");
   }
+  if (text.length > mostCharacters) throw keyError("the text is longer than any key");
+  // Environment variables hold line feeds so. No character of a PEM is a backslash, so it has one reading.
+  const trimmed = text.replaceAll("\\r", "\r").replaceAll("\\n", "\n").trim();
+  const pem = pemBlock.exec(trimmed)?.[1]?.replace(/\s+/g, "");
+  if (pem !== undefined) {
+    const der = Buffer.from(pem, "base64");
+    if (der.toString("base64") === pem) return readSpki(der, "the PEM");
+    throw keyError("the PEM is cut short or damaged; copy the whole block");
+  }
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY/.test(trimmed)) throw privateKeyError("the PEM");
+  // RFC 4648 section 3.5: in the one spelling that the bytes have in either alphabet.
+  const bytes = Buffer.from(trimmed, "base64");
+  if (bytes.length > 0 && [bytes.toString("base64"), bytes.toString("base64url")].includes(trimmed)) {
+    if (bytes.length === 32)
+      return readMembers({ kty: "OKP", crv: "Ed25519", x: bytes.toString("base64url") });
+    if (bytes[0] === 0x30) return readSpki(bytes, "the key in base64");
+  }
+  throw keyError(otherForms.find(([pattern]) => pattern.test(trimmed))?.[1] ?? "the key is in no known form");
 }
 
-function isRecord(value: unknown): value is UnknownMembers {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/** Imports a SubjectPublicKeyInfo (RFC 5280 section 4.1) that is written exactly as Node writes it again. */
+function readSpki(der: Buffer, got: string): ReadKey {
+  const key = attempt(() => createPublicKey({ key: der, format: "der", type: "spki" }));
+  if (key === undefined) {
+    const isPrivate = (["pkcs8", "pkcs1", "sec1"] as const).some(
+      (type) => attempt(() => createPrivateKey({ key: der, format: "der", type })) !== undefined,
+    );
+    if (isPrivate) throw privateKeyError(got);
+    throw keyError(
+      `${got} is cut short, damaged, or holds no public key (SPKI); make it by openssl pkey -pubin -in key.pem`,
+    );
+  }
+  const written = attempt(() => key.export({ format: "der", type: "spki" }));
+  if (written?.equals(der) === true) return ofKind(key, got);
+  // OpenSSL ignores bytes after the end, reads BER (a length in more bytes, an absent NULL), and cannot write a point at infinity.
+  throw keyError(
+    `${got} has bytes behind its end, or is not the DER of its public key; make it by openssl pkey -pubin -in key.pem`,
+  );
 }

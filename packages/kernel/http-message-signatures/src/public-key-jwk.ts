@@ -1,9 +1,45 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import { rsaPublicKey } from "./der.ts";
-import { keyError, privateKeyError, type ReadKey } from "./public-key-bytes.ts";
+import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 
 /** An object whose members are not known. */
 export type UnknownMembers = Readonly<Record<string, unknown>>;
+
+/** A public key that Node has imported, not yet vetted. */
+export interface ReadKey {
+  readonly key: KeyObject;
+  /** The algorithms that it can be meant for; more than one only for RSA. */
+  readonly algorithms: readonly SignatureAlgorithm[];
+}
+
+/** What a key is read for. */
+export interface Wanted {
+  readonly keyid: string;
+  /** The algorithm that was asked for, where one was. */
+  readonly alg?: SignatureAlgorithm | undefined;
+}
+
+// By the curve, or else the type, that Node names.
+const kinds: ReadonlyMap<string | undefined, readonly SignatureAlgorithm[]> = new Map<
+  string | undefined,
+  readonly SignatureAlgorithm[]
+>([
+  ["ed25519", ["ed25519"]],
+  ["prime256v1", ["ecdsa-p256-sha256"]],
+  ["secp384r1", ["ecdsa-p384-sha384"]],
+  ["rsa", ["rsa-pss-sha512", "rsa-v1_5-sha256"]],
+  ["rsa-pss", ["rsa-pss-sha512"]],
+]);
+
+/** The algorithms of a public key. Throws a TypeError for a key of another kind; `got` names its form. */
+export function ofKind(key: KeyObject, got: string): ReadKey {
+  const { asymmetricKeyType: type, asymmetricKeyDetails } = key;
+  const kind = type === "ec" ? (asymmetricKeyDetails?.namedCurve ?? "of its own parameters") : type;
+  const algorithms = kinds.get(kind);
+  if (algorithms !== undefined) return { key, algorithms };
+  const what = type === "ec" ? `a key on the curve ${kind}` : `a key of type ${kind}`;
+  throw keyError(`${got} is ${what}; expected an Ed25519, P-256, P-384 or RSA key`);
+}
 
 // RFC 7518 section 3.1, RFC 8037 section 3.1 and RFC 9864 section 2.2.
 const jwkAlgorithms: ReadonlyMap<unknown, SignatureAlgorithm> = new Map([
@@ -13,7 +49,6 @@ const jwkAlgorithms: ReadonlyMap<unknown, SignatureAlgorithm> = new Map([
   ["ES384", "ecdsa-p384-sha384"],
   ["PS512", "rsa-pss-sha512"],
   ["RS256", "rsa-v1_5-sha256"],
-  ["HS256", "hmac-sha256"],
 ]);
 // RFC 7518 sections 6.2.2, 6.3.2 and 6.4.1.
 const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
@@ -21,41 +56,17 @@ const privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"];
 /** Reads a JWK (RFC 7517 section 4). Every member that is there must agree. */
 export function readJwk(jwk: UnknownMembers, keyid: string): ReadKey {
   if (privateMembers.some((name) => jwk[name] !== undefined)) throw privateKeyError("the JWK");
-  const { bytes, algorithms } = readKeyMembers(jwk);
+  const { key, algorithms } = readMembers(jwk);
   if (jwk["use"] !== undefined && jwk["use"] !== "sig") throw keyError("the JWK has another use than sig");
   const { key_ops: keyOps } = jwk;
   if (keyOps !== undefined && !(Array.isArray(keyOps) && keyOps.length === 1 && keyOps[0] === "verify")) {
     throw keyError('the JWK has other key_ops than ["verify"]');
   }
-  if (jwk["kid"] !== undefined && jwk["kid"] !== keyid) throw keyError(otherKid);
-  return { bytes, algorithms: narrowByAlg(jwk, algorithms, keyError) };
-}
-
-/** What a secret is read for, and how its refusals begin. */
-export interface SecretUse {
-  /** The kid of a JWK that has one; undefined takes any. */
-  readonly keyid?: string | undefined;
-  readonly operation: "sign" | "verify";
-  readonly error: (what: string) => TypeError;
-}
-
-/** Reads the secret of a JWK (RFC 7518 section 6.4). */
-export function readSecretJwk(jwk: UnknownMembers, { keyid, operation, error }: SecretUse): Uint8Array {
-  const { kty, k, use, kid, key_ops: keyOps } = jwk;
-  if (kty !== "oct") throw error('the JWK has another kty than oct, which alg: "hmac-sha256" needs');
-  narrowByAlg(jwk, ["hmac-sha256"], error);
-  if (use !== undefined && use !== "sig") throw error("the JWK has another use than sig");
-  if (
-    keyOps !== undefined &&
-    !(Array.isArray(keyOps) && keyOps.includes(operation) && keyOps.every(isOperation))
-  ) {
-    throw error(`the JWK has other key_ops than sign and verify, or no ${operation}`);
+  if (jwk["kid"] !== undefined && jwk["kid"] !== keyid) {
+    throw keyError("the JWK has another kid than the keyid it is listed under");
   }
-  if (kid !== undefined && keyid !== undefined && kid !== keyid) throw error(otherKid);
-  return member(k, { name: "k", error });
+  return { key, algorithms: narrowByAlg(jwk, algorithms, keyError) };
 }
-
-const otherKid = "the JWK has another kid than the keyid it is listed under";
 
 /** The algorithms that are left by the alg of a JWK; `error` makes the refusal of one that does not agree. */
 export function narrowByAlg(
@@ -70,69 +81,78 @@ export function narrowByAlg(
   throw error(`the JWK has another alg than ${fitting.join(" or ")}`);
 }
 
-function isOperation(operation: unknown): boolean {
-  return operation === "verify" || operation === "sign";
+/** The algorithm of a key. Throws a TypeError when it is not `alg`, or more than one is left. */
+export function algorithmOf(
+  { algorithms }: ReadKey,
+  alg: SignatureAlgorithm | undefined,
+): SignatureAlgorithm {
+  const [only] = algorithms;
+  if (alg !== undefined) {
+    if (algorithms.includes(alg)) return alg;
+    throw keyError(`the key is one of ${algorithms.join(" or ")}, not of ${alg}`);
+  }
+  if (only !== undefined && algorithms.length === 1) return only;
+  throw keyError(
+    `the key does not say its algorithm; write alg: ${algorithms.map((each) => `"${each}"`).join(" or ")}`,
+  );
 }
 
-function readKeyMembers({ kty, crv, k, x, y, n, e }: UnknownMembers): ReadKey {
+// RFC 7638 section 3.2 and RFC 8037 section 2: what represents a key.
+const keyMembers: readonly (readonly [kty: string, crv: string | undefined, names: readonly string[]])[] = [
+  ["OKP", "Ed25519", ["x"]],
+  ["EC", "P-256", ["x", "y"]],
+  ["EC", "P-384", ["x", "y"]],
+  ["RSA", undefined, ["n", "e"]],
+];
+// A modulus of 8,192 bits has 1,366 of them.
+const mostCharacters = 16_384;
+
+/** Imports the members that represent a key, each written exactly as Node writes it again (RFC 7518 sections 2 and 6.2.1). */
+export function readMembers(jwk: UnknownMembers): ReadKey {
+  const { kty, crv, k } = jwk;
   if (kty === "oct" || k !== undefined) {
     throw keyError(
-      'the JWK is a secret; write alg: "hmac-sha256" if both sides share it, or give a public key',
+      'the JWK is a secret; write alg: "hmac-sha256" and give its bytes if both sides share it, or give a public key',
     );
   }
-  if (kty === "OKP" && crv === "Ed25519")
-    return { bytes: member(x, { name: "x", length: 32 }), algorithms: ["ed25519"] };
-  if (kty === "EC" && crv === "P-256") return { bytes: point(x, y, 32), algorithms: ["ecdsa-p256-sha256"] };
-  if (kty === "EC" && crv === "P-384") return { bytes: point(x, y, 48), algorithms: ["ecdsa-p384-sha384"] };
-  if (kty === "RSA")
-    return {
-      bytes: rsaPublicKey(number(n, "n"), number(e, "e")),
-      algorithms: ["rsa-pss-sha512", "rsa-v1_5-sha256"],
-    };
-  throw keyError("the JWK must have kty OKP and crv Ed25519, kty EC and crv P-256 or P-384, or kty RSA");
-}
-
-// RFC 7518 section 6.2.1: both coordinates have the full length. SEC 1 section 2.3.3 writes them as one.
-function point(x: unknown, y: unknown, length: number): Uint8Array {
-  return Buffer.concat([
-    Buffer.from([4]),
-    member(x, { name: "x", length: length }),
-    member(y, { name: "y", length: length }),
-  ]);
-}
-
-// RFC 7518 section 2, Base64urlUInt: in the fewest bytes.
-function number(value: unknown, name: string): Buffer {
-  const bytes = member(value, { name });
-  // Longer numbers than any key has are refused here, where their length can still be written.
-  if (bytes[0] === 0 || bytes.length > 4096) {
-    throw keyError(`the ${name} of the JWK begins with a zero byte, or is longer than any key`);
+  const names = keyMembers.find((each) => each[0] === kty && (each[1] === crv || each[1] === undefined))?.[2];
+  if (names === undefined) {
+    throw keyError("the JWK must have kty OKP and crv Ed25519, kty EC and crv P-256 or P-384, or kty RSA");
   }
-  return bytes;
+  const absent = names.find((name) => typeof jwk[name] !== "string");
+  if (absent !== undefined) throw keyError(`the JWK has no ${absent}`);
+  const members = Object.fromEntries(["kty", "crv", ...names].map((name) => [name, jwk[name]]));
+  const isLong = names.some((name) => String(jwk[name]).length > mostCharacters);
+  const key = isLong ? undefined : attempt(() => createPublicKey({ key: members, format: "jwk" }));
+  const written = attempt(() => key?.export({ format: "jwk" }));
+  const other = names.find((name) => written?.[name] !== jwk[name]);
+  if (key !== undefined && other === undefined) return ofKind(key, "the JWK");
+  throw keyError(
+    `the ${other ?? "key"} of the JWK is damaged, of another length, not on its curve, or not in base64url without padding`,
+  );
 }
 
-/** The bytes of a member in the one spelling that they have. */
-function member(
-  value: unknown,
-  {
-    name,
-    length,
-    error = keyError,
-  }: {
-    readonly name: string;
-    readonly length?: number;
-    readonly error?: (what: string) => TypeError;
-  },
-): Buffer {
-  if (typeof value !== "string") throw error(`the JWK has no ${name}`);
-  const bytes = Buffer.from(value, "base64url");
-  if (
-    bytes.length !== (length ?? bytes.length) ||
-    bytes.length === 0 ||
-    bytes.toString("base64url") !== value
-  ) {
-    const size = length === undefined ? "" : `exactly ${length} bytes `;
-    throw error(`the ${name} of the JWK is not ${size}in base64url without padding`);
+/** Returns undefined where Node refuses: its errors may quote the key. */
+export function attempt<Value>(work: () => Value): Value | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
   }
-  return bytes;
+}
+
+/** Reads the one key of a JWK Set (RFC 7517 section 5) that fits the keyid and `alg`; otherwise nothing is guessed. */
+export function readJwkSet(keys: readonly unknown[], { keyid, alg }: Wanted): ReadKey {
+  if (keys.some((jwk) => isRecord(jwk) && jwk["d"] !== undefined))
+    throw privateKeyError("a key of the JWK Set");
+  const usable = keys.flatMap((jwk) => {
+    const key = isRecord(jwk) ? attempt(() => readJwk(jwk, keyid)) : undefined;
+    return key !== undefined && attempt(() => algorithmOf(key, alg)) !== undefined ? [key] : [];
+  });
+  const [only] = usable;
+  if (only !== undefined && usable.length === 1) return only;
+  throw keyError(
+    `the JWK Set has ${usable.length} of ${keys.length} keys that fit (an algorithm of RFC 9421, for verifying, kid absent or the keyid); ` +
+      "expected exactly one: give that JWK itself, or alg",
+  );
 }

@@ -1,37 +1,29 @@
-import { KeyObject } from "node:crypto";
+import { createSecretKey, KeyObject } from "node:crypto";
 import { types } from "node:util";
-import { derElement } from "./der.ts";
-import { readSecretJwk, type SecretUse, type UnknownMembers } from "./public-key-jwk.ts";
+import { isRecord } from "./verification-key.ts";
 
 /**
- * The secret of hmac-sha256: its bytes, a secret KeyObject, or a JWK of kty oct. A text is refused, because it may mean its own
- * bytes or those that it encodes; and so is a public key in any form, since whoever knows it could sign. Throws a TypeError that
+ * Reads the secret of hmac-sha256: its bytes, or a secret KeyObject. A text is refused, because it may mean its own bytes or those
+ * that it encodes; and so is a public key in any form, since whoever knows it could sign. Throws a TypeError, made by `error`, that
  * shows nothing of it.
  */
-export function readSecret(key: unknown, use: SecretUse): Uint8Array {
-  const bytes = secretBytes(key, use);
-  const fault = faultOf(bytes);
-  if (fault !== undefined) throw use.error(fault);
-  return bytes;
-}
-
-function secretBytes(key: unknown, use: SecretUse): Buffer {
-  if (key instanceof KeyObject) {
-    if (key.type === "secret") return key.export();
-    throw use.error(`the KeyObject is a ${key.type} key; hmac-sha256 takes a secret`);
+export function readSecret(key: unknown, error: (what: string) => TypeError): KeyObject {
+  if (key instanceof KeyObject && key.type !== "secret") {
+    throw error(`the KeyObject is a ${key.type} key; hmac-sha256 takes a secret`);
   }
-  if (types.isUint8Array(key)) return Buffer.from(key);
-  if (isJwk(key)) return Buffer.from(readSecretJwk(key, use));
+  if (key instanceof KeyObject || types.isUint8Array(key)) {
+    const bytes = key instanceof KeyObject ? key.export() : Buffer.from(key);
+    const form = formOfKey(bytes);
+    if (form === undefined) return createSecretKey(bytes);
+    throw error(`the secret is ${form} of a key; give random bytes, such as crypto.randomBytes(32)`);
+  }
   if (typeof key === "string") {
-    throw use.error(
+    throw error(
       'the secret is a text, which has several readings; give its bytes: Buffer.from(text, "base64")',
     );
   }
-  throw use.error("expected a secret as Buffer or Uint8Array, secret KeyObject, or JWK of kty oct");
-}
-
-function isJwk(key: unknown): key is UnknownMembers {
-  return typeof key === "object" && key !== null && "kty" in key;
+  const hint = isRecord(key) && key["kty"] === "oct" ? ': Buffer.from(jwk.k, "base64url")' : "";
+  throw error(`expected a secret as Buffer, Uint8Array or secret KeyObject${hint}`);
 }
 
 // An SSH key by its whole beginning: four bytes alone, random ones may be.
@@ -39,23 +31,22 @@ const keyText = /^\s*(?:-----BEGIN|(?:ssh|ecdsa)-[\w.@-]+[ \t]+AAAA|\{[^]*"kty")
 // In base64 and in hex, 30 is the tag of every key.
 const encodedDer = /^\s*(?:M[A-P]|30)[A-Za-z0-9+/_=\s-]+$/;
 
-function faultOf(bytes: Buffer): string | undefined {
+function formOfKey(bytes: Buffer): string | undefined {
   // Only the start of a long secret is looked at as text; no key that is taken is as long.
   const text = bytes.toString("latin1", 0, 16_384);
-  if (keyText.test(text))
-    return "the secret is the text of a key; give random bytes, such as crypto.randomBytes(32)";
+  if (keyText.test(text)) return "the text";
   const encodings = encodedDer.test(text) ? (["base64", "hex"] as const) : [];
-  const isKey = [bytes, ...encodings.map((encoding) => Buffer.from(text, encoding))].some(isKeyDer);
-  return isKey
-    ? "the secret is the DER of a key; give random bytes, such as crypto.randomBytes(32)"
-    : undefined;
+  const isDer = [bytes, ...encodings.map((encoding) => Buffer.from(text, encoding))].some(isKeyDer);
+  return isDer ? "the DER" : undefined;
 }
 
-// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 all begin with a sequence or a number inside of a sequence. The shortest one of a key is
+// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 are a sequence up to the end that begins with a sequence or a number. The shortest key is
 // that of Ed25519, so that no secret of usual length is ever taken for one.
 function isKeyDer(der: Buffer): boolean {
-  const outer = derElement(der, 0, 0x30);
-  if (outer?.to !== der.length || der.length < 44) return false;
-  const first = derElement(der, outer.from, 0x30) ?? derElement(der, outer.from, 0x02);
-  return first !== undefined && first.to <= outer.to;
+  if (der.length < 44 || der[0] !== 0x30) return false;
+  const [, first = 0] = der;
+  const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
+  if (lengthBytes > 2) return false;
+  const length = lengthBytes === 0 ? first : der.readUIntBE(2, lengthBytes);
+  return length === der.length - 2 - lengthBytes && [0x30, 0x02].includes(der[2 + lengthBytes] ?? 0);
 }

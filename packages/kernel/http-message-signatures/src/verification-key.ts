@@ -1,7 +1,18 @@
 import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import type { MessageSignatureErrorCode } from "./message-signature-error.ts";
-import { keyError } from "./public-key-bytes.ts";
+
+/** Makes the error of a key that cannot be taken. `what` says what was given and what to write instead, and holds nothing of the key. */
+export function keyError(what: string): TypeError {
+  return new TypeError(`importVerificationKey: ${what}`);
+}
+
+/** Makes the error of a private key in any form. */
+export function privateKeyError(got: string): TypeError {
+  return keyError(
+    `${got} is a private key; it belongs to the signer alone. Give the public key: openssl pkey -in private.pem -pubout`,
+  );
+}
 
 /** For what a key may be used; an absent member leaves it open. */
 export interface KeyScope {

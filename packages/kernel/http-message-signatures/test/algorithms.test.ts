@@ -160,7 +160,7 @@ describe("the signatures of RFC 9421 appendix B", () => {
     "rsa-pss-sha512": importVerificationKey("k", without(rfc9421.rsaPss), { alg: "rsa-pss-sha512" }),
     "ecdsa-p256-sha256": importVerificationKey("k", without(rfc9421.p256)),
     ed25519: importVerificationKey("k", without(rfc9421.ed25519)),
-    "hmac-sha256": importVerificationKey("k", rfc9421.secret, { alg: "hmac-sha256" }),
+    "hmac-sha256": keyOf("hmac-sha256").imported,
   } as const;
   const examples = rfc9421.signatures.map((example) => [example.id, example] as const);
 

@@ -25,7 +25,7 @@ function newSigned(): Signed {
 
 /** As a key comes to a verifier: never without {@link importVerificationKey}. */
 function vetted(key: KeyObject | Buffer): KeyObject {
-  return importVerificationKey("k", key).publicKey;
+  return importVerificationKey("k", Buffer.isBuffer(key) ? key.toString("base64") : key).publicKey;
 }
 
 function flipped(bytes: Buffer): Buffer {

@@ -94,7 +94,7 @@ test("what is verified in place of a malformed signature never makes it pass", (
   // The key of RFC 8032 section 7.1, test 1, under which the placeholder is right for the empty message.
   const rfc = importVerificationKey(
     "rfc",
-    "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+    Buffer.from("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a", "hex").toString("base64"),
   );
   const empty = Buffer.alloc(0);
   const right =

@@ -1,54 +1,9 @@
-import { createHmac, generateKeyPairSync } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import {
-  importVerificationKey,
-  verify,
-  type RequestMessage,
-  type TagPolicy,
-} from "@countersign/http-message-signatures";
+import { importVerificationKey, verify, type TagPolicy } from "@countersign/http-message-signatures";
 import { key, now, publicKey, signByHand, signedRequest, strict, verdictOf } from "./hand-signer.ts";
-import { accepts, good, refuses, withFields, withParameters, type Make } from "./hostile-rows.ts";
+import { good, withFields, withNote, withParameters } from "./hostile-rows.ts";
 
 describe("algorithm and key", () => {
-  refuses([
-    ["hmac-sha256", "alg-mismatch", () => withParameters({ alg: '"hmac-sha256"' })],
-    ["rsa-pss-sha512", "alg-mismatch", () => withParameters({ alg: '"rsa-pss-sha512"' })],
-    ["none", "alg-mismatch", () => withParameters({ alg: '"none"' })],
-    ["ED25519 in upper case", "alg-mismatch", () => withParameters({ alg: '"ED25519"' })],
-    ["alg as a token", "alg-invalid", () => withParameters({ alg: "ed25519" })],
-    ["alg as a flag", "alg-invalid", () => withParameters({ alg: "?1" })],
-    ["an empty alg", "alg-invalid", () => withParameters({ alg: '""' })],
-    ["alg absent", "alg-invalid", () => withParameters({ alg: undefined })],
-    ["keyid absent", "keyid-invalid", () => withParameters({ keyid: undefined })],
-    ["keyid as a token", "keyid-invalid", () => withParameters({ keyid: "test-key" })],
-    ["keyid as bytes", "keyid-invalid", () => withParameters({ keyid: ":AAAA:" })],
-    ["an empty keyid", "keyid-invalid", () => withParameters({ keyid: '""' })],
-    ["a keyid of 257 characters", "keyid-invalid", () => withParameters({ keyid: `"${"k".repeat(257)}"` })],
-    [
-      "an unknown keyid of 256 characters",
-      "key-unknown",
-      () => withParameters({ keyid: `"${"k".repeat(256)}"` }),
-    ],
-    ["an unknown keyid", "key-unknown", () => withParameters({ keyid: '"other"' })],
-    ["__proto__ as keyid", "key-unknown", () => withParameters({ keyid: '"__proto__"' })],
-    [
-      "the signature of another key",
-      "signature-mismatch",
-      () => signedRequest({ key: generateKeyPairSync("ed25519").privateKey }),
-    ],
-    ["an HMAC with the public key as the secret", "alg-mismatch", hmacByPublicKey],
-  ]);
-
-  test.each<[string, string, Parameters<typeof importVerificationKey>[2]]>([
-    ["a retired key", "key-retired", { retired: true }],
-    ["a key that begins a second after created", "key-retired", { notBefore: now + 1 }],
-    ["a key that ended a second before created", "key-retired", { notAfter: now - 1 }],
-    ["accepts a key that begins and ends at created", "accepted", { notBefore: now, notAfter: now }],
-  ])("%s: %s", (_title, code, validity) => {
-    const keys = () => importVerificationKey("test-key", publicKey, validity);
-    expect(verdictOf(() => verify(signedRequest(), { ...strict, keys }))).toBe(code);
-  });
-
   test("refuses the record of another keyid", () => {
     const keys = () => importVerificationKey("other", publicKey);
     expect(verdictOf(() => verify(signedRequest(), { ...strict, keys }))).toBe("key-mismatch");
@@ -85,21 +40,6 @@ describe("algorithm and key", () => {
 });
 
 describe("tag", () => {
-  accepts([
-    ["no tag", () => withParameters({})],
-    ["any tag, where none is asked for", () => withParameters({ tag: '"payout"' })],
-    ["an empty tag", () => withParameters({ tag: '""' })],
-  ]);
-  refuses([
-    ["a tag that is a token", "tag-invalid", () => withParameters({ tag: "payout" })],
-    ["a tag that is an integer", "tag-invalid", () => withParameters({ tag: "1" })],
-    ["a tag that is a decimal", "tag-invalid", () => withParameters({ tag: "1.0" })],
-    ["a tag that is a boolean", "tag-invalid", () => withParameters({ tag: "?1" })],
-    ["a tag without a value", "tag-invalid", () => withFields(`${good.input};tag`, good.signature)],
-    ["a tag that is bytes", "tag-invalid", () => withParameters({ tag: ":AAAA:" })],
-    ["a tag twice", "field-invalid", () => withFields(`${good.input};tag="a";tag="a"`, good.signature)],
-  ]);
-
   const required = { require: ["payout", "refund"] };
   const excluded = { exclude: ["web-bot-auth"] };
   test.each<[string, TagPolicy, string | undefined, string]>([
@@ -140,60 +80,9 @@ describe("tag", () => {
   });
 });
 
-describe("time and nonce", () => {
-  const times = ["created", "expires"] as const;
-  refuses(
-    times.flatMap((name) =>
-      [
-        ["absent", undefined],
-        ["a string", `"${now}"`],
-        ["a token", "soon"],
-        ["a boolean", "?1"],
-        ["a decimal", `${now}.0`],
-        ["negative", "-1"],
-        ["bytes", ":AAAA:"],
-      ].map(([title, value]): readonly [string, string, Make] => [
-        `${name} that is ${title}`,
-        `${name}-invalid`,
-        () => withParameters({ [name]: value }),
-      ]),
-    ),
-  );
-  refuses([
-    ["created of 16 digits", "field-invalid", () => withParameters({ created: "1".repeat(16) })],
-    ["expires of 16 digits", "field-invalid", () => withParameters({ expires: "1".repeat(16) })],
-    ["expires at created", "expires-invalid", () => withParameters({ expires: String(now) })],
-    ["expires before created", "expires-invalid", () => withParameters({ expires: String(now - 1) })],
-    ["a window of 61 seconds", "window-too-long", () => withParameters({ expires: String(now + 61) })],
-    ["expires of 15 digits", "window-too-long", () => withParameters({ expires: "9".repeat(15) })],
-    [
-      "created 31 seconds ahead",
-      "created-in-future",
-      () => withParameters({ created: String(now + 31), expires: String(now + 60) }),
-    ],
-    [
-      "a second after expires",
-      "signature-expired",
-      () => withParameters({ created: String(now - 61), expires: String(now - 1) }),
-    ],
-    ["nonce absent", "nonce-invalid", () => withParameters({ nonce: undefined })],
-    ["an empty nonce", "nonce-invalid", () => withParameters({ nonce: '""' })],
-    ["nonce as a token", "nonce-invalid", () => withParameters({ nonce: "abc" })],
-    ["nonce as an integer", "nonce-invalid", () => withParameters({ nonce: "1" })],
-    ["a nonce of 129 characters", "nonce-invalid", () => withParameters({ nonce: `"${"n".repeat(129)}"` })],
-  ]);
-  accepts([
-    ["a nonce of 128 characters", () => withParameters({ nonce: `"${"n".repeat(128)}"` })],
-    [
-      "created 30 seconds ahead",
-      () => withParameters({ created: String(now + 30), expires: String(now + 60) }),
-    ],
-    ["the second of expires", () => withParameters({ created: String(now - 60), expires: String(now) })],
-  ]);
+test("verify takes linear time on a long run of spaces inside a field", () => {
+  const spaces = " ".repeat(1_000_000);
+  const message = withNote(`a${spaces}b`, `a${spaces}b`);
+  expect(verdictOf(() => verify(message, strict))).toBe("accepted");
+  expect(verdictOf(() => verify(withFields(`a${spaces}b`, good.signature), strict))).toBe("field-limit");
 });
-
-function hmacByPublicKey(): RequestMessage {
-  const { input, base } = signByHand({ parameters: { alg: '"hmac-sha256"' } });
-  const secret = publicKey.export({ format: "der", type: "spki" }).subarray(12);
-  return withFields(input, `sig1=:${createHmac("sha256", secret).update(base).digest("base64")}:`);
-}

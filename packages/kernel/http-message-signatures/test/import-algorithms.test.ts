@@ -15,6 +15,7 @@ import {
 import { keyOf, rfc9421 } from "./algorithm-keys.ts";
 
 const spki = (key: KeyObject): Buffer => key.export({ format: "der", type: "spki" });
+const base64 = (der: Buffer): string => der.toString("base64");
 const pem = (key: KeyObject): string => key.export({ format: "pem", type: "spki" }).toString();
 const ecKey = (namedCurve: string): KeyObject => generateKeyPairSync("ec", { namedCurve }).publicKey;
 
@@ -49,9 +50,7 @@ const pssParametersWithoutNull =
 describe("importVerificationKey takes", () => {
   const taken: [string, unknown, Given, SignatureAlgorithm, KeyObject][] = [
     ["a P-256 PEM", pem(es256), {}, "ecdsa-p256-sha256", es256],
-    ["a P-256 SPKI", spki(es256), {}, "ecdsa-p256-sha256", es256],
-    ["a P-256 SPKI in base64", spki(es256).toString("base64"), {}, "ecdsa-p256-sha256", es256],
-    ["a P-256 SPKI in hex", spki(es256).toString("hex"), {}, "ecdsa-p256-sha256", es256],
+    ["a P-256 SPKI in base64", base64(spki(es256)), {}, "ecdsa-p256-sha256", es256],
     ["a P-256 KeyObject", es256, {}, "ecdsa-p256-sha256", es256],
     ["a P-256 JWK", es256Jwk, {}, "ecdsa-p256-sha256", es256],
     [
@@ -73,15 +72,14 @@ describe("importVerificationKey takes", () => {
     ["an RSA JWK of RS256", { ...rsaJwk, alg: "RS256" }, {}, "rsa-v1_5-sha256", rsa],
     [
       "an RSA-PSS SPKI without parameters",
-      withIdentifier(rsa, "300b06092a864886f70d01010a"),
+      base64(withIdentifier(rsa, "300b06092a864886f70d01010a")),
       {},
       "rsa-pss-sha512",
       rsa,
     ],
-    ["an RSA-PSS SPKI with its parameters", withIdentifier(rsa, pssParameters), {}, "rsa-pss-sha512", rsa],
     [
-      "an RSA-PSS SPKI whose digests have no NULL",
-      withIdentifier(rsa, pssParametersWithoutNull),
+      "an RSA-PSS SPKI with its parameters",
+      base64(withIdentifier(rsa, pssParameters)),
       {},
       "rsa-pss-sha512",
       rsa,
@@ -114,14 +112,6 @@ describe("importVerificationKey takes", () => {
     ],
     ["the bytes of a secret", secret, hmac, "hmac-sha256", createSecretKey(secret)],
     ["a secret KeyObject", createSecretKey(secret), hmac, "hmac-sha256", createSecretKey(secret)],
-    ["a JWK of kty oct", oct, hmac, "hmac-sha256", createSecretKey(secret)],
-    [
-      "a JWK of kty oct that says everything",
-      { ...oct, alg: "HS256", use: "sig", key_ops: ["sign", "verify"], kid: "k1" },
-      hmac,
-      "hmac-sha256",
-      createSecretKey(secret),
-    ],
   ];
   test.each(taken)("%s", (_title, input, options, alg, expected) => {
     const key = importVerificationKey("k1", input as PublicKeyInput, options);
@@ -137,14 +127,16 @@ describe("importVerificationKey takes", () => {
   });
 });
 
-const compressed = Buffer.concat([
-  Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"),
-  p256.Point.fromBytes(spki(es256).subarray(26)).toBytes(true),
-]);
-const withPoint = (edit: (point: Buffer) => void): Buffer => {
+const compressed = base64(
+  Buffer.concat([
+    Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"),
+    p256.Point.fromBytes(spki(es256).subarray(26)).toBytes(true),
+  ]),
+);
+const withPoint = (edit: (point: Buffer) => void): string => {
   const der = Buffer.from(spki(es256));
   edit(der.subarray(26));
-  return der;
+  return base64(der);
 };
 const modulus = Buffer.from(rsaJwk.n ?? "", "base64url");
 const withModulus = (edit: (bytes: Buffer) => void): string => {
@@ -157,6 +149,7 @@ const rsa1024 = generateKeyPairSync("rsa", { modulusLength: 1024 }).publicKey;
 const rsa2047 = { ...rsaJwk, n: withModulus((bytes) => (bytes[0] = 0x7f)) };
 const longModulus = Buffer.concat([modulus, modulus, modulus, modulus, Buffer.alloc(1, 0xff)]);
 
+const unreadable = /is cut short, damaged, or holds no public key/;
 const refused: [string, unknown, Given, RegExp][] = [
   [
     "secp256k1",
@@ -165,43 +158,48 @@ const refused: [string, unknown, Given, RegExp][] = [
     /on the curve secp256k1; expected an Ed25519, P-256, P-384 or RSA key/,
   ],
   ["P-521", pem(ecKey("P-521")), {}, /on the curve secp521r1/],
-  ["P-224", spki(ecKey("secp224r1")), {}, /on the curve secp224r1/],
+  ["P-224", base64(spki(ecKey("secp224r1"))), {}, /on the curve secp224r1/],
   ["brainpoolP256r1", ecKey("brainpoolP256r1"), {}, /on the curve brainpoolP256r1/],
   ["Ed448", generateKeyPairSync("ed448").publicKey, {}, /of type ed448; expected an Ed25519/],
   ["a JWK of P-521", ecKey("P-521").export({ format: "jwk" }), {}, /crv P-256 or P-384/],
   ["a JWK of secp256k1", ecKey("secp256k1").export({ format: "jwk" }), {}, /crv P-256 or P-384/],
   ["a compressed point", compressed, {}, /not uncompressed .*-conv_form uncompressed/],
-  ["a hybrid point", withPoint((point) => (point[0] = 6)), {}, /not uncompressed \(04, x, y\)/],
+  ["a hybrid point", withPoint((point) => (point[0] = 6)), {}, unreadable],
   [
     "the point at infinity",
-    Buffer.from("3019301306072a8648ce3d020106082a8648ce3d03010703020000", "hex"),
+    base64(Buffer.from("3019301306072a8648ce3d020106082a8648ce3d03010703020000", "hex")),
     {},
-    /not uncompressed/,
+    /not the DER/,
   ],
+  ["a point off the curve", withPoint((point) => (point[64] = (point[64] ?? 0) ^ 1)), {}, unreadable],
+  ["a point of zeros", withPoint((point) => point.fill(0, 1)), {}, unreadable],
+  ["x beyond the field", withPoint((point) => point.fill(0xff, 1, 33)), {}, unreadable],
+  ["y beyond the field", withPoint((point) => point.fill(0xff, 33)), {}, unreadable],
   [
-    "a point off the curve",
-    withPoint((point) => (point[64] = (point[64] ?? 0) ^ 1)),
+    "a JWK off the curve",
+    { ...es384Jwk, x: es384Jwk.y, y: es384Jwk.x },
     {},
-    /not on the curve P-256/,
+    /of the JWK is damaged, .* not on its curve/,
   ],
-  ["a point of zeros", withPoint((point) => point.fill(0, 1)), {}, /not on the curve P-256/],
-  ["x beyond the field", withPoint((point) => point.fill(0xff, 1, 33)), {}, /coordinate .* is not canonical/],
-  ["y beyond the field", withPoint((point) => point.fill(0xff, 33)), {}, /coordinate .* is not canonical/],
-  ["a JWK off the curve", { ...es384Jwk, x: es384Jwk.y, y: es384Jwk.x }, {}, /not on the curve P-384/],
   [
     "a JWK of another curve than its point",
     { ...es256Jwk, crv: "P-384" },
     {},
-    /x of the JWK is not exactly 48 bytes/,
+    /x of the JWK is damaged|key of the JWK is damaged/,
   ],
   [
     "a JWK with a short x",
     { ...es256Jwk, x: es256Jwk.x?.slice(2) },
     {},
-    /x of the JWK is not exactly 32 bytes/,
+    /x of the JWK is damaged|key of the JWK is damaged/,
   ],
   ["a JWK without y", { ...es256Jwk, y: undefined }, {}, /the JWK has no y/],
-  ["a JWK with padding", { ...es256Jwk, y: `${es256Jwk.y ?? ""}=` }, {}, /y of the JWK is not exactly/],
+  [
+    "a JWK with padding",
+    { ...es256Jwk, y: `${es256Jwk.y ?? ""}=` },
+    {},
+    /y of the JWK is damaged|key of the JWK is damaged/,
+  ],
   ["an EC JWK of ES384 on P-256", { ...es256Jwk, alg: "ES384" }, {}, /another alg than ES256/],
   ["an EC JWK of HS256", { ...es256Jwk, alg: "HS256" }, {}, /another alg than ES256/],
   ["an RSA JWK of PS256", { ...rsaJwk, alg: "PS256" }, pss, /another alg than PS512 or RS256/],
@@ -239,7 +237,12 @@ const refused: [string, unknown, Given, RegExp][] = [
     /exponent .* must be odd, at least 3/,
   ],
   ["RSA with exponent 2^32 + 1", { ...rsaJwk, e: exponent("0100000001") }, pss, /below 2\^32/],
-  ["RSA with exponent 0", { ...rsaJwk, e: exponent("00") }, pss, /e of the JWK begins with a zero byte/],
+  [
+    "RSA with exponent 0",
+    { ...rsaJwk, e: exponent("00") },
+    pss,
+    /e of the JWK is damaged|key of the JWK is damaged|must be odd/,
+  ],
   [
     "an RSA JWK whose n has a zero byte first",
     { ...rsaJwk, n: `AA${rsaJwk.n ?? ""}`.slice(0, 344) },
@@ -248,39 +251,45 @@ const refused: [string, unknown, Given, RegExp][] = [
   ],
   ["an RSA JWK without n", { ...rsaJwk, n: undefined }, pss, /the JWK has no n/],
   ["an RSA JWK with e as a number", { ...rsaJwk, e: 65_537 }, pss, /the JWK has no e/],
-  [
-    "an RSA SPKI without NULL",
-    withIdentifier(rsa, "300b06092a864886f70d010101"),
-    pss,
-    /not the DER|no readable/,
-  ],
+  ["an RSA SPKI without NULL", base64(withIdentifier(rsa, "300b06092a864886f70d010101")), pss, /not the DER/],
   [
     "a SPKI with an unused bit",
-    Buffer.from(spki(es256).toString("hex").replace("420004", "420104"), "hex"),
+    base64(Buffer.from(spki(es256).toString("hex").replace("420004", "420104"), "hex")),
     {},
-    /not the DER|no readable/,
+    /not the DER|no public key/,
   ],
-  ["a byte behind an RSA SPKI", Buffer.concat([spki(rsa), Buffer.alloc(1)]), pss, /1 bytes behind its end/],
-  ["an RSA SPKI that is cut short", spki(rsa).subarray(0, 200), pss, /is cut short/],
+  [
+    "a byte behind an RSA SPKI",
+    base64(Buffer.concat([spki(rsa), Buffer.alloc(1)])),
+    pss,
+    /bytes behind its end/,
+  ],
+  ["an RSA SPKI that is cut short", base64(spki(rsa).subarray(0, 200)), pss, /is cut short/],
+  [
+    "an RSA-PSS SPKI whose digests have no NULL",
+    base64(withIdentifier(rsa, pssParametersWithoutNull)),
+    {},
+    /not the DER/,
+  ],
   [
     "an RSA-PSS key of SHA-256",
-    withIdentifier(rsa, pssParameters.replaceAll("0402030500", "0402010500")),
+    base64(withIdentifier(rsa, pssParameters.replaceAll("0402030500", "0402010500"))),
     pss,
     /for other parameters than SHA-512/,
   ],
   [
     "an RSA-PSS key of a longer salt",
-    withIdentifier(rsa, pssParameters.replace(/40$/, "41")),
+    base64(withIdentifier(rsa, pssParameters.replace(/40$/, "41"))),
     {},
     /for other parameters than SHA-512/,
   ],
   [
     "an RSA-PSS key as PKCS #1 v1.5",
-    withIdentifier(rsa, pssParameters),
+    base64(withIdentifier(rsa, pssParameters)),
     pkcs1,
     /is one of rsa-pss-sha512, not of/,
   ],
-  ["an ssh-rsa line", "ssh-rsa AAAAB3NzaC1yc2E=", pss, /others: ssh-keygen -e -m PKCS8/],
+  ["an ssh-rsa line", "ssh-rsa AAAAB3NzaC1yc2E=", pss, /is an SSH key; give PEM/],
   ["a private RSA JWK", rfc9421.rsa, pss, /the JWK is a private key/],
   ["a private EC JWK", rfc9421.p256, {}, /the JWK is a private key/],
   ["an RSA JWK with a prime", { ...rsaJwk, p: rfc9421.rsa.p }, pss, /the JWK is a private key/],
@@ -301,31 +310,17 @@ const refused: [string, unknown, Given, RegExp][] = [
   ["a JWK of kty oct that only says HS256", { ...oct, alg: "HS256" }, {}, /the JWK is a secret/],
   ["an RSA JWK with k", { ...rsaJwk, k: oct.k }, pss, /the JWK is a secret/],
   ["a JWK of kty oct as RSA", oct, pss, /the JWK is a secret/],
-  ["a JWK of kty oct of HS512", { ...oct, alg: "HS512" }, hmac, /another alg than HS256/],
-  ["a JWK of kty oct for encryption", { ...oct, use: "enc" }, hmac, /another use than sig/],
-  [
-    "a JWK of kty oct for signing alone",
-    { ...oct, key_ops: ["sign"] },
-    hmac,
-    /other key_ops than sign and verify, or no verify/,
-  ],
-  ["a JWK of kty oct of another kid", { ...oct, kid: "k2" }, hmac, /another kid than the keyid/],
-  ["a JWK of kty oct without k", { kty: "oct" }, hmac, /the JWK has no k/],
+  ["a JWK of kty oct", oct, hmac, /expected a secret as Buffer.*: Buffer\.from\(jwk\.k, "base64url"\)/],
+  ["a public JWK as a secret", es256Jwk, hmac, /expected a secret as Buffer/],
   ["a secret of 31 bytes", secret.subarray(1), hmac, /31 bytes long; expected at least 32/],
   ["a secret of no bytes", Buffer.alloc(0), hmac, /0 bytes long/],
-  [
-    "a JWK of kty oct with 16 bytes",
-    { ...oct, k: oct.k.slice(0, 22).replace(/.$/, "A") },
-    hmac,
-    /16 bytes long/,
-  ],
   [
     "a secret as text",
     secret.toString("base64"),
     hmac,
     /is a text, which has several readings; .*Buffer\.from/,
   ],
-  ["a secret as a list", [...secret], hmac, /expected a secret as Buffer or Uint8Array/],
+  ["a secret as a list", [...secret], hmac, /expected a secret as Buffer, Uint8Array or secret/],
   ["undefined as a secret", undefined, hmac, /expected a secret/],
 ];
 

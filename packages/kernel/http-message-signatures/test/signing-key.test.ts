@@ -27,8 +27,12 @@ describe("sign takes a key of each algorithm", () => {
   const forms = algorithmKeys.flatMap(({ alg, jwk, signing }) => {
     const inputs: [string, SigningKeyInput][] = [
       ["KeyObject", signing],
-      ["JWK", jwk],
-      alg === "hmac-sha256" ? ["bytes", signing.export()] : ["PEM", privatePem(alg)],
+      ...(alg === "hmac-sha256"
+        ? [["bytes", signing.export()] as [string, SigningKeyInput]]
+        : ([
+            ["JWK", jwk],
+            ["PEM", privatePem(alg)],
+          ] as [string, SigningKeyInput][])),
     ];
     return inputs.map(([form, input]) => [alg, form, input] as const);
   });
@@ -103,20 +107,8 @@ describe("sign refuses as key", () => {
     ["a secret of 31 bytes", secret.subarray(1), "hmac-sha256", /a secret of at least 32 bytes/],
     ["a text as a secret", "a".repeat(32), "hmac-sha256", /the secret is a text, which has several readings/],
     ["a public PEM as a secret", Buffer.from(publicPem), "hmac-sha256", /the secret is the text of a key/],
-    ["a JWK of HS512", { ...oct, alg: "HS512" }, "hmac-sha256", /another alg than HS256/],
-    [
-      "a JWK of kty oct for verifying alone",
-      { ...oct, key_ops: ["verify"] },
-      "hmac-sha256",
-      /key_ops .* no sign/,
-    ],
-    [
-      "a JWK of kty oct with padding",
-      { ...oct, k: `${oct.k}=` },
-      "hmac-sha256",
-      /k of the JWK is not in base64url/,
-    ],
-    ["a private JWK as HMAC", rfc9421.p256, "hmac-sha256", /another kty than oct/],
+    ["a JWK of kty oct", oct, "hmac-sha256", /expected a secret .*: Buffer\.from\(jwk\.k, "base64url"\)/],
+    ["a private JWK as HMAC", rfc9421.p256, "hmac-sha256", /expected a secret as Buffer/],
     ["RSA of 1,024 bits", rsa1024, "rsa-pss-sha512", /RSA with 2,048 to 8,192 bits/],
     ["an RSA-PSS key of SHA-256", pssKey("040201", "20"), "rsa-pss-sha512", /must be a private key/],
     ["an RSA-PSS key of a shorter salt", pssKey("040203", "20"), "rsa-pss-sha512", /must be a private key/],

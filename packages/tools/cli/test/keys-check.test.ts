@@ -32,7 +32,6 @@ describe("countersign keys check", () => {
     ["service-1.pem", pem, "service-1"],
     ["service-1.public.pem", pem, "service-1"],
     ["service-1.txt", der.subarray(12).toString("base64"), "service-1"],
-    ["service-1.der", der, "service-1"],
     ["key.jwk", { ...jwk, kid: "k1" }, "k1"],
     ["keys.jwks", { keys: [{ ...jwk, kid: "k1" }] }, "k1"],
     ["unnamed.jwks", { keys: [jwk] }, thumbprint],

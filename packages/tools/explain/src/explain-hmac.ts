@@ -72,11 +72,10 @@ function timeOf(request: HeaderLines, { timestamp, header }: SignatureScheme): s
     : (/t=(\d+)/.exec(field(header).slice(0, maxField))?.[1] ?? "");
 }
 
-function schemeOf({ scheme, ...options }: VerifyPayloadOptions): SignatureScheme {
+function schemeOf({ scheme = { header: "X-Payload-Signature" } }: VerifyPayloadOptions): SignatureScheme {
+  if (typeof scheme !== "string") return scheme;
   // verifyPayload refuses a name that it does not know.
-  if (typeof scheme === "string")
-    return Object.hasOwn(signatureSchemes, scheme) ? signatureSchemes[scheme] : { header: "" };
-  return scheme ?? { ...options, header: options.header ?? "X-Payload-Signature" };
+  return Object.hasOwn(signatureSchemes, scheme) ? signatureSchemes[scheme] : { header: "" };
 }
 
 function headersOf({ rawHeaders }: HeaderLines): Record<string, string | string[]> {

@@ -62,12 +62,12 @@ export const otherMistakes: Readonly<Record<string, () => Explanation | Promise<
   "HMAC: the secret as text where it is base64": () =>
     explainHmac({ rawHeaders: ["X-Payload-Signature", base64(hmac(body, "c2VjcmV0"))] }, body, {
       secrets: ["c2VjcmV0"],
-      secretEncoding: "base64",
+      scheme: { header: "X-Payload-Signature", secretEncoding: "base64" },
     }),
   "HMAC: the body serialised again": () => webhook(base64(hmac(JSON.stringify(JSON.parse(text), null, 2)))),
   "HMAC: in hex": () => webhook(hmac(body).toString("hex")),
   "HMAC: in base64 where hex is asked for": () =>
-    webhook(base64(hmac(body)), { signatureEncodings: ["hex"] }),
+    webhook(base64(hmac(body)), { scheme: { header: "X-Payload-Signature", signatureEncodings: ["hex"] } }),
   "HMAC: with a prefix": () => webhook(`sha256=${base64(hmac(body))}`),
   "HMAC: without the prefix": () =>
     webhook(hmac(body).toString("hex"), { scheme: "github" }, "X-Hub-Signature-256"),

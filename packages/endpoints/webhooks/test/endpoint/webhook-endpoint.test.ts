@@ -160,13 +160,12 @@ describe.each(expressVersions)("webhookEndpoint on %s", (_version, factory) => {
     const options = optionsWith({
       addresses: { allow: ["127.0.0.1"] },
       hmac: {
-        header: "X-Signature",
-        secretEncoding: "hex",
-        signatureEncodings: ["hex"],
+        scheme: { header: "X-Signature", secretEncoding: "hex", signatureEncodings: ["hex"] },
         secrets: () => Promise.resolve([key.toString("hex")]),
       },
     });
-    const hex = signPayload(Buffer.from(envelope("ev_1")), "test-secret", { signatureEncoding: "hex" });
+    const base64 = signPayload(Buffer.from(envelope("ev_1")), "test-secret");
+    const hex = Buffer.from(base64, "base64").toString("hex");
     const changes = { headers: { "X-Payload-Signature": undefined, "X-Signature": hex } };
     expect(await answerOf(siteOf({ factory }, options), changes)).toBe(success);
   });

@@ -18,11 +18,8 @@ export type VerificationEngine = "native" | "noble" | "sodium";
 
 /** One signature algorithm (RFC 9421 section 3.3). Its keys were vetted when they were imported. */
 export interface Algorithm {
-  /**
-   * Vets a key and makes it: from the subjectPublicKey of its SubjectPublicKeyInfo (RFC 5280 section 4.1), for hmac-sha256 from the
-   * secret. Throws a TypeError that shows nothing of it.
-   */
-  readonly importKey: (bytes: Uint8Array) => KeyObject;
+  /** Vets a public key of this algorithm, for hmac-sha256 a secret, and returns the key to verify by. Throws a TypeError that shows nothing of it. */
+  readonly vet: (key: KeyObject) => KeyObject;
   /** A key of nobody, to verify under where the keyid is unknown. */
   readonly makeDecoy: () => KeyObject;
   /** Whether `key` is a private key, for hmac-sha256 a secret, of this algorithm and of sufficient size. */

@@ -1,6 +1,6 @@
-import { createPublicKey, generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, sign, verify, type KeyObject } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
-import { keyError, spkiPrefix } from "../public-key-bytes.ts";
+import { keyError } from "../verification-key.ts";
 import type { Algorithm, VerificationEngine } from "./algorithm.ts";
 import { loadSodium, verifyBySodium } from "./ed25519-sodium.ts";
 
@@ -132,11 +132,11 @@ function isBeyondField(signature: Uint8Array, last: number): boolean {
 
 const rawKeys = new WeakMap<KeyObject, Uint8Array>();
 
-/** The raw 32 bytes of a vetted key, taken out of it once. */
+/** The raw 32 bytes of a key (RFC 8410 section 4), taken out of it once. */
 export function rawPublicKey(key: KeyObject): Uint8Array {
   let bytes = rawKeys.get(key);
   if (bytes === undefined) {
-    bytes = key.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length);
+    bytes = key.export({ format: "der", type: "spki" }).subarray(-32);
     rawKeys.set(key, bytes);
   }
   return bytes;
@@ -144,9 +144,9 @@ export function rawPublicKey(key: KeyObject): Uint8Array {
 
 /** RFC 9421 section 3.3.6. */
 export const ed25519Algorithm: Algorithm = {
-  importKey(bytes) {
-    assertPrimeOrder(bytes);
-    return createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: "der", type: "spki" });
+  vet(key) {
+    assertPrimeOrder(rawPublicKey(key));
+    return key;
   },
   makeDecoy: () => generateKeyPairSync("ed25519").publicKey,
   isSigningKey: ({ type, asymmetricKeyType }) => type === "private" && asymmetricKeyType === "ed25519",

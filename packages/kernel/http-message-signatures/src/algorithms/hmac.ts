@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, randomBytes, timingSafeEqual, type KeyObject } from "node:crypto";
-import { keyError } from "../public-key-bytes.ts";
+import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
 
 const signatureLength = 32;
@@ -9,13 +9,12 @@ const placeholder = Buffer.alloc(signatureLength);
 
 /** RFC 9421 section 3.3.3. */
 export const hmacAlgorithm: Algorithm = {
-  importKey(secret) {
-    if (secret.length < leastBytes) {
-      throw keyError(
-        `the secret is ${secret.length} bytes long; expected at least ${leastBytes}, such as crypto.randomBytes(32)`,
-      );
-    }
-    return createSecretKey(secret);
+  vet(secret) {
+    const { symmetricKeySize = 0 } = secret;
+    if (symmetricKeySize >= leastBytes) return secret;
+    throw keyError(
+      `the secret is ${symmetricKeySize} bytes long; expected at least ${leastBytes}, such as crypto.randomBytes(32)`,
+    );
   },
   makeDecoy: () => createSecretKey(randomBytes(leastBytes)),
   isSigningKey: ({ type, symmetricKeySize = 0 }) => type === "secret" && symmetricKeySize >= leastBytes,

@@ -1,6 +1,5 @@
 import { constants, createPublicKey, sign, type KeyObject, type SigningOptions } from "node:crypto";
-import { rsaNumbers } from "../der.ts";
-import { keyError } from "../public-key-bytes.ts";
+import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
 import { verifyNatively } from "./native-verification.ts";
 
@@ -21,18 +20,17 @@ const decoy = {
     "fr63M6Iy2wVvNNER4lZrOdkIa_vhIezaw8YKXYyPTegaKHRbVpVzUORcGpmfXt2qp83vqfZXSzHaZ4s5OJcw",
 } as const;
 
+const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 64 } as const;
+
 /** RFC 9421 section 3.3.1: MGF1 with SHA-512, a salt of 64 bytes. */
-export const rsaPssAlgorithm: Algorithm = rsa("sha512", {
-  padding: constants.RSA_PKCS1_PSS_PADDING,
-  saltLength: 64,
-});
+export const rsaPssAlgorithm: Algorithm = rsa("sha512", pss);
 
 /** RFC 9421 section 3.3.2. */
 export const rsaPkcs1Algorithm: Algorithm = rsa("sha256", { padding: constants.RSA_PKCS1_PADDING });
 
 function rsa(digest: string, options: SigningOptions): Algorithm {
   return {
-    importKey,
+    vet,
     makeDecoy: () => createPublicKey({ key: decoy, format: "jwk" }),
     isSigningKey: (key) => key.type === "private" && isOfFamily(key, options),
     signatureLength,
@@ -57,30 +55,38 @@ function isOfFamily(
   );
 }
 
-/** The key of an RSAPublicKey (RFC 8017 appendix A.1.1), as type rsa whatever its SubjectPublicKeyInfo said. */
-function importKey(bytes: Uint8Array): KeyObject {
-  const numbers = rsaNumbers(Buffer.from(bytes));
-  if (numbers === undefined) {
-    throw keyError("the RSA key is not the DER of its two numbers; it is damaged, copy it again");
-  }
-  const [n, e] = [integer(numbers.n), integer(numbers.e)];
-  const bits = n.toString(2).length;
+/** Vets a key, and returns it as type rsa whatever its SubjectPublicKeyInfo said. */
+function vet(given: KeyObject): KeyObject {
+  const { modulusLength: bits = 0, publicExponent: e = 0n } = given.asymmetricKeyDetails ?? {};
   if (bits < leastBits || bits > mostBits) {
     throw keyError(`the RSA key has ${bits} bits; expected ${leastBits} to ${mostBits}`);
   }
-  if (n % 2n === 0n) throw keyError("the modulus of the RSA key is even; the key is damaged, copy it again");
   if (e % 2n === 0n || e < 3n || e >= mostExponent) {
     throw keyError(
       "the exponent of the RSA key must be odd, at least 3 and below 2^32; make a key with 65537",
     );
   }
-  // As a JWK: what Node 24 read from PKCS #1 it does not write again.
-  const jwk = { kty: "RSA", n: numbers.n.toString("base64url"), e: numbers.e.toString("base64url") };
-  return createPublicKey({ key: jwk, format: "jwk" });
+  const key = given.asymmetricKeyType === "rsa" ? given : unbound(given);
+  if (((modulusOf(key).at(-1) ?? 0) & 1) === 0) {
+    throw keyError("the modulus of the RSA key is even; the key is damaged, copy it again");
+  }
+  return key;
 }
 
-function integer(bytes: Buffer): bigint {
-  return BigInt(`0x${bytes.toString("hex")}`);
+const rsaEncryption = Buffer.from("300d06092a864886f70d0101010500", "hex");
+
+/** The key of type rsa-pss as one of type rsa: another AlgorithmIdentifier before the same BIT STRING (RFC 4055 section 1.2). */
+function unbound(key: KeyObject): KeyObject {
+  if (!isOfFamily(key, pss)) {
+    throw keyError("the key is an RSA-PSS key for other parameters than SHA-512 with a salt of 64 bytes");
+  }
+  const der = key.export({ format: "der", type: "spki" });
+  // A modulus of 2,048 bits or more gives the sequence a length in two bytes; the identifier has one in a single byte.
+  const bits = der.subarray(6 + (der[5] ?? 0));
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(rsaEncryption.length + bits.length);
+  const spki = Buffer.concat([Buffer.from([0x30, 0x82]), length, rsaEncryption, bits]);
+  return createPublicKey({ key: spki, format: "der", type: "spki" });
 }
 
 // RFC 8017 sections 8.1.2 and 8.2.2, step 1.

@@ -1,4 +1,4 @@
-import { createPrivateKey, createSecretKey, KeyObject } from "node:crypto";
+import { createPrivateKey, KeyObject } from "node:crypto";
 import { types } from "node:util";
 import { narrowByAlg } from "../public-key-jwk.ts";
 import { readSecret } from "../secret-key-input.ts";
@@ -6,8 +6,8 @@ import type { Jwk, SignatureAlgorithm } from "./algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./registry.ts";
 
 /**
- * A key to sign with: a private KeyObject, a PKCS#8 PEM or a private JWK; for hmac-sha256, with that `alg`, the bytes of the secret,
- * a secret KeyObject or a JWK of kty oct.
+ * A key to sign with: a private KeyObject, a PKCS#8 PEM or a private JWK; for hmac-sha256, with that `alg`, the bytes of the secret
+ * or a secret KeyObject.
  */
 export type SigningKeyInput = KeyObject | string | Jwk | Uint8Array;
 
@@ -42,7 +42,7 @@ function bind(key: KeyObject, alg: SignatureAlgorithm): SigningKey {
 
 // A secret is never taken by its looks: whoever gave it may have meant something else by it.
 function secretKey(key: SigningKeyInput): SigningKey {
-  const object = createSecretKey(readSecret(key, { operation: "sign", error: inputError }));
+  const object = readSecret(key, inputError);
   if (algorithms["hmac-sha256"].isSigningKey(object)) return bind(object, "hmac-sha256");
   throw keyError("must be a secret of at least 32 bytes");
 }

@@ -13,10 +13,9 @@ interface CheckFlags {
 const maxKeys = 10_000;
 
 const notes = `
-A file holds one public key as PEM, base64, hex, DER or an ssh-ed25519 line, or
-as JSON a JWK, a JWK Set, or a record of keyid to key. Compare the thumbprint
-with the key's owner over another line. A private key is refused, and nothing of
-any key is printed.
+A file holds one public key as PEM or base64, or as JSON a JWK, a JWK Set, or a
+record of keyid to key. Compare the thumbprint with the key's owner over another
+line. A private key is refused, and nothing of any key is printed.
 
 Examples:
   countersign keys check service-1.public.pem
