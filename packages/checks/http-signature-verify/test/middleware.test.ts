@@ -242,6 +242,19 @@ describe("the clock", () => {
     expect(await status({ created })).toBe(401);
     expect(platform.codes).toEqual(["signature-expired"]);
   });
+
+  test("is read again after a nonce store that answers late", async () => {
+    let now = created;
+    const nonces: NonceStore = {
+      claim: () => {
+        now = created + 61;
+        return "fresh";
+      },
+    };
+    platform = await startPlatform(express, { clock: () => now * 1000, nonces });
+    expect(await status({ created })).toBe(401);
+    expect(platform.codes).toEqual(["signature-expired"]);
+  });
 });
 
 describe("keys", () => {
