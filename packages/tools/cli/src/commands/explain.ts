@@ -3,12 +3,12 @@ import type { CommandIo, ExitCode } from "../command-io.ts";
 import type { ExplainFlags } from "../explain/run.ts";
 
 const notes = `
-A file holds a request as it went over the wire, or what curl -v has printed,
-which has no body: give that by --data, or nothing is said of it. With --key or --keys the signature is explained, with
---secret-env the HMAC of a webhook, and without either Content-Digest alone. No
-secret is shown. The clock stands at created of the signature, unless --now says
-otherwise, and nonces are not looked at. Up to 2,000 signatures are verified to
-find what the signer did.
+A file holds a request as it went over the wire, or what curl -v has printed.
+That has no body: give it by --data, or nothing is said of it. With --key or
+--keys the signature is explained, with --secret-env the HMAC of a webhook, and
+without either Content-Digest alone. No secret is shown. The clock stands at
+created of the signature, unless --now says otherwise, and nonces are not looked
+at. Up to 2,000 signatures are verified to find what the signer did.
 
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem
