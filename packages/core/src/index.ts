@@ -1,3 +1,4 @@
+export { askStore, type StoreStep } from "./ask-store.ts";
 export {
   assertAllHeaderLines,
   assertOneHost,
@@ -85,7 +86,6 @@ export {
 } from "./problem.ts";
 export { reportReject, warnOfError } from "./reject-report.ts";
 export {
-  noteStoreTime,
   noteVerdict,
   publishVerdict,
   refusedWith,
@@ -105,7 +105,6 @@ export {
   settledChannel,
   storeTrace,
   traced,
-  tracedStep,
   waitTrace,
   type Around,
   type ClaimTrace,
@@ -113,7 +112,6 @@ export {
   type KeyUseEvent,
   type LeaseLostEvent,
   type SettledEvent,
-  type StoreStep,
   type StoreTrace,
   type Trace,
   type TraceContext,

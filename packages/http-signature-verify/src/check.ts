@@ -1,19 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
+  askStore,
   createRequestFact,
   fieldLines,
   GuardError,
   guardChannel,
-  inTime,
-  noteStoreTime,
   noteVerdict,
   publishBuilt,
-  storeTrace,
-  tracedStep,
   type BuiltFacts,
-  type NonceClaim,
-  type NonceStore,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
@@ -225,26 +220,16 @@ function assertInTime(received: ReceivedSignature, options: ResolvedOptions): vo
 async function lookupKey(
   request: ReceivedRequest,
   { keyid }: ReceivedSignature,
-  { keys: lookup, keyEngine, storeTimeoutMs }: ResolvedOptions,
+  { keys: lookup, keyEngine, storeTimeoutMs: timeoutMs }: ResolvedOptions,
 ): Promise<VerificationKey | undefined> {
-  let key: VerificationKey | null | undefined;
-  const askedAtMs = keyEngine !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
-  try {
-    const given =
-      keyEngine !== undefined && storeTrace.hasSubscribers
-        ? tracedStep({ engine: keyEngine, step: "get-key", timeoutMs: storeTimeoutMs }, () => lookup(keyid))
-        : lookup(keyid);
-    key = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
-  } catch (error) {
-    throw unavailable(keyStore, error);
-  } finally {
-    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
-  }
+  // Keys that are configured ask nobody.
+  const key = await (keyEngine === undefined
+    ? lookup(keyid)
+    : askStore({ ...keyStore, engine: keyEngine, timeoutMs, req: request }, () => lookup(keyid)));
   // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
   if (key === undefined || key === null) return undefined;
   if (isVerificationKey(key)) return key;
-  throw unavailable(
-    keyStore,
+  throw keyStore.failure(
     new TypeError("option keys returned something else than importVerificationKey makes"),
   );
 }
@@ -277,7 +262,7 @@ const digestCovering = new Set(["content-digest", '"content-digest";sf', '"conte
 async function claimNonce(
   request: ReceivedRequest,
   received: ReceivedSignature,
-  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs }: ResolvedOptions,
+  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedOptions,
 ): Promise<void> {
   const { keyid, nonce } = received;
   // Undefined only where requiredParameters leaves the nonce out.
@@ -292,27 +277,11 @@ async function claimNonce(
     token: claimToken(request),
     retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
   };
-  let answer: "fresh" | "seen";
-  const askedAtMs = guardChannel.hasSubscribers ? performance.now() : 0;
-  try {
-    const given = storeTrace.hasSubscribers
-      ? tracedClaim(nonces, claim, storeTimeoutMs)
-      : nonces.claim(claim);
-    answer = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
-  } catch (error) {
-    throw unavailable(nonceStore, error);
-  } finally {
-    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
-  }
+  const { engine } = nonces;
+  const answer = await askStore({ ...nonceStore, engine, timeoutMs, req: request }, () =>
+    nonces.claim(claim),
+  );
   if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
-}
-
-function tracedClaim(
-  nonces: NonceStore,
-  claim: NonceClaim,
-  timeoutMs: number,
-): "fresh" | "seen" | PromiseLike<"fresh" | "seen"> {
-  return tracedStep({ engine: nonces.engine, step: "claim-nonce", timeoutMs }, () => nonces.claim(claim));
 }
 
 // One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
@@ -324,24 +293,23 @@ function claimToken(request: ReceivedRequest): string {
   return token;
 }
 
-interface AskedStore {
-  readonly code: HttpSignatureCode;
-  readonly name: string;
-}
+const keyStore = {
+  step: "get-key",
+  name: "the key store",
+  failure: (cause: unknown) => unavailable("key-store-unavailable", "the key store", cause),
+};
 
-const keyStore: AskedStore = { code: "key-store-unavailable", name: "the key store" };
-const nonceStore: AskedStore = { code: "nonce-store-unavailable", name: "the nonce store" };
+const nonceStore = {
+  step: "claim-nonce",
+  name: "the nonce store",
+  failure: (cause: unknown) => unavailable("nonce-store-unavailable", "the nonce store", cause),
+};
 
-function late(timeoutMs: number): Error {
-  return new Error(`no answer within ${timeoutMs} ms`);
-}
-
-function unavailable({ code, name }: AskedStore, cause: unknown): GuardError<HttpSignatureCode> {
-  const message = `httpSignatureVerify: ${name} gave no usable answer`;
+function unavailable(code: HttpSignatureCode, name: string, cause: unknown): GuardError<HttpSignatureCode> {
   return new GuardError<HttpSignatureCode>({
     status: 503,
     code,
-    message,
+    message: `httpSignatureVerify: ${name} gave no usable answer`,
     headers: { "Retry-After": "5" },
     cause,
   });
