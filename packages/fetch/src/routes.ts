@@ -11,7 +11,7 @@ import {
   Steps,
 } from "@countersign/core";
 import {
-  keyOwner,
+  keyGuard,
   type Admission,
   type DrainOptions,
   type DrainReport,
@@ -23,10 +23,10 @@ import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions 
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import {
+  answerOf,
   refusalTable,
   refuse,
   repeatedResponse,
-  settled,
   type ReadRefusal,
   type RefusalOptions,
 } from "./answer.ts";
@@ -74,7 +74,7 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
         payout: lookUp === undefined ? payoutOf(request) : await lookUp(request),
         idempotency: run.handle,
       });
-    return settled(run, pay, refused);
+    return answerOf(run, pay, refused);
   };
   return Object.assign(route, { drain });
 }
@@ -164,7 +164,7 @@ export function idempotentRoute(
   const factory = "idempotentRoute";
   assertFunction(factory, "handler", handler);
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factory, idempotentTable, options);
-  const { admit, drain } = keyOwner<Request>(keys, factory);
+  const { admit, drain } = keyGuard<Request>(keys, factory);
   const handle = (
     request: Request,
     idempotency: RequestIdempotency | undefined,
@@ -185,7 +185,7 @@ export function idempotentRoute(
     if ("answer" in admission) return repeatedResponse(admission.answer);
     if ("passes" in admission) return handle(request, undefined);
     const { run } = admission;
-    return settled(run, async () => handle(request, run.handle), refused);
+    return answerOf(run, async () => handle(request, run.handle), refused);
   };
   return Object.assign(route, { drain });
 }

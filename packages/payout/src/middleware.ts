@@ -11,7 +11,7 @@ import {
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
-import { beginHandler, type DrainableMiddleware } from "@countersign/idempotency-guard";
+import { beginHandler, type DrainableMiddleware, type OwnedRun } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./codes.ts";
 import {
@@ -37,29 +37,29 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
       assertPost(request);
     },
   });
-  const claim = composedGuard(factory, (req, res) => {
-    const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
-    return reception.receive(receivedRequest(req), req, connected);
-  });
-  // Behind the claim: a paid key is 409 even when its business has gone since.
-  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp);
   // The handler's own errors are the app's: only those of the steps come here.
-  const answer = answers && guardErrors({ ...answers, unauthorizedHeaders });
+  const refused = answers && guardErrors({ ...answers, unauthorizedHeaders });
+  // Behind the claim: a paid key is 409 even when its business has gone since.
+  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp, { refused });
+  const receive = composedGuard(
+    factory,
+    (req, res) => reception.receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
+    {
+      refused,
+      found(run: OwnedRun, req, res, next) {
+        const pay: NextFunction = (fault) => {
+          if (fault !== undefined || lookUp === undefined) next(fault);
+          else lookUp(req, res, next);
+        };
+        beginHandler(run, { req, res, next: pay });
+      },
+    },
+  );
 
   const middleware: Middleware = (req, res, next) => {
     expectManyProperties(req, "statusMessage");
     expectManyProperties(res, "sendDate");
-    const refuse = (error: unknown): void =>
-      answer === undefined ? next(error) : answer(error, req, res, next);
-    claim(req, res, (error) => {
-      if (error !== undefined) return refuse(error);
-      const pay: NextFunction = (fault) => (fault === undefined ? next() : refuse(fault));
-      beginHandler(req, res, (fault) => {
-        if (fault !== undefined) next(fault);
-        else if (lookUp === undefined) next();
-        else lookUp(req, res, pay);
-      });
-    });
+    receive(req, res, next);
   };
   Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
   const endpoint = Object.assign(middleware, { drain: reception.drain });

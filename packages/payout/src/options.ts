@@ -15,7 +15,7 @@ import type { GuardErrorsOptions, GuardRequest } from "@countersign/express";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import type { IdempotencyGuardOptions, KeyOwnerOptions } from "@countersign/idempotency-guard";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { FindBusiness } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
@@ -94,7 +94,7 @@ export interface PayoutEndpointOptions extends PayoutOptions {
 export interface ReadPayoutOptions<Native> extends Given<
   Pick<PayoutOptions, "addresses" | "signature" | "lookupTimeoutMs">
 > {
-  readonly idempotency: PayoutIdempotency<Native>;
+  readonly idempotency: KeyOwnerOptions & Pick<PayoutIdempotency<Native>, "fingerprint">;
   readonly findBusiness: FindBusiness<Native> | undefined;
   readonly referenceField: string | undefined;
   readonly maxLengths: Given<PayoutMaxLengths>;
@@ -138,6 +138,8 @@ interface AnswerOptions {
   readonly verdictId: boolean;
 }
 
+const fingerprintRule = option.optional(option.call());
+
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native extends object>(
   options: PayoutOptions<Native>,
@@ -153,6 +155,7 @@ export function resolveOptions<Native extends object>(
     holderOf(owner, "maxLengths"),
     "idempotencyKey",
   );
+  fingerprintRule.read(idempotency.fingerprint, holderOf(owner, "idempotency"), "fingerprint");
   return { ...read, findBusiness, idempotency };
 }
 
