@@ -17,7 +17,7 @@ import { table as signResponse } from "../../packages/http-signature-sign/dist/o
 import { table as cachedKeys } from "../../packages/http-signature-verify/dist/cached-keys.js";
 import { table as directoryKeys } from "../../packages/http-signature-verify/dist/directory-keys.js";
 import { table as jwksKeys } from "../../packages/http-signature-verify/dist/jwks-keys.js";
-import { table as keyUse } from "../../packages/http-signature-verify/dist/key-store.js";
+import { table as keyUse } from "../../packages/http-signature-verify/dist/key-use.js";
 import { table as memoryNonceStore } from "../../packages/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/http-signature-verify/dist/options.js";
 import { headerTable as idempotencyKeyHeader } from "../../packages/idempotency-guard/dist/key-header.js";

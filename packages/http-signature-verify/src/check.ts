@@ -1,14 +1,14 @@
-import { randomUUID } from "node:crypto";
+import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
-  askStore,
   createRequestFact,
   fieldLines,
   GuardError,
-  guardChannel,
+  keyUseChannelName,
   noteVerdict,
   publishBuilt,
   type BuiltFacts,
+  type KeyUseEvent,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
@@ -16,8 +16,6 @@ import {
 } from "@countersign/core";
 import {
   assertTimely,
-  endOf,
-  isVerificationKey,
   jwkThumbprint,
   MessageSignatureError,
   queryCovering,
@@ -31,7 +29,7 @@ import {
 } from "@countersign/http-message-signatures";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
-import { publishKeyUse } from "./key-store.ts";
+import { claimNonce, lookupKey } from "./asked-stores.ts";
 import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
 
 /** What is known of a signature that was verified. */
@@ -55,7 +53,6 @@ export interface VerifiedSignature {
 const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 const verified: RequestFact<VerifiedSignature> = createRequestFact();
 const verifiedMessages: RequestFact<RequestMessage> = createRequestFact();
-const claimTokens: RequestFact<string> = createRequestFact();
 
 /** The signature that was verified on this very request; undefined when none was. */
 export function verifiedSignature(subject: object): VerifiedSignature | undefined {
@@ -96,7 +93,7 @@ function factsOf(options: ResolvedOptions): BuiltFacts {
     allowUnsignedBody,
     allowUnsignedQuery,
     nonces: nonces !== undefined,
-    keys: knownKeys.map((key) => ({
+    keys: Array.from(knownKeys.values(), (key) => ({
       keyid: key.keyid,
       alg: key.alg,
       // Of a secret there is none to show: others could try guesses against it.
@@ -140,14 +137,15 @@ async function verifyRequest(
   options: ResolvedOptions,
   { isKeyUse } = { isKeyUse: true },
 ): Promise<VerifiedSignature> {
-  let received: ReceivedSignature | undefined;
-  let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    received = readSignature(message, options);
+    const received = readSignature(message, options);
+    const found = new FoundSoFar(received, options.clock);
+    noteVerdict(request, found);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
-    key = await lookupKey(request, received, options);
+    const key = await lookupKey(request, received, options);
+    found.subject = key?.subject;
     assertInTime(received, options);
     await verifyBytes(received, key, options);
     assertInTime(received, options);
@@ -161,11 +159,8 @@ async function verifyRequest(
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
-    // The latter for what a later check refuses: it is there already.
-    noteVerdict(request, guardChannel.hasSubscribers ? verdictFacts(received, key, options) : signature);
     return signature;
   } catch (error) {
-    if (received !== undefined) noteVerdict(request, verdictFacts(received, key, options));
     if (!(error instanceof MessageSignatureError)) throw error;
     throw new GuardError<HttpSignatureCode>({
       status: 401,
@@ -176,13 +171,46 @@ async function verifyRequest(
   }
 }
 
-function verdictFacts(
-  { label, keyid, created, coveredComponents: components }: ReceivedSignature,
-  key: VerificationKey | undefined,
-  { clock }: ResolvedOptions,
-): VerdictFacts {
-  const ageSeconds = created === undefined ? undefined : clock() / 1000 - created;
-  return { label, keyid, subject: key?.subject, created, ageSeconds, components };
+/** What verdicts tell of a signature, read when one is made. */
+class FoundSoFar implements VerdictFacts {
+  /** Known once the key is. */
+  subject: string | undefined;
+  readonly #received: ReceivedSignature;
+  readonly #clock: () => number;
+
+  constructor(received: ReceivedSignature, clock: () => number) {
+    this.#received = received;
+    this.#clock = clock;
+  }
+
+  get label(): string {
+    return this.#received.label;
+  }
+
+  get keyid(): string {
+    return this.#received.keyid;
+  }
+
+  get created(): number | undefined {
+    return this.#received.created;
+  }
+
+  get ageSeconds(): number | undefined {
+    return this.created === undefined ? undefined : this.#clock() / 1000 - this.created;
+  }
+
+  get components(): readonly string[] {
+    return this.#received.coveredComponents;
+  }
+}
+
+const keyUseChannel: Channel = channel(keyUseChannelName);
+
+/** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
+function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
+  if (!keyUseChannel.hasSubscribers) return;
+  const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
+  keyUseChannel.publish(event);
 }
 
 function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOptions): RequestMessage {
@@ -217,23 +245,6 @@ function assertInTime(received: ReceivedSignature, options: ResolvedOptions): vo
   assertTimely(received, options, options.clock() / 1000);
 }
 
-async function lookupKey(
-  request: ReceivedRequest,
-  { keyid }: ReceivedSignature,
-  { keys: lookup, keyEngine, storeTimeoutMs: timeoutMs }: ResolvedOptions,
-): Promise<VerificationKey | undefined> {
-  // Keys that are configured ask nobody.
-  const key = await (keyEngine === undefined
-    ? lookup(keyid)
-    : askStore({ ...keyStore, engine: keyEngine, timeoutMs, req: request }, () => lookup(keyid)));
-  // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
-  if (key === undefined || key === null) return undefined;
-  if (isVerificationKey(key)) return key;
-  throw keyStore.failure(
-    new TypeError("option keys returned something else than importVerificationKey makes"),
-  );
-}
-
 async function verifyBytes(
   received: ReceivedSignature,
   key: VerificationKey | undefined,
@@ -258,62 +269,6 @@ function assertBodyCovered(
 
 // All of the field: of a member by its key, another member could be the one that is compared.
 const digestCovering = new Set(["content-digest", '"content-digest";sf', '"content-digest";bs']);
-
-async function claimNonce(
-  request: ReceivedRequest,
-  received: ReceivedSignature,
-  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedOptions,
-): Promise<void> {
-  const { keyid, nonce } = received;
-  // Undefined only where requiredParameters leaves the nonce out.
-  if (nonces === undefined || nonce === undefined) return;
-  // Infinite only where neither created nor expires is required, which the options refuse.
-  const end = endOf(received, windowSeconds) ?? Infinity;
-  // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
-  const marginSeconds = windowSeconds + clockSkewSeconds;
-  const claim = {
-    scope: keyid,
-    nonce,
-    token: claimToken(request),
-    retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
-  };
-  const { engine } = nonces;
-  const answer = await askStore({ ...nonceStore, engine, timeoutMs, req: request }, () =>
-    nonces.claim(claim),
-  );
-  if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
-}
-
-// One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
-function claimToken(request: ReceivedRequest): string {
-  const known = claimTokens.get(request);
-  if (known !== undefined) return known;
-  const token = randomUUID();
-  claimTokens.set(request, token);
-  return token;
-}
-
-const keyStore = {
-  step: "get-key",
-  name: "the key store",
-  failure: (cause: unknown) => unavailable("key-store-unavailable", "the key store", cause),
-};
-
-const nonceStore = {
-  step: "claim-nonce",
-  name: "the nonce store",
-  failure: (cause: unknown) => unavailable("nonce-store-unavailable", "the nonce store", cause),
-};
-
-function unavailable(code: HttpSignatureCode, name: string, cause: unknown): GuardError<HttpSignatureCode> {
-  return new GuardError<HttpSignatureCode>({
-    status: 503,
-    code,
-    message: `httpSignatureVerify: ${name} gave no usable answer`,
-    headers: { "Retry-After": "5" },
-    cause,
-  });
-}
 
 function describeSignature(received: ReceivedSignature, key: VerificationKey | undefined): VerifiedSignature {
   const { label, keyid, created, expires, nonce, tag, coveredComponents } = received;

@@ -15,7 +15,7 @@ import {
   type VerificationEngine,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { assertTaken, readKeys, type KeyLookup, type Keys, type ReadKeys } from "./key-store.ts";
+import { assertTaken, readKeys, type AskedKeyStore, type Keys, type ReadKeys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions, type ResolvedProfile } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
@@ -60,11 +60,9 @@ export interface ResolvedOptions
       Given<HttpSignatureVerifyOptions>,
       keyof ProfileOptions | "environment" | "keys" | "nonces" | "origin" | "limit"
     > {
-  readonly keys: KeyLookup;
-  /** Those that are configured; none where they are looked up. */
-  readonly knownKeys: readonly VerificationKey[];
-  /** What is asked for a key; undefined where keys are configured. */
-  readonly keyEngine: string | undefined;
+  /** Those that are configured; none where `keyStore` finds them. */
+  readonly knownKeys: ReadonlyMap<string, VerificationKey>;
+  readonly keyStore: AskedKeyStore | undefined;
   readonly nonces: NonceStore | undefined;
   readonly origin: CallersOrigin | undefined;
   readonly environment: string | undefined;
@@ -73,7 +71,7 @@ export interface ResolvedOptions
 }
 
 /** {@link ResolvedOptions} as each is read by itself. */
-interface ReadVerifyOptions extends Omit<ResolvedOptions, "keyEngine" | "keys" | "knownKeys" | "threadPool"> {
+interface ReadVerifyOptions extends Omit<ResolvedOptions, "keyStore" | "knownKeys" | "threadPool"> {
   readonly keys: ReadKeys;
   readonly threadPool: boolean | undefined;
 }
@@ -113,8 +111,7 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  const { lookup, known, engine: keyEngine } = keys;
-  return { ...resolved, keys: lookup, knownKeys: known, keyEngine, threadPool };
+  return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
 }
 
 function readNonceStore(nonces: unknown, owner: OptionOwner, name: string): NonceStore {

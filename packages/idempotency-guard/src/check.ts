@@ -3,8 +3,6 @@ import { types } from "node:util";
 import {
   capturedRawBody,
   createRequestFact,
-  GuardError,
-  guardChannel,
   identifierFault,
   inTime,
   markKeyClaimed,
@@ -23,7 +21,6 @@ import {
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
 import type { KeptAnswer } from "./answer-record.ts";
-import type { IdempotencyGuardCode } from "./codes.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
 import {
   factory,
@@ -33,7 +30,19 @@ import {
   type KeyOwnerOptions,
   type ResolvedOwnerOptions,
 } from "./options.ts";
-import { alreadyProcessed, clientLeft, fingerprintMissing, held, inFlight, reused } from "./refusals.ts";
+import {
+  alreadyProcessed,
+  claimedTwice,
+  clientLeft,
+  fingerprintInvalid,
+  fingerprintLate,
+  fingerprintMissing,
+  held,
+  inFlight,
+  keyInvalid,
+  keyMissing,
+  reused,
+} from "./refusals.ts";
 import { Replay, type ResolvedReplay } from "./replay.ts";
 
 /** Does `work` with a signal that aborts when the client leaves meanwhile, or has left. A door's way to know. */
@@ -162,18 +171,9 @@ async function claimKey(
   whileConnected: WhileConnected,
 ): Promise<OwnedRun | DoneKey> {
   const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
-  if (guardChannel.hasSubscribers) noteVerdict(req, { idempotencyKey: key });
-  let claimed: OwnedKey | DoneKey;
-  try {
-    claimed = await claimInTurn(state, attempt, whileConnected);
-  } catch (error) {
-    noteVerdict(req, { idempotencyKey: key });
-    throw error;
-  }
-  if ("attempt" in claimed) {
-    noteVerdict(req, { idempotencyKey: key });
-    return claimed;
-  }
+  noteVerdict(req, { idempotencyKey: key });
+  const claimed = await claimInTurn(state, attempt, whileConnected);
+  if ("attempt" in claimed) return claimed;
   markKeyClaimed(req);
   const run = new OwnedRun(state, attempt, claimed);
   runs.set(req, run);
@@ -227,25 +227,13 @@ function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey)
   if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
 }
 
-function claimedTwice(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "idempotency-guard-twice",
-    message: "idempotencyGuard() runs twice for one request: mount it once on each route",
-  });
-}
-
 /**
  * The key as the option `key` returned it, behind its scope; throws a GuardError (400) on anything that a store cannot keep as it
  * is, or that a reader could take for another key.
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
-    throw new GuardError<IdempotencyGuardCode>({
-      status: 400,
-      code: "idempotency-key-missing",
-      message: "the request has no idempotency key",
-    });
+    throw keyMissing();
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
@@ -262,14 +250,6 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   return stored;
 }
 
-function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 400,
-    code: "idempotency-key-invalid",
-    message: `the idempotency key ${fault}`,
-  });
-}
-
 /** The key as the store keeps it. No scope holds a colon, so no two of them have a key in common. */
 function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
@@ -280,14 +260,7 @@ function fingerprintInTime(
   fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
 ): Awaitable<string> {
-  const late = (): GuardError<IdempotencyGuardCode> =>
-    new GuardError<IdempotencyGuardCode>({
-      status: 503,
-      code: "fingerprint-unavailable",
-      message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
-      headers: { "Retry-After": String(retryAfterSeconds) },
-    });
-  return inTime(fingerprint, storeTimeoutMs, late);
+  return inTime(fingerprint, storeTimeoutMs, () => fingerprintLate(storeTimeoutMs, retryAfterSeconds));
 }
 
 /**
@@ -305,9 +278,5 @@ const printable = /^[\x20-\x7e]{1,128}$/;
 /** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
 export function checkFingerprint(fingerprint: unknown): string {
   if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
-  throw new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "fingerprint-invalid",
-    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
-  });
+  throw fingerprintInvalid();
 }

@@ -70,6 +70,54 @@ function noticeReuse(keys: IdempotencyKeys, { key, req }: Attempt): void {
   });
 }
 
+/** The option `key` found none. */
+export function keyMissing(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-missing",
+    message: "the request has no idempotency key",
+  });
+}
+
+export function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-invalid",
+    message: `the idempotency key ${fault}`,
+  });
+}
+
+/** The request owns a key already. */
+export function claimedTwice(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "idempotency-guard-twice",
+    message: "idempotencyGuard() runs twice for one request: mount it once on each route",
+  });
+}
+
+/** No key is claimed by then. */
+export function fingerprintLate(
+  storeTimeoutMs: number,
+  retryAfterSeconds: number,
+): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 503,
+    code: "fingerprint-unavailable",
+    message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
+    headers: { "Retry-After": String(retryAfterSeconds) },
+  });
+}
+
+/** No store promises to keep it. */
+export function fingerprintInvalid(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
+  });
+}
+
 /** Nothing tells one payload from another. */
 export function fingerprintMissing(): GuardError<IdempotencyGuardCode> {
   return new GuardError<IdempotencyGuardCode>({
