@@ -1,6 +1,18 @@
 import { capturedRawBody, fieldLines, receivedRequests, type ReceivedRequest } from "@countersign/core";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
-import type { ExplainedRequest } from "./explain-signature.ts";
+
+/** A request as it was received. */
+export interface ExplainedRequest {
+  readonly method: string;
+  /** The request target as on the wire. */
+  readonly target: string;
+  /** Names and values by turns, as Node's `req.rawHeaders`. */
+  readonly rawHeaders: readonly string[];
+  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
+  readonly body?: Uint8Array | undefined;
+  /** How the client reached the server. Default `https`. */
+  readonly scheme?: "http" | "https" | undefined;
+}
 
 /**
  * What a check has known of the request of an event: the member `req` of `countersign:guard`, from the Express, Fastify or fetch door.

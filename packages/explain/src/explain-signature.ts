@@ -1,7 +1,7 @@
 import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { recheckHttpSignature } from "@countersign/http-signature-verify";
-import { knownBody } from "./captured-request.ts";
+import { knownBody, type ExplainedRequest } from "./captured-request.ts";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";
 import { rightDraft } from "./draft.ts";
 import { explainDigest } from "./explain-digest.ts";
@@ -25,19 +25,6 @@ import {
   type LabelledSignature,
   type SignatureContext,
 } from "./signature-context.ts";
-
-/** A request as it was received. */
-export interface ExplainedRequest {
-  readonly method: string;
-  /** The request target as on the wire. */
-  readonly target: string;
-  /** Names and values by turns, as Node's `req.rawHeaders`. */
-  readonly rawHeaders: readonly string[];
-  /** The bytes of the body as received. Undefined where nobody has read them; then nothing is said of a body that the fields announce. */
-  readonly body?: Uint8Array | undefined;
-  /** How the client reached the server. Default `https`. */
-  readonly scheme?: "http" | "https" | undefined;
-}
 
 /** Why a signature was refused. */
 export interface SignatureExplanation extends Explanation {

@@ -9,7 +9,8 @@ import {
   type OptionTable,
 } from "@countersign/core";
 import { capturedRequest } from "./captured-request.ts";
-import { explainSignature, type ExplainedRequest, type SignatureExplanation } from "./explain-signature.ts";
+import type { ExplainedRequest } from "./captured-request.ts";
+import { explainSignature, type SignatureExplanation } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";
 
 /** Those of {@link explainSignature}, which are to be the check's own, and these. */

@@ -1,11 +1,11 @@
 import { Argument, Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
 import { createPaint } from "../paint.ts";
-import { decisionFacts } from "../operator/decision-report.ts";
+import { decisionFacts, type KnownRecord } from "../operator/decision-report.ts";
 import { descriptionLines, type Described } from "../operator/describe-key.ts";
 import { findKey, readAny } from "../operator/find-key.ts";
 import { readKey, shownKey } from "../operator/key-text.ts";
-import { beginOf, explainState, keyJson, type KnownRecord } from "../operator/keys-report.ts";
+import { beginOf, explainState, keyJson } from "../operator/keys-report.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { StoreFailure } from "../operator/store-failure.ts";
 import {

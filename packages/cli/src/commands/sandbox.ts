@@ -1,7 +1,7 @@
+import type { SandboxApiFlags } from "../playing/sandbox-api.ts";
 import { Command, Option } from "commander";
 import type { CommandIo, ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
-import type { ActionFlags } from "../playing/sandbox-action.ts";
 import type { SandboxFlags } from "../playing/sandbox.ts";
 import { addSandboxFlags } from "./sandbox-flags.ts";
 
@@ -75,6 +75,11 @@ function addPageOptions(command: Command): Command {
     .option("--payout-url <url>", "payout endpoint that the page begins with")
     .option("--key <file>", "Ed25519 private key (PKCS#8 PEM) of its payouts (default: one that is made up)")
     .option("--keyid <id>", "name of the key as the platform knows it");
+}
+
+/** The flags of every subcommand of `countersign sandbox`. */
+export interface ActionFlags extends SandboxApiFlags {
+  readonly json?: boolean | undefined;
 }
 
 /** What somebody does to a sandbox that runs; `path` is where, with the argument in the place of `:id`. */

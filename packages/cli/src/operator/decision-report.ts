@@ -1,9 +1,11 @@
-import type { KeptDecision, OperatorEntry } from "@countersign/idempotency";
+import type { IdempotencyRecord, KeptDecision, OperatorEntry, ReleasedKey } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { printable } from "../printable.ts";
 import { timeAgo } from "./begun-at.ts";
 import { shownKey } from "./key-text.ts";
-import type { KnownRecord } from "./keys-report.ts";
+
+/** What a store knows of a key, also of one that an operator has released. */
+export type KnownRecord = IdempotencyRecord | ReleasedKey;
 
 /** Whether the key is as an operator has decided, and no attempt has had it since. */
 export function isDecided({ state, fence, decision }: KnownRecord): boolean {

@@ -1,6 +1,7 @@
 import { exitCodes } from "../command-io.ts";
 import { keyAsJson, shownKey } from "./key-text.ts";
-import { isUndecided, type KnownRecord } from "./keys-report.ts";
+import type { KnownRecord } from "./decision-report.ts";
+import { isUndecided } from "./keys-report.ts";
 import { listUndecided } from "./list-keys.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";

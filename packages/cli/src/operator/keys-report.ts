@@ -1,24 +1,15 @@
-import {
-  begunAtMs,
-  isFailureCount,
-  type IdempotencyListing,
-  type IdempotencyRecord,
-  type ReleasedKey,
-} from "@countersign/idempotency";
+import { begunAtMs, isFailureCount, type IdempotencyListing } from "@countersign/idempotency";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
 import { tableFor, type Column } from "../table.ts";
 import { duration, timeAgo } from "./begun-at.ts";
-import { decisionJson, decisionMarks, isDecided, oneLineOf } from "./decision-report.ts";
+import { decisionJson, decisionMarks, isDecided, oneLineOf, type KnownRecord } from "./decision-report.ts";
 import { shownKey } from "./key-text.ts";
 
 /** A key and what the store knows of it. */
 export type KeyEntry = IdempotencyListing["entries"][number];
-
-/** What a store knows of a key, also of one that an operator has released. */
-export type KnownRecord = IdempotencyRecord | ReleasedKey;
 
 const shortFingerprint = 12;
 

@@ -1,9 +1,8 @@
 import type { ReleasedKey } from "@countersign/idempotency";
 import { exitCodes } from "../command-io.ts";
-import { isDecided } from "./decision-report.ts";
+import { isDecided, type KnownRecord } from "./decision-report.ts";
 import { readAny } from "./find-key.ts";
 import { shownKey } from "./key-text.ts";
-import type { KnownRecord } from "./keys-report.ts";
 import type { Entry } from "./operator-entry.ts";
 import type { OperatorStore } from "./store.ts";
 import { StoreFailure } from "./store-failure.ts";

@@ -1,13 +1,8 @@
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import type { SandboxAction } from "../commands/sandbox.ts";
+import type { ActionFlags, SandboxAction } from "../commands/sandbox.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";
-import { failingInOneLine, sandboxApi, type SandboxApiFlags } from "./sandbox-api.ts";
-
-/** The flags of every subcommand of `countersign sandbox`. */
-export interface ActionFlags extends SandboxApiFlags {
-  readonly json?: boolean | undefined;
-}
+import { failingInOneLine, sandboxApi } from "./sandbox-api.ts";
 
 /** Has a sandbox that runs do one thing, and prints that it did. Throws a UsageError before anything is asked. */
 export async function runSandboxAction(
