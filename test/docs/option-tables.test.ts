@@ -32,7 +32,8 @@ import { table as ipAllowlist } from "../../packages/ip-allowlist/dist/options.j
 import { consoleTable as consoleLog } from "../../packages/log/dist/console-log.js";
 import { table as inspector } from "../../packages/inspector/dist/options.js";
 import { table as opentelemetry } from "../../packages/opentelemetry/dist/opentelemetry.js";
-import { answersTable as payoutAnswers, table as payoutSteps } from "../../packages/payout/dist/options.js";
+import { answersTable as payoutAnswers } from "../../packages/payout/dist/middleware.js";
+import { table as payoutSteps } from "../../packages/payout/dist/options.js";
 import { table as prometheus } from "../../packages/prometheus/dist/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/service-client/dist/options.js";
@@ -51,9 +52,9 @@ import { signTable as signPayloadHeaders } from "../../packages/webhook-hmac/dis
 import { table as signPayload } from "../../packages/webhook-hmac/dist/payload-signature.js";
 import { schemeTable } from "../../packages/webhook-hmac/dist/scheme.js";
 import { table as generateEndpoint } from "../../packages/webhooks/dist/endpoint/generate-endpoint.js";
-import { table as httpsOnly } from "../../packages/webhooks/dist/endpoint/https-only.js";
+import { answersTable as webhookAnswers } from "../../packages/webhooks/dist/endpoint/middleware.js";
 import {
-  answersTable as webhookAnswers,
+  httpsTable as httpsOnly,
   table as webhookSteps,
 } from "../../packages/webhooks/dist/endpoint/webhook-endpoint-options.js";
 import {

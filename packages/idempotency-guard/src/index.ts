@@ -12,18 +12,17 @@ export {
   type KeyOwner,
   type WhileConnected,
 } from "./check.ts";
-export {
-  idempotencyKeyHeader,
-  type IdempotencyKeyHeaderOptions,
-  type IdempotencyKeyHeaderPreset,
-} from "./key-header.ts";
+export type { IdempotencyKeyHeaderPreset } from "./key-header.ts";
 export type { AnswerEncryptionKey, GivenAnswer, ReplayOptions } from "./replay.ts";
 export {
   beginHandler,
   goOn,
   idempotencyGuard,
+  idempotencyKeyHeader,
   type DrainableMiddleware,
+  type IdempotencyGuardOptions,
+  type IdempotencyKeyHeaderOptions,
   type Passage,
 } from "./middleware.ts";
-export type { IdempotencyGuardOptions, KeyOwnerOptions } from "./options.ts";
+export type { KeyOwnerOptions } from "./options.ts";
 export type { OwnedRun, RequestIdempotency } from "./run.ts";

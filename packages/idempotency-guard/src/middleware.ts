@@ -11,7 +11,12 @@ import {
 } from "@countersign/express";
 import type { KeptAnswer } from "./answer-record.ts";
 import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
-import { factory, type IdempotencyGuardOptions } from "./options.ts";
+import {
+  keyHeaderPreset,
+  type IdempotencyKeyHeaderOptions as KeyHeaderOptionsOf,
+  type IdempotencyKeyHeaderPreset,
+} from "./key-header.ts";
+import { factory, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
 import { bodyNotParsed } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
@@ -22,6 +27,24 @@ declare global {
       idempotency?: RequestIdempotency | undefined;
     }
   }
+}
+
+/** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
+export type IdempotencyGuardOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** Options of {@link idempotencyKeyHeader}. `Native` is the request of the framework. */
+export type IdempotencyKeyHeaderOptions<Native = GuardRequest> = KeyHeaderOptionsOf<Native>;
+
+/**
+ * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of
+ * `idempotencyGuard`: a structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for a key
+ * that comes again with another request. What one request is: its method, its target, its caller and the bytes of its body. Throws a
+ * TypeError on a bad option.
+ */
+export function idempotencyKeyHeader<Native = GuardRequest>(
+  options: IdempotencyKeyHeaderOptions<Native> = {},
+): IdempotencyKeyHeaderPreset {
+  return keyHeaderPreset(options);
 }
 
 /** What {@link idempotencyGuard} makes. */

@@ -8,7 +8,6 @@ import {
   type OptionRule,
   type OptionTable,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import {
   assertTimeoutInLease,
   keyRules,
@@ -19,7 +18,7 @@ import {
 import { replayRule, type ReplayOptions, type ResolvedReplay } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
-export interface IdempotencyGuardOptions<Native = GuardRequest> {
+export interface IdempotencyGuardOptions<Native> {
   /** Where the keys are kept, shared by every process that serves the route. */
   readonly store: IdempotencyStore;
   /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters, less those of `scope`, is 400. */
@@ -72,7 +71,7 @@ export interface IdempotencyGuardOptions<Native = GuardRequest> {
 
 /** Options of {@link keyOwner}: who claims tells each key and fingerprint, and a done key is 409. */
 export type KeyOwnerOptions = Omit<
-  IdempotencyGuardOptions,
+  IdempotencyGuardOptions<never>,
   "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
 >;
 

@@ -201,7 +201,7 @@ function abandonClaim(state: KeyState, store: AttemptStore, underWay: Promise<un
   underWay?.then(noteAnswer, noteAnswer);
   const giveBack = async (): Promise<boolean> => {
     const isGivenBack = (await store.giveBack()) === "ok";
-    if (isGivenBack) state.options.onSettled(store.attempt.key);
+    if (isGivenBack) state.options.onSettled?.(store.attempt.key);
     return isGivenBack;
   };
   const { leaseMs } = state.options;

@@ -266,7 +266,7 @@ export class OwnedKey {
     if (settledChannel.hasSubscribers) this.#publishSettled(outcome);
     this.#state.ownedKeys -= 1;
     this.#state.heartbeats.remove(this.#lease);
-    this.#state.options.onSettled(this.#store.attempt.key);
+    this.#state.options.onSettled?.(this.#store.attempt.key);
   }
 
   #publishSettled(outcome: SettledEvent["outcome"]): void {

@@ -1,21 +1,78 @@
 import {
+  assertKnownOptions,
+  createWarnOnce,
+  isGuardError,
+  option,
+  quoteForLog,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+} from "@countersign/core";
+import {
   chain,
   composedGuard,
+  createTrustInspector,
+  guard,
+  guardErrors,
+  isHttps,
   pathOf,
   receivedRequest,
   type ErrorMiddleware,
+  type GuardErrorsOptions,
   type GuardRequest,
   type GuardResponse,
+  type Middleware,
   type NextFunction,
 } from "@countersign/express";
 import { expressAdmission } from "@countersign/ip-allowlist";
-import { expressHttps } from "./https-only.ts";
-import { acknowledge } from "./receive-webhook.ts";
-import { webhookReception, type WebhookDoor } from "./reception.ts";
-import { ownAnswers, webhookErrors } from "./webhook-answers.ts";
-import { factory, resolveEndpointOptions, type WebhookEndpointOptions } from "./webhook-endpoint-options.ts";
+import { envelopeTable, type WebhookEnvelopeOptions } from "../envelope/envelope.ts";
+import type { WebhookHandler } from "../events/webhook-handler-types.ts";
+import {
+  assertWebhookRequest,
+  eventReceiver,
+  webhookReception,
+  type WebhookDoor,
+  httpsAdmission,
+} from "./reception.ts";
+import {
+  factory,
+  readHandler,
+  table,
+  type WebhookOptions as OptionsOf,
+  httpsFactory,
+  type HttpsOnlyOptions,
+} from "./webhook-endpoint-options.ts";
 
-/** The middleware of a webhook endpoint. Without a router, as a listener of `node:http`, it needs no `next`. */
+// What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type ErrorMiddleware,
+  type GracefulCloseOptions,
+  type Middleware,
+} from "@countersign/express";
+
+/** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
+export type WebhookOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** Options of `webhookEndpoint`, the door to Express. */
+export interface WebhookEndpointOptions extends WebhookOptions {
+  /** Answer every rejection as the app's own 404 of an unknown route. Default true. */
+  readonly hide?: boolean | undefined;
+  /** Called once for each rejection, before the answer; for the log. Its own throw becomes a process warning. */
+  readonly onReject?: GuardErrorsOptions["onReject"];
+}
+
+export const answersTable: OptionTable<
+  Omit<WebhookEndpointOptions, keyof WebhookOptions>,
+  { readonly hide: boolean; readonly onReject: GuardErrorsOptions["onReject"] }
+> = {
+  hide: option.boolean(true),
+  onReject: option.optional(option.call()),
+};
+
+/** The middleware of a webhook endpoint./** The middleware of a webhook endpoint. Without a router, as a listener of `node:http`, it needs no `next`. */
 export type WebhookEndpointMiddleware = (req: GuardRequest, res: GuardResponse, next?: NextFunction) => void;
 
 /**
@@ -122,3 +179,108 @@ function isWithoutPath(req: MountedRequest): boolean {
 function isPlainPath(path: unknown): boolean {
   return path === undefined || (typeof path === "string" && /^[A-Za-z0-9/._~-]*$/.test(path));
 }
+
+/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
+function resolveEndpointOptions(options: WebhookEndpointOptions): {
+  readonly steps: WebhookOptions;
+  readonly answers: Required<Pick<GuardErrorsOptions, "hide">> & Pick<GuardErrorsOptions, "onReject">;
+} {
+  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
+  const { hide, onReject, ...steps } = options;
+  return { steps, answers: readOptions(factory, answersTable, { hide, onReject }) };
+}
+
+/**
+ * `guardErrors` for a webhook endpoint. Hidden, a mistake of the app's own configuration would be a 404 without a trace: without
+ * `onReject` its first occurrence becomes a process warning.
+ */
+function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
+  const answer = guardErrors(options);
+  if (options.hide !== true) return answer;
+  const warnOnce = options.onReject === undefined ? warnOfHidden() : undefined;
+  return (error, req, res, next) => {
+    warnOnce?.(error);
+    answer(error, req, res, next);
+  };
+}
+
+function warnOfHidden(): (error: unknown) => void {
+  const warned = new Set<string>();
+  return (error) => {
+    // All other codes are the caller's fault, or of a store, which has notices of its own.
+    if (!isGuardError(error) || error.status !== 500 || warned.has(error.code)) return;
+    warned.add(error.code);
+    process.emitWarning(`webhookEndpoint hid an error of its configuration: ${error.code}: ${error.message}`);
+  };
+}
+
+/**
+ * Takes the place of `next` where no router can answer instead: whoever calls the endpoint by hand would take its `next()` for
+ * "verified". A refusal is a bare 404, an error that nobody expected a bare 500 and a process warning.
+ */
+function ownAnswers(res: GuardResponse): NextFunction {
+  return (error) => {
+    if (error !== undefined && error !== null) warn(error);
+    if (res.headersSent) {
+      if (!res.writableEnded) res.destroy();
+      return;
+    }
+    res.statusCode = error === undefined || error === null ? 404 : 500;
+    res.end();
+  };
+}
+
+function warn(error: unknown): void {
+  const text = error instanceof Error ? quoteForLog(`${error.name}: ${error.message}`, 200) : "no Error";
+  process.emitWarning(`webhookEndpoint failed: ${text}`);
+}
+
+/**
+ * Admits requests that came over HTTPS (spec, "Calls from the service to a webhook endpoint"), and refuses all others with 403
+ * `https-required`. HTTPS is a TLS socket, or one X-Forwarded-Proto line that is exactly `https` from a peer that the app's
+ * `trust proxy` setting trusts; what such a peer says also counts when its own connection is TLS. Refuses everything with 500
+ * `trust-proxy-unsafe` while that setting trusts everybody, as ipAllowlist does. Throws a TypeError on a bad option.
+ */
+export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
+  return guard(httpsFactory, expressHttps(options));
+}
+
+/** The check of {@link httpsOnly}, for an endpoint that is made of several: `owner` has the options, in messages. */
+function expressHttps(
+  options: HttpsOnlyOptions,
+  owner: OptionOwner = httpsFactory,
+): (req: GuardRequest) => void {
+  const admit = httpsAdmission(options, owner);
+  const inspectTrust = createTrustInspector(createWarnOnce(httpsFactory));
+  return (req) => admit(() => (isHttps(req, inspectTrust(req)) ? "https" : "http"));
+}
+
+/**
+ * Handles a webhook that `webhookHmac` has verified, which must run before it: POST and JSON alone, then the envelope, then
+ * its events. Answers 200 with an empty body when every event is done, and 503 otherwise, so that the service brings it back.
+ * Throws a TypeError on a bad option, and unless `handler` is from `createWebhookHandler`.
+ */
+export function receiveWebhook(handler: WebhookHandler, options: WebhookEnvelopeOptions = {}): Middleware {
+  const name = "receiveWebhook";
+  const { maxEvents } = readOptions(name, envelopeTable, options);
+  const receive = eventReceiver(readHandler(handler, name, "handler"), maxEvents);
+  return chain(name, [
+    guard("webhookRequest", (req) => assertWebhookRequest(receivedRequest(req))),
+    guard(name, (req) => receive(req)),
+    acknowledge,
+  ]);
+}
+
+/** The answer to a webhook of which every event is done. */
+const acknowledge: Middleware = (_req, res, next) => {
+  // A middleware of the app with a time-out of its own may have answered in the meantime.
+  if (res.headersSent) return;
+  // 200 until somebody changed it: V8 pays for a property of its own that says the same.
+  if (res.statusCode !== 200) res.statusCode = 200;
+  try {
+    res.end();
+  } catch (error) {
+    // What the app has hung on the response threw. Behind a promise Express would not see it, and the process would end.
+    next(error);
+  }
+};
