@@ -11,7 +11,7 @@ import type {
 import { within } from "./waiting.ts";
 
 /** A case before it knows how stores are made. */
-export interface CaseDefinition<Harness> {
+interface CaseDefinition<Harness> {
   readonly name: string;
   /** Default none. */
   readonly needs?: readonly ContractFacility[] | undefined;
