@@ -4,6 +4,7 @@ import {
   createRequestFact,
   fieldLines,
   GuardError,
+  guardChannel,
   keyUseChannelName,
   noteVerdict,
   publishBuilt,
@@ -159,6 +160,7 @@ async function verifyRequest(
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
+    found.verified();
     return signature;
   } catch (error) {
     if (!(error instanceof MessageSignatureError)) throw error;
@@ -177,6 +179,8 @@ class FoundSoFar implements VerdictFacts {
   subject: string | undefined;
   readonly #received: ReceivedSignature;
   readonly #clock: () => number;
+  #isVerified = false;
+  #ageWhenVerified: number | undefined;
 
   constructor(received: ReceivedSignature, clock: () => number) {
     this.#received = received;
@@ -196,7 +200,14 @@ class FoundSoFar implements VerdictFacts {
   }
 
   get ageSeconds(): number | undefined {
+    if (this.#isVerified) return this.#ageWhenVerified;
     return this.created === undefined ? undefined : this.#clock() / 1000 - this.created;
+  }
+
+  /** Later verdicts tell the age of this moment, or none where nobody listens. */
+  verified(): void {
+    if (guardChannel.hasSubscribers) this.#ageWhenVerified = this.ageSeconds;
+    this.#isVerified = true;
   }
 
   get components(): readonly string[] {

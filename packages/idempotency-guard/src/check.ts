@@ -3,6 +3,7 @@ import { types } from "node:util";
 import {
   capturedRawBody,
   createRequestFact,
+  guardChannel,
   identifierFault,
   inTime,
   markKeyClaimed,
@@ -171,9 +172,19 @@ async function claimKey(
   whileConnected: WhileConnected,
 ): Promise<OwnedRun | DoneKey> {
   const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
-  noteVerdict(req, { idempotencyKey: key });
-  const claimed = await claimInTurn(state, attempt, whileConnected);
-  if ("attempt" in claimed) return claimed;
+  // On a pass for those who listen; a refusal tells its key to everybody.
+  if (guardChannel.hasSubscribers) noteVerdict(req, { idempotencyKey: key });
+  let claimed: OwnedKey | DoneKey;
+  try {
+    claimed = await claimInTurn(state, attempt, whileConnected);
+  } catch (error) {
+    noteVerdict(req, { idempotencyKey: key });
+    throw error;
+  }
+  if ("attempt" in claimed) {
+    noteVerdict(req, { idempotencyKey: key });
+    return claimed;
+  }
   markKeyClaimed(req);
   const run = new OwnedRun(state, attempt, claimed);
   runs.set(req, run);

@@ -192,9 +192,7 @@ describe("the line of a refusal on stderr", () => {
     store.close();
     await send(platformOn(express, { idempotency: { store }, onReject: undefined as never }).app).expect(503);
     const [[line]] = consoleError.mock.calls as [[string]];
-    expect(line).toMatch(
-      /; keyid "lender-1", label "sig1", created \S+ s ago, key "payout:op_1\.acc_from\.acc_to"; see /,
-    );
+    expect(line).toContain('; keyid "lender-1", label "sig1", key "payout:op_1.acc_from.acc_to"; see ');
   });
 });
 
