@@ -200,7 +200,7 @@ function runJest({ root: rootDir }, args, timeoutMs) {
     const timer = setTimeout(() => {
       isLate = true;
       // With the processes that its tests have started.
-      process.kill(-child.pid, "SIGKILL");
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
     }, timeoutMs);
     child.on("error", reject);
     child.on("exit", () => {

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Application } from "typedoc";
-import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
+import { workspacePackages } from "../../scripts/workspace.mjs";
 import { pagesFolder, root, site } from "./source.mjs";
 
 export async function writeApi(packages) {

@@ -17,7 +17,7 @@ import { table as signResponse } from "../../packages/checks/http-signature-veri
 import { table as cachedKeys } from "../../packages/checks/http-signature-verify/dist/cached-keys.js";
 import { table as directoryKeys } from "../../packages/checks/http-signature-verify/dist/directory-keys.js";
 import { table as jwksKeys } from "../../packages/checks/http-signature-verify/dist/jwks-keys.js";
-import { table as keyUse } from "../../packages/checks/http-signature-verify/dist/key-store.js";
+import { table as keyUse } from "../../packages/checks/http-signature-verify/dist/key-use.js";
 import { table as memoryNonceStore } from "../../packages/checks/http-signature-verify/dist/nonce-store.js";
 import { table as httpSignatureVerify } from "../../packages/checks/http-signature-verify/dist/options.js";
 import { headerTable as idempotencyKeyHeader } from "../../packages/checks/idempotency-guard/dist/key-header.js";
@@ -32,10 +32,8 @@ import { table as ipAllowlist } from "../../packages/checks/ip-allowlist/dist/op
 import { consoleTable as consoleLog } from "../../packages/observe/observe/dist/log/console-log.js";
 import { table as inspector } from "../../packages/tools/inspector/dist/options.js";
 import { table as opentelemetry } from "../../packages/observe/observe/dist/opentelemetry/opentelemetry.js";
-import {
-  answersTable as payoutAnswers,
-  table as payoutSteps,
-} from "../../packages/endpoints/payout/dist/options.js";
+import { answersTable as payoutAnswers } from "../../packages/endpoints/payout/dist/middleware.js";
+import { table as payoutSteps } from "../../packages/endpoints/payout/dist/options.js";
 import { table as prometheus } from "../../packages/observe/observe/dist/prometheus/prometheus.js";
 import { jsonTable as jsonBody, table as rawBody } from "../../packages/checks/raw-body/dist/options.js";
 import { table as createServiceClient } from "../../packages/endpoints/service-client/dist/options.js";
@@ -53,9 +51,9 @@ import {
 import { signTable as signPayloadHeaders } from "../../packages/checks/webhook-hmac/dist/payload-headers.js";
 import { schemeTable } from "../../packages/checks/webhook-hmac/dist/scheme.js";
 import { table as generateEndpoint } from "../../packages/endpoints/webhooks/dist/endpoint/generate-endpoint.js";
-import { table as httpsOnly } from "../../packages/endpoints/webhooks/dist/endpoint/https-only.js";
+import { answersTable as webhookAnswers } from "../../packages/endpoints/webhooks/dist/endpoint/middleware.js";
 import {
-  answersTable as webhookAnswers,
+  httpsTable as httpsOnly,
   table as webhookSteps,
 } from "../../packages/endpoints/webhooks/dist/endpoint/webhook-endpoint-options.js";
 import {

@@ -8,7 +8,6 @@ import {
   type PayoutVariant,
   type SigningKeyPair,
 } from "@countersign/sandbox";
-import type { Report } from "./table.ts";
 
 /** One line of the demo's table. */
 export interface CaseResult {
@@ -17,6 +16,9 @@ export interface CaseResult {
   readonly got: string;
   readonly ok: boolean;
 }
+
+/** Prints the result of a case. */
+export type Report = (result: CaseResult) => void;
 
 /** What the cases are sent with. */
 export interface DemoTarget {

@@ -1,8 +1,7 @@
 import { renameSync, writeFileSync } from "node:fs";
 import { generateKeyPair, type SigningKeyPair } from "@countersign/sandbox";
 import { z } from "zod";
-import { runCase, type CaseResult, type DemoTarget } from "./cases.ts";
-import type { Report } from "./table.ts";
+import { runCase, type CaseResult, type DemoTarget, type Report } from "./cases.ts";
 import { resultOf } from "./webhook-cases.ts";
 
 const inspectedKeys = z.object({

@@ -1,8 +1,5 @@
 import { styleText } from "node:util";
-import type { CaseResult } from "./cases.ts";
-
-/** Prints the result of a case. */
-export type Report = (result: CaseResult) => void;
+import type { Report } from "./cases.ts";
 
 /** The table of results, of which each row is printed as soon as it is known. */
 export interface ResultTable {

@@ -2,10 +2,9 @@ import { randomUUID } from "node:crypto";
 import { createEnvelope, sendWebhook, type WebhookAnswer } from "@countersign/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import type { PartyStatus } from "@countersign/webhooks";
-import type { CaseResult } from "./cases.ts";
+import type { CaseResult, Report } from "./cases.ts";
 import { refuseSeller } from "./fault.ts";
 import type { DemoService } from "./service.ts";
-import type { Report } from "./table.ts";
 
 /** What the webhooks of the demo are sent to. */
 export interface WebhookTarget {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { CaseResult } from "./cases.ts";
-import type { Report } from "./table.ts";
+import type { CaseResult, Report } from "./cases.ts";
 import { resultOf, type WebhookExchange } from "./webhook-cases.ts";
 
 const inspectedEvents = z.array(z.object({ event_id: z.string(), applied: z.number() }));

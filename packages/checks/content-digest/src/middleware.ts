@@ -34,8 +34,8 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
   const middleware: Middleware = (req, res, next) => {
     const { method, rawHeaders: lines } = receivedRequest(req);
     holdResponse(res, {
-      settle: async () => undefined,
-      settleDestroyed() {},
+      decide: async () => undefined,
+      destroyed() {},
       unsendable(error) {
         const message = "an answer could not be sent";
         publishFailure({ guard: factory, code: "answer-unsendable", message, req, error });

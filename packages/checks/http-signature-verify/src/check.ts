@@ -1,17 +1,13 @@
-import { randomUUID } from "node:crypto";
+import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
   createRequestFact,
   fieldLines,
   GuardError,
   guardChannel,
-  inTime,
-  noteStoreTime,
+  keyUseChannelName,
   noteVerdict,
-  storeTrace,
-  tracedStep,
-  type NonceClaim,
-  type NonceStore,
+  type KeyUseEvent,
   type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
@@ -19,8 +15,6 @@ import {
 } from "@countersign/core";
 import {
   assertTimely,
-  endOf,
-  isVerificationKey,
   MessageSignatureError,
   queryCovering,
   readSignature,
@@ -33,8 +27,8 @@ import {
 } from "@countersign/http-message-signatures";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
-import { publishKeyUse } from "./key-store.ts";
 import { coverageWarner } from "./profile-components.ts";
+import { claimNonce, lookupKey } from "./asked-stores.ts";
 import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
 
 /** What is known of a signature that was verified. */
@@ -58,7 +52,6 @@ export interface VerifiedSignature {
 const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 const verified: RequestFact<VerifiedSignature> = createRequestFact();
 const verifiedMessages: RequestFact<RequestMessage> = createRequestFact();
-const claimTokens: RequestFact<string> = createRequestFact();
 
 /** The signature that was verified on this very request; undefined when none was. */
 export function verifiedSignature(subject: object): VerifiedSignature | undefined {
@@ -122,14 +115,15 @@ async function verifyRequest(
   options: ResolvedOptions,
   { isKeyUse } = { isKeyUse: true },
 ): Promise<VerifiedSignature> {
-  let received: ReceivedSignature | undefined;
-  let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    received = readSignature(message, options);
+    const received = readSignature(message, options);
+    const found = new FoundSoFar(received, options.clock);
+    noteVerdict(request, found);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
-    key = await lookupKey(request, received, options);
+    const key = await lookupKey(request, received, options);
+    found.subject = key?.subject;
     assertInTime(received, options);
     await verifyBytes(received, key, options);
     assertInTime(received, options);
@@ -143,11 +137,9 @@ async function verifyRequest(
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
-    // The latter for what a later check refuses: it is there already.
-    noteVerdict(request, guardChannel.hasSubscribers ? verdictFacts(received, key, options) : signature);
+    found.verified();
     return signature;
   } catch (error) {
-    if (received !== undefined) noteVerdict(request, verdictFacts(received, key, options));
     if (!(error instanceof MessageSignatureError)) throw error;
     throw new GuardError<HttpSignatureCode>({
       status: 401,
@@ -158,13 +150,55 @@ async function verifyRequest(
   }
 }
 
-function verdictFacts(
-  { label, keyid, created, coveredComponents: components }: ReceivedSignature,
-  key: VerificationKey | undefined,
-  { clock }: ResolvedOptions,
-): VerdictFacts {
-  const ageSeconds = created === undefined ? undefined : clock() / 1000 - created;
-  return { label, keyid, subject: key?.subject, created, ageSeconds, components };
+/** What verdicts tell of a signature, read when one is made. */
+class FoundSoFar implements VerdictFacts {
+  /** Known once the key is. */
+  subject: string | undefined;
+  readonly #received: ReceivedSignature;
+  readonly #clock: () => number;
+  #isVerified = false;
+  #ageWhenVerified: number | undefined;
+
+  constructor(received: ReceivedSignature, clock: () => number) {
+    this.#received = received;
+    this.#clock = clock;
+  }
+
+  get label(): string {
+    return this.#received.label;
+  }
+
+  get keyid(): string {
+    return this.#received.keyid;
+  }
+
+  get created(): number | undefined {
+    return this.#received.created;
+  }
+
+  get ageSeconds(): number | undefined {
+    if (this.#isVerified) return this.#ageWhenVerified;
+    return this.created === undefined ? undefined : this.#clock() / 1000 - this.created;
+  }
+
+  /** Later verdicts tell the age of this moment, or none where nobody listens. */
+  verified(): void {
+    if (guardChannel.hasSubscribers) this.#ageWhenVerified = this.ageSeconds;
+    this.#isVerified = true;
+  }
+
+  get components(): readonly string[] {
+    return this.#received.coveredComponents;
+  }
+}
+
+const keyUseChannel: Channel = channel(keyUseChannelName);
+
+/** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
+function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
+  if (!keyUseChannel.hasSubscribers) return;
+  const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
+  keyUseChannel.publish(event);
 }
 
 function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOptions): RequestMessage {
@@ -199,33 +233,6 @@ function assertInTime(received: ReceivedSignature, options: ResolvedOptions): vo
   assertTimely(received, options, options.clock() / 1000);
 }
 
-async function lookupKey(
-  request: ReceivedRequest,
-  { keyid }: ReceivedSignature,
-  { keys: lookup, keyEngine, storeTimeoutMs }: ResolvedOptions,
-): Promise<VerificationKey | undefined> {
-  let key: VerificationKey | null | undefined;
-  const askedAtMs = keyEngine !== undefined && guardChannel.hasSubscribers ? performance.now() : 0;
-  try {
-    const given =
-      keyEngine !== undefined && storeTrace.hasSubscribers
-        ? tracedStep({ engine: keyEngine, step: "get-key", timeoutMs: storeTimeoutMs }, () => lookup(keyid))
-        : lookup(keyid);
-    key = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
-  } catch (error) {
-    throw unavailable(keyStore, error);
-  } finally {
-    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
-  }
-  // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
-  if (key === undefined || key === null) return undefined;
-  if (isVerificationKey(key)) return key;
-  throw unavailable(
-    keyStore,
-    new TypeError("option keys returned something else than importVerificationKey makes"),
-  );
-}
-
 async function verifyBytes(
   received: ReceivedSignature,
   key: VerificationKey | undefined,
@@ -250,79 +257,6 @@ function assertBodyCovered(
 
 // All of the field: of a member by its key, another member could be the one that is compared.
 const digestCovering = new Set(["content-digest", '"content-digest";sf', '"content-digest";bs']);
-
-async function claimNonce(
-  request: ReceivedRequest,
-  received: ReceivedSignature,
-  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs }: ResolvedOptions,
-): Promise<void> {
-  const { keyid, nonce } = received;
-  // Undefined only where requiredParameters leaves the nonce out.
-  if (nonces === undefined || nonce === undefined) return;
-  // Infinite only where neither created nor expires is required, which the options refuse.
-  const end = endOf(received, windowSeconds) ?? Infinity;
-  // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
-  const marginSeconds = windowSeconds + clockSkewSeconds;
-  const claim = {
-    scope: keyid,
-    nonce,
-    token: claimToken(request),
-    retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()),
-  };
-  let answer: "fresh" | "seen";
-  const askedAtMs = guardChannel.hasSubscribers ? performance.now() : 0;
-  try {
-    const given = storeTrace.hasSubscribers
-      ? tracedClaim(nonces, claim, storeTimeoutMs)
-      : nonces.claim(claim);
-    answer = await inTime(given, storeTimeoutMs, () => late(storeTimeoutMs));
-  } catch (error) {
-    throw unavailable(nonceStore, error);
-  } finally {
-    if (askedAtMs !== 0) noteStoreTime(request, performance.now() - askedAtMs);
-  }
-  if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
-}
-
-function tracedClaim(
-  nonces: NonceStore,
-  claim: NonceClaim,
-  timeoutMs: number,
-): "fresh" | "seen" | PromiseLike<"fresh" | "seen"> {
-  return tracedStep({ engine: nonces.engine, step: "claim-nonce", timeoutMs }, () => nonces.claim(claim));
-}
-
-// One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
-function claimToken(request: ReceivedRequest): string {
-  const known = claimTokens.get(request);
-  if (known !== undefined) return known;
-  const token = randomUUID();
-  claimTokens.set(request, token);
-  return token;
-}
-
-interface AskedStore {
-  readonly code: HttpSignatureCode;
-  readonly name: string;
-}
-
-const keyStore: AskedStore = { code: "key-store-unavailable", name: "the key store" };
-const nonceStore: AskedStore = { code: "nonce-store-unavailable", name: "the nonce store" };
-
-function late(timeoutMs: number): Error {
-  return new Error(`no answer within ${timeoutMs} ms`);
-}
-
-function unavailable({ code, name }: AskedStore, cause: unknown): GuardError<HttpSignatureCode> {
-  const message = `httpSignatureVerify: ${name} gave no usable answer`;
-  return new GuardError<HttpSignatureCode>({
-    status: 503,
-    code,
-    message,
-    headers: { "Retry-After": "5" },
-    cause,
-  });
-}
 
 function describeSignature(received: ReceivedSignature, key: VerificationKey | undefined): VerifiedSignature {
   const { label, keyid, created, expires, nonce, tag, coveredComponents } = received;

@@ -2,17 +2,8 @@ export type { HttpSignatureCode } from "./codes.ts";
 export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
 export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
-export {
-  keyUse,
-  readKeys,
-  type ConfiguredKey,
-  type KeyLookup,
-  type Keys,
-  type KeyStore,
-  type KeyUse,
-  type KeyUseOptions,
-  type KeyUseTable,
-} from "./key-store.ts";
+export { readKeys, type ConfiguredKey, type KeyLookup, type Keys, type KeyStore } from "./key-store.ts";
+export { keyUse, type KeyUse, type KeyUseOptions, type KeyUseTable } from "./key-use.ts";
 export type { LiveKeyStore } from "./live-keys.ts";
 // What a nonce store of one's own implements; stores need no more of this than the types.
 export type { NonceClaim, NonceStore } from "@countersign/core";

@@ -1,24 +1,11 @@
-import { channel, type Channel } from "node:diagnostics_channel";
-import {
-  keyUseChannelName,
-  option,
-  OptionError,
-  optionError,
-  readOptions,
-  systemClock,
-  type KeyUseEvent,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
+import { OptionError, optionError, type OptionOwner } from "@countersign/core";
 import {
   importVerificationKey,
   isVerificationKey,
   type PublicKeyInput,
-  type ReceivedSignature,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { LRUCache } from "lru-cache";
 
 /** Finds the key of a keyid; undefined or null when it is unknown. A throw or a rejection answers 503. */
 export type KeyLookup = (
@@ -44,16 +31,21 @@ export type Keys =
 
 /** The option `keys`, read. */
 export interface ReadKeys {
-  readonly lookup: KeyLookup;
-  /** Those that are configured; none where a function or a KeyStore finds them. */
-  readonly known: readonly VerificationKey[];
-  /** What a look-up asks; undefined where keys are configured, and nothing is asked. */
-  readonly engine: string | undefined;
+  /** Those that are configured; none where a store finds them. */
+  readonly known: ReadonlyMap<string, VerificationKey>;
+  /** What is asked for a key; undefined where keys are configured. */
+  readonly store: AskedKeyStore | undefined;
+}
+
+/** A key store, and its word for traces. */
+export interface AskedKeyStore {
+  readonly get: KeyLookup;
+  readonly engine: string;
 }
 
 /** Turns the option `keys` into one look-up. Throws an OptionError that names the keyid of a bad key. */
 export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadKeys {
-  if (isLookup(keys)) return { lookup: keys, known: [], engine: otherEngine };
+  if (isLookup(keys)) return { known: none, store: { get: keys, engine: otherEngine } };
   if (typeof keys !== "object" || keys === null || Array.isArray(keys)) {
     const expected = "a record or Map of keyid to public key, a function, or a KeyStore";
     throw optionError(owner, name, expected, keys);
@@ -61,7 +53,7 @@ export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadK
   if (!(keys instanceof Map) && isKeyStore(keys)) {
     const { engine = otherEngine } = keys;
     if (typeof engine !== "string") throw optionError(owner, `${name}.engine`, "a word for traces", engine);
-    return { lookup: (keyid) => keys.get(keyid), known: [], engine };
+    return { known: none, store: { get: (keyid) => keys.get(keyid), engine } };
   }
   if ("kty" in keys || ("keys" in keys && Array.isArray(keys.keys))) {
     const what = 'is a JWK or JWK Set itself; write { "<keyid>": <the JWK or JWK Set> }';
@@ -70,9 +62,10 @@ export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadK
   const entries: [string, ConfiguredKey][] = [...(keys instanceof Map ? keys : Object.entries(keys))];
   if (entries.length === 0) throw optionError(owner, name, "at least one public key", keys);
   const known = new Map(entries.map(([keyid, key]) => [keyid, vet(key, { keyid, owner, name })]));
-  return { lookup: (keyid) => known.get(keyid), known: [...known.values()], engine: undefined };
+  return { known, store: undefined };
 }
 
+const none: ReadonlyMap<string, VerificationKey> = new Map();
 const otherEngine = "other";
 
 /** Throws an OptionError for a key that no signature can be verified by: its algorithm is not one of those that are taken. */
@@ -81,7 +74,7 @@ export function assertTaken(
   { known }: ReadKeys,
   algorithms: readonly SignatureAlgorithm[],
 ): void {
-  const useless = known.find(({ alg }) => !algorithms.includes(alg));
+  const useless = [...known.values()].find(({ alg }) => !algorithms.includes(alg));
   if (useless === undefined) return;
   const what = `, keyid ${JSON.stringify(useless.keyid)}: is a key of ${useless.alg}, which option algorithms does not take`;
   throw new OptionError(owner, { option: "keys", what });
@@ -112,71 +105,4 @@ export function isLookup(keys: unknown): keys is KeyLookup {
 /** Whether an object is a KeyStore. */
 export function isKeyStore(keys: object): keys is KeyStore {
   return "get" in keys && typeof keys.get === "function";
-}
-
-const keyUseChannel: Channel = channel(keyUseChannelName);
-
-/** Tells that a key has verified a signature, whatever becomes of the request. Costs nothing when nobody listens. */
-export function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationKey | undefined): void {
-  if (!keyUseChannel.hasSubscribers) return;
-  const event: KeyUseEvent = { keyid, subject: key?.subject, created, notAfter: key?.notAfter };
-  keyUseChannel.publish(event);
-}
-
-/** Options of {@link keyUse}. */
-export interface KeyUseOptions {
-  /** Keys remembered at most; those that were idle longest are forgotten. Default 1,000. */
-  readonly max?: number | undefined;
-  /** Milliseconds since 1970; default Date.now. */
-  readonly clock?: (() => number) | undefined;
-}
-
-export const table: OptionTable<KeyUseOptions> = {
-  max: option.integer({ min: 1, max: 100_000, fallback: 1000 }),
-  clock: option.clock(systemClock, "Date.now"),
-};
-
-/** When a key was used in this process. */
-export interface KeyUse {
-  readonly keyid: string;
-  readonly subject: string | undefined;
-  /** Signatures that it has verified. */
-  readonly count: number;
-  /** Unix seconds. */
-  readonly firstUsed: number;
-  /** Unix seconds. */
-  readonly lastUsed: number;
-}
-
-/** Which keys are in use, and which are idle. */
-export interface KeyUseTable {
-  /** The key that was used last stands first. A key that was never used is not there. */
-  entries(): readonly KeyUse[];
-  /** Stops counting. */
-  close(): void;
-}
-
-/** Counts the uses of keys in this process from now on, so that an operator sees when an old key is idle. */
-export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
-  const { max, clock } = readOptions("keyUse", table, options);
-  const uses = new LRUCache<string, KeyUse>({ max });
-  const count = (event: unknown): void => {
-    if (!isKeyUseEvent(event)) return;
-    const { keyid, subject } = event;
-    const now = Math.floor(clock() / 1000);
-    const before = uses.get(keyid) ?? { firstUsed: now, count: 0 };
-    uses.set(keyid, { keyid, subject, count: before.count + 1, firstUsed: before.firstUsed, lastUsed: now });
-  };
-  keyUseChannel.subscribe(count);
-  return {
-    entries: () => [...uses.values()],
-    close() {
-      keyUseChannel.unsubscribe(count);
-    },
-  };
-}
-
-// A channel is open to every module of the process.
-function isKeyUseEvent(event: unknown): event is KeyUseEvent {
-  return typeof event === "object" && event !== null && "keyid" in event && typeof event.keyid === "string";
 }

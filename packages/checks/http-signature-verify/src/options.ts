@@ -17,7 +17,7 @@ import {
   type VerificationEngine,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { assertTaken, readKeys, type KeyLookup, type Keys } from "./key-store.ts";
+import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions } from "./profile.ts";
 
 /** Options of httpSignatureVerify. */
@@ -63,7 +63,7 @@ interface CallersOrigin {
 export const factory = "httpSignatureVerify";
 
 export const table = {
-  keys: option.shown(option.own(readKeys), ({ known }) => known.map(showKey)),
+  keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
   pathPrefix: option.own(readPathPrefix, '""'),
@@ -80,9 +80,9 @@ export const table = {
 
 /** The options with defaults, checked. */
 export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
-  readonly keys: KeyLookup;
-  /** What is asked for a key; undefined where keys are configured. */
-  readonly keyEngine: string | undefined;
+  /** Those that are configured; none where `keyStore` finds them. */
+  readonly knownKeys: ReadonlyMap<string, VerificationKey>;
+  readonly keyStore: AskedKeyStore | undefined;
   readonly threadPool: boolean;
 }
 
@@ -97,8 +97,7 @@ export function resolveOptions(options: HttpSignatureVerifyOptions, owner: Optio
   if (threadPool && engine !== "native") {
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
-  const { lookup, engine: keyEngine } = keys;
-  return { ...resolved, keys: lookup, keyEngine, threadPool };
+  return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
 }
 
 // Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.

@@ -3,7 +3,6 @@ import { types } from "node:util";
 import {
   capturedRawBody,
   createRequestFact,
-  GuardError,
   guardChannel,
   identifierFault,
   inTime,
@@ -22,33 +21,57 @@ import {
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
 import type { KeptAnswer } from "./answer-record.ts";
-import type { IdempotencyGuardCode } from "./codes.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
-import { factory, resolveOptions, type IdempotencyGuardOptions } from "./options.ts";
-import { alreadyProcessed, clientLeft, fingerprintMissing, held, inFlight, reused } from "./refusals.ts";
-import { Replay } from "./replay.ts";
+import {
+  factory,
+  resolveOptions,
+  resolveOwnerOptions,
+  type IdempotencyGuardOptions,
+  type KeyOwnerOptions,
+  type ResolvedOwnerOptions,
+} from "./options.ts";
+import {
+  alreadyProcessed,
+  claimedTwice,
+  clientLeft,
+  fingerprintInvalid,
+  fingerprintLate,
+  fingerprintMissing,
+  held,
+  inFlight,
+  keyInvalid,
+  keyMissing,
+  reused,
+} from "./refusals.ts";
+import { Replay, type ResolvedReplay } from "./replay.ts";
 
 /** Does `work` with a signal that aborts when the client leaves meanwhile, or has left. A door's way to know. */
 export type WhileConnected = <T>(work: (left: AbortSignal) => Promise<T>) => Promise<T>;
 
 /** What becomes of a request that came with a key, or without one. */
 export type Admission =
-  /** It owns its key: start the handler by it, keep the answer back, settle it by its status, let out what settle() says. */
+  /** It owns its key: start the handler by it, keep the answer back, and let out what decide() says of its status. */
   | { readonly run: OwnedRun }
   /** Its key is done, and this is the answer: no handler. */
   | { readonly answer: KeptAnswer }
   /** The guard has nothing to do with it, by the options `methods` and `required`. */
   | { readonly passes: true };
 
-/** Owns idempotency keys on behalf of requests. `Native` is the request of a framework. Made by {@link keyOwner}. */
-export interface KeyOwner<Native> {
+/** What a request says of itself: which key it claims, and what tells its payload from another one under that key. */
+export interface KeyClaim {
+  /** 1 to 512 characters, less those of `scope`; anything else is refused with 400. */
+  readonly key: unknown;
+  /** 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */
+  readonly fingerprint: Awaitable<string>;
+}
+
+/** Owns idempotency keys on behalf of requests. Made by {@link keyOwner}. */
+export interface KeyOwner {
   /**
-   * Claims the key of a request, or waits for its first attempt. Rejects with a GuardError: 409 for a key that is done, 503 for one
-   * that runs or is held, or when the store does not tell, 400 for what is no key; by the options, another status, or an answer.
+   * Claims a key for the request `native`, or waits for its first attempt. Resolves to the run that owns the key. Rejects with a
+   * GuardError: 409 for a key that is done, 503 for one that runs or is held, or when the store does not tell, 400 for what is no key.
    */
-  admit(this: void, native: Native, whileConnected: WhileConnected): Promise<Admission>;
-  /** {@link KeyOwner.admit} where a request owns its key or is refused: without `methods`, `required`, `doneStatus` and `replay`. */
-  own(this: void, native: Native, whileConnected: WhileConnected): Promise<OwnedRun>;
+  claim(this: void, native: object, claim: KeyClaim, whileConnected: WhileConnected): Promise<OwnedRun>;
   /**
    * For the end of the process, when the server takes no connection any more: claims no key from here on (503, `draining`), and
    * waits until what is under way is settled and recorded. Resolves to what is left after `timeoutMs`.
@@ -56,66 +79,107 @@ export interface KeyOwner<Native> {
   drain(this: void, options?: DrainOptions): Promise<DrainReport>;
 }
 
+/** A {@link KeyOwner} that reads key and fingerprint from requests. `Native` is the request of a framework. Made by {@link keyGuard}. */
+export interface KeyGuard<Native> extends Pick<KeyOwner, "drain"> {
+  /** As {@link KeyOwner.claim}; by the options, with another status, or with an answer. */
+  admit(this: void, native: Native, whileConnected: WhileConnected): Promise<Admission>;
+}
+
 const maxKeyLength = 512;
 
-const admissions: RequestFact<Admission> = createRequestFact();
-
-/** What became of this very request at the guard. */
-export function admissionOf(subject: object): Admission | undefined {
-  return admissions.get(subject);
-}
+const runs: RequestFact<OwnedRun> = createRequestFact();
 
 /** The run that owns the key of this very request. */
 export function runOf(subject: object): OwnedRun | undefined {
-  const admission = admissions.get(subject);
-  return admission !== undefined && "run" in admission ? admission.run : undefined;
+  return runs.get(subject);
 }
 
 /** Throws an OptionError on a bad option; `owner` is who it says has it. */
-export function keyOwner<Native extends object>(
+export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factory): KeyOwner {
+  const resolved = resolveOwnerOptions(options, owner);
+  const state = createState(resolved, { doneStatus: 409, replay: undefined });
+  return {
+    async claim(native, told, whileConnected) {
+      // First, so that no rejection of its promise goes unheard.
+      const fingerprint = checkFingerprint(await fingerprintInTime(told.fingerprint, resolved));
+      if (runOf(native) !== undefined) throw claimedTwice();
+      const key = checkIdempotencyKey(told.key, resolved.scope);
+      const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
+      if (claimed instanceof OwnedRun) return claimed;
+      assertSamePayload(state, claimed);
+      throw alreadyProcessed();
+    },
+    drain: (drainOptions) => state.keys.drain(drainOptions),
+  };
+}
+
+/** Throws an OptionError on a bad option; `owner` is who it says has it. */
+export function keyGuard<Native extends object>(
   options: IdempotencyGuardOptions<Native>,
   owner: OptionOwner = factory,
-): KeyOwner<Native> {
+): KeyGuard<Native> {
   const resolved = resolveOptions(options, owner);
-  const waiters = new Waiters(resolved);
-  const keys = new IdempotencyKeys({ ...resolved, onSettled: (key) => waiters.wake(key) });
-  const replay = resolved.replay && new Replay(resolved.replay, resolved, keys);
-  const state: GuardState = { options: resolved, keys, waiters, replay };
-  const { fingerprint: fingerprintOf = bodyFingerprint } = resolved;
-  const admission = async (native: Native, whileConnected: WhileConnected): Promise<Admission> => {
-    if (!isGuarded(native, resolved.methods)) return { passes: true };
-    const given = resolved.key(native);
-    if (given === undefined && !resolved.required) return { passes: true };
-    const key = checkIdempotencyKey(given, resolved.scope);
-    const fingerprint = checkFingerprint(await fingerprintInTime(fingerprintOf(native), resolved));
-    const attempt: Attempt = { key, fingerprint, token: randomUUID(), req: native };
-    if (guardChannel.hasSubscribers) noteVerdict(native, { idempotencyKey: key });
-    let claimed: OwnedKey | KeptAnswer;
-    try {
-      claimed = await claim(state, attempt, whileConnected);
-    } catch (error) {
-      noteVerdict(native, { idempotencyKey: key });
-      throw error;
-    }
-    if ("body" in claimed) return { answer: claimed };
-    markKeyClaimed(native);
-    return { run: new OwnedRun(state, attempt, claimed) };
-  };
-  const admit: KeyOwner<Native>["admit"] = async (native, whileConnected) => {
-    if (runOf(native) !== undefined) throw claimedTwice();
-    const admitted = await admission(native, whileConnected);
-    admissions.set(native, admitted);
-    return admitted;
-  };
+  const { scope, methods, required, key: keyOf, fingerprint: fingerprintOf = bodyFingerprint } = resolved;
+  const state = createState(resolved, resolved);
   return {
-    admit,
-    async own(native, whileConnected) {
-      const admitted = await admit(native, whileConnected);
-      if ("run" in admitted) return admitted.run;
-      throw new TypeError(`${factory}: own() cannot be used with methods, required, doneStatus and replay`);
+    async admit(native, whileConnected) {
+      if (runOf(native) !== undefined) throw claimedTwice();
+      if (!isGuarded(native, methods)) return { passes: true };
+      const given = keyOf(native);
+      if (given === undefined && !required) return { passes: true };
+      const key = checkIdempotencyKey(given, scope);
+      const fingerprint = checkFingerprint(await fingerprintInTime(fingerprintOf(native), resolved));
+      const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
+      if (claimed instanceof OwnedRun) return { run: claimed };
+      return { answer: await answerOfDone(state, claimed) };
     },
-    drain: (drainOptions) => keys.drain(drainOptions),
+    drain: (drainOptions) => state.keys.drain(drainOptions),
   };
+}
+
+function createState(
+  options: ResolvedOwnerOptions,
+  done: {
+    readonly doneStatus: GuardState["doneStatus"];
+    readonly replay: ResolvedReplay | undefined;
+  },
+): GuardState {
+  const waiters = new Waiters(options);
+  const keys = new IdempotencyKeys({ ...options, onSettled: (key) => waiters.wake(key) });
+  const replay = done.replay && new Replay(done.replay, options, keys);
+  return { options, keys, waiters, replay, doneStatus: done.doneStatus };
+}
+
+/** A key that is done: by the fingerprint of its record, this attempt's payload or another one. */
+interface DoneKey {
+  readonly attempt: Attempt;
+  readonly fingerprint: string;
+}
+
+/** Claims a key for a request. Goes by the answer of the store: again when the key was freed for one who waited. */
+async function claimKey(
+  state: GuardState,
+  { req, key, fingerprint }: Omit<Attempt, "token">,
+  whileConnected: WhileConnected,
+): Promise<OwnedRun | DoneKey> {
+  const attempt: Attempt = { key, fingerprint, token: randomUUID(), req };
+  // On a pass for those who listen; a refusal tells its key to everybody.
+  if (guardChannel.hasSubscribers) noteVerdict(req, { idempotencyKey: key });
+  let claimed: OwnedKey | DoneKey;
+  try {
+    claimed = await claimInTurn(state, attempt, whileConnected);
+  } catch (error) {
+    noteVerdict(req, { idempotencyKey: key });
+    throw error;
+  }
+  if ("attempt" in claimed) {
+    noteVerdict(req, { idempotencyKey: key });
+    return claimed;
+  }
+  markKeyClaimed(req);
+  const run = new OwnedRun(state, attempt, claimed);
+  runs.set(req, run);
+  return run;
 }
 
 function isGuarded(native: object, methods: ReadonlySet<string> | undefined): boolean {
@@ -125,19 +189,18 @@ function isGuarded(native: object, methods: ReadonlySet<string> | undefined): bo
   throw new TypeError(`${factory}: option methods: the request has no method`);
 }
 
-/** Claims the key and goes by the answer: again when it was freed for one who waited. */
-async function claim(
+async function claimInTurn(
   state: GuardState,
   attempt: Attempt,
   whileConnected: WhileConnected,
-): Promise<OwnedKey | KeptAnswer> {
+): Promise<OwnedKey | DoneKey> {
   const { keys, waiters, options } = state;
   let waitUntilMs: number | undefined;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one claim after the other, each behind a wait
     const result = await keys.acquire(attempt);
     if (result.status === "acquired") return result;
-    if (result.status === "done") return answerOfDone(state, attempt, result.fingerprint);
+    if (result.status === "done") return { attempt, fingerprint: result.fingerprint };
     if (result.status === "held") throw held(state, attempt, result);
     waitUntilMs ??= performance.now() + options.waitMs;
     const leftMs = waitUntilMs - performance.now();
@@ -147,26 +210,23 @@ async function claim(
     if (outcome === "timeout") throw inFlight(state);
     if (outcome === "claim") continue;
     if (outcome.state === "held") throw held(state, attempt, outcome);
-    return answerOfDone(state, attempt, outcome.fingerprint);
+    return { attempt, fingerprint: outcome.fingerprint };
   }
 }
 
 /** What a key is answered with that is done: its first answer, or what the options say. Throws the refusal of one that is reused. */
-async function answerOfDone(state: GuardState, attempt: Attempt, fingerprint: string): Promise<KeptAnswer> {
-  if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
+async function answerOfDone(state: GuardState, done: DoneKey): Promise<KeptAnswer> {
+  assertSamePayload(state, done);
+  const { attempt } = done;
   const kept = await state.replay?.find(attempt.key, attempt.req);
   if (kept !== undefined) return { ...kept, headers: [...kept.headers, ["idempotency-replayed", "true"]] };
-  const { doneStatus } = state.options;
+  const { doneStatus } = state;
   if (doneStatus === 409) throw alreadyProcessed();
   return { status: doneStatus, headers: [], body: Buffer.alloc(0) };
 }
 
-function claimedTwice(): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "idempotency-guard-twice",
-    message: "idempotencyGuard() runs twice for one request: mount it once on each route",
-  });
+function assertSamePayload(state: GuardState, { attempt, fingerprint }: DoneKey): void {
+  if (fingerprint !== attempt.fingerprint) throw reused(state, attempt);
 }
 
 /**
@@ -175,11 +235,7 @@ function claimedTwice(): GuardError<IdempotencyGuardCode> {
  */
 export function checkIdempotencyKey(key: unknown, scope?: string): string {
   if (key === undefined || key === null || key === "") {
-    throw new GuardError<IdempotencyGuardCode>({
-      status: 400,
-      code: "idempotency-key-missing",
-      message: "the request has no idempotency key",
-    });
+    throw keyMissing();
   }
   if (typeof key !== "string") {
     // Every request would be refused: the integration is wrong, not the caller.
@@ -196,32 +252,17 @@ export function checkIdempotencyKey(key: unknown, scope?: string): string {
   return stored;
 }
 
-function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
-  return new GuardError<IdempotencyGuardCode>({
-    status: 400,
-    code: "idempotency-key-invalid",
-    message: `the idempotency key ${fault}`,
-  });
-}
-
 /** The key as the store keeps it. No scope holds a colon, so no two of them have a key in common. */
 function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
 }
 
-/** What the option says, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+/** What was told, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
 function fingerprintInTime(
-  answer: Awaitable<string>,
+  fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,
 ): Awaitable<string> {
-  const late = (): GuardError<IdempotencyGuardCode> =>
-    new GuardError<IdempotencyGuardCode>({
-      status: 503,
-      code: "fingerprint-unavailable",
-      message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
-      headers: { "Retry-After": String(retryAfterSeconds) },
-    });
-  return inTime(answer, storeTimeoutMs, late);
+  return inTime(fingerprint, storeTimeoutMs, () => fingerprintLate(storeTimeoutMs, retryAfterSeconds));
 }
 
 /**
@@ -239,9 +280,5 @@ const printable = /^[\x20-\x7e]{1,128}$/;
 /** The fingerprint as the option returned it; throws a GuardError (500) on what no store promises to keep. */
 export function checkFingerprint(fingerprint: unknown): string {
   if (typeof fingerprint === "string" && printable.test(fingerprint)) return fingerprint;
-  throw new GuardError<IdempotencyGuardCode>({
-    status: 500,
-    code: "fingerprint-invalid",
-    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
-  });
+  throw fingerprintInvalid();
 }

@@ -11,12 +11,11 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { fingerprintMissing } from "./refusals.ts";
 
 /** Options of {@link idempotencyKeyHeader}. */
-export interface IdempotencyKeyHeaderOptions<Native = GuardRequest> {
+export interface IdempotencyKeyHeaderOptions<Native> {
   /** The name of the field. Default `Idempotency-Key`. */
   readonly header?: string | undefined;
   /** Also take a key without quotation marks, as many clients send it: 1 to 255 visible ASCII characters but `"`, `,`, `;` and `\`. Default false. */
@@ -49,14 +48,9 @@ export const headerTable = {
 const sfString = /^[ \t]*"((?:[ !#-[\]-~]|\\["\\])*)"[ \t]*$/;
 const bareKey = /^[ \t]*([!#-+\-./0-:<-[\]-~]{1,255})[ \t]*$/;
 
-/**
- * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of
- * `idempotencyGuard`: a structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for a key
- * that comes again with another request. What one request is: its method, its target, its caller and the bytes of its body. Throws a
- * TypeError on a bad option.
- */
-export function idempotencyKeyHeader<Native = GuardRequest>(
-  options: IdempotencyKeyHeaderOptions<Native> = {},
+/** What idempotencyKeyHeader() does, for the requests of any framework. */
+export function keyHeaderPreset<Native>(
+  options: IdempotencyKeyHeaderOptions<Native>,
 ): IdempotencyKeyHeaderPreset {
   const { header, bareKeys } = readOptions(factory, headerTable, options);
   const { caller } = options;

@@ -10,8 +10,13 @@ import {
   type NextFunction,
 } from "@countersign/express";
 import type { KeptAnswer } from "./answer-record.ts";
-import { admissionOf, keyOwner, runOf, type KeyOwner } from "./check.ts";
-import { factory, type IdempotencyGuardOptions } from "./options.ts";
+import { keyGuard, type Admission, type KeyGuard } from "./check.ts";
+import {
+  keyHeaderPreset,
+  type IdempotencyKeyHeaderOptions as KeyHeaderOptionsOf,
+  type IdempotencyKeyHeaderPreset,
+} from "./key-header.ts";
+import { factory, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
 import { bodyNotParsed } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
@@ -24,8 +29,26 @@ declare global {
   }
 }
 
+/** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
+export type IdempotencyGuardOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** Options of {@link idempotencyKeyHeader}. `Native` is the request of the framework. */
+export type IdempotencyKeyHeaderOptions<Native = GuardRequest> = KeyHeaderOptionsOf<Native>;
+
+/**
+ * The field Idempotency-Key as draft-ietf-httpapi-idempotency-key-header-07 has it, to be spread into the options of
+ * `idempotencyGuard`: a structured-field string in POST and PATCH; 400 without one, 409 while the first request runs, 422 for a key
+ * that comes again with another request. What one request is: its method, its target, its caller and the bytes of its body. Throws a
+ * TypeError on a bad option.
+ */
+export function idempotencyKeyHeader<Native = GuardRequest>(
+  options: IdempotencyKeyHeaderOptions<Native> = {},
+): IdempotencyKeyHeaderPreset {
+  return keyHeaderPreset(options);
+}
+
 /** What {@link idempotencyGuard} makes. */
-export interface DrainableMiddleware extends Middleware, Pick<KeyOwner<GuardRequest>, "drain"> {}
+export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequest>, "drain"> {}
 
 /**
  * Runs what follows at most once for each idempotency key: claims the key, holds the answer back until the key is recorded as
@@ -33,42 +56,36 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyOwner<GuardRequ
  * bad option.
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
-  const { admit, drain } = keyOwner(options);
-  const claimKey = guard(factory, (req, res) => admit(req, (work) => whileConnected(res, work)));
-  const middleware: Middleware = (req, res, next) =>
-    claimKey(req, res, (error) => {
-      if (error !== undefined) return next(error);
-      if (runOf(req) !== undefined) refuseUnparsedBody(req, res, bodyNotParsed);
-      beginHandler(req, res, next);
-    });
-  Object.defineProperty(middleware, "name", { value: claimKey.name });
+  const { admit, drain } = keyGuard(options);
+  const middleware = guard(factory, (req, res) => admit(req, (work) => whileConnected(res, work)), {
+    found(admission: Admission, req, res, next) {
+      if ("run" in admission) refuseUnparsedBody(req, res, bodyNotParsed);
+      goOn(admission, { req, res, next });
+    },
+  });
   return Object.assign(middleware, { drain });
 }
 
-/**
- * Goes on with a request that was admitted: begins its handler, whose answer is held back until the key is settled, both in one
- * turn, so that no answer slips out between them; answers in its place where the key is done; or lets it pass. For doors on node:http.
- */
-export function beginHandler(req: GuardRequest, res: GuardResponse, next: NextFunction): void {
-  const admission = admissionOf(req);
-  if (admission === undefined) {
-    next(new Error("beginHandler: no key was claimed for this request"));
-  } else if ("run" in admission) {
-    beginRun(admission.run, { req, res, next });
-  } else if ("answer" in admission) {
-    // Somebody who has begun an answer meanwhile, such as a time-out, ends it.
-    if (!res.headersSent) giveAgain(res, admission.answer);
-  } else next();
+/** A request on its way to the handler of a door on node:http. */
+export interface Passage {
+  readonly req: GuardRequest;
+  readonly res: GuardResponse;
+  readonly next: NextFunction;
 }
 
-function beginRun(
-  run: OwnedRun,
-  {
-    req,
-    res,
-    next,
-  }: { readonly req: GuardRequest; readonly res: GuardResponse; readonly next: NextFunction },
-): void {
+/** Goes on with a request that was admitted: begins its handler, answers in its place where the key is done, or lets it pass. */
+export function goOn(admission: Admission, passage: Passage): void {
+  if ("run" in admission) beginHandler(admission.run, passage);
+  else if ("passes" in admission) passage.next();
+  // Somebody who has begun an answer meanwhile, such as a time-out, ends it.
+  else if (!passage.res.headersSent) giveAgain(passage.res, admission.answer);
+}
+
+/**
+ * Begins the handler of a request that owns its key, and holds its answer back until the key is settled: both in one turn, so that no
+ * answer slips out between them.
+ */
+export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
   if (res.writableEnded) {
     run.answeredBefore();
     return;

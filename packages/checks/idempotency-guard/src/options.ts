@@ -8,7 +8,6 @@ import {
   type OptionRule,
   type OptionTable,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import {
   assertTimeoutInLease,
   keyRules,
@@ -19,7 +18,7 @@ import {
 import { replayRule, type ReplayOptions, type ResolvedReplay } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
-export interface IdempotencyGuardOptions<Native = GuardRequest> {
+export interface IdempotencyGuardOptions<Native> {
   /** Where the keys are kept, shared by every process that serves the route. */
   readonly store: IdempotencyStore;
   /** Returns the idempotency key of a request. Anything but a string of 1 to 512 characters, less those of `scope`, is 400. */
@@ -70,14 +69,24 @@ export interface IdempotencyGuardOptions<Native = GuardRequest> {
   readonly heldRetryAfterSeconds?: number | undefined;
 }
 
+/** Options of {@link keyOwner}: who claims tells each key and fingerprint, and a done key is 409. */
+export type KeyOwnerOptions = Omit<
+  IdempotencyGuardOptions<never>,
+  "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
+>;
+
+/** {@link KeyOwnerOptions}, checked, all present. */
+export interface ResolvedOwnerOptions
+  extends Omit<Given<KeyOwnerOptions>, "store" | "scope">, Omit<ResolvedKeyOptions, "onSettled"> {
+  readonly scope: string | undefined;
+}
+
 /** Checked options, all present. */
 export interface ResolvedOptions<Native>
-  extends
-    Omit<Given<IdempotencyGuardOptions<Native>>, "store" | "scope" | "fingerprint" | "methods" | "replay">,
-    Omit<ResolvedKeyOptions, "onSettled">,
-    Pick<IdempotencyGuardOptions<Native>, "fingerprint"> {
-  readonly scope: string | undefined;
+  extends ResolvedOwnerOptions, Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> {
   readonly methods: ReadonlySet<string> | undefined;
+  readonly required: boolean;
+  readonly doneStatus: 409 | 200 | 204;
   readonly replay: ResolvedReplay | undefined;
 }
 
@@ -95,26 +104,30 @@ const scopeRule: OptionRule<string> = option.own((scope, owner, name) => {
   throw optionError(owner, name, "1 to 32 lower-case letters, digits, - and _", scope);
 });
 
-export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
+const ownerTable: OptionTable<KeyOwnerOptions, ResolvedOwnerOptions> = {
   ...keyRules,
   store: option.shown(keyRules.store, (store) => ({
     lists: typeof store.list === "function",
     retentionMs: store.retentionMs ?? null,
   })),
-  key: option.call(),
   scope: option.optional(scopeRule),
-  fingerprint: option.optional(option.call(), "SHA-256 of the body"),
   handlerTimeoutMs: option.integer({ min: 1_000, max: 86_400_000, fallback: 600_000 }),
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
   maxWaiters: option.integer({ min: 0, max: 1_000_000, fallback: 1_000 }),
+  inFlightStatus: option.oneOf([503, 409], 503),
+  reusedStatus: option.oneOf([409, 422], 409),
+  heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
+};
+
+export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
+  ...ownerTable,
+  key: option.call(),
+  fingerprint: option.optional(option.call(), "SHA-256 of the body"),
   methods: option.optional(option.own(readMethods), "all"),
   required: option.boolean(true),
   doneStatus: option.oneOf([409, 200, 204], 409),
-  inFlightStatus: option.oneOf([503, 409], 503),
   replay: replayRule,
-  reusedStatus: option.oneOf([409, 422], 409),
-  heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
 };
 
 /** Fills in the defaults; throws an OptionError on a bad option. */
@@ -123,11 +136,25 @@ export function resolveOptions<Native extends object>(
   owner: OptionOwner,
 ): ResolvedOptions<Native> {
   const read = readOptions(owner, table, options);
+  assertConsistent(owner, read);
+  const { key, fingerprint } = options;
+  return { ...read, factory, key, fingerprint };
+}
+
+/** As {@link resolveOptions}, for whoever tells keys and fingerprints. */
+export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
+  const read = readOptions(owner, ownerTable, options);
+  assertConsistent(owner, read);
+  return { ...read, factory };
+}
+
+function assertConsistent(
+  owner: OptionOwner,
+  read: Pick<ResolvedOwnerOptions, "leaseMs" | "scope" | "store" | "storeTimeoutMs">,
+): void {
   assertTimeoutInLease(owner, read);
   // Last, when this guard is certain to be made.
   assertKeysApart(owner, read.scope, read.store);
-  const { key, fingerprint } = options;
-  return { ...read, factory, key, fingerprint };
 }
 
 /**

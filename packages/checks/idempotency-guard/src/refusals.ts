@@ -1,7 +1,13 @@
 import { comeAgain, GuardError, requestAborted } from "@countersign/core";
-import type { IdempotencyKeys } from "@countersign/idempotency";
+import type { IdempotencyKeys, KeyAttempt } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import type { Attempt, GuardState } from "./run.ts";
+import type { ResolvedOwnerOptions } from "./options.ts";
+
+/** Who refuses. */
+interface Refusing {
+  readonly keys: IdempotencyKeys;
+  readonly options: ResolvedOwnerOptions;
+}
 
 /** I2: for a `done` record that was read from the store, and for nothing else. On the payout's wire 409 ends the retries. */
 export function alreadyProcessed(): GuardError<IdempotencyGuardCode> {
@@ -13,7 +19,7 @@ export function alreadyProcessed(): GuardError<IdempotencyGuardCode> {
 }
 
 /** The key is done, with another payload. */
-export function reused({ keys, options }: GuardState, attempt: Attempt): GuardError<IdempotencyGuardCode> {
+export function reused({ keys, options }: Refusing, attempt: KeyAttempt): GuardError<IdempotencyGuardCode> {
   noticeReuse(keys, attempt);
   return new GuardError<IdempotencyGuardCode>({
     status: options.reusedStatus,
@@ -23,7 +29,7 @@ export function reused({ keys, options }: GuardState, attempt: Attempt): GuardEr
 }
 
 /** I5: the first attempt still runs. */
-export function inFlight({ options }: GuardState): GuardError<IdempotencyGuardCode> {
+export function inFlight({ options }: Refusing): GuardError<IdempotencyGuardCode> {
   const { inFlightStatus, retryAfterSeconds } = options;
   const code = "in-flight";
   const message = "another attempt owns the idempotency key";
@@ -36,8 +42,8 @@ export function inFlight({ options }: GuardState): GuardError<IdempotencyGuardCo
 
 /** An operator has to decide, see `resolve` of the store. */
 export function held(
-  { keys, options }: GuardState,
-  attempt: Attempt,
+  { keys, options }: Refusing,
+  attempt: KeyAttempt,
   record: { readonly fingerprint: string; readonly reason: string },
 ): GuardError<IdempotencyGuardCode> {
   if (record.fingerprint !== attempt.fingerprint) noticeReuse(keys, attempt);
@@ -61,12 +67,60 @@ export function clientLeft(): GuardError<IdempotencyGuardCode> {
   });
 }
 
-function noticeReuse(keys: IdempotencyKeys, { key, req }: Attempt): void {
+function noticeReuse(keys: IdempotencyKeys, { key, req }: KeyAttempt): void {
   keys.notice({
     code: "idempotency-key-reused",
     key,
     message: "came again with another payload",
     req,
+  });
+}
+
+/** The option `key` found none. */
+export function keyMissing(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-missing",
+    message: "the request has no idempotency key",
+  });
+}
+
+export function keyInvalid(fault: string): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 400,
+    code: "idempotency-key-invalid",
+    message: `the idempotency key ${fault}`,
+  });
+}
+
+/** The request owns a key already. */
+export function claimedTwice(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "idempotency-guard-twice",
+    message: "idempotencyGuard() runs twice for one request: mount it once on each route",
+  });
+}
+
+/** No key is claimed by then. */
+export function fingerprintLate(
+  storeTimeoutMs: number,
+  retryAfterSeconds: number,
+): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 503,
+    code: "fingerprint-unavailable",
+    message: `idempotencyGuard: option fingerprint did not answer within ${storeTimeoutMs} ms`,
+    headers: { "Retry-After": String(retryAfterSeconds) },
+  });
+}
+
+/** No store promises to keep it. */
+export function fingerprintInvalid(): GuardError<IdempotencyGuardCode> {
+  return new GuardError<IdempotencyGuardCode>({
+    status: 500,
+    code: "fingerprint-invalid",
+    message: "idempotencyGuard: option fingerprint must return 1 to 128 printable ASCII characters",
   });
 }
 

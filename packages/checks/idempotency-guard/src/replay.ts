@@ -1,22 +1,20 @@
 import { createSecretKey } from "node:crypto";
 import {
+  askStore,
   assertFunction,
   comeAgain,
   GuardError,
   holderOf,
-  inTime,
   limitRule,
   option,
   OptionError,
   optionError,
   readOptions,
-  storeTrace,
-  tracedStep,
   type OptionOwner,
   type OptionRule,
   type OptionTable,
 } from "@countersign/core";
-import type { AnswerStore, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
+import type { AnswerStore, Awaitable, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
 import {
   isKeptStatus,
   readRecord,
@@ -134,7 +132,7 @@ export class Replay {
       const { status, body } = answer;
       const kept: KeptAnswer = { status, headers: this.#chosen(answer.rawHeaders), body };
       const record = writeRecord(kept, owner, encryptionKeys);
-      await this.#asked("keep-answer", () => answers.keep(token, record));
+      await this.#ask("keep-answer", () => answers.keep(token, record));
     } catch (error) {
       const message = "is done without an answer that could be given again";
       this.#keys.failure({ code: "answer-not-kept", key, message, req, error });
@@ -153,7 +151,7 @@ export class Replay {
       const done = await this.#keys.read(key);
       if (done?.state !== "done") return undefined;
       ({ token } = done);
-      record = await this.#asked("find-answer", () => answers.find(done.token));
+      record = await this.#ask("find-answer", () => answers.find(done.token));
     } catch (cause) {
       throw this.#unavailable(cause);
     }
@@ -169,17 +167,9 @@ export class Replay {
     }
   }
 
-  /** One call of the store, in time; a trace while somebody subscribes to `countersign:store`. */
-  #asked<T>(step: string, call: () => T | Promise<T>): T | Promise<T> {
+  #ask<T>(step: string, call: () => Awaitable<T>): Awaitable<T> {
     const { answers, storeTimeoutMs: timeoutMs } = this.#options;
-    const answer = storeTrace.hasSubscribers
-      ? tracedStep({ engine: answers.engine, step, timeoutMs }, call)
-      : call();
-    return inTime(
-      answer,
-      timeoutMs,
-      () => new Error(`the store of answers took longer than ${timeoutMs} ms`),
-    );
+    return askStore({ engine: answers.engine, step, timeoutMs, name: "the store of answers" }, call);
   }
 
   #chosen(rawHeaders: readonly string[]): KeptAnswer["headers"] {

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isGuardError, type GuardError, type Replacement } from "@countersign/core";
 import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedOwnerOptions } from "./options.ts";
 import { handlerWithoutResponse } from "./refusals.ts";
 import type { GivenAnswer, Replay } from "./replay.ts";
 
@@ -46,10 +46,12 @@ export interface Attempt extends KeyAttempt {
 
 /** What all attempts at one guard share. */
 export interface GuardState {
-  readonly options: Omit<ResolvedOptions<never>, "key" | "fingerprint">;
+  readonly options: ResolvedOwnerOptions;
   readonly keys: IdempotencyKeys;
   readonly waiters: Waiters;
   readonly replay: Replay | undefined;
+  /** What a done key is answered with where no answer is kept. */
+  readonly doneStatus: 409 | 200 | 204;
 }
 
 /** The verdict on the handler's answer; undefined lets it out. */
@@ -60,7 +62,7 @@ const maxReasonLength = 256;
 // What runs on behalf of a handler. A time-out middleware that stands before the guard has set its timer outside of it.
 const handlers = new AsyncLocalStorage<OwnedRun>();
 
-/** One handler's ownership of its key, settled by the status of its answer. */
+/** One handler's ownership of its key, which the status of its answer ends. */
 export class OwnedRun {
   readonly owned: OwnedKey;
   /** What the handler gets. */
@@ -71,20 +73,20 @@ export class OwnedRun {
   readonly #replay: Replay | undefined;
   /** On the payout's wire 409 means "already paid", so no handler may say it. */
   readonly #reserves409: boolean;
-  /** Resolves when the handler's own promise has settled, and is there until then: whether its signal has stopped it. */
+  /** Resolves when the handler's own promise has ended, and is there until then: whether its signal has stopped it. */
   #working: Promise<boolean> | undefined;
   #answer: GivenAnswer | undefined;
   #holdReason: string | undefined;
   #responseEnded = false;
 
-  constructor({ keys, options, replay }: GuardState, attempt: Attempt, owned: OwnedKey) {
+  constructor({ keys, options, replay, doneStatus }: GuardState, attempt: Attempt, owned: OwnedKey) {
     this.#attempt = attempt;
     this.owned = owned;
     this.handle = new AttemptHandle(attempt, this);
     this.#keys = keys;
     this.#recovery = options.recovery;
     this.#replay = replay;
-    this.#reserves409 = options.doneStatus === 409 && options.inFlightStatus === 503;
+    this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
   /** How much of a body is to be told to answered(), and how long to read it; undefined where no answer is kept. */
@@ -92,7 +94,7 @@ export class OwnedRun {
     return this.#replay;
   }
 
-  /** For doors, before settle(): the handler's answer as a whole, to be given again. */
+  /** For doors, before decide(): the handler's answer as a whole, to be given again. */
   answered(answer: GivenAnswer): void {
     this.#answer = answer;
   }
@@ -104,10 +106,10 @@ export class OwnedRun {
 
   /**
    * For doors that have the handler's own promise, as soon as they have it: under `hold` a 5xx or 408 does not end the key before that
-   * has settled.
+   * has ended.
    */
   watch(handler: Promise<unknown>): void {
-    if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilSettled(handler);
+    if (this.#recovery === "hold" && !this.#responseEnded) this.#working = this.#untilEnded(handler);
   }
 
   /** For doors: the handler has given its answer, and waits at most until that has left. */
@@ -121,8 +123,8 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /** Settles the key by the handler's answer. Neither throws nor rejects. */
-  settle(status: number): Promise<Verdict> {
+  /** Ends the key by the handler's answer, and says what becomes of that. Neither throws nor rejects. */
+  decide(status: number): Promise<Verdict> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
     if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(status));
@@ -156,7 +158,7 @@ export class OwnedRun {
     await this.#leave();
   }
 
-  async #untilSettled(handler: Promise<unknown>): Promise<boolean> {
+  async #untilEnded(handler: Promise<unknown>): Promise<boolean> {
     try {
       await handler;
       return false;
@@ -184,7 +186,7 @@ export class OwnedRun {
   }
 
   /** For doors whose handler returns its answer, when it has returned none: nobody knows what it has done, so the key is held. */
-  async settleUnanswered(): Promise<GuardError<IdempotencyGuardCode>> {
+  async unanswered(): Promise<GuardError<IdempotencyGuardCode>> {
     this.#responseEnded = true;
     this.#holdReason ??= "its handler returned no Response, and may have had its effect";
     await this.#leave();
@@ -192,7 +194,7 @@ export class OwnedRun {
   }
 
   /** The response was destroyed by the app: its handler may still be at work, and nobody will hear from it. */
-  settleDestroyed(): void {
+  destroyed(): void {
     this.#responseEnded = true;
     if (this.#recovery === "hold") {
       this.#holdReason ??= "its response was destroyed while its handler may still have been at work";

@@ -2,7 +2,7 @@ import { memoryAnswerStore, memoryIdempotencyStore, type AnswerStore } from "@co
 import {
   idempotencyGuard,
   idempotencyKeyHeader,
-  keyOwner,
+  keyGuard,
   type Admission,
   type IdempotencyGuardOptions,
   type OwnedRun,
@@ -40,7 +40,7 @@ describe("what is kept of a run", () => {
 
   async function owned(): Promise<{ run: OwnedRun; again: () => Promise<Admission> }> {
     const options = { store: memoryIdempotencyStore(), key: () => "op.a.b", fingerprint: () => "f" };
-    const { admit } = keyOwner<object>({ ...options, ...replayWith() });
+    const { admit } = keyGuard<object>({ ...options, ...replayWith() });
     const admission = await admit({}, whileConnected);
     if (!("run" in admission)) throw new Error("the key must be free");
     return { run: admission.run, again: () => admit({}, whileConnected) };
@@ -49,7 +49,7 @@ describe("what is kept of a run", () => {
   test("is its answer", async () => {
     const { run, again } = await owned();
     run.answered(given);
-    expect(await run.settle(200)).toBeUndefined();
+    expect(await run.decide(200)).toBeUndefined();
     expect(await again()).toMatchObject({ answer: { status: 200, body: given.body } });
   });
 
@@ -57,7 +57,7 @@ describe("what is kept of a run", () => {
     const notices = collectNotices();
     const { run, again } = await owned();
     run.answered({ ...given, status: 201 });
-    expect(await run.settle(200)).toBeUndefined();
+    expect(await run.decide(200)).toBeUndefined();
     await expect(again()).rejects.toMatchObject({ status: 409, code: "already-processed" });
     expect(notices.codes()).toEqual(["answer-not-kept"]);
     notices.stop();
@@ -66,9 +66,9 @@ describe("what is kept of a run", () => {
   test("is no answer that came after the end", async () => {
     const { run, again } = await owned();
     run.answered(given);
-    const settled = run.settle(200);
+    const decided = run.decide(200);
     run.answered({ ...given, body: Buffer.from("another") });
-    expect(await settled).toBeUndefined();
+    expect(await decided).toBeUndefined();
     expect(await again()).toMatchObject({ answer: { body: given.body } });
   });
 });

@@ -1,8 +1,7 @@
 // What express.json() needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { capturedRawBody } from "@countersign/core";
-export { captureRawBody } from "@countersign/express";
 export type { RawBodyCode } from "./codes.ts";
 export { defaultMaxDepth, parseJsonBody, readBody } from "./check.ts";
-export { jsonBody, rawBody } from "./middleware.ts";
+export { captureRawBody, jsonBody, rawBody } from "./middleware.ts";
 export { numberTextAt, textAt } from "./number-text.ts";
 export type { JsonBodyOptions, RawBodyOptions } from "./options.ts";

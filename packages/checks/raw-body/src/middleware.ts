@@ -3,6 +3,8 @@ import { guard, receivedRequest, type Middleware } from "@countersign/express";
 import { parseJsonBody, readBody } from "./check.ts";
 import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./options.ts";
 
+export { captureRawBody } from "@countersign/express";
+
 /**
  * Captures the exact bytes of the body into `req.rawBody`, once for all later guards. To be mounted before any body parser.
  * Refuses a content coding (415), a body over the limit (413), and leaves an aborted upload without an answer.

@@ -9,7 +9,6 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import { compileCredentials, isUserPassText, serializeToken, type CredentialMatcher } from "./credentials.ts";
 
 /** A username and password. Neither is empty or holds control characters; the username holds no colon (RFC 7617 section 2). */
@@ -19,7 +18,7 @@ export interface BasicAuthCredential {
 }
 
 /** Decides about a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. `Native` is the request of the framework. */
-export type VerifyCredential<Native = GuardRequest> = (
+export type VerifyCredential<Native> = (
   username: string,
   password: string,
   req: Native,
@@ -60,7 +59,7 @@ interface VerifyForm<Native> {
 }
 
 /** Options of `webhookBasicAuth`: exactly one of `username` with `password`, `credentials`, and `verify`. */
-export type WebhookBasicAuthOptions<Native = GuardRequest> = BasicAuthChallenge &
+export type WebhookBasicAuthOptions<Native> = BasicAuthChallenge &
   (SingleForm | ListForm | VerifyForm<Native>);
 
 const credentialTable: OptionTable<BasicAuthCredential> = {

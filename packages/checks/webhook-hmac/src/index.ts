@@ -5,7 +5,7 @@ export {
   type PayloadHeaders,
   type SignPayloadHeadersOptions,
 } from "./payload-headers.ts";
-export { webhookHmac } from "./middleware.ts";
+export { webhookHmac, type SecretsFunction, type WebhookHmacOptions } from "./middleware.ts";
 export {
   signPayload,
   type SecretEncoding,
@@ -13,4 +13,4 @@ export {
   type SignatureEncoding,
 } from "./payload-signature.ts";
 export { signatureSchemes, type SchemeName, type SignatureScheme } from "./signature-schemes.ts";
-export type { SecretsFunction, VerifyPayloadOptions, WebhookHmacOptions } from "./options.ts";
+export type { VerifyPayloadOptions } from "./options.ts";

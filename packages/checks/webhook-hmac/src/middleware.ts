@@ -1,7 +1,7 @@
 import { assertNoKeyClaimed } from "@countersign/core";
-import { guard, receivedRequest, type Middleware } from "@countersign/express";
+import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { payloadVerifier } from "./check.ts";
-import type { WebhookHmacOptions } from "./options.ts";
+import type { SecretsFunction as SecretsOf, WebhookHmacOptions as OptionsOf } from "./options.ts";
 
 declare global {
   namespace Express {
@@ -15,6 +15,12 @@ declare global {
     }
   }
 }
+
+/** Options of {@link webhookHmac}. `Native` is the request of the framework. */
+export type WebhookHmacOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** Finds the secrets of a request. `Native` is the request of the framework. */
+export type SecretsFunction<Native = GuardRequest> = SecretsOf<Native>;
 
 /**
  * Verifies the HMAC-SHA-256 of a webhook's payload over the bytes as received. Captures them itself unless that has happened.

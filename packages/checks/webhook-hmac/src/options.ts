@@ -9,7 +9,6 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import { importSecret } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme } from "./scheme.ts";
 import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
@@ -18,9 +17,7 @@ import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
  * The secrets for one request, for example of one customer. `Native` is the request of the framework. A throw, an empty or an
  * unusable list is answered with 503.
  */
-export type SecretsFunction<Native = GuardRequest> = (
-  req: Native,
-) => readonly string[] | Promise<readonly string[]>;
+export type SecretsFunction<Native> = (req: Native) => readonly string[] | Promise<readonly string[]>;
 
 interface SingleSecret {
   /** The secret, not empty. */
@@ -56,8 +53,7 @@ interface SignatureOptions {
 export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">;
 
 /** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
-export type WebhookHmacOptions<Native = GuardRequest> = SignatureOptions &
-  (SingleSecret | SeveralSecrets<Native>);
+export type WebhookHmacOptions<Native> = SignatureOptions & (SingleSecret | SeveralSecrets<Native>);
 
 /** Each option by itself: how a secret is read goes by others. */
 interface CheckedOptions extends ResolvedField {

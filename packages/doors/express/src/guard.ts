@@ -16,6 +16,19 @@ import { boundUnreadBody } from "./unread-body.ts";
 /** Decides about one request: returns to let it pass, throws to refuse it. */
 export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Promise<unknown>;
 
+/** A {@link GuardFunction} that finds something, such as the run that owns a key. */
+export type FindingFunction<Found> = (req: GuardRequest, res: GuardResponse) => Promise<Found>;
+
+/** Where a request goes on from a check. */
+export interface Ways<Found> {
+  /** Called in place of `next()`, with what the check has resolved to. */
+  readonly found?:
+    | ((found: Found, req: GuardRequest, res: GuardResponse, next: NextFunction) => void)
+    | undefined;
+  /** Called in place of `next(error)`. */
+  readonly refused?: ErrorMiddleware | undefined;
+}
+
 /**
  * Turns `decide` into a middleware named `<name>Middleware`. A throw or a rejection reaches `next(error)` on Express 4 and 5
  * alike, a return calls `next()`. Before it asks `decide`, refuses a request of which Node may have dropped header lines (431), or
@@ -24,24 +37,33 @@ export type GuardFunction = (req: GuardRequest, res: GuardResponse) => void | Pr
  * unread of the body is drained within a bound, whoever answers. A GuardError with the code `request-aborted` ends in silence:
  * nobody is left to answer.
  */
-export function guard(name: string, decide: GuardFunction): Middleware {
-  return createGuard({ name, decide, tellsPass: true });
+export function guard(name: string, decide: GuardFunction): Middleware;
+export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
+export function guard(name: string, decide: GuardFunction, ways: Ways<never> = {}): Middleware {
+  return createGuard({ name, decide, ways, tellsPass: true });
 }
 
 /** As {@link guard}, for checks that publish their own verdicts by `Steps` of core: tells of what they have not told. */
-export function composedGuard(name: string, decide: GuardFunction): Middleware {
-  return createGuard({ name, decide, tellsPass: false });
+export function composedGuard(name: string, decide: GuardFunction): Middleware;
+export function composedGuard<Found>(
+  name: string,
+  decide: FindingFunction<Found>,
+  ways: Ways<Found>,
+): Middleware;
+export function composedGuard(name: string, decide: GuardFunction, ways: Ways<never> = {}): Middleware {
+  return createGuard({ name, decide, ways, tellsPass: false });
 }
 
 interface Guard {
   readonly name: string;
   readonly decide: GuardFunction;
+  readonly ways: Ways<never>;
   readonly tellsPass: boolean;
 }
 
-function createGuard({ name, decide, tellsPass }: Guard): Middleware {
+function createGuard({ name, decide, ways, tellsPass }: Guard): Middleware {
   const middleware: Middleware = (req, res, next) => {
-    const passage = { name, req, res, next, tellsPass, startedAt: startVerdict() };
+    const passage = { name, req, res, next, ways, tellsPass, startedAt: startVerdict() };
     let verdict: void | Promise<unknown>;
     try {
       assertReceivedWhole(req);
@@ -51,13 +73,13 @@ function createGuard({ name, decide, tellsPass }: Guard): Middleware {
       return;
     }
     if (verdict === undefined) {
-      pass(passage);
+      pass(passage, undefined);
       return;
     }
     verdict
       // oxlint-disable-next-line promise/prefer-await-to-then -- a throw inside next() must not come back as a second next(error)
       .then(
-        () => pass(passage),
+        (found) => pass(passage, found),
         (error: unknown) => refuse(passage, error),
       )
       .catch((error: unknown) => failLate(passage, error));
@@ -69,26 +91,32 @@ interface Passage extends Judge {
   readonly req: GuardRequest;
   readonly res: GuardResponse;
   readonly next: NextFunction;
+  readonly ways: Ways<never>;
   readonly tellsPass: boolean;
   /** 0 when nobody listened at the start. */
   readonly startedAt: number;
 }
 
-function pass(passage: Passage): void {
+function pass(passage: Passage, found: unknown): void {
   if (passage.tellsPass) publishVerdict(passage, passage.startedAt, undefined);
-  passage.next();
+  const { ways, req, res, next } = passage;
+  if (ways.found === undefined) next();
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the signatures of guard() pair each check with its ways
+  else ways.found(found as never, req, res, next);
 }
 
 function refuse(passage: Passage, thrown: unknown): void {
   const reason = refusedWith(passage.name, thrown);
   publishVerdict(passage, passage.startedAt, reason);
   if (isGuardError(reason) && reason.code === requestAborted) return;
-  boundUnreadBody(passage.req, passage.res);
+  const { ways, req, res, next } = passage;
+  boundUnreadBody(req, res);
   try {
-    passage.next(reason);
+    if (ways.refused === undefined) next(reason);
+    else ways.refused(reason, req, res, next);
   } finally {
     // Behind next(), where the answer usually is: an onReject may have heard of it, and nobody waits for the line.
-    if (passage.startedAt === 0) writeUnheardRefusal(passage, passage.req.method, reason);
+    if (passage.startedAt === 0) writeUnheardRefusal(passage, req.method, reason);
   }
 }
 

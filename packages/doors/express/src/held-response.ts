@@ -17,11 +17,11 @@ import {
 import type { GuardResponse } from "./types.ts";
 
 /** What decides about an answer that is held back. Neither throws nor rejects. */
-export interface Settlement {
+export interface AnswerDecider {
   /** Decides what becomes of an answer with this status; undefined lets it out. */
-  settle(status: number): Promise<Replacement | undefined>;
+  decide(status: number): Promise<Replacement | undefined>;
   /** Hears that the app has destroyed the response before it was decided. */
-  settleDestroyed(): void;
+  destroyed(): void;
   /** Hears of an answer that Node refused to send in the end. */
   unsendable(error: unknown): void;
 }
@@ -30,21 +30,21 @@ export interface Settlement {
 const heldBytes = 1_048_576;
 
 /**
- * I4: keeps the handler's answer in the process until `settle` has decided about it, once, whether it comes by `end`, in
+ * I4: keeps the handler's answer in the process until `decide` has answered, once, whether it comes by `end`, in
  * writes, from a pipe or from an error handler. Until then `headersSent` is false, which is the truth: an error handler can
  * still answer in place of a 2xx that was begun.
  */
-export function holdResponse(res: GuardResponse, settlement: Settlement): void {
-  hookResponse(res, (below) => new HeldResponse(res, below, settlement));
+export function holdResponse(res: GuardResponse, decider: AnswerDecider): void {
+  hookResponse(res, (below) => new HeldResponse(res, below, decider));
 }
 
 class HeldResponse implements ResponseHooks {
   readonly #res: GuardResponse;
-  readonly #settlement: Settlement;
+  readonly #decider: AnswerDecider;
   readonly #below: BareResponse;
   /** `passing`: Node gets everything at once. `replaced`: the handler's own answer is dropped. */
   #phase: "holding" | "deciding" | "passing" | "replaced" = "holding";
-  #settled = false;
+  #decided = false;
   /** The status at the first output: later changes do not count, as with Node, except to an error. */
   #status: number | undefined;
   #explicitHead: readonly unknown[] | undefined;
@@ -52,9 +52,9 @@ class HeldResponse implements ResponseHooks {
   #bytes = 0;
   #last: Piece | undefined;
 
-  constructor(res: GuardResponse, below: BareResponse, settlement: Settlement) {
+  constructor(res: GuardResponse, below: BareResponse, decider: AnswerDecider) {
     this.#res = res;
-    this.#settlement = settlement;
+    this.#decider = decider;
     this.#below = below;
   }
 
@@ -100,7 +100,7 @@ class HeldResponse implements ResponseHooks {
       soon(piece.callback);
     } else if (this.#hasEnded()) {
       soon(piece.callback, alreadyEnded("ERR_STREAM_ALREADY_FINISHED"));
-    } else if (this.#phase === "passing" && this.#settled) {
+    } else if (this.#phase === "passing" && this.#decided) {
       this.#finish(piece);
     } else {
       if (piece.chunk !== undefined && piece.chunk !== null) copyChunk(piece.chunk);
@@ -112,11 +112,11 @@ class HeldResponse implements ResponseHooks {
 
   destroy(error: Error | undefined): void {
     // What is destroyed already lost its client, for which no handler stops: its retry finds the key owned.
-    if (!this.#settled && !this.#res.destroyed) {
-      this.#settled = true;
+    if (!this.#decided && !this.#res.destroyed) {
+      this.#decided = true;
       this.#phase = "replaced";
       this.#pieces = [];
-      this.#settlement.settleDestroyed();
+      this.#decider.destroyed();
     }
     this.#below.destroy(error);
   }
@@ -146,8 +146,8 @@ class HeldResponse implements ResponseHooks {
   async #decide(): Promise<void> {
     const streaming = this.#phase === "passing";
     this.#phase = "deciding";
-    this.#settled = true;
-    const decision = this.#settlement.settle(this.#res.statusCode);
+    this.#decided = true;
+    const decision = this.#decider.decide(this.#res.statusCode);
     const head = streaming ? undefined : copyHead(this.#res);
     const replacement = await decision;
     try {
@@ -157,7 +157,7 @@ class HeldResponse implements ResponseHooks {
       // A writer that was told to wait in write(); Node tells it itself when its own buffer is full by now.
       if (this.#last === undefined && !this.#res.writableNeedDrain) this.#res.emit("drain");
     } catch (error) {
-      this.#settlement.unsendable(error);
+      this.#decider.unsendable(error);
       replaceOrCut(this.#res, () => this.#replace({ status: 500 }));
     }
   }

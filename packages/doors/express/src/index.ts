@@ -6,10 +6,10 @@ export {
   type Drainable,
   type GracefulCloseOptions,
 } from "./graceful-close.ts";
-export { chain, composedGuard, expectManyProperties, guard, type GuardFunction } from "./guard.ts";
+export { chain, composedGuard, expectManyProperties, guard, type GuardFunction, type Ways } from "./guard.ts";
 export { guardErrors, type GuardErrorsOptions } from "./guard-errors.ts";
 export { copyResponse, type Copying } from "./copied-response.ts";
-export { holdResponse, type Settlement } from "./held-response.ts";
+export { holdResponse, type AnswerDecider } from "./held-response.ts";
 export { finishResponse, type Finished, type WholeAnswer } from "./whole-response.ts";
 export { createCodingWatch, whileConnected } from "./node-response.ts";
 export {

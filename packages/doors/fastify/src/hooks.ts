@@ -21,6 +21,15 @@ type Next = (error?: Error) => void;
 /** One check as a step; `next` gets what it throws. */
 export type Hook = (request: FastifyRequest, reply: FastifyReply, next: (error?: unknown) => void) => void;
 
+/** Where a request goes on from a check of ours. */
+interface StepWays<Found> {
+  readonly found: (found: Found) => void;
+  readonly refused: (error: unknown) => void;
+}
+
+/** A check of ours, whose door goes on with what it has found. */
+type Step<Found> = (request: FastifyRequest, reply: FastifyReply, ways: StepWays<Found>) => void;
+
 /** Answers what a check threw. */
 export type Refuse = (error: unknown, request: FastifyRequest, reply: FastifyReply, next: Next) => void;
 
@@ -31,6 +40,16 @@ export function hook(
 ): Hook {
   return (request, reply, next) => {
     composedGuard(name, () => check(request, reply))(request.raw, reply.raw, next);
+  };
+}
+
+/** {@link hook} of a check that finds something, such as the run that owns a key. */
+export function step<Found>(
+  name: string,
+  check: (request: FastifyRequest, reply: FastifyReply) => Promise<Found>,
+): Step<Found> {
+  return (request, reply, { found, refused }) => {
+    composedGuard(name, () => check(request, reply), { found, refused })(request.raw, reply.raw, refused);
   };
 }
 

@@ -12,11 +12,14 @@ import {
 import { whileConnected } from "@countersign/express";
 import {
   beginHandler,
-  keyOwner,
+  goOn,
+  keyGuard,
   runOf,
   type IdempotencyGuardOptions,
+  type KeyGuard,
   type KeyOwner,
   type OwnedRun,
+  type Passage,
   type RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
@@ -34,6 +37,7 @@ import {
   hook,
   refusal,
   refusalTable,
+  step,
   takeOverReply,
   type RefusalOptions,
 } from "./hooks.ts";
@@ -41,7 +45,7 @@ import { asUnknownRoute, tellUnhidden } from "./hidden-route.ts";
 import { connectionTable, receivedRequest, warnOfTrust, type ConnectionOptions } from "./received-request.ts";
 
 /** A plugin that owns keys. */
-export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner<FastifyRequest>, "drain">;
+export type DrainablePlugin = FastifyPluginCallback & Pick<KeyOwner, "drain">;
 
 /** Options of {@link payoutPlugin}. */
 export interface PayoutPluginOptions
@@ -76,26 +80,29 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
     factory,
     assertRoute: assertPost,
   });
-  const claim = hook(name, async (request, reply) => {
-    const received = receivedRequest(request, connection);
-    await receive(received, request, (work) => whileConnected(reply.raw, work));
-  });
-  const business = hook(name, async (request) => void (await lookUp?.(request)));
+  const claim = step(name, (request, reply) =>
+    receive(receivedRequest(request, connection), request, (work) => whileConnected(reply.raw, work)),
+  );
+  const business = lookUp && step(name, lookUp);
   const refuse = refusal({ onReject, verdictId, unauthorizedHeaders });
+  const preHandler: preHandlerHookHandler | undefined =
+    business &&
+    ((request, reply, next) =>
+      business(request, reply, {
+        found: () => next(),
+        refused: (error) => refuse(error, request, reply, next),
+      }));
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
     warnOfTrust(fastify, factory, connection);
     leaveBodiesAlone(fastify);
     fastify.all(url, {
       onRequest: (request, reply, next) =>
-        claim(request, reply, (error) => {
-          if (error !== undefined) refuse(error, request, reply, next);
-          else beginHandler(request.raw, reply.raw, (fault) => next(errorOf(fault)));
+        claim(request, reply, {
+          found: (run) => beginHandler(run, passageOf(request, reply, next)),
+          refused: (error) => refuse(error, request, reply, next),
         }),
-      preHandler: (request, reply, next) =>
-        business(request, reply, (error) => {
-          if (error === undefined) next();
-          else refuse(error, request, reply, next);
-        }),
+      ...(preHandler && { preHandler }),
+      // Fastify hands nothing from one of its phases to the next.
       handler: (request, reply) => {
         const context = { payout: payoutOf(request), idempotency: idempotencyOf(request) };
         return watched(runOf(request), reply, () => handler(request, reply, context));
@@ -161,22 +168,23 @@ export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyR
 /** `idempotencyGuard` as a `preHandler` of a route, behind the parser of its body. Throws a TypeError on a bad option. */
 export function idempotencyHook(
   options: IdempotencyHookOptions,
-): preHandlerHookHandler & Pick<KeyOwner<FastifyRequest>, "drain"> {
+): preHandlerHookHandler & Pick<KeyGuard<FastifyRequest>, "drain"> {
   const name = "idempotencyGuard";
   const factory = "idempotencyHook";
   const [answers, steps] = splitOptions(factory, refusalTable, options);
-  const { admit, drain } = keyOwner<FastifyRequest>(steps, factory);
-  const claim = hook(name, async (request, reply) => {
+  const { admit, drain } = keyGuard<FastifyRequest>(steps, factory);
+  const claim = step(name, async (request, reply) => {
     receivedRequest(request);
     const admission = await admit(request, (work) => whileConnected(reply.raw, work));
     if ("answer" in admission) takeOverReply(reply);
+    return admission;
   });
   const refuse = refusal(answers);
   // Known by this name to those who look at an app as a whole.
   const idempotencyHookHandler: preHandlerHookHandler = (request, reply, next) =>
-    claim(request, reply, (error) => {
-      if (error === undefined) beginHandler(request.raw, reply.raw, (fault) => next(errorOf(fault)));
-      else refuse(error, request, reply, next);
+    claim(request, reply, {
+      found: (admission) => goOn(admission, passageOf(request, reply, next)),
+      refused: (error) => refuse(error, request, reply, next),
     });
   return Object.assign(idempotencyHookHandler, { drain });
 }
@@ -188,7 +196,16 @@ export function idempotencyOf(request: FastifyRequest): RequestIdempotency {
   return run.handle;
 }
 
-/** Calls a handler. Its run hears of the promise that it returns: a time-out may answer before that has settled. */
+/** What is behind Fastify's request and reply, on its way to the handler. */
+function passageOf(
+  { raw: req }: FastifyRequest,
+  { raw: res }: FastifyReply,
+  next: (error?: Error) => void,
+): Passage {
+  return { req, res, next: (fault) => next(errorOf(fault)) };
+}
+
+/** Calls a handler. Its run hears of the promise that it returns: a time-out may answer before that has ended. */
 function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => unknown): unknown {
   const send = reply.send.bind(reply);
   const then = reply.then.bind(reply);
@@ -206,9 +223,9 @@ function watched(run: OwnedRun | undefined, reply: FastifyReply, handler: () => 
   const returned = handler();
   if (returned === reply || !isPromiseLike(returned)) return returned;
   // A query builder runs its query at each then().
-  const settled = Promise.resolve(returned);
-  run?.watch(settled);
-  return settled;
+  const ended = Promise.resolve(returned);
+  run?.watch(ended);
+  return ended;
 }
 
 /** In the plugin's own scope: the checks read the bytes, and no parser of the app does before or after them. */

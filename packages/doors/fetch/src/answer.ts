@@ -65,9 +65,9 @@ export async function refuse(request: Request, thrown: unknown, refusing: Refusi
 
 /**
  * Runs the handler that owns a key, and lets its answer out once the key is settled (I4): done for a 2xx, given back or held for
- * anything else. A refusal of the handler is an answer too; what else it throws is the caller's, behind the settlement.
+ * anything else. A refusal of the handler is an answer too; what else it throws is the caller's, once the key is settled.
  */
-export async function settled(
+export async function answerOf(
   run: OwnedRun,
   handler: () => Promise<Response>,
   refused: (error: unknown) => Promise<Response>,
@@ -78,15 +78,15 @@ export async function settled(
       response = await handler();
     } catch (error) {
       if (!isGuardError(error)) {
-        await run.settle(500);
+        await run.decide(500);
         throw error;
       }
       response = await refused(error);
     }
-    if (!isResponse(response)) return refused(await run.settleUnanswered());
+    if (!isResponse(response)) return refused(await run.unanswered());
     const { keeps } = run;
     if (keeps !== undefined && response.ok) run.answered(await copyAnswer(response, keeps));
-    const replacement = await run.settle(response.status);
+    const replacement = await run.decide(response.status);
     if (replacement === undefined) return response;
     giveUp(response.body);
     return replacementResponse(replacement);

@@ -11,7 +11,7 @@ import {
   Steps,
 } from "@countersign/core";
 import {
-  keyOwner,
+  keyGuard,
   type Admission,
   type DrainOptions,
   type DrainReport,
@@ -22,7 +22,7 @@ import {
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { readBody } from "@countersign/raw-body";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
-import { refusalTable, refuse, repeatedResponse, settled, type RefusalOptions } from "./answer.ts";
+import { answerOf, refusalTable, refuse, repeatedResponse, type RefusalOptions } from "./answer.ts";
 import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 
 /** A route of any server that speaks `fetch`: the router has chosen it by its path. */
@@ -67,7 +67,7 @@ export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler)
         payout: lookUp === undefined ? payoutOf(request) : await lookUp(request),
         idempotency: run.handle,
       });
-    return settled(run, pay, refused);
+    return answerOf(run, pay, refused);
   };
   return Object.assign(route, { drain });
 }
@@ -151,7 +151,7 @@ export function idempotentRoute(
   const factory = "idempotentRoute";
   assertFunction(factory, "handler", handler);
   const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factory, idempotentTable, options);
-  const { admit, drain } = keyOwner<Request>(keys, factory);
+  const { admit, drain } = keyGuard<Request>(keys, factory);
   const handle = (
     request: Request,
     idempotency: RequestIdempotency | undefined,
@@ -172,7 +172,7 @@ export function idempotentRoute(
     if ("answer" in admission) return repeatedResponse(admission.answer);
     if ("passes" in admission) return handle(request, undefined);
     const { run } = admission;
-    return settled(run, async () => handle(request, run.handle), refused);
+    return answerOf(run, async () => handle(request, run.handle), refused);
   };
   return Object.assign(route, { drain });
 }

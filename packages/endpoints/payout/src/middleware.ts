@@ -1,4 +1,11 @@
-import { GuardError } from "@countersign/core";
+import {
+  assertKnownOptions,
+  GuardError,
+  option,
+  OptionError,
+  readOptions,
+  type OptionTable,
+} from "@countersign/core";
 import {
   composedGuard,
   expectManyProperties,
@@ -7,21 +14,57 @@ import {
   pathOf,
   receivedRequest,
   whileConnected,
+  type GuardErrorsOptions,
   type GuardRequest,
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
-import { beginHandler, type DrainableMiddleware } from "@countersign/idempotency-guard";
+import { beginHandler, type DrainableMiddleware, type OwnedRun } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./codes.ts";
 import {
   factory,
-  resolveEndpointOptions,
+  table,
   unauthorizedHeaders,
-  type PayoutEndpointOptions,
+  type PayoutIdempotency as IdempotencyOf,
+  type PayoutOptions as OptionsOf,
 } from "./options.ts";
-import { assertPost } from "./payout.ts";
+import { assertPost, type FindBusiness as FindBusinessOf } from "./payout.ts";
 import { payoutReception, type PayoutDoor } from "./reception.ts";
+
+// What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
+export {
+  gracefulClose,
+  type CloseReport,
+  type Drainable,
+  type GracefulCloseOptions,
+  type Middleware,
+} from "@countersign/express";
+
+/** How a payout is done once: options of idempotencyGuard. `Native` is the request of the framework. */
+export type PayoutIdempotency<Native = GuardRequest> = IdempotencyOf<Native>;
+
+/** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
+export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;
+
+/** The platform's own records. `Native` is the request of the framework. */
+export type FindBusiness<Native = GuardRequest> = FindBusinessOf<Native>;
+
+/** Options of `payoutEndpoint`, the door to Express. */
+export interface PayoutEndpointOptions extends PayoutOptions {
+  /** `respond`: the chain answers its own rejections. `forward`: the app's own `guardErrors()` has to. Default `respond`. */
+  readonly errors?: "respond" | "forward" | undefined;
+  /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
+  readonly onReject?: GuardErrorsOptions["onReject"];
+  /** Whether an answer of the chain has the id of its verdict, as `instance`. Default false. */
+  readonly verdictId?: boolean | undefined;
+}
+
+export const answersTable = {
+  errors: option.oneOf(["respond", "forward"], "respond"),
+  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
+  verdictId: option.boolean(false),
+} satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
 
 /**
  * Everything between the wire and the handler that pays: `app.post(path, payoutEndpoint(options), handler)`. The handler runs
@@ -37,29 +80,29 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
       assertPost(request);
     },
   });
-  const claim = composedGuard(factory, (req, res) => {
-    const connected = <T>(work: (left: AbortSignal) => Promise<T>): Promise<T> => whileConnected(res, work);
-    return reception.receive(receivedRequest(req), req, connected);
-  });
-  // Behind the claim: a paid key is 409 even when its business has gone since.
-  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp);
   // The handler's own errors are the app's: only those of the steps come here.
-  const answer = answers && guardErrors({ ...answers, unauthorizedHeaders });
+  const refused = answers && guardErrors({ ...answers, unauthorizedHeaders });
+  // Behind the claim: a paid key is 409 even when its business has gone since.
+  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp, { refused });
+  const receive = composedGuard(
+    factory,
+    (req, res) => reception.receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
+    {
+      refused,
+      found(run: OwnedRun, req, res, next) {
+        const pay: NextFunction = (fault) => {
+          if (fault !== undefined || lookUp === undefined) next(fault);
+          else lookUp(req, res, next);
+        };
+        beginHandler(run, { req, res, next: pay });
+      },
+    },
+  );
 
   const middleware: Middleware = (req, res, next) => {
     expectManyProperties(req, "statusMessage");
     expectManyProperties(res, "sendDate");
-    const refuse = (error: unknown): void =>
-      answer === undefined ? next(error) : answer(error, req, res, next);
-    claim(req, res, (error) => {
-      if (error !== undefined) return refuse(error);
-      const pay: NextFunction = (fault) => (fault === undefined ? next() : refuse(fault));
-      beginHandler(req, res, (fault) => {
-        if (fault !== undefined) next(fault);
-        else if (lookUp === undefined) next();
-        else lookUp(req, res, pay);
-      });
-    });
+    receive(req, res, next);
   };
   Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
   const endpoint = Object.assign(middleware, { drain: reception.drain });
@@ -95,5 +138,27 @@ function pathNotMounted(): GuardError<PayoutCode> {
     message:
       "the request is for another path than the one on which payoutEndpoint() is mounted; write " +
       "app.post(path, payoutEndpoint(options), handler) with the path as the service calls it",
+  });
+}
+
+/** The options of the Express door. */
+interface ResolvedEndpointOptions {
+  readonly steps: PayoutOptions;
+  /** Undefined where the app answers refusals. */
+  readonly answers: Pick<GuardErrorsOptions, "onReject" | "verdictId"> | undefined;
+}
+
+/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
+function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
+  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
+  const { errors: givenErrors, onReject: givenOnReject, verdictId: givenId, ...steps } = options;
+  const given = { errors: givenErrors, onReject: givenOnReject, verdictId: givenId };
+  const { errors, onReject, verdictId } = readOptions(factory, answersTable, given);
+  if (errors === "respond") return { steps, answers: { onReject, verdictId } };
+  const useless = onReject !== undefined ? "onReject" : verdictId ? "verdictId" : undefined;
+  if (useless === undefined) return { steps, answers: undefined };
+  throw new OptionError(factory, {
+    option: useless,
+    what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',
   });
 }

@@ -1,8 +1,6 @@
 import {
-  assertKnownOptions,
   holderOf,
   option,
-  OptionError,
   optionError,
   readOptions,
   type Given,
@@ -11,11 +9,10 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core";
-import type { GuardErrorsOptions, GuardRequest } from "@countersign/express";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import type { IdempotencyGuardOptions, KeyOwnerOptions } from "@countersign/idempotency-guard";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { FindBusiness } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
@@ -37,7 +34,7 @@ type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
 const fixedBySpec: readonly FixedBySpec[] = ["algorithms", "allowUnsignedBody", "requiredParameters"];
 
 /** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
-export type PayoutIdempotency<Native = GuardRequest> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
+export type PayoutIdempotency<Native> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
 
 // On this wire 409 is final, and 503 whatever is not.
 type FixedByWire = "key" | "methods" | "required" | "doneStatus" | "inFlightStatus" | "replay";
@@ -64,7 +61,7 @@ export interface PayoutMaxLengths {
 }
 
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
-export interface PayoutOptions<Native = GuardRequest> {
+export interface PayoutOptions<Native> {
   /** From where the lending service calls: options of ipAllowlist. */
   readonly addresses: PayoutAddresses;
   /** How it signs: options of httpSignatureVerify. */
@@ -80,21 +77,11 @@ export interface PayoutOptions<Native = GuardRequest> {
   readonly maxLengths?: PayoutMaxLengths | undefined;
 }
 
-/** Options of `payoutEndpoint`, the door to Express. */
-export interface PayoutEndpointOptions extends PayoutOptions {
-  /** `respond`: the chain answers its own rejections. `forward`: the app's own `guardErrors()` has to. Default `respond`. */
-  readonly errors?: "respond" | "forward" | undefined;
-  /** Called once for each rejection that the chain answers. Its own throw becomes a process warning. */
-  readonly onReject?: GuardErrorsOptions["onReject"];
-  /** Whether an answer of the chain has the id of its verdict, as `instance`. Default false. */
-  readonly verdictId?: boolean | undefined;
-}
-
 /** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
 export interface ReadPayoutOptions<Native> extends Given<
-  Pick<PayoutOptions, "addresses" | "signature" | "lookupTimeoutMs">
+  Pick<PayoutOptions<never>, "addresses" | "signature" | "lookupTimeoutMs">
 > {
-  readonly idempotency: PayoutIdempotency<Native>;
+  readonly idempotency: KeyOwnerOptions & Pick<PayoutIdempotency<Native>, "fingerprint">;
   readonly findBusiness: FindBusiness<Native> | undefined;
   readonly referenceField: string | undefined;
   readonly maxLengths: Given<PayoutMaxLengths>;
@@ -126,11 +113,7 @@ export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> 
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 };
 
-export const answersTable = {
-  errors: option.oneOf(["respond", "forward"], "respond"),
-  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
-  verdictId: option.boolean(false),
-} satisfies OptionTable<Omit<PayoutEndpointOptions, keyof PayoutOptions>, unknown>;
+const fingerprintRule = option.optional(option.call());
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native extends object>(
@@ -147,29 +130,8 @@ export function resolveOptions<Native extends object>(
     holderOf(owner, "maxLengths"),
     "idempotencyKey",
   );
+  fingerprintRule.read(idempotency.fingerprint, holderOf(owner, "idempotency"), "fingerprint");
   return { ...read, findBusiness, idempotency };
-}
-
-/** The options of the Express door. */
-export interface ResolvedEndpointOptions {
-  readonly steps: PayoutOptions;
-  /** Undefined where the app answers refusals. */
-  readonly answers: Pick<GuardErrorsOptions, "onReject" | "verdictId"> | undefined;
-}
-
-/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
-export function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
-  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
-  const { errors: givenErrors, onReject: givenOnReject, verdictId: givenId, ...steps } = options;
-  const given = { errors: givenErrors, onReject: givenOnReject, verdictId: givenId };
-  const { errors, onReject, verdictId } = readOptions(factory, answersTable, given);
-  if (errors === "respond") return { steps, answers: { onReject, verdictId } };
-  const useless = onReject !== undefined ? "onReject" : verdictId ? "verdictId" : undefined;
-  if (useless === undefined) return { steps, answers: undefined };
-  throw new OptionError(factory, {
-    option: useless,
-    what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',
-  });
 }
 
 function readFieldName(field: unknown, owner: OptionOwner, name: string): string {

@@ -5,7 +5,6 @@ import {
   type ReceivedRequest,
   type RequestFact,
 } from "@countersign/core";
-import type { GuardRequest } from "@countersign/express";
 import { textAt } from "@countersign/raw-body";
 import type { PayoutCode } from "./codes.ts";
 import { businessLookupUnavailable, businessUnknown, payoutInvalid } from "./faults.ts";
@@ -112,7 +111,7 @@ export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined
  * The platform's own records. `Native` is the request of the framework. A throw or a rejection is answered with 503, so that the
  * service tries again.
  */
-export type FindBusiness<Native = GuardRequest> = (
+export type FindBusiness<Native> = (
   query: BusinessQuery,
   req: Native,
 ) => BusinessAnswer | Promise<BusinessAnswer>;

@@ -14,20 +14,13 @@ import {
   keyOwner,
   type DrainOptions,
   type DrainReport,
-  type IdempotencyGuardOptions,
   type OwnedRun,
   type WhileConnected,
 } from "@countersign/idempotency-guard";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { defaultMaxDepth, parseJsonBody } from "@countersign/raw-body";
-import {
-  factory,
-  resolveOptions,
-  unauthorizedHeaders,
-  type PayoutIdempotency,
-  type PayoutOptions,
-} from "./options.ts";
-import { lookUpBusiness, payoutOf, payoutReader, type Payout } from "./payout.ts";
+import { factory, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
+import { lookUpBusiness, payoutReader, type Payout } from "./payout.ts";
 import { payoutStoreKey } from "./schema.ts";
 
 /** What a door does in a way of its own. `Native` is the request of its framework. */
@@ -58,7 +51,7 @@ export interface FoundOfPayout {
 export interface PayoutReception<Native> {
   /**
    * Address, signature, route, JSON, schema, claim of the key: one after the other, each verdict on `countersign:guard`. Rejects with
-   * the refusal. What it resolves to owns the key: settle it by the status of the answer, which has to wait for that.
+   * the refusal. What it resolves to owns the key: its decide() takes the status of the answer, which has to wait for that.
    */
   receive(
     this: void,
@@ -86,7 +79,9 @@ export function payoutReception<Native extends object>(
   const read = resolveOptions(options, owner);
   const admitAddress = admission(read.addresses, holderOf(owner, "addresses"));
   const verify = httpSignatureVerifier(read.signature, holderOf(owner, "signature"));
-  const keys = keyOwner<Native>(guardOptions(read.idempotency), holderOf(owner, "idempotency"));
+  const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
+  const { scope } = idempotency;
+  const keys = keyOwner(idempotency, holderOf(owner, "idempotency"));
   const readPayout = payoutReader(read);
   const { findBusiness, lookupTimeoutMs: timeoutMs } = read;
 
@@ -106,9 +101,13 @@ export function payoutReception<Native extends object>(
         const { value: body } = parseJsonBody(request, defaultMaxDepth);
         show(native, { body });
         steps.begin("readPayout");
-        show(native, { payout: readPayout(request, body) });
+        const payout = readPayout(request, body);
+        show(native, { payout });
         steps.begin("idempotencyGuard");
-        const run = await keys.own(native, whileConnected);
+        // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
+        const key = scope === undefined ? payoutStoreKey(payout.idempotencyKey) : payout.idempotencyKey;
+        const fingerprint = fingerprintOf(native);
+        const run = await keys.claim(native, { key, fingerprint }, whileConnected);
         steps.end();
         return run;
       } catch (thrown) {
@@ -130,23 +129,6 @@ export function payoutReception<Native extends object>(
         }
       }),
     drain: keys.drain,
-  };
-}
-
-/** The options of the guard that claims a payout's key. */
-function guardOptions<Native extends object>(
-  idempotency: PayoutIdempotency<Native>,
-): IdempotencyGuardOptions<Native> {
-  const { scope, fingerprint } = idempotency;
-  return {
-    ...idempotency,
-    // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
-    key: (req) => {
-      const { idempotencyKey } = payoutOf(req);
-      return scope === undefined ? payoutStoreKey(idempotencyKey) : idempotencyKey;
-    },
-    // Not for null, which the guard refuses.
-    fingerprint: fingerprint === undefined ? verifiedBytesFingerprint : fingerprint,
   };
 }
 

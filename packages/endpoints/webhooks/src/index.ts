@@ -1,12 +1,3 @@
-// What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type GracefulCloseOptions,
-  type ErrorMiddleware,
-  type Middleware,
-} from "@countersign/express";
 export type { DrainOptions, DrainReport } from "@countersign/idempotency";
 export { captureRawBody } from "@countersign/raw-body";
 export type { WebhookCode } from "./codes.ts";
@@ -33,7 +24,6 @@ export {
   type GeneratedEndpoint,
   type GenerateEndpointOptions,
 } from "./endpoint/generate-endpoint.ts";
-export { httpsOnly, type HttpsOnlyOptions } from "./endpoint/https-only.ts";
 export {
   latestOnly,
   memoryLatestTimestamps,
@@ -47,10 +37,21 @@ export {
   type ReceiveWebhook,
   type WebhookDoor,
 } from "./endpoint/reception.ts";
-export { receiveWebhook } from "./endpoint/receive-webhook.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
-export { webhookEndpoint, type WebhookEndpointMiddleware } from "./endpoint/webhook-endpoint.ts";
-export type { WebhookEndpointOptions, WebhookOptions } from "./endpoint/webhook-endpoint-options.ts";
+export {
+  gracefulClose,
+  httpsOnly,
+  receiveWebhook,
+  webhookEndpoint,
+  type CloseReport,
+  type Drainable,
+  type ErrorMiddleware,
+  type GracefulCloseOptions,
+  type Middleware,
+  type WebhookEndpointMiddleware,
+  type WebhookEndpointOptions,
+  type WebhookOptions,
+} from "./endpoint/middleware.ts";
 export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
@@ -64,3 +65,4 @@ export type {
   WebhookHandler,
   WebhookOutcome,
 } from "./events/webhook-handler-types.ts";
+export type { HttpsOnlyOptions } from "./endpoint/webhook-endpoint-options.ts";

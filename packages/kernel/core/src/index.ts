@@ -1,3 +1,4 @@
+export { askStore, type StoreStep } from "./ask-store.ts";
 export {
   assertAllHeaderLines,
   assertOneHost,
@@ -83,7 +84,6 @@ export {
 } from "./problem.ts";
 export { reportReject, warnOfError } from "./reject-report.ts";
 export {
-  noteStoreTime,
   noteVerdict,
   publishVerdict,
   refusedWith,
@@ -103,7 +103,6 @@ export {
   settledChannel,
   storeTrace,
   traced,
-  tracedStep,
   waitTrace,
   type Around,
   type ClaimTrace,
@@ -111,7 +110,6 @@ export {
   type KeyUseEvent,
   type LeaseLostEvent,
   type SettledEvent,
-  type StoreStep,
   type StoreTrace,
   type Trace,
   type TraceContext,

@@ -1,5 +1,5 @@
 import { channel, tracingChannel, type Channel } from "node:diagnostics_channel";
-import { inTime, isPromiseLike } from "./deadlines.ts";
+import { isPromiseLike } from "./deadlines.ts";
 import { warnOfError } from "./reject-report.ts";
 
 /** What every trace tells beside its own members. `outcome` and `durationMs` are there when it is over: at `end`, or at `asyncEnd`. */
@@ -219,44 +219,6 @@ function endOf<R>(work: () => R): { readonly answer: R } | { readonly error: unk
   } catch (error) {
     return { error };
   }
-}
-
-/** A step of a store that keeps keys or nonces. */
-export interface StoreStep {
-  readonly engine: string | undefined;
-  readonly step: string;
-  /** How long its answer is waited for. */
-  readonly timeoutMs: number;
-}
-
-/**
- * One call of a store as a trace, which is over when the answer is there or its time has passed. The caller gets the store's own
- * answer, which may come later: what follows from it must not depend on who looks.
- */
-export function tracedStep<T>(
-  { engine = "other", step, timeoutMs }: StoreStep,
-  call: () => T | Promise<T>,
-): T | Promise<T> {
-  let given: Promise<T> | undefined;
-  let isLate = false;
-  const late = (): Error => {
-    isLate = true;
-    return new Error(`the store did not answer within ${timeoutMs} ms`);
-  };
-  const work = (): T | Promise<T> => {
-    const answer = call();
-    if (!isPromiseLike(answer)) return answer;
-    // One promise for both who wait: some drivers send a query at each then().
-    given = Promise.resolve(answer);
-    return inTime(given, timeoutMs, late);
-  };
-  const context: StoreTrace = { engine, step };
-  const answer = traced(storeTrace, context, {
-    work,
-    outcomeOf: () => "ok",
-    faultOf: () => (isLate ? "timeout" : "error"),
-  });
-  return given ?? answer;
 }
 
 /** Hears of each trace when it is over. Returns what ends that. */

@@ -76,16 +76,24 @@ export function publishVerdict({ name, req }: Judge, startedAt: number, error: E
   if (durationMs !== undefined) guardChannel.publish({ ...verdict, durationMs, req, error });
 }
 
-const facts: RequestFact<VerdictFacts> = createRequestFact();
+const facts: RequestFact<readonly VerdictFacts[]> = createRequestFact();
 const storeTimes: RequestFact<number> = createRequestFact();
 
 /**
- * Notes of a request what belongs to its verdicts, this one and later ones; a member that was noted before is replaced. On a pass ask
- * `guardChannel.hasSubscribers` first, unless the object is there already.
+ * Notes of a request what belongs to its verdicts, this one and later ones; a member that is noted again is replaced. Members are read
+ * when a verdict is made of them, so they may be getters of what has been found by then.
  */
 export function noteVerdict(req: object, noted: VerdictFacts): void {
   const known = facts.get(req);
-  facts.set(req, known === undefined ? noted : { ...known, ...noted });
+  facts.set(req, known === undefined ? [noted] : [noted, ...known]);
+}
+
+/** A fact as it was noted last. */
+function factOf<Name extends keyof VerdictFacts>(
+  noted: readonly VerdictFacts[],
+  name: Name,
+): VerdictFacts[Name] {
+  return noted.find((one) => name in one)?.[name];
 }
 
 /** Adds to the time in which the present check has waited for a store, in milliseconds. Ask `guardChannel.hasSubscribers` first. */
@@ -98,7 +106,7 @@ const maxComponents = 32;
 
 function recordOf({ name, req }: Judge, durationMs: number | undefined, error: Error | undefined): Verdict {
   const { status, code } = error === undefined ? passed : verdictOf(error);
-  const { label, keyid, subject, created, ageSeconds, components, idempotencyKey } = facts.get(req) ?? {};
+  const noted = facts.get(req) ?? [];
   const storeMs = storeTimes.get(req);
   if (storeMs !== undefined) storeTimes.delete(req);
   return {
@@ -109,13 +117,15 @@ function recordOf({ name, req }: Judge, durationMs: number | undefined, error: E
     status,
     durationMs,
     storeMs,
-    label: escaped(label),
-    keyid: escaped(keyid),
-    subject: escaped(subject),
-    created,
-    ageSeconds,
-    components: components?.slice(0, maxComponents).map((component) => escapeForLog(component)),
-    idempotencyKey: escaped(idempotencyKey),
+    label: escaped(factOf(noted, "label")),
+    keyid: escaped(factOf(noted, "keyid")),
+    subject: escaped(factOf(noted, "subject")),
+    created: factOf(noted, "created"),
+    ageSeconds: factOf(noted, "ageSeconds"),
+    components: factOf(noted, "components")
+      ?.slice(0, maxComponents)
+      .map((component) => escapeForLog(component)),
+    idempotencyKey: escaped(factOf(noted, "idempotencyKey")),
   };
 }
 

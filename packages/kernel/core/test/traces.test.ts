@@ -2,11 +2,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
 import {
   aroundTrace,
+  askStore,
   claimTrace,
   onTraceEnd,
   storeTrace,
   traced,
-  tracedStep,
   type ClaimTrace,
   type StoreTrace,
   type TraceContext,
@@ -20,7 +20,7 @@ function fail(): never {
 type Phase = "start" | "end" | "asyncStart" | "asyncEnd" | "error";
 const phases: readonly Phase[] = ["start", "end", "asyncStart", "asyncEnd", "error"];
 const channels = tracingChannel<string, object>("countersign:store");
-const step = { engine: "sqlite", step: "probe", timeoutMs: 1_000 };
+const step = { engine: "sqlite", step: "probe", timeoutMs: 1_000, name: "the store" };
 const ends: (() => unknown)[] = [];
 
 // A file before this one may have left a subscriber in the process.
@@ -49,10 +49,10 @@ function record(): { readonly log: string[]; readonly contexts: Set<unknown> } {
   return { log, contexts };
 }
 
-describe("a traced step", () => {
+describe("a store that is asked", () => {
   test("that answers at once is over at end", () => {
     const { log, contexts } = record();
-    expect(tracedStep(step, () => "acquired")).toBe("acquired");
+    expect(askStore(step, () => "acquired")).toBe("acquired");
     expect(log).toEqual(["start -", "end ok"]);
     const [context] = contexts;
     expect(contexts.size).toBe(1);
@@ -60,12 +60,11 @@ describe("a traced step", () => {
     expect((context as StoreTrace).durationMs).toBeGreaterThanOrEqual(0);
   });
 
-  test("that answers later gives the caller the very promise, and is over at asyncEnd", async () => {
+  test("that answers later is over at asyncEnd", async () => {
     const { log } = record();
-    const answer = Promise.resolve("acquired");
-    expect(tracedStep(step, () => answer)).toBe(answer);
+    const answer = askStore(step, () => Promise.resolve("acquired"));
     expect(log).toEqual(["start -", "end -"]);
-    await answer;
+    expect(await answer).toBe("acquired");
     await new Promise(setImmediate);
     expect(log).toEqual(["start -", "end -", "asyncStart ok", "asyncEnd ok"]);
   });
@@ -74,12 +73,12 @@ describe("a traced step", () => {
     const { log } = record();
     const broken = new Error("no connection");
     expect(() =>
-      tracedStep(step, () => {
+      askStore(step, () => {
         throw broken;
       }),
     ).toThrow(broken);
     expect(log.splice(0)).toEqual(["start -", "error error", "end error"]);
-    await expect(tracedStep(step, () => Promise.reject(broken))).rejects.toBe(broken);
+    await expect(askStore(step, () => Promise.reject(broken))).rejects.toBe(broken);
     await new Promise(setImmediate);
     expect(log).toEqual(["start -", "end -", "error error", "asyncStart error", "asyncEnd error"]);
   });
@@ -95,10 +94,10 @@ describe("a traced step", () => {
       );
     }
     const call = (): string => String(log.push("call"));
-    void tracedStep(step, call);
+    void askStore(step, call);
     expect(log.splice(0)).toEqual(["start -", "outer", "inner", "call", "end ok"]);
     ends.splice(-2).forEach((end) => end());
-    void tracedStep(step, call);
+    void askStore(step, call);
     expect(log).toEqual(["start -", "call", "end ok"]);
   });
 
@@ -110,7 +109,7 @@ describe("a traced step", () => {
       throw new Error("no tracer");
     };
     ends.push(aroundTrace(storeTrace, bug));
-    expect(tracedStep(step, () => "acquired")).toBe("acquired");
+    expect(askStore(step, () => "acquired")).toBe("acquired");
     expect(emitWarning.mock.calls.map(([text]) => String(text))).toEqual([
       expect.stringMatching(/^aroundTrace .*no tracer/),
     ]);
@@ -120,7 +119,7 @@ describe("a traced step", () => {
       calls += 1;
       throw new Error("no connection");
     };
-    expect(() => tracedStep(step, broken)).toThrow("no connection");
+    expect(() => askStore(step, broken)).toThrow("no connection");
     expect(calls).toBe(1);
   });
 
@@ -145,33 +144,47 @@ describe("a traced step", () => {
     ends.push(() => emitWarning.mockRestore());
     ends.push(aroundTrace(storeTrace, (_context, work) => around(work)));
     let calls = 0;
-    expect(tracedStep(step, () => `acquired ${(calls += 1)}`)).toBe("acquired 1");
+    expect(askStore(step, () => `acquired ${(calls += 1)}`)).toBe("acquired 1");
     const broken = (): never => {
       calls += 1;
       throw new Error("no connection");
     };
-    expect(() => tracedStep(step, broken)).toThrow("no connection");
+    expect(() => askStore(step, broken)).toThrow("no connection");
     expect(calls).toBe(2);
   });
 
-  test("that hangs is over with its time, and the caller still waits for the store", async () => {
+  test("that hangs is over with its time, for the trace and for the caller", async () => {
     const { log } = record();
-    let answer: (given: string) => void = () => undefined;
-    const given = tracedStep(
-      { ...step, timeoutMs: 1 },
-      () => new Promise<string>((resolve) => (answer = resolve)),
-    );
-    await new Promise<void>((resolve) => {
-      const over = (context: unknown): void => {
-        if (Object(context).step === step.step) resolve();
-      };
-      channels.asyncEnd.subscribe(over);
-      ends.push(() => channels.asyncEnd.unsubscribe(over));
-    });
+    const hanging = askStore({ ...step, timeoutMs: 1 }, () => new Promise<string>(() => undefined));
+    await expect(hanging).rejects.toThrow("the store did not answer within 1 ms");
+    await new Promise(setImmediate);
     expect(log.at(-1)).toBe("asyncEnd timeout");
-    answer("acquired");
-    expect(await given).toBe("acquired");
   });
+
+  test.each([
+    ["observed", true],
+    ["unobserved", false],
+  ])(
+    "that fails, %s, at once or later or by its time, fails with what its failure is turned into",
+    async (_name, isObserved) => {
+      if (isObserved) record();
+      const ours = { ...step, timeoutMs: 1, failure: (cause: unknown) => new Error("ours", { cause }) };
+      const broken = new Error("no connection");
+      expect(() =>
+        askStore(ours, () => {
+          throw broken;
+        }),
+      ).toThrow(expect.objectContaining({ message: "ours", cause: broken }));
+      await expect(askStore(ours, () => Promise.reject(broken))).rejects.toMatchObject({
+        message: "ours",
+        cause: broken,
+      });
+      await expect(askStore(ours, () => new Promise(() => undefined))).rejects.toMatchObject({
+        message: "ours",
+        cause: { message: "the store did not answer within 1 ms" },
+      });
+    },
+  );
 
   test("asks a thenable for its answer once", async () => {
     record();
@@ -183,14 +196,14 @@ describe("a traced step", () => {
         resolve("acquired");
       },
     };
-    expect(await tracedStep(step, () => lazy as unknown as Promise<string>)).toBe("acquired");
+    expect(await askStore(step, () => lazy as unknown as Promise<string>)).toBe("acquired");
     await new Promise(setImmediate);
     expect(asked).toBe(1);
   });
 
   test("names no engine where the store does not", () => {
     const { contexts } = record();
-    void tracedStep({ ...step, engine: undefined }, () => "ok");
+    void askStore({ ...step, engine: undefined }, () => "ok");
     expect([...contexts]).toMatchObject([{ engine: "other" }]);
   });
 });
@@ -208,7 +221,7 @@ test("what is bound to start is there inside, also behind an await, and traces n
   const outcomeOf = (): string => "done";
   await traced(claimTrace, context, {
     work: async () => {
-      await tracedStep(step, async () => {
+      await askStore(step, async () => {
         await new Promise(setImmediate);
         seen.push(spans.getStore());
       });
@@ -225,9 +238,9 @@ test("onTraceEnd hears once of each trace, until it is ended", async () => {
   const end = onTraceEnd(storeTrace, (context) => {
     if (context.step === step.step) heard.push(context);
   });
-  void tracedStep(step, () => 1);
-  await tracedStep(step, async () => 2);
-  await expect(tracedStep(step, () => Promise.reject(new Error("3")))).rejects.toThrow("3");
+  void askStore(step, () => 1);
+  await askStore(step, async () => 2);
+  await expect(askStore(step, () => Promise.reject(new Error("3")))).rejects.toThrow("3");
   await new Promise(setImmediate);
   end();
   expect(heard.map(({ outcome, result }) => [outcome, result])).toEqual([

@@ -2,22 +2,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import {
   claimTrace,
   escapeForLog,
-  guardChannel,
-  noteStoreTime,
   option,
   readOptions,
   traced,
   type ClaimTrace,
   type OptionTable,
 } from "@countersign/core";
-import type { KeyAttempt, KeyState } from "./key-attempt.ts";
+import { AttemptStore, readRecord, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
-import { inStoreTime, KeySteps, readRecord, Retries, storeOf } from "./key-steps.ts";
 import { Heartbeats } from "./lease.ts";
 import { alarm, failure, notice, type KeyNotice } from "./notices.ts";
-import { OwnedKey } from "./owned-key.ts";
+import { OwnedKey, type KeyState } from "./owned-key.ts";
 import { keysDraining, storeUnavailable } from "./refusals.ts";
-import type { Awaitable, IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
+import { Retries } from "./retries.ts";
+import type { IdempotencyClaimResult, IdempotencyRecord } from "./store.ts";
 
 const drainTable: OptionTable<DrainOptions> = {
   timeoutMs: option.integer({ min: 1, max: 3_600_000, fallback: 10_000 }),
@@ -132,34 +130,28 @@ async function acquireTraced(state: KeyState, attempt: KeyAttempt): Promise<Owne
  * for whose return there is no room is not sent.
  */
 async function acquire(state: KeyState, attempt: KeyAttempt): Promise<OwnedKey | KeyRefusal> {
-  const { leaseMs, storeTimeoutMs, recovery, retryAfterSeconds } = state.options;
-  const { key, token, fingerprint } = attempt;
+  const { retryAfterSeconds } = state.options;
   // Both in the turn of the call: a drain that begins now counts this claim, or there is none.
   if (state.draining) throw keysDraining(retryAfterSeconds);
   if (!state.retries.reserveClaim()) {
     const cause = new Error("too many claims wait for the store's answer, or to be given back to it");
     throw storeUnavailable(cause, retryAfterSeconds);
   }
+  const store = new AttemptStore(state.options, attempt);
   const claimedAtMs = performance.now();
-  let answer: Awaitable<IdempotencyClaimResult> | undefined;
   let result: IdempotencyClaimResult;
   try {
-    answer = storeOf(state.options).claim(key, { token, fingerprint, leaseMs, recovery });
-    result = await inStoreTime(answer, storeTimeoutMs);
+    result = await store.claim();
   } catch (error) {
-    abandonClaim(state, attempt, answer);
-    throw storeUnavailable(error, retryAfterSeconds);
-  } finally {
-    if (guardChannel.hasSubscribers && attempt.req !== undefined) {
-      noteStoreTime(attempt.req, performance.now() - claimedAtMs);
-    }
+    abandonClaim(state, store, store.claimUnderWay);
+    throw error;
   }
-  return admit(state, attempt, result, claimedAtMs);
+  return admit(state, store, result, claimedAtMs);
 }
 
 function admit(
   state: KeyState,
-  attempt: KeyAttempt,
+  store: AttemptStore,
   // A store of somebody else may give anything.
   result: IdempotencyClaimResult | null | undefined,
   claimedAtMs: number,
@@ -175,12 +167,12 @@ function admit(
       // A process that slept between the claim and this line may have been replaced as the owner.
       if (performance.now() - claimedAtMs < leaseMs) {
         state.retries.claimAnswered();
-        return OwnedKey.begin(state, attempt, result.fence, claimedAtMs);
+        return OwnedKey.begin(state, store, result.fence, claimedAtMs);
       }
-      abandonClaim(state, attempt, undefined);
+      abandonClaim(state, store, undefined);
       throw storeUnavailable(new Error("the lease ended before the handler could begin"), retryAfterSeconds);
     default:
-      abandonClaim(state, attempt, undefined);
+      abandonClaim(state, store, undefined);
       throw storeUnavailable(new TypeError("the store gave no known answer to a claim"), retryAfterSeconds);
   }
 }
@@ -197,36 +189,31 @@ const answerLostAfterMs = 3_600_000;
  * answered the claim itself and says that nothing is left, and once more after a lease: a time-out of the driver's own answers a
  * claim that a stalled line may still deliver.
  */
-function abandonClaim(
-  state: KeyState,
-  attempt: KeyAttempt,
-  answer: Awaitable<IdempotencyClaimResult> | undefined,
-): void {
+function abandonClaim(state: KeyState, store: AttemptStore, underWay: Promise<unknown> | undefined): void {
   // A store that threw at once has nothing under way: one answer is enough.
-  let settled = answer === undefined;
+  let answered = underWay === undefined;
   const lostAtMs = performance.now() + answerLostAfterMs;
-  let losses = settled ? lossesUntilSure - 1 : 0;
-  const settle = (): void => {
-    settled = true;
+  let losses = answered ? lossesUntilSure - 1 : 0;
+  const noteAnswer = (): void => {
+    answered = true;
   };
   // oxlint-disable-next-line promise/prefer-await-to-then -- nobody waits for it
-  if (answer !== undefined) Promise.resolve(answer).then(settle, settle);
-  const steps = new KeySteps(state.options, attempt);
+  underWay?.then(noteAnswer, noteAnswer);
   const giveBack = async (): Promise<boolean> => {
-    const isGivenBack = (await steps.giveBack()) === "ok";
-    if (isGivenBack) state.options.onSettled(attempt.key);
+    const isGivenBack = (await store.giveBack()) === "ok";
+    if (isGivenBack) state.options.onSettled?.(store.attempt.key);
     return isGivenBack;
   };
   const { leaseMs } = state.options;
   // A third of the lease, so that a claim which arrives in between is released before its lease ends.
   state.retries.giveBackClaim(leaseMs / 3, async () => {
-    const answered = settled || performance.now() >= lostAtMs;
+    const isAnswered = answered || performance.now() >= lostAtMs;
     const isGivenBack = await giveBack();
-    if (!answered) return false;
+    if (!isAnswered) return false;
     if (isGivenBack) return true;
     losses += 1;
     if (losses < lossesUntilSure) return false;
-    if (answer !== undefined) state.retries.repeatLater(leaseMs, async () => (await giveBack(), true));
+    if (underWay !== undefined) state.retries.repeatLater(leaseMs, async () => (await giveBack(), true));
     return true;
   });
 }

@@ -4,6 +4,7 @@ export {
   type MemoryAnswerStore,
   type MemoryAnswerStoreOptions,
 } from "./answers.ts";
+export type { KeyAttempt } from "./attempt-store.ts";
 export { begunAtMs } from "./begun-at.ts";
 export type { IdempotencyCode } from "./codes.ts";
 export { failureFingerprint, failureKey, isFailureCount } from "./failure-count.ts";
@@ -20,9 +21,8 @@ export {
   type IdempotencyKeysOptions,
   type ResolvedKeyOptions,
 } from "./key-options.ts";
-export type { KeyAttempt, KeyInDoubt } from "./key-attempt.ts";
 export type { KeyNotice } from "./notices.ts";
-export type { OwnedKey } from "./owned-key.ts";
+export type { KeyInDoubt, OwnedKey } from "./owned-key.ts";
 export { Waiters, type WaitersOptions, type WaitOutcome } from "./waiters.ts";
 export {
   memoryIdempotencyStore,

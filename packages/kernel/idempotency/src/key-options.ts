@@ -31,7 +31,10 @@ export interface IdempotencyKeysOptions {
 }
 
 /** Checked options, all present. */
-export interface ResolvedKeyOptions extends Given<Omit<IdempotencyKeysOptions, "store">> {
+export interface ResolvedKeyOptions
+  extends
+    Given<Omit<IdempotencyKeysOptions, "store" | "onSettled">>,
+    Pick<IdempotencyKeysOptions, "onSettled"> {
   readonly store: IdempotencyStore<unknown>;
 }
 
@@ -56,7 +59,7 @@ export const keyRules: OptionTable<
 export const table: OptionTable<IdempotencyKeysOptions, ResolvedKeyOptions> = {
   ...keyRules,
   factory: option.own(readFactory),
-  onSettled: option.call<(key: string) => void>(() => {}, "none"),
+  onSettled: option.optional(option.call<(key: string) => void>(), "none"),
 };
 
 /** Fills in the defaults; throws an OptionError on a bad option. */

@@ -1,7 +1,5 @@
 import { escapeForLog, leaseLostChannel, type LeaseLostEvent } from "@countersign/core";
-import { inStoreTime, storeOf } from "./key-steps.ts";
-import type { KeyAttempt } from "./key-attempt.ts";
-import type { ResolvedKeyOptions } from "./key-options.ts";
+import type { AttemptStore } from "./attempt-store.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";
 
@@ -10,22 +8,20 @@ import { idempotencyLost } from "./refusals.ts";
  * another attempt has the key, or may have it. All times are this process's monotonic clock, used only for its own pace.
  */
 export class Lease {
-  readonly #attempt: KeyAttempt;
-  readonly #options: ResolvedKeyOptions;
+  readonly #store: AttemptStore;
   readonly #claimedAtMs: number;
   #renewedAtMs: number;
   #beating = false;
-  #phase: "running" | "settling" | "ended" = "running";
-  #settled = false;
+  #phase: "running" | "leaving" | "ended" = "running";
+  #leaving = false;
   #lost = false;
   #isCommitted: (() => Promise<boolean>) | undefined;
   #abortReason: Error | undefined;
   #controller: AbortController | undefined;
 
   /** `claimedAtMs` is taken before the claim was sent: the store's lease ends no earlier than this one. */
-  constructor(attempt: KeyAttempt, options: ResolvedKeyOptions, claimedAtMs: number) {
-    this.#attempt = attempt;
-    this.#options = options;
+  constructor(store: AttemptStore, claimedAtMs: number) {
+    this.#store = store;
     this.#claimedAtMs = claimedAtMs;
     this.#renewedAtMs = claimedAtMs;
   }
@@ -49,8 +45,8 @@ export class Lease {
   }
 
   /** Whether the key is on its way out: by the owner's own word, or by that of whoever answered in its place. */
-  get settled(): boolean {
-    return this.#settled;
+  get leaving(): boolean {
+    return this.#leaving;
   }
 
   get ended(): boolean {
@@ -64,9 +60,9 @@ export class Lease {
   }
 
   /** The handler has ended: a `lost` from now on may be the echo of our own complete or release. */
-  settle(): void {
-    this.#settled = true;
-    if (this.#phase === "running") this.#phase = "settling";
+  leave(): void {
+    this.#leaving = true;
+    if (this.#phase === "running") this.#phase = "leaving";
   }
 
   /** The handler's own transaction completes the key: a `lost` from now on may be the echo of its commit, which this tells. */
@@ -81,7 +77,7 @@ export class Lease {
 
   /** Renews the lease when it is time to. */
   beat(nowMs: number): void {
-    const { leaseMs, handlerTimeoutMs } = this.#options;
+    const { leaseMs, handlerTimeoutMs } = this.#store.options;
     if (this.#phase === "running" && nowMs - this.#claimedAtMs >= handlerTimeoutMs) {
       this.#lose("handler-timeout", `has a handler that has not ended within ${handlerTimeoutMs} ms`);
       this.end();
@@ -93,13 +89,9 @@ export class Lease {
 
   /** Never rejects. */
   async #renew(sentAtMs: number): Promise<void> {
-    const { leaseMs, storeTimeoutMs } = this.#options;
-    const { key, token } = this.#attempt;
-    const timeoutMs = Math.min(storeTimeoutMs, leaseMs / 3);
     this.#beating = true;
     try {
-      const ownership = await inStoreTime(storeOf(this.#options).heartbeat(key, token, leaseMs), timeoutMs);
-      if (ownership === "ok") this.#renewedAtMs = sentAtMs;
+      if ((await this.#store.heartbeat()) === "ok") this.#renewedAtMs = sentAtMs;
       else await this.#lostUnlessCommitted();
       this.#beating = false;
     } catch (error) {
@@ -124,21 +116,21 @@ export class Lease {
   #missed(error: unknown): void {
     this.#beating = false;
     if (this.#phase !== "running" || this.#isCommitted !== undefined) return;
-    if (performance.now() < this.#renewedAtMs + this.#options.leaseMs) return;
+    if (performance.now() < this.#renewedAtMs + this.#store.options.leaseMs) return;
     this.#lose("lease-expired", "could not be renewed in time while its handler runs", error);
   }
 
   #lose(code: string, message: string, error?: unknown): void {
     if (this.#lost) return;
     this.#lost = true;
-    const { key, req } = this.#attempt;
-    const { factory } = this.#options;
+    const { key, req } = this.#store.attempt;
+    const { factory, retryAfterSeconds } = this.#store.options;
     if (leaseLostChannel.hasSubscribers) {
       const event: LeaseLostEvent = { guard: factory, key: escapeForLog(key, 256), code, req };
       leaseLostChannel.publish(event);
     }
     alarm(factory, { code, key, message, req, error });
-    this.abort(idempotencyLost(this.#options.retryAfterSeconds));
+    this.abort(idempotencyLost(retryAfterSeconds));
   }
 }
 

@@ -1,12 +1,30 @@
 // Over 200 lines: all steps share the private state of one ownership.
-import { escapeForLog, settledChannel, type SettledEvent } from "@countersign/core";
-import { completeInTransaction } from "./complete-in.ts";
-import type { KeyAttempt, KeyInDoubt, KeyState } from "./key-attempt.ts";
-import { KeySteps } from "./key-steps.ts";
-import { Lease } from "./lease.ts";
+import { escapeForLog, isPromiseLike, settledChannel, type SettledEvent } from "@countersign/core";
+import type { AttemptStore } from "./attempt-store.ts";
+import type { ResolvedKeyOptions } from "./key-options.ts";
+import { Lease, type Heartbeats } from "./lease.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost, noTransactions } from "./refusals.ts";
+import type { Retries } from "./retries.ts";
 import type { Awaitable, IdempotencyOwnership } from "./store.ts";
+
+/** The answer that is due when the store has not confirmed a success: the sender has to come again. */
+export interface KeyInDoubt {
+  readonly status: 503;
+  readonly retryAfterSeconds: number;
+}
+
+/** What all keys of one owner share. */
+export interface KeyState {
+  readonly options: ResolvedKeyOptions;
+  readonly heartbeats: Heartbeats;
+  readonly retries: Retries;
+  readonly inDoubt: KeyInDoubt;
+  /** How many keys are owned and not settled. */
+  ownedKeys: number;
+  /** No key is claimed any more. */
+  draining: boolean;
+}
 
 /** The reason that is recorded of a success without its record. */
 const contradiction = "its completeIn() has not been committed";
@@ -16,28 +34,26 @@ export class OwnedKey {
   /** Grows with each attempt at the same key. */
   readonly fence: number;
   readonly #state: KeyState;
-  readonly #attempt: KeyAttempt;
+  readonly #store: AttemptStore;
   readonly #lease: Lease;
-  readonly #steps: KeySteps;
   #inTransaction = false;
   #succeeded = false;
   #recordSent = false;
   #ended = false;
 
-  private constructor(state: KeyState, attempt: KeyAttempt, fence: number, lease: Lease) {
+  private constructor(state: KeyState, store: AttemptStore, fence: number, lease: Lease) {
     this.fence = fence;
     this.#state = state;
-    this.#attempt = attempt;
+    this.#store = store;
     this.#lease = lease;
-    this.#steps = new KeySteps(state.options, attempt);
   }
 
   /** Owns the key and renews its lease from here on. `claimedAtMs` was taken before the claim was sent. */
-  static begin(state: KeyState, attempt: KeyAttempt, fence: number, claimedAtMs: number): OwnedKey {
-    const lease = new Lease(attempt, state.options, claimedAtMs);
+  static begin(state: KeyState, store: AttemptStore, fence: number, claimedAtMs: number): OwnedKey {
+    const lease = new Lease(store, claimedAtMs);
     state.heartbeats.add(lease);
     state.ownedKeys += 1;
-    return new OwnedKey(state, attempt, fence, lease);
+    return new OwnedKey(state, store, fence, lease);
   }
 
   /** As the answer of `acquire`, among those that refuse the key. */
@@ -74,15 +90,17 @@ export class OwnedKey {
    */
   completeIn(tx: unknown): Awaitable<void> {
     const { options } = this.#state;
-    const { settled } = this.#lease;
+    const { leaving } = this.#lease;
     if (this.#succeeded) this.#succeededTooEarly();
-    if (options.store.completeIn === undefined) {
-      throw noTransactions(options.factory);
-    }
-    if (settled) throw idempotencyLost(options.retryAfterSeconds);
+    if (options.store.completeIn === undefined) throw noTransactions(options.factory);
+    if (leaving) throw idempotencyLost(options.retryAfterSeconds);
     this.#inTransaction = true;
-    this.#lease.committing(() => this.#steps.isDone());
-    return completeInTransaction(options, tx, this.#attempt, () => void this.#completionLost());
+    this.#lease.committing(() => this.#store.isDone());
+    // Each throw makes the caller's transaction roll back; the next attempt finds the key as it was.
+    const ownership = this.#store.completeIn(tx);
+    // A synchronous transaction cannot wait: it commits, or rolls back, when the handler returns.
+    if (isPromiseLike(ownership)) return this.#completeInLater(ownership);
+    this.#assertCompleted(ownership);
   }
 
   /**
@@ -98,7 +116,7 @@ export class OwnedKey {
    */
   async complete(before?: () => Promise<void>): Promise<KeyInDoubt | undefined> {
     this.#succeeded = true;
-    this.#lease.settle();
+    this.#lease.leave();
     await callStackEnd;
     if (before !== undefined) await before();
     // Behind another await, which costs one promise less than to return theirs.
@@ -122,17 +140,27 @@ export class OwnedKey {
   /** Whether the store has this attempt's own durable record, read from outside of any transaction; false when it does not say. */
   async isDone(): Promise<boolean> {
     try {
-      return await this.#steps.isDone();
+      return await this.#store.isDone();
     } catch {
       return false;
     }
   }
 
+  async #completeInLater(ownership: Promise<IdempotencyOwnership>): Promise<void> {
+    this.#assertCompleted(await ownership);
+  }
+
+  #assertCompleted(ownership: IdempotencyOwnership): void {
+    if (ownership === "ok") return;
+    void this.#completionLost();
+    throw idempotencyLost(this.#state.options.retryAfterSeconds);
+  }
+
   // No alarm for what this attempt did itself: a commit whose answer was lost, or a second call.
   async #completionLost(): Promise<void> {
     try {
-      const record = await this.#steps.read();
-      if (record?.token !== this.#attempt.token) this.#lease.takenAway();
+      const record = await this.#store.read();
+      if (record?.token !== this.#store.attempt.token) this.#lease.takenAway();
     } catch {
       // The next heartbeat finds out.
     }
@@ -163,9 +191,9 @@ export class OwnedKey {
 
   /** Holding waits for a transaction that is still open, so it is this step that decides. Rejects when the store does not answer. */
   async #confirmOrHold(): Promise<KeyInDoubt | undefined> {
-    if (await this.#steps.isDone()) return this.#completed("ok");
-    if ((await this.#steps.hold(contradiction)) === "lost") {
-      return this.#completed((await this.#steps.isDone()) ? "ok" : "lost");
+    if (await this.#store.isDone()) return this.#completed("ok");
+    if ((await this.#store.hold(contradiction)) === "lost") {
+      return this.#completed((await this.#store.isDone()) ? "ok" : "lost");
     }
     this.#finished("held");
     this.#alarm("commit-not-confirmed", `is held: it ended with success, but ${contradiction}`);
@@ -175,7 +203,7 @@ export class OwnedKey {
   async #record(): Promise<KeyInDoubt | undefined> {
     this.#recordSent = true;
     try {
-      return this.#completed(await this.#steps.complete());
+      return this.#completed(await this.#store.complete());
     } catch (error) {
       return this.#checkCompletion(error);
     }
@@ -196,7 +224,7 @@ export class OwnedKey {
       async () => {
         // A completeIn() that came meanwhile has rolled back.
         if (this.#inTransaction) await this.#confirmOrHold();
-        else this.#completed(await this.#steps.complete());
+        else this.#completed(await this.#store.complete());
         return true;
       },
       () => this.#abandoned(),
@@ -205,12 +233,12 @@ export class OwnedKey {
   }
 
   async #leave(holdReason: string | undefined): Promise<void> {
-    this.#lease.settle();
+    this.#lease.leave();
     // I11, in the turn of the answer and before anybody else can begin: whoever answered, the handler may still be at work.
     this.abort();
     await callStackEnd;
     const step = async (): Promise<true> => {
-      const ownership = holdReason === undefined ? this.#steps.release() : this.#steps.hold(holdReason);
+      const ownership = holdReason === undefined ? this.#store.release() : this.#store.hold(holdReason);
       return this.#left(await ownership, holdReason);
     };
     try {
@@ -238,11 +266,11 @@ export class OwnedKey {
     if (settledChannel.hasSubscribers) this.#publishSettled(outcome);
     this.#state.ownedKeys -= 1;
     this.#state.heartbeats.remove(this.#lease);
-    this.#state.options.onSettled(this.#attempt.key);
+    this.#state.options.onSettled?.(this.#store.attempt.key);
   }
 
   #publishSettled(outcome: SettledEvent["outcome"]): void {
-    const { key, req } = this.#attempt;
+    const { key, req } = this.#store.attempt;
     const ownedMs = performance.now() - this.#lease.claimedAtMs;
     const guard = this.#state.options.factory;
     const event: SettledEvent = { guard, key: escapeForLog(key, 256), outcome, ownedMs, req };
@@ -255,7 +283,7 @@ export class OwnedKey {
   }
 
   #alarm(code: string, message: string, error?: unknown): void {
-    const { key, req } = this.#attempt;
+    const { key, req } = this.#store.attempt;
     alarm(this.#state.options.factory, { code, key, message, req, error });
   }
 }

@@ -1,5 +1,5 @@
 import { escapeForLog, traced, waitTrace, type WaitTrace } from "@countersign/core";
-import { readRecord } from "./key-steps.ts";
+import { readRecord } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 
 /** Options of {@link Waiters}. */

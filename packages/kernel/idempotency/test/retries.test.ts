@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from "@jest/globals";
-import { Retries } from "../src/key-steps.ts";
+import { Retries } from "../src/retries.ts";
 import { eventually, sleep } from "../../../../test/support/eventually.ts";
 
 describe("Retries", () => {

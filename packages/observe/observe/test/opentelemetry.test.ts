@@ -13,7 +13,7 @@ import {
   SimpleSpanProcessor,
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
-import { claimTrace, eventTrace, guardChannel, storeTrace, traced, tracedStep } from "@countersign/core";
+import { askStore, claimTrace, eventTrace, guardChannel, storeTrace, traced } from "@countersign/core";
 import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { engineOfLife, liveThrough } from "../../../../test/support/observed-life.ts";
@@ -110,9 +110,9 @@ describe("spans", () => {
   test("of a driver or a handler are inside, and ours are inside of the caller's", async () => {
     const tracer = tracerProvider.getTracer("test");
     const server = tracer.startSpan("server");
-    const step = { engine: "probe", step: "claim", timeoutMs: 1_000 };
+    const step = { engine: "probe", step: "claim", timeoutMs: 1_000, name: "the store" };
     await context.with(trace.setSpan(context.active(), server), () =>
-      tracedStep(step, async () => {
+      askStore(step, async () => {
         await new Promise((resolve) => setImmediate(resolve));
         tracer.startSpan("driver").end();
       }),

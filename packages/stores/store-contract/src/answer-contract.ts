@@ -1,13 +1,7 @@
-import type { AnswerStore, Awaitable } from "@countersign/idempotency";
+import type { Awaitable } from "@countersign/idempotency";
 import { answerCases } from "./cases/answer-cases.ts";
-import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
-import type { ContractCase, ContractOptions, StoreHarness } from "./harness.ts";
-
-/** What `makeStore` of the contract of answers resolves to. */
-export type AnswerStoreHarness = StoreHarness<AnswerStore>;
-
-/** A case of the contract of answers. */
-export type AnswerCase = CaseDefinition<AnswerStoreHarness>;
+import { type AnswerStoreHarness, type Facilities, bindContract, commonFacilities } from "./contract.ts";
+import type { ContractCase, ContractOptions } from "./harness.ts";
 
 /**
  * The rules of a store of answers, each as a case for a test runner. `makeStore` is called for each case and returns an empty store

@@ -1,15 +1,34 @@
 import { assertKnownOptions } from "@countersign/core";
-import type { Awaitable } from "@countersign/idempotency";
-import type { ContractCase, ContractFacility, ContractOptions, StoreHarness } from "./harness.ts";
+import type { AnswerStore, Awaitable } from "@countersign/idempotency";
+import type {
+  ContractCase,
+  ContractFacility,
+  ContractOptions,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+  StoreHarness,
+} from "./harness.ts";
 import { within } from "./waiting.ts";
 
 /** A case before it knows how stores are made. */
-export interface CaseDefinition<Harness> {
+interface CaseDefinition<Harness> {
   readonly name: string;
   /** Default none. */
   readonly needs?: readonly ContractFacility[] | undefined;
   readonly check: (harness: Harness) => Promise<void>;
 }
+
+/** A case of the idempotency contract; it passes transactions on without looking into them. */
+export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
+
+/** A case of the nonce contract. */
+export type NonceCase = CaseDefinition<NonceStoreHarness>;
+
+/** What `makeStore` of the contract of answers resolves to. */
+export type AnswerStoreHarness = StoreHarness<AnswerStore>;
+
+/** A case of the contract of answers. */
+export type AnswerCase = CaseDefinition<AnswerStoreHarness>;
 
 /** Which of the facilities a harness has. */
 export type Facilities = Readonly<Record<ContractFacility, boolean>>;

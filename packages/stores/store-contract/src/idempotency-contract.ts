@@ -16,11 +16,8 @@ import { engineCases } from "./cases/engine-cases.ts";
 import { transactionCases } from "./cases/transaction-cases.ts";
 import { onceCases } from "./cases/once-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
-import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
+import { type IdempotencyCase, type Facilities, bindContract, commonFacilities } from "./contract.ts";
 import type { ContractCase, ContractOptions, IdempotencyStoreHarness } from "./harness.ts";
-
-/** A case of the idempotency contract; it passes transactions on without looking into them. */
-export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 
 const definitions: readonly IdempotencyCase[] = [
   ...claimCases,

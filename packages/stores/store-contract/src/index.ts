@@ -1,4 +1,5 @@
-export { answerStoreContract, type AnswerStoreHarness } from "./answer-contract.ts";
+export { answerStoreContract } from "./answer-contract.ts";
+export type { AnswerStoreHarness } from "./contract.ts";
 export { defineCases, type TestFunction, type TestRunner } from "./define-cases.ts";
 export { idempotencyStoreContract } from "./idempotency-contract.ts";
 export { nonceStoreContract } from "./nonce-contract.ts";

@@ -3,11 +3,8 @@ import { nonceClaimCases } from "./cases/nonce-claim-cases.ts";
 import { nonceRetentionCases } from "./cases/nonce-retention-cases.ts";
 import { nonceTextCases } from "./cases/nonce-text-cases.ts";
 import { nonceEngineCases } from "./cases/nonce-engine-cases.ts";
-import { type CaseDefinition, type Facilities, bindContract, commonFacilities } from "./contract.ts";
+import { type NonceCase, type Facilities, bindContract, commonFacilities } from "./contract.ts";
 import type { ContractCase, ContractOptions, NonceStoreHarness } from "./harness.ts";
-
-/** A case of the nonce contract. */
-export type NonceCase = CaseDefinition<NonceStoreHarness>;
 
 const definitions: readonly NonceCase[] = [
   ...nonceClaimCases,

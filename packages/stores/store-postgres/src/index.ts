@@ -11,12 +11,16 @@ export {
 } from "./migration.ts";
 export type { PostgresNonceStore } from "./nonce-store.ts";
 export type { PostgresStoresOptions } from "./options.ts";
-export type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
+export type {
+  PostgresPoolClient,
+  PostgresQueryable,
+  PostgresResult,
+  PostgresTransaction,
+} from "./queryable.ts";
 export { createPostgresStores, type PostgresStores } from "./stores.ts";
 export type { PostgresTables } from "./table-names.ts";
 export {
   withPostgresTransaction,
   type PostgresPool,
-  type PostgresPoolClient,
   type PostgresTransactionOptions,
 } from "./transaction.ts";

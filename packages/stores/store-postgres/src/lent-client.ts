@@ -1,5 +1,5 @@
 import { explained, idleSession, sqlStateOf } from "./errors.ts";
-import type { PostgresPoolClient } from "./transaction.ts";
+import type { PostgresPoolClient } from "./queryable.ts";
 
 /** A client for as long as one transaction is open on it. */
 export interface LentClient<Client> {

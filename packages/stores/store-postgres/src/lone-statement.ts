@@ -1,7 +1,8 @@
 import { inTransaction, isLockTimeout } from "./errors.ts";
 import { factory } from "./options.ts";
 import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
-import { type PostgresPool, type PostgresPoolClient, releaseClient, takeClient } from "./transaction.ts";
+import type { PostgresPoolClient } from "./queryable.ts";
+import { type PostgresPool, releaseClient, takeClient } from "./transaction.ts";
 
 /**
  * Runs a statement as a transaction of its own. Rejects when the driver tells that it was part of another one: a claim that

@@ -78,3 +78,11 @@ function numberOf(value: unknown): number {
 function isRows(rows: unknown): rows is readonly Row[] {
   return Array.isArray(rows) && rows.every((row) => typeof row === "object" && row !== null);
 }
+
+/** A connection taken out of a pool, as `pg` has it. */
+export interface PostgresPoolClient extends PostgresTransaction {
+  /** Gives the connection back; `true` or an error ends it instead. */
+  release(destroy?: boolean | Error): void;
+  on?(event: "error", listener: (error: Error) => void): unknown;
+  removeListener?(event: "error", listener: (error: Error) => void): unknown;
+}

@@ -9,16 +9,8 @@ import {
 import type { PostgresStoreCode } from "./codes.ts";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
-import type { PostgresTransaction } from "./queryable.ts";
+import type { PostgresPoolClient } from "./queryable.ts";
 import { setOpenMark } from "./statement-parts.ts";
-
-/** A connection taken out of a pool, as `pg` has it. */
-export interface PostgresPoolClient extends PostgresTransaction {
-  /** Gives the connection back; `true` or an error ends it instead. */
-  release(destroy?: boolean | Error): void;
-  on?(event: "error", listener: (error: Error) => void): unknown;
-  removeListener?(event: "error", listener: (error: Error) => void): unknown;
-}
 
 /**
  * A pool whose connections are clients of the type `Client`. It calls back, as the one of `pg` does, or returns a promise. A client

@@ -4,16 +4,6 @@ import type { ResolvedOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";
 
-/**
- * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
- * node; it is undefined for INFO, PING and a page of the list, which concern the node that they reach. No command may go to a
- * replica: what it says is old.
- */
-export type SendCommand = (
-  command: readonly string[],
-  route: { readonly key: string | undefined; readonly isReadonly: false },
-) => Promise<unknown>;
-
 type Send = (command: readonly string[], key: string | undefined) => Promise<unknown>;
 
 /** Sends one command; fails when it takes longer than `commandTimeoutMs`. */

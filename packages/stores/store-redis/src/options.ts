@@ -6,7 +6,16 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core";
-import type { SendCommand } from "./commands.ts";
+
+/**
+ * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
+ * node; it is undefined for INFO, PING and a page of the list, which concern the node that they reach. No command may go to a
+ * replica: what it says is old.
+ */
+export type SendCommand = (
+  command: readonly string[],
+  route: { readonly key: string | undefined; readonly isReadonly: false },
+) => Promise<unknown>;
 
 /** Options of `createRedisStores`. */
 export interface RedisStoresOptions {

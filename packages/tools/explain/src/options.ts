@@ -95,9 +95,9 @@ const storeTimeoutMs = 5_000;
 const late = (): Error => new Error(`the key store gave no answer within ${storeTimeoutMs} ms`);
 
 function readKnownKeys(keys: unknown, owner: OptionOwner, name: string): FindKeys {
-  const { lookup, known } = readKeys(keys, owner, name);
-  if (known.length > 0) return async () => byKeyid(known);
-  return isListing(keys) ? async () => byKeyid(keys.keys()) : asked(lookup);
+  const { known, store } = readKeys(keys, owner, name);
+  if (store === undefined) return async () => known;
+  return isListing(keys) ? async () => byKeyid(keys.keys()) : asked(store.get);
 }
 
 function byKeyid(keys: readonly VerificationKey[]): KnownKeys {

@@ -41,7 +41,7 @@ export {
 export { payoutVariants, type PayoutVariant, type PayoutVariantInfo } from "./payout-variants.ts";
 export { explainStatus, matchesStatus, parseStatusPatterns, type StatusPattern } from "./status.ts";
 export { deliveryStates } from "./delivery/delivery-state.ts";
-export { createDeliveryService } from "./delivery/delivery-service.ts";
+export { createDeliveryService, type DeliveryService } from "./delivery/delivery-service.ts";
 export { createEnvelope, type EnvelopeInit } from "./delivery/envelope.ts";
 export { sendWebhook, type WebhookAnswer, type WebhookOptions } from "./delivery/send-webhook.ts";
 export {
@@ -60,7 +60,6 @@ export type {
   DeliveryAttempt,
   DeliveryFilter,
   DeliveryOptions,
-  DeliveryService,
   DeliveryServiceInit,
   DeliveryState,
   EndpointRegistration,

@@ -1,18 +1,17 @@
-import {
-  assertKnownOptions,
-  option,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
-import type { GuardErrorsOptions, GuardRequest } from "@countersign/express";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
 import { maxEventsRule } from "../envelope/envelope.ts";
 import type { WebhookHandler } from "../events/webhook-handler-types.ts";
-import type { HttpsOnlyOptions } from "./https-only.ts";
-import { readHandler } from "./receive-webhook.ts";
+
+/** Options of `httpsOnly`. */
+export interface HttpsOnlyOptions {
+  /** Let plain HTTP pass, for local work. Default false; true throws when NODE_ENV is `production`. */
+  readonly dangerouslyAllowHttp?: boolean | undefined;
+  /** HTTP status of a refusal, 400 to 499. Default 403. */
+  readonly status?: number | undefined;
+}
 
 /** The endpoint answers by `hide` alone. */
 interface WithoutStatus {
@@ -20,7 +19,7 @@ interface WithoutStatus {
 }
 
 /** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
-export interface WebhookOptions<Native = GuardRequest> {
+export interface WebhookOptions<Native> {
   /** The usernames and passwords: options of webhookBasicAuth. */
   readonly basicAuth: WebhookBasicAuthOptions<Native> & WithoutStatus;
   /** The signature secrets and how the signature is written: options of webhookHmac, `limit` for the body among them. */
@@ -35,14 +34,6 @@ export interface WebhookOptions<Native = GuardRequest> {
   readonly maxEvents?: number | undefined;
 }
 
-/** Options of `webhookEndpoint`, the door to Express. */
-export interface WebhookEndpointOptions extends WebhookOptions {
-  /** Answer every rejection as the app's own 404 of an unknown route. Default true. */
-  readonly hide?: boolean | undefined;
-  /** Called once for each rejection, before the answer; for the log. Its own throw becomes a process warning. */
-  readonly onReject?: GuardErrorsOptions["onReject"];
-}
-
 /** {@link WebhookOptions} as far as the endpoint reads them; what is nested is read by its own check. */
 export interface ReadWebhookOptions<Native> {
   readonly basicAuth: WebhookBasicAuthOptions<Native>;
@@ -53,11 +44,16 @@ export interface ReadWebhookOptions<Native> {
   readonly maxEvents: number;
 }
 
-/** How the Express door answers. */
-type AnswerOptions = Required<Pick<GuardErrorsOptions, "hide">> & Pick<GuardErrorsOptions, "onReject">;
-
 /** The name in messages. */
 export const factory = "webhookEndpoint";
+
+/** The name in messages, where no endpoint has one of its own. */
+export const httpsFactory = "httpsOnly";
+
+export const httpsTable: OptionTable<HttpsOnlyOptions> = {
+  dangerouslyAllowHttp: option.shown(option.boolean(false)),
+  status: option.integer({ min: 400, max: 499, fallback: 403 }),
+};
 
 const httpsRule = option.section<HttpsOnlyOptions>("{ dangerouslyAllowHttp: true }");
 
@@ -73,11 +69,6 @@ export const table: OptionTable<WebhookOptions<never>, ReadWebhookOptions<never>
   maxEvents: maxEventsRule,
 };
 
-export const answersTable = {
-  hide: option.boolean(true),
-  onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
-} satisfies OptionTable<Omit<WebhookEndpointOptions, keyof WebhookOptions>, unknown>;
-
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native>(
   options: WebhookOptions<Native>,
@@ -88,12 +79,17 @@ export function resolveOptions<Native>(
   return { ...read, basicAuth, hmac };
 }
 
-/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
-export function resolveEndpointOptions(options: WebhookEndpointOptions): {
-  readonly steps: WebhookOptions;
-  readonly answers: AnswerOptions;
-} {
-  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
-  const { hide, onReject, ...steps } = options;
-  return { steps, answers: readOptions(factory, answersTable, { hide, onReject }) };
+/** The rule of an option that is a handler. */
+export function readHandler(handler: unknown, owner: OptionOwner, name: string): WebhookHandler {
+  if (isWebhookHandler(handler)) return handler;
+  throw optionError(owner, name, "what createWebhookHandler() returned", handler);
+}
+
+function isWebhookHandler(handler: unknown): handler is WebhookHandler {
+  const methods: readonly (keyof WebhookHandler)[] = ["on", "onOther", "onAny", "handle"];
+  return (
+    typeof handler === "object" &&
+    handler !== null &&
+    methods.every((name) => typeof Reflect.get(handler, name) === "function")
+  );
 }

@@ -3,8 +3,6 @@ import {
   escapeForLog,
   eventTrace,
   GuardError,
-  publishNotice,
-  quoteForLog,
   traced,
   type Deadlines,
   type EventTrace,
@@ -32,7 +30,8 @@ export interface EventState extends OwnedEventState {
   readonly keyPrefix: string;
   /** Empty for a type whose events are ignored. */
   readonly handlersOf: (type: string) => readonly RoutedHandler[];
-  readonly ignored: IgnoredTypes;
+  /** Hears of each event whose type is ignored. */
+  readonly onIgnored: (type: string) => void;
 }
 
 const none: readonly RoutedHandler[] = [];
@@ -62,7 +61,7 @@ export async function claimEvent(
 ): Promise<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
   if (handlers.length === 0 && delivery.invalid === undefined) {
-    state.ignored.notice(delivery.type);
+    state.onIgnored(delivery.type);
     return "ignored";
   }
   const claim: KeyAttempt = {
@@ -125,25 +124,6 @@ function differsInType(fingerprint: string, other: string): boolean {
 function typeIn(fingerprint: string): string | undefined {
   const space = fingerprint.indexOf(" ");
   return space === -1 ? undefined : fingerprint.slice(space + 1);
-}
-
-// Whoever may send events chooses their types: without a bound they would fill the memory.
-const maxNoticed = 1_000;
-
-/** Says once of each type that its events are acknowledged without a handler. */
-export class IgnoredTypes {
-  readonly #noticed = new Set<string>();
-
-  notice(type: string): void {
-    if (this.#noticed.has(type) || this.#noticed.size >= maxNoticed) return;
-    const isHeard = publishNotice({
-      guard: factory,
-      code: "event-type-ignored",
-      message: `events of the type ${quoteForLog(type)} have no handler: they are acknowledged, and nothing else`,
-    });
-    // Whoever subscribes later has to hear of it as well.
-    if (isHeard) this.#noticed.add(type);
-  }
 }
 
 /** A handler of any event: each is only given what it was registered for. */

@@ -1,4 +1,4 @@
-import { assertFunction, Deadlines, eventTrace } from "@countersign/core";
+import { assertFunction, Deadlines, eventTrace, publishNotice, quoteForLog } from "@countersign/core";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import type {
@@ -7,7 +7,7 @@ import type {
   WebhookEnvelope,
   WebhookEventMap,
 } from "../envelope/events.ts";
-import { claimEvent, claimTraced, IgnoredTypes, type EventState, type RoutedHandler } from "./owned-event.ts";
+import { claimEvent, claimTraced, type EventState, type RoutedHandler } from "./owned-event.ts";
 import { dispatchEvents } from "./event-dispatch.ts";
 import { FailureCounts } from "./failed-event.ts";
 import { nearest } from "./near-text.ts";
@@ -45,13 +45,14 @@ class RoutingHandler implements WebhookHandler {
   constructor(options: ResolvedWebhookHandlerOptions) {
     const { keys, keyPrefix, fallback, concurrency, timeoutMs, deadLetters, onError } = options;
     this.#routes = new EventRoutes(fallback);
+    const ignored = new IgnoredTypes();
     this.#concurrency = concurrency;
     this.#state = {
       keys,
       keyPrefix,
       onError,
       handlersOf: (type) => this.#routes.find(type),
-      ignored: new IgnoredTypes(),
+      onIgnored: (type) => ignored.notice(type),
       deadlines: new Deadlines(timeoutMs, { keepsAlive: false }),
       deadLetters: deadLetters && {
         ...deadLetters,
@@ -164,4 +165,23 @@ function unknownType(type: string): TypeError {
   return new TypeError(
     `${factory}: on: ${quoted} is no known type; ${meant} For a type that is not known here, write onOther(${quoted}, ...)`,
   );
+}
+
+// Whoever may send events chooses their types: without a bound they would fill the memory.
+const maxNoticed = 1_000;
+
+/** Says once of each type that its events are acknowledged without a handler. */
+class IgnoredTypes {
+  readonly #noticed = new Set<string>();
+
+  notice(type: string): void {
+    if (this.#noticed.has(type) || this.#noticed.size >= maxNoticed) return;
+    const isHeard = publishNotice({
+      guard: factory,
+      code: "event-type-ignored",
+      message: `events of the type ${quoteForLog(type)} have no handler: they are acknowledged, and nothing else`,
+    });
+    // Whoever subscribes later has to hear of it as well.
+    if (isHeard) this.#noticed.add(type);
+  }
 }

@@ -10,7 +10,7 @@ export {
   StoreGate,
   type TransactionShape,
 } from "./store-gate.ts";
-export { fenceMemoryMs, storedRecord, type Row, type RowNumbers } from "./key-row.ts";
+export { fenceMemoryMs, storedRecord, type RowNumbers } from "./key-row.ts";
 export {
   assertListQuery,
   cursorBehind,
@@ -18,6 +18,7 @@ export {
   keyBefore,
   pageOf,
   type PageReading,
+  type Row,
 } from "./list-query.ts";
 export {
   pruneAll,

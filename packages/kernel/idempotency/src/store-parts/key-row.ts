@@ -1,12 +1,10 @@
 import type { KeptDecision } from "../store.ts";
 import { operatorEntry, type StoredRecord } from "../stored-record.ts";
+import type { Row } from "./list-query.ts";
 import { decodeText } from "./store-gate.ts";
 
 /** For how long a released key is remembered for its fence: longer than any claim can be under way that has not seen the release. */
 export const fenceMemoryMs = 86_400_000;
-
-/** A row by column name. */
-export type Row = Readonly<Record<string, unknown>>;
 
 /** The numbers of a row, as the caller's driver gives them. */
 export interface RowNumbers extends Pick<StoredRecord, "fence" | "remainingMs"> {

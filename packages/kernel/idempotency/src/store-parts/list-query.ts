@@ -1,5 +1,7 @@
 import type { IdempotencyListing, IdempotencyRecord } from "../store.ts";
-import type { Row } from "./key-row.ts";
+
+/** A row by column name. */
+export type Row = Readonly<Record<string, unknown>>;
 
 const states: readonly unknown[] = ["run", "held", "done"];
 const maxLimit = 1000;

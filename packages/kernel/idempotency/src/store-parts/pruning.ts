@@ -1,5 +1,5 @@
 import { publishNotice, storeTrace, traced, type StoreTrace } from "@countersign/core";
-import type { Row } from "./key-row.ts";
+import type { Row } from "./list-query.ts";
 
 // 10,000 rows a second: more than a store takes in, and time for others in between.
 const rowsPerMs = 10;

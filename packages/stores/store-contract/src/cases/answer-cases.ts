@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AnswerStore } from "@countersign/idempotency";
-import type { AnswerCase, AnswerStoreHarness } from "../answer-contract.ts";
+import type { AnswerCase, AnswerStoreHarness } from "../contract.ts";
 import type { Call } from "../calls.ts";
 import { afterRecovery, assertThrows, withStoppedEngine } from "../engine-faults.ts";
 import { hostileTexts } from "../hostile-texts.ts";

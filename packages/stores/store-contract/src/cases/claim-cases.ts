@@ -11,7 +11,7 @@ import {
   take,
   takeAndExpire,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { heldReason, owner, recordsOfEach, takeOneOfEach } from "../states.ts";
 import { pass } from "../waiting.ts";

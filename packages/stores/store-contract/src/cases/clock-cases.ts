@@ -12,7 +12,7 @@ import {
   take,
   takeAndExpire,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { advance, pass } from "../waiting.ts";
 

@@ -11,7 +11,7 @@ import {
   takeAndExpire,
 } from "../claims.ts";
 import { hostileTexts } from "../hostile-texts.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { heldReason } from "../states.ts";
 import { advance, retentionMsOf } from "../waiting.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { callsOf } from "../calls.ts";
 import { claimBy, fenceOf, key, take } from "../claims.ts";
 import { afterRecovery, assertThrows, withStoppedEngine } from "../engine-faults.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { recordsOfEach, stateKeys, takeOneOfEach } from "../states.ts";
 import { fillOf, outcomeOf } from "../waiting.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Store, claimBy, decide, fenceOf, key, take, takeAndExpire, takeOver } from "../claims.ts";
 import { afterRecovery, withStoppedEngine } from "../engine-faults.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { advance, retentionMsOf } from "../waiting.ts";
 

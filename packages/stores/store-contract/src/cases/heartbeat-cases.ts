@@ -9,7 +9,7 @@ import {
   take,
   takeAndExpire,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { assertLost, owner, stateKeys, takeOneOfEach } from "../states.ts";
 import { pass } from "../waiting.ts";
 

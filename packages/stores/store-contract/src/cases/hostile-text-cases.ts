@@ -11,7 +11,7 @@ import {
   take,
 } from "../claims.ts";
 import { hostileTexts, mistakable, oversized } from "../hostile-texts.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { completeAlone } from "../transactions.ts";
 import { outcomeOf } from "../waiting.ts";

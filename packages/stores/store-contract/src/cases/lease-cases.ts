@@ -15,7 +15,7 @@ import {
   takeAndExpire,
   takeOver,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { withProcessClock } from "../process-clock.ts";
 import { advance, pass } from "../waiting.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { type Known, type Store, assertOk, knownOf, recordOf, shortLeaseMs, take } from "../claims.ts";
 import { hostileTexts } from "../hostile-texts.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { owner, recordsOfEach, takeOneOfEach } from "../states.ts";
 import { advance, pass, retentionMsOf } from "../waiting.ts";

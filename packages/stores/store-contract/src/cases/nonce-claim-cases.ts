@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { NonceStore } from "@countersign/core";
 import { inTurn } from "../in-turn.ts";
-import type { NonceCase } from "../nonce-contract.ts";
+import type { NonceCase } from "../contract.ts";
 import { useBy } from "../uses.ts";
 import { anotherOf } from "../waiting.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { nonceCallsOf } from "../calls.ts";
 import { afterRecovery, assertThrows, withStoppedEngine } from "../engine-faults.ts";
-import type { NonceCase } from "../nonce-contract.ts";
+import type { NonceCase } from "../contract.ts";
 import { useBy } from "../uses.ts";
 import { fillOf, outcomeOf } from "../waiting.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { inTurn } from "../in-turn.ts";
-import type { NonceCase } from "../nonce-contract.ts";
+import type { NonceCase } from "../contract.ts";
 import { withProcessClock } from "../process-clock.ts";
 import { shortRetainMs, useBy } from "../uses.ts";
 import { advance, pass, pruneOf } from "../waiting.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { NonceClaim } from "@countersign/core";
 import { hostileTexts, mistakable, oversized } from "../hostile-texts.ts";
 import { inTurn } from "../in-turn.ts";
-import type { NonceCase } from "../nonce-contract.ts";
+import type { NonceCase } from "../contract.ts";
 import { useBy } from "../uses.ts";
 import { outcomeOf } from "../waiting.ts";
 

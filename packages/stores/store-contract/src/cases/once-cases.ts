@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { assertOk, claimBy, decide, key, recordOf, shortLeaseMs, take } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { owner, takeOneOfEach } from "../states.ts";
 import { completeAlone, completeIn, inTransaction, soon } from "../transactions.ts";

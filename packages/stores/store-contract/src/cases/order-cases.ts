@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
 import { type Store, claimBy, key, longLeaseMs, recordOf, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { advance, pass, retentionMsOf } from "../waiting.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IdempotencyClaimResult } from "@countersign/idempotency";
 import { type Store, claimBy, fenceOf, key, recordOf, shortLeaseMs, take, takeAndExpire } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { anotherOf, pass } from "../waiting.ts";
 

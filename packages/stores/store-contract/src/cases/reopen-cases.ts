@@ -12,7 +12,7 @@ import {
   shortLeaseMs,
   take,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { heldReason } from "../states.ts";
 import { completeAlone } from "../transactions.ts";

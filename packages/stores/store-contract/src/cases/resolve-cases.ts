@@ -14,7 +14,7 @@ import {
   takeOver,
 } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { owner, recordsOfEach, takeOneOfEach } from "../states.ts";
 import { pass } from "../waiting.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { assertOk, claimBy, decide, key, shortLeaseMs, take } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { withProcessClock } from "../process-clock.ts";
 import { heldReason, owner, recordsOfEach, takeOneOfEach } from "../states.ts";

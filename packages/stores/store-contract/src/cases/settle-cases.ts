@@ -12,7 +12,7 @@ import {
   takeAndExpire,
   takeOver,
 } from "../claims.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { assertLost, heldReason, owner, recordsOfEach, stateKeys, takeOneOfEach } from "../states.ts";
 import { pass } from "../waiting.ts";

@@ -13,7 +13,7 @@ import {
   takeOver,
 } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../idempotency-contract.ts";
+import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
 import { assertLost, owner, stateKeys, takeOneOfEach } from "../states.ts";
 import { completeAlone, completeIn, inTransaction, soon } from "../transactions.ts";

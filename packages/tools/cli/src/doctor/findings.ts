@@ -141,3 +141,13 @@ export function findingsOf(subject: string): Found {
 export function docsOfFinding(id: FindingId): string {
   return pageOf(`guide/doctor.html#${id}`);
 }
+
+/** What a store's server, or its file, says about itself. */
+export interface StoreCondition {
+  /** Pairs of an id and a message, as each engine has them. */
+  readonly doubts: readonly (readonly [id: Finding["id"], message: string])[];
+  /** The engine's clock, read between two times of this machine's; undefined where they are the same clock. */
+  readonly clock?: { readonly theirsMs: number; readonly sentMs: number; readonly receivedMs: number };
+  /** Whether the tables can be used as they are. */
+  readonly usable: boolean;
+}

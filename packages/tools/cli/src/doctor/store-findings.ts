@@ -4,17 +4,7 @@ import { failingInOneLine, withOperatorStore } from "../operator/operator-store.
 import { StoreFailure } from "../operator/store-failure.ts";
 import type { StoreTarget } from "../operator/store-options.ts";
 import { clockFinding } from "./clock-finding.ts";
-import { findingsOf, type Finding, type Found } from "./findings.ts";
-
-/** What a store's server, or its file, says about itself. */
-export interface StoreCondition {
-  /** Pairs of an id and a message, as each engine has them. */
-  readonly doubts: readonly (readonly [id: Finding["id"], message: string])[];
-  /** The engine's clock, read between two times of this machine's; undefined where they are the same clock. */
-  readonly clock?: { readonly theirsMs: number; readonly sentMs: number; readonly receivedMs: number };
-  /** Whether the tables can be used as they are. */
-  readonly usable: boolean;
-}
+import { findingsOf, type Finding, type Found, type StoreCondition } from "./findings.ts";
 
 /** What is wrong with a store. */
 export async function storeFindings(target: StoreTarget): Promise<readonly Finding[]> {

@@ -8,7 +8,7 @@ import {
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
 import { UsageError } from "../command-io.ts";
-import type { StoreCondition } from "../doctor/store-findings.ts";
+import type { StoreCondition } from "../doctor/findings.ts";
 import { printable } from "../printable.ts";
 import { messageOf } from "../thrown.ts";
 import { usageErrorOf } from "../usage-error.ts";

@@ -1,7 +1,7 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { usageErrorOf } from "../usage-error.ts";
-import type { StoreCondition } from "../doctor/store-findings.ts";
+import type { StoreCondition } from "../doctor/findings.ts";
 import { openedInTime, openTimeoutMs } from "./deadline.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";

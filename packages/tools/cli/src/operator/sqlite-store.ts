@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { UsageError } from "../command-io.ts";
-import type { StoreCondition } from "../doctor/store-findings.ts";
+import type { StoreCondition } from "../doctor/findings.ts";
 import { codeOf } from "../thrown.ts";
 import { usageErrorOf } from "../usage-error.ts";
 import type { OpenOptions, OperatorStore } from "./store.ts";

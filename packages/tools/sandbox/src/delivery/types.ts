@@ -1,6 +1,5 @@
 import type Database from "libsql";
 import type { WebhookCredentials } from "./credentials.ts";
-import type { DeliveryControl } from "./delivery-control.ts";
 import type { WebhookAnswer } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
@@ -125,33 +124,4 @@ export interface DeliveryServiceInit {
   readonly onChange?: ((ids: readonly number[]) => void) | undefined;
   /** What waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
-}
-
-/**
- * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: what
- * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
- */
-export interface DeliveryService {
-  /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
-  addEndpoint(registration: EndpointRegistration): RegisteredEndpoint;
-  endpoints(): readonly RegisteredEndpoint[];
-  /**
-   * Writes events, in the transaction that is open on the database or in one of its own; they are sent when it has committed.
-   * Throws a TypeError on an event that cannot be written.
-   */
-  notify(events: readonly ServiceEvent[]): void;
-  /** Oldest first. */
-  list(filter?: DeliveryFilter): readonly Delivery[];
-  /**
-   * Sends the same bytes again, now: one delivery by its number, or those of a webhook_id or event_id. What was delivered is sent
-   * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
-   */
-  resend(id: string): readonly Delivery[];
-  /** What a person does to single deliveries, and sees of them. */
-  readonly control: DeliveryControl;
-  start(): void;
-  /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
-  stop(): Promise<void>;
-  /** Resolves when no event, webhook or retry is left to send; rejects when the service stops before. */
-  idle(): Promise<void>;
 }

@@ -1,7 +1,8 @@
 import type { ChangeStream } from "@countersign/inspector/loopback";
 import type { Response, Router } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
-import type { Delivery, DeliveryService } from "../delivery/types.ts";
+import type { DeliveryService } from "../delivery/delivery-service.ts";
+import type { Delivery } from "../delivery/types.ts";
 import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
 import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
 import { sampleEventData } from "../sample-events.ts";

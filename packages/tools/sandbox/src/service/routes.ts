@@ -1,6 +1,6 @@
 import type { ChangeStream } from "@countersign/inspector/loopback";
 import { Router } from "express";
-import type { DeliveryService } from "../delivery/types.ts";
+import type { DeliveryService } from "../delivery/delivery-service.ts";
 import type { PayoutDesk } from "../page/payout-desk.ts";
 import type { Confirmations } from "./confirmations.ts";
 import * as input from "./input.ts";

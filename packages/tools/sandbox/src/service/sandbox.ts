@@ -8,8 +8,7 @@ import {
 } from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
-import { createDeliveryService } from "../delivery/delivery-service.ts";
-import type { DeliveryService } from "../delivery/types.ts";
+import { createDeliveryService, type DeliveryService } from "../delivery/delivery-service.ts";
 import { createPayoutDesk, type PayoutDesk } from "../page/payout-desk.ts";
 import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
 import { closeDatabase, openDatabase } from "./database.ts";

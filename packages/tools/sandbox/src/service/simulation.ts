@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { atomically } from "../delivery/transaction.ts";
-import type { DeliveryService } from "../delivery/types.ts";
+import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { daysFromDueDate } from "./calendar.ts";
 import type { ChangeKind } from "./looking-routes.ts";
 import type { NewPaymentRequest } from "./input.ts";

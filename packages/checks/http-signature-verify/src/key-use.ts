@@ -1,0 +1,69 @@
+import { channel } from "node:diagnostics_channel";
+import {
+  keyUseChannelName,
+  option,
+  readOptions,
+  systemClock,
+  type KeyUseEvent,
+  type OptionTable,
+} from "@countersign/core";
+import { LRUCache } from "lru-cache";
+
+/** Options of {@link keyUse}. */
+export interface KeyUseOptions {
+  /** Keys remembered at most; those that were idle longest are forgotten. Default 1,000. */
+  readonly max?: number | undefined;
+  /** Milliseconds since 1970; default Date.now. */
+  readonly clock?: (() => number) | undefined;
+}
+
+export const table: OptionTable<KeyUseOptions> = {
+  max: option.integer({ min: 1, max: 100_000, fallback: 1000 }),
+  clock: option.clock(systemClock, "Date.now"),
+};
+
+/** When a key was used in this process. */
+export interface KeyUse {
+  readonly keyid: string;
+  readonly subject: string | undefined;
+  /** Signatures that it has verified. */
+  readonly count: number;
+  /** Unix seconds. */
+  readonly firstUsed: number;
+  /** Unix seconds. */
+  readonly lastUsed: number;
+}
+
+/** Which keys are in use, and which are idle. */
+export interface KeyUseTable {
+  /** The key that was used last stands first. A key that was never used is not there. */
+  entries(): readonly KeyUse[];
+  /** Stops counting. */
+  close(): void;
+}
+
+/** Counts the uses of keys in this process from now on, so that an operator sees when an old key is idle. */
+export function keyUse(options: KeyUseOptions = {}): KeyUseTable {
+  const { max, clock } = readOptions("keyUse", table, options);
+  const uses = new LRUCache<string, KeyUse>({ max });
+  const count = (event: unknown): void => {
+    if (!isKeyUseEvent(event)) return;
+    const { keyid, subject } = event;
+    const now = Math.floor(clock() / 1000);
+    const before = uses.get(keyid) ?? { firstUsed: now, count: 0 };
+    uses.set(keyid, { keyid, subject, count: before.count + 1, firstUsed: before.firstUsed, lastUsed: now });
+  };
+  const keyUseChannel = channel(keyUseChannelName);
+  keyUseChannel.subscribe(count);
+  return {
+    entries: () => [...uses.values()],
+    close() {
+      keyUseChannel.unsubscribe(count);
+    },
+  };
+}
+
+// A channel is open to every module of the process.
+function isKeyUseEvent(event: unknown): event is KeyUseEvent {
+  return typeof event === "object" && event !== null && "keyid" in event && typeof event.keyid === "string";
+}
