@@ -8,6 +8,7 @@ export type {
   ContractNonceStore,
   ContractOptions,
   EngineHarness,
+  IdempotencyContractOptions,
   IdempotencyStoreHarness,
   NonceStoreHarness,
   StoreHarness,

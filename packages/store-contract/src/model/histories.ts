@@ -1,194 +1,214 @@
-import { expect } from "@jest/globals";
-import * as fc from "fast-check";
-import type { ProcessIndex } from "./engine.ts";
-import { type Step, leaseMs, retentionMs } from "./reference-store.ts";
-import { type Attempt, type Real, type Sender, type World, keys, owners } from "./world.ts";
+import { inTurn } from "../in-turn.ts";
+import type { Step } from "./step.ts";
+import type { Attempt, Handle, World } from "./world.ts";
 
-type Command = fc.AsyncCommand<World, Real>;
+/** Something that happens to a store. */
+export type Event = (world: World) => Promise<void>;
 
-/** The step of a sender with this token; `fenceOf` an attempt, for an operator. */
-type Plan = (token: string, fenceOf: (key: string, attempt: Attempt) => number) => Step;
-
-/** As the fences of attempts are printed: 0 for the present one, and so on. */
-const attempts: readonly Attempt[] = ["present", "former", "future"];
-
-/** A step of the store. Its reply arrives; or it is dropped, and the sender, who saw an error, repeats the step. */
-class TakeStep implements Command {
-  readonly #sender: Sender;
-  readonly #by: ProcessIndex;
-  readonly #isDropped: boolean;
-  readonly #plan: Plan;
-
-  constructor([sender, by, isDropped]: readonly [Sender, ProcessIndex, boolean], plan: Plan) {
-    this.#sender = sender;
-    this.#by = by;
-    this.#isDropped = isDropped;
-    this.#plan = plan;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  async run(world: World, real: Real): Promise<void> {
-    const step = this.#plan(world.tokenOf(this.#sender), (key, attempt) => world.fenceAbout(key, attempt));
-    if (this.#isDropped) await world.takeUnheard(step, this.#by, real);
-    if (!this.#isDropped || step.op !== "pay") await world.take(step, this.#by, real);
-    await world.expectSameRecords(this.#by === 0 ? 1 : 0, real);
-  }
-
-  toString(): string {
-    const { owner, late } = this.#sender;
-    const plan = this.#plan(owner + (late ? " before the crash" : ""), (_key, attempt) =>
-      attempts.indexOf(attempt),
-    );
-    const step = JSON.stringify(plan);
-    return `${step} by process ${this.#by}${this.#isDropped ? ", reply dropped" : ""}`;
-  }
+/** What a harness lets happen. */
+export interface Possible {
+  /** Time passes to the millisecond, and the clock is set back. */
+  readonly clock: boolean;
+  readonly transaction: boolean;
+  readonly retention: boolean;
+  readonly list: boolean;
 }
 
-/** An owner and its process die: nobody knows the token any more. */
-class Crash implements Command {
-  readonly #owner: Sender["owner"];
-  readonly #by: ProcessIndex;
+/** Picks one of the items, by a sequence that the seed determines. */
+export type Pick = <T extends {}>(items: readonly T[]) => T;
 
-  constructor(owner: Sender["owner"], by: ProcessIndex) {
-    this.#owner = owner;
-    this.#by = by;
-  }
+type Keys = readonly [string, string];
 
-  check(): boolean {
-    return true;
-  }
+// Names that objects have already, and texts that engines cut, fold, trim or refuse.
+const oddKeys = ["__proto__", "\0", "payout-1", "PAYOUT-0", "payout-0 ", "\ud800", "%00", "\u00e9"];
+// `owner` is whoever has the key, `former` who had it before.
+const tokens = ["owner", "owner", "owner", "former", "former", "a", "b", "c"];
+const attempts: readonly Attempt[] = ["former", "former", "one below", "one above", "none", "far above"];
+const entries = [{}, { by: "anna", note: "\0" }, { by: "ben" }, { note: "\ud800" }];
+const recoveries = ["rerun", "hold"] as const;
+const handles: readonly Handle[] = [0, 1];
+const states = ["run", "held", "done"] as const;
+const hourMs = 3_600_000;
+/** A lease that no run outlives, where time passes by itself; and one that is waited for. */
+const longMs = 60_000;
+const shortMs = 20;
+const eventsOfHistory = 20;
 
-  async run(world: World, real: Real): Promise<void> {
-    world.crash(this.#owner);
-    await real.platform.restart(this.#by);
-    await world.expectSameRecords(this.#by, real);
-  }
-
-  toString(): string {
-    return `${this.#owner} crashes with process ${this.#by}`;
-  }
+/** Histories one after the other on one store, each of two keys of its own. */
+export function histories(seed: number, count: number, possible: Possible): readonly Event[] {
+  const pick = pickBy(seed);
+  return Array.from({ length: count }, (_, index) => {
+    const keys: Keys = [`payout-${index}`, `${pick(oddKeys)}${index === 0 ? "" : ` of ${index}`}`];
+    const makers = makersOf(pick, keys, possible);
+    const events = Array.from({ length: eventsOfHistory }, () => pick(makers)());
+    return [...events, ...wayOut(keys, possible)];
+  }).flat();
 }
 
-/** Leases and retention end. */
-class PassTime implements Command {
-  readonly #ms: number;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  async run(world: World, real: Real): Promise<void> {
-    world.passTime(this.#ms, real);
-    await world.expectSameRecords(0, real);
-  }
-
-  toString(): string {
-    return `${this.#ms} ms pass`;
-  }
+/** The sequence of mulberry32. */
+function pickBy(seed: number): Pick {
+  let state = seed;
+  return (items) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    const share = ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    const item = items[Math.floor(share * items.length)];
+    if (item === undefined) throw new Error("there is nothing to pick from");
+    return item;
+  };
 }
 
-/** The engine's clock is set back. Not over the end of a retention: whether the key is still there is the engine's affair. */
-class SetClockBack implements Command {
-  readonly #ms: number;
-
-  constructor(ms: number) {
-    this.#ms = ms;
-  }
-
-  check(world: Readonly<World>): boolean {
-    return !world.hasForgotten;
-  }
-
-  async run(world: World, real: Real): Promise<void> {
-    world.passTime(-this.#ms, real);
-    await world.expectSameRecords(0, real);
-  }
-
-  toString(): string {
-    return `the clock is set back by ${this.#ms} ms`;
-  }
-}
-
-class Prune implements Command {
-  readonly #by: ProcessIndex;
-
-  constructor(by: ProcessIndex) {
-    this.#by = by;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  async run(world: World, { platform, prunes, ...real }: Real): Promise<void> {
-    const ended = world.reference.prune();
-    expect(await platform.store(this.#by).prune()).toBe(prunes ? ended : 0);
-    await world.expectSameRecords(this.#by, { platform, prunes, ...real });
-  }
-
-  toString(): string {
-    return `process ${this.#by} prunes`;
-  }
-}
-
-/** All that can happen to two processes on one store, and to their clients. */
-export function commands({ pays }: { readonly pays: boolean }): fc.Arbitrary<Command>[] {
-  const key = fc.constantFrom(...keys);
-  const by = fc.constantFrom<ProcessIndex>(0, 1);
-  const owner = fc.constantFrom(...owners);
-  const late = fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true));
-  const isDropped = fc.oneof({ weight: 3, arbitrary: fc.constant(false) }, fc.constant(true));
-  const attempt = fc.oneof(
-    { weight: 2, arbitrary: fc.constant<Attempt>("present") },
-    fc.constantFrom(...attempts),
-  );
-  const delivery = fc.tuple(fc.record({ owner, late }), by, isDropped);
-  const claim = fc.tuple(delivery, key, fc.constantFrom("hold" as const, "rerun" as const));
-  const pay = fc.tuple(delivery, key, fc.constantFrom("commit" as const, "rollback", "crash"));
+/** All that can happen to a key, each as often as it stands here. */
+function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => Event)[] {
+  const pickKey = (): string => keys[pick([0, 0, 0, 1] as const)];
+  const by = (): Handle => pick(handles);
+  const leaseMs = (): number =>
+    pick(possible.clock ? [1, 1_000, 1_000, 3_000] : [longMs, longMs, 2 * longMs]);
+  const step = (plan: (world: World) => Step): Event => {
+    const [handle, isUnheard] = [by(), pick([true, false, false, false])];
+    return async (world) => {
+      const planned = plan(world);
+      // A client that saw an error repeats its step; a transaction that pays looks whether it has paid.
+      if (isUnheard) await world.takeUnheard(planned, handle);
+      if (!isUnheard || planned.op !== "pay") await world.take(planned, handle);
+    };
+  };
+  const owned = (key: string, plan: (token: string) => Step, token = pick(tokens)): Event =>
+    step((world) => plan(tokenOf(world, key, token)));
+  const claim = (key = pickKey()): Event => {
+    const given = { leaseMs: leaseMs(), recovery: pick(recoveries) };
+    return owned(key, (token) => ({ op: "claim", key, token, ...given }));
+  };
+  const heartbeat = (key = pickKey()): Event => {
+    const lease = leaseMs();
+    return owned(key, (token) => ({ op: "heartbeat", key, token, leaseMs: lease }));
+  };
+  const complete = (key = pickKey()): Event => owned(key, (token) => ({ op: "complete", key, token }));
+  const release = (key = pickKey()): Event => owned(key, (token) => ({ op: "release", key, token }));
+  const hold = (key = pickKey(), token = pick(tokens)): Event => {
+    const reason = pick(["in doubt", "the bank did not answer", "\0"]);
+    return owned(key, (known) => ({ op: "hold", key, token: known, reason }), token);
+  };
+  const pay = (key = pickKey()): Event => {
+    const ending = pick(["commit", "commit", "rollback"] as const);
+    return owned(key, (token) => ({ op: "pay", key, token, ending }));
+  };
+  const about = (): Attempt => pick(["present", pick(attempts)]);
+  const resolve = (key = pickKey(), attempt = about()): Event => {
+    const [outcome, entry] = [pick(["done", "released"] as const), pick(entries)];
+    return step((world) => {
+      const fence = world.fenceAbout(key, attempt);
+      return { op: "resolve", key, outcome, fence, ...entry };
+    });
+  };
+  const reopen = (key = pickKey(), attempt = about()): Event => {
+    const entry = pick(entries);
+    return step((world) => ({
+      op: "reopen",
+      key,
+      fence: world.fenceAbout(key, attempt),
+      ...entry,
+    }));
+  };
+  // What single steps seldom meet: a key that was decided about, and one whose decision was taken back.
+  const decide = (key = pickKey()): Event =>
+    together([claim(key), hold(key, "owner"), resolve(key, "present")]);
+  const takeBack = (key = pickKey()): Event => together([decide(key), reopen(key, "present")]);
+  const prune = (): Event => {
+    const handle = by();
+    return (world) => world.prune(handle, keys);
+  };
+  const list = (): Event => {
+    const [state, limit] = [pick(states), pick([1, 3, 100])];
+    return (world) => world.list(state, limit, keys);
+  };
+  const owners = [claim, claim, claim, claim, heartbeat, heartbeat, complete, complete, release, hold, hold];
+  const operators = [resolve, resolve, reopen, reopen, decide, decide, takeBack, takeBack];
+  const steps = [...owners, ...operators, ...(possible.transaction ? [pay, pay] : [])];
+  const times = exactTimes(pick, keys);
+  const expire = (key: string): Event => (possible.clock ? times.reachEnd(key) : expiry(pick, key, keys));
+  // And a lease that ends, with whatever comes then.
+  const comeLate = (key = pickKey()): Event => together([claim(key), expire(key), pick(steps)(key)]);
+  const reachEnd = (): Event => times.reachEnd(pickKey());
   return [
-    claim.map(
-      ([sent, at, recovery]) => new TakeStep(sent, (token) => ({ op: "claim", key: at, token, recovery })),
-    ),
-    claim.map(
-      ([sent, at]) => new TakeStep(sent, (token) => ({ op: "claim", key: at, token, recovery: "rerun" })),
-    ),
-    ...(["heartbeat", "complete", "release", "hold"] as const).map((op) =>
-      fc.tuple(delivery, key).map(([sent, at]) => new TakeStep(sent, (token) => ({ op, key: at, token }))),
-    ),
-    fc.tuple(delivery, key, fc.constantFrom("done" as const, "released"), attempt).map(
-      ([sent, at, outcome, about]) =>
-        new TakeStep(sent, (_token, fenceOf) => ({
-          op: "resolve",
-          key: at,
-          outcome,
-          fence: fenceOf(at, about),
-        })),
-    ),
-    fc
-      .tuple(delivery, key, attempt)
-      .map(
-        ([sent, at, about]) =>
-          new TakeStep(sent, (_token, fenceOf) => ({ op: "reopen", key: at, fence: fenceOf(at, about) })),
-      ),
-    fc.constantFrom(1, leaseMs, 3_600_000).map((ms) => new SetClockBack(ms)),
-    fc
-      .constantFrom(1, leaseMs - 1, leaseMs, leaseMs + 1, retentionMs / 2, retentionMs - 1, retentionMs)
-      .map((ms) => new PassTime(ms)),
-    fc.tuple(owner, by).map(([who, where]) => new Crash(who, where)),
-    by.map((where) => new Prune(where)),
-    ...(pays
-      ? [
-          pay.map(
-            ([sent, at, ending]) => new TakeStep(sent, (token) => ({ op: "pay", key: at, token, ending })),
-          ),
-        ]
-      : []),
+    ...steps.map((make) => () => make()),
+    () => comeLate(),
+    () => comeLate(),
+    ...(possible.list ? [list, list] : []),
+    ...(possible.clock ? [times.pass, times.setBack, reachEnd, reachEnd, () => comeLate()] : []),
+    ...(possible.retention ? [prune, prune] : []),
   ];
+}
+
+function together(events: readonly Event[]): Event {
+  return (world) => inTurn(events, (event) => event(world));
+}
+
+function tokenOf(world: World, key: string, token: string): string {
+  if (token === "former") return world.formerOwnerOf(key) ?? "a";
+  return token === "owner" ? (world.reference.ownerOf(key) ?? "a") : token;
+}
+
+/** A clock that is moved: by a little, over a retention, back, and to the end of a lease or a retention or beside it. */
+function exactTimes(
+  pick: Pick,
+  keys: Keys,
+): Record<"pass" | "setBack", () => Event> & {
+  readonly reachEnd: (key: string) => Event;
+} {
+  return {
+    pass() {
+      const ms = pick([1, 999, 1_000, hourMs, "the retention", "the retention"] as const);
+      return async (world) => {
+        if (ms !== "the retention") return world.passTime(ms, keys);
+        await world.passTime(world.endOfRetentionMs, keys);
+        await world.prune(0, keys);
+      };
+    },
+    setBack() {
+      const ms = pick([1, 1_000, hourMs]);
+      return (world) => world.passTime(-ms, keys);
+    },
+    reachEnd(key) {
+      const beyondMs = pick([-1, 0, 0, 1]);
+      return (world) => {
+        const ms = (world.reference.endsInMs(key) ?? 0) + beyondMs;
+        return world.passTime(Math.max(1, ms), keys);
+      };
+    },
+  };
+}
+
+/** A clock that nobody moves: a lease is made short, by its owner or by a claim, and waited for. */
+function expiry(pick: Pick, key: string, keys: Keys): Event {
+  const [token, isClaim, recovery] = [pick(tokens), pick([true, false]), pick(recoveries)];
+  return async (world) => {
+    const owned = { key, token: tokenOf(world, key, token), leaseMs: shortMs };
+    await world.takeUnseen(isClaim ? { op: "claim", ...owned, recovery } : { op: "heartbeat", ...owned }, 0);
+    await world.outlive(shortMs, keys);
+  };
+}
+
+/** Whatever happened, time or an operator makes every unpaid key claimable again, and then it is paid once. */
+function wayOut(keys: Keys, possible: Possible): readonly Event[] {
+  const free: Event = async (world) => {
+    await inTurn(keys, (key) => world.takeUnseen(claimNext(key, shortMs), 0));
+    await world.outlive(shortMs, keys);
+    await inTurn(keys, async (key) => {
+      const fence = world.fenceAbout(key, "present");
+      await world.take({ op: "resolve", key, outcome: "released", fence }, 1);
+      await world.take(claimNext(key, longMs), 1);
+      await world.take({ op: "complete", key, token: "next" }, 0);
+    });
+  };
+  const forget: Event = async (world) => {
+    await world.passTime(world.endOfRetentionMs, keys);
+    await world.prune(0, keys);
+  };
+  return possible.clock && possible.retention ? [free, forget] : [free];
+}
+
+function claimNext(key: string, leaseMs: number): Step {
+  return { op: "claim", key, token: "next", leaseMs, recovery: "rerun" };
 }

@@ -1,141 +1,222 @@
-import { expect } from "@jest/globals";
-import type { Clock, Platform, ProcessIndex } from "./engine.ts";
-import { PaymentRecord } from "./payment-record.ts";
-import { performStep } from "./perform-step.ts";
-import { ReferenceStore, type Step, fenceIn, leaseMs } from "./reference-store.ts";
+import { AssertionError } from "node:assert/strict";
+import { isDeepStrictEqual } from "node:util";
+import type { IdempotencyRecord } from "@countersign/idempotency";
+import { type Store, knownOf } from "../claims.ts";
+import type { IdempotencyStoreHarness } from "../harness.ts";
+import { inTurn } from "../in-turn.ts";
+import { completeIn, inTransaction } from "../transactions.ts";
+import { advance, pass } from "../waiting.ts";
+import { ReferenceStore } from "./reference-store.ts";
+import { type PayStep, type Step, fenceIn, memberOf, performStep } from "./step.ts";
 
-/** Dots as on the wire, a name that objects have already, and a text that engines cut or refuse. */
-export const keys: readonly string[] = ["a.b.c", "__proto__", "\0"];
+/** Which of the two stores on the same data takes a step. */
+export type Handle = 0 | 1;
 
-export const owners = ["anna", "ben", "cleo"] as const;
+/** Which attempt an operator decides about: by its fence, or by one beside it. */
+export type Attempt = "present" | "former" | "one below" | "one above" | "none" | "far above";
 
-/** Who sends a step. `late`: it was sent before the last crash of its owner and arrives only now. */
-export interface Sender {
-  readonly owner: (typeof owners)[number];
-  readonly late: boolean;
-}
+type Keys = readonly string[];
 
-/** The platform under test. */
-export interface Real {
-  readonly platform: Platform;
-  readonly clock: Clock;
-  readonly prunes: boolean;
-}
-
-/** Which attempt an operator decides about. */
-export type Attempt = "present" | "former" | "future";
-
-/** What the reference and the owners know. */
+/** What the reference knows while a store takes the same steps. */
 export class World {
   readonly reference: ReferenceStore;
-  readonly record: PaymentRecord = new PaymentRecord();
-  /** An owner that crashed has another token from then on: it forgot the old one. */
-  readonly #crashes = new Map<string, number>();
+  /** What has happened, for whoever reads of a failure. */
+  readonly lines: string[] = [];
+  /** Keys that time has ended: whether the engine still has them is its own affair. */
+  readonly #forgotten = new Set<string>();
+  readonly #harness: IdempotencyStoreHarness<unknown>;
+  readonly #stores: readonly [Store, Store];
   /** The fences that each key has shown, the last one last. */
   readonly #fences = new Map<string, readonly number[]>();
-  /** A key whose retention has ended is gone or not: pruning is the engine's affair. */
-  hasForgotten = false;
+  /** Who has ever been given a key, the last one last. */
+  readonly #owners = new Map<string, readonly string[]>();
+  /** Whether prune() removes what has ended; undefined until it has told. */
+  #prunes: boolean | undefined;
 
-  constructor(nowMs: number) {
-    this.reference = new ReferenceStore(nowMs);
+  constructor(harness: IdempotencyStoreHarness<unknown>, another: Store, isExact: boolean) {
+    this.#harness = harness;
+    this.#stores = [harness.store, another];
+    // Without a moved clock, or a store that tells its retention, none ends.
+    const { retentionMs = Number.MAX_SAFE_INTEGER / 4 } = harness.store;
+    this.reference = new ReferenceStore({ retentionMs, isExact });
   }
 
-  tokenOf({ owner, late }: Sender): string {
-    return `${owner}-${Math.max(0, (this.#crashes.get(owner) ?? 0) - (late ? 1 : 0))}`;
-  }
-
-  crash(owner: string): void {
-    this.#crashes.set(owner, (this.#crashes.get(owner) ?? 0) + 1);
-  }
-
-  /** The fence of the attempt that has, or last had, the key; of the one before it; or of one that is still to come. */
+  /** The fence of the attempt that has, or last had, the key; or another one. */
   fenceAbout(key: string, attempt: Attempt): number {
     const fences = this.#fences.get(key) ?? [];
-    if (attempt === "future") return (fences.at(-1) ?? 0) + 1_000_000_000;
-    return fences.at(attempt === "present" ? -1 : -2) ?? 1;
+    const present = fences.at(-1) ?? 1;
+    const others = {
+      present,
+      former: fences.at(-2) ?? 1,
+      "one below": present - 1,
+      "one above": present + 1,
+      none: 0,
+      "far above": Number.MAX_SAFE_INTEGER,
+    };
+    return others[attempt];
+  }
+
+  /** Who was given the key before whoever has it now. */
+  formerOwnerOf(key: string): string | undefined {
+    const others = this.#owners.get(key)?.filter((owner) => owner !== this.reference.ownerOf(key));
+    return others?.at(-1);
+  }
+
+  /** For how long a done key is remembered, and a little more. */
+  get endOfRetentionMs(): number {
+    return (this.#harness.store.retentionMs ?? 0) + 1;
+  }
+
+  /** Takes a step whose reply arrives, and looks at its key through the other store. */
+  async take(step: Step, by: Handle): Promise<void> {
+    await this.takeUnseen(step, by);
+    await this.look([step.key], by === 0 ? 1 : 0);
   }
 
   /** Takes a step whose reply arrives. */
-  async take(step: Step, by: ProcessIndex, { platform }: Real): Promise<void> {
-    const answer = await performStep(platform, by, step);
-    expect(answer).toEqual(this.reference.apply(step, answer));
-    this.#noteFence(step.key, fenceIn(answer));
-    this.record.note(step, answer);
-  }
-
-  /** Takes a step whose reply is lost: what it did is seen by the next ones. */
-  async takeUnheard(step: Step, by: ProcessIndex, { platform }: Real): Promise<void> {
-    await performStep(platform, by, step);
-    this.record.note(step, this.reference.apply(step));
-  }
-
-  passTime(ms: number, { clock }: Real): void {
-    const done = keys.filter((key) => this.reference.stateOf(key) === "done");
-    const remembered = keys.filter((key) => this.reference.remembers(key));
-    this.reference.nowMs += ms;
-    clock.nowMs = this.reference.nowMs;
-    const forgotten = done.filter((key) => this.reference.stateOf(key) === "absent");
-    this.hasForgotten ||= remembered.some((key) => !this.reference.remembers(key));
-    this.record.forget(forgotten);
-  }
-
-  /** Every key reads the same in the store, as `by` has it, and in the reference. */
-  async expectSameRecords(by: ProcessIndex, real: Real): Promise<void> {
-    for (const key of keys) {
-      await this.take({ op: "read", key }, by, real);
-      await this.take({ op: "readReleased", key }, by, real);
-    }
-  }
-
-  /** I1: as many payments are on record as their owners know of. */
-  async expectSamePayments({ platform }: Real): Promise<void> {
-    if (platform.payments === undefined) return;
-    const paid = await platform.payments.paidKeys();
-    expect(tally(paid)).toEqual(tally(this.record.everPaidInTransaction));
-  }
-
-  /**
-   * I3: whatever happened, time makes every unpaid key claimable again, or an operator where the key is held, and then it is
-   * paid once.
-   */
-  async expectWayOut(real: Real): Promise<void> {
-    // Whoever waits takes its turn after one lease, also when the clock was set back.
-    for (const key of keys) await this.take({ op: "claim", key, token: "next", recovery: "rerun" }, 1, real);
-    this.passTime(leaseMs, real);
-    for (const key of keys) {
-      if (this.reference.stateOf(key) === "held")
-        await this.take(
-          { op: "resolve", key, outcome: "released", fence: this.fenceAbout(key, "present") },
-          0,
-          real,
-        );
-      const claim: Step = { op: "claim", key, token: "next", recovery: "rerun" };
-      const answer = await performStep(real.platform, 1, claim);
-      const isDone = this.reference.stateOf(key) === "done";
-      expect(answer).toMatchObject({ status: isDone ? "done" : "acquired" });
-      if (isDone) continue;
-      this.reference.apply(claim, answer);
-      this.record.note(claim, answer);
-      const pays = real.platform.payments !== undefined;
-      await this.take(
-        pays ? { op: "pay", key, token: "next", ending: "commit" } : { op: "complete", key, token: "next" },
-        0,
-        real,
-      );
-      expect(this.record.payersOf(key)).toEqual(new Set(["next"]));
-    }
-    await this.expectSameRecords(0, real);
-    await this.expectSamePayments(real);
-  }
-
-  #noteFence(key: string, fence: number | undefined): void {
+  async takeUnseen(step: Step, by: Handle): Promise<void> {
+    const answer = await this.#perform(step, by);
+    const fence = fenceIn(answer);
+    this.#compare(shown(step), known(answer), this.reference.apply(step, answer));
+    const { key } = step;
     const fences = this.#fences.get(key) ?? [];
     if (fence !== undefined && fence !== fences.at(-1)) this.#fences.set(key, [...fences, fence]);
+    const owners = this.#owners.get(key) ?? [];
+    if (step.op === "claim" && fence !== undefined) this.#owners.set(key, [...owners, step.token]);
+  }
+
+  /** Takes a step whose reply is lost: the next ones see what it did. */
+  async takeUnheard(step: Step, by: Handle): Promise<void> {
+    this.lines.push(`${shown(step)}, whose reply is lost`);
+    await this.#perform(step, by);
+    this.reference.apply(step);
+  }
+
+  /** Each key reads the same in the store and in the reference. */
+  async look(keys: Keys, by: Handle): Promise<void> {
+    await inTurn(keys, async (key) => {
+      await this.takeUnseen({ op: "read", key }, by);
+      await this.takeUnseen({ op: "readReleased", key }, by);
+    });
+  }
+
+  /** Lets exactly so many milliseconds pass. Sets the clock back, below 0, where no key is that has ended. */
+  async passTime(ms: number, keys: Keys): Promise<void> {
+    if (ms < 0 && keys.some((key) => this.#forgotten.has(key))) return;
+    this.lines.push(ms < 0 ? `the clock is set back by ${-ms} ms` : `${ms} ms pass`);
+    this.#moveReference(ms, keys);
+    await advance(this.#harness, ms);
+    await this.look(keys, 0);
+  }
+
+  /** Lets a lease of so many milliseconds end, and a little more. */
+  async outlive(ms: number, keys: Keys): Promise<void> {
+    this.lines.push(`${ms} ms pass`);
+    const passedMs = await pass(this.#harness, ms);
+    this.#moveReference(passedMs, keys);
+    await this.look(keys, 0);
+  }
+
+  async prune(by: Handle, keys: Keys): Promise<void> {
+    const ended = this.reference.prune();
+    const removed = await this.#stores[by].prune();
+    // Where the engine removes by itself what has ended, nothing is left to be counted.
+    const expected = removed === 0 && this.#prunes !== true ? 0 : ended;
+    if (removed > 0) this.#prunes = true;
+    this.#compare("prune()", removed, expected);
+    await this.look(keys, by);
+  }
+
+  /** Lists all keys in a state, page by page. */
+  async list(state: IdempotencyRecord["state"], limit: number, keys: Keys): Promise<void> {
+    const [store] = this.#stores;
+    const listed = new Map<string, IdempotencyRecord>();
+    const cursors = new Set<string>();
+    let cursor: string | undefined;
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- a page is found by the cursor of the one before
+      const page = await store.list?.({ state, limit, cursor });
+      for (const { key, record } of page?.entries ?? []) listed.set(key, record);
+      cursor = page?.cursor;
+      const leadsOn = cursor === undefined || !cursors.has(cursor);
+      if (!leadsOn) throw new AssertionError({ message: "a cursor of list must lead to a further page" });
+      if (cursor !== undefined) cursors.add(cursor);
+    } while (cursor !== undefined);
+    await inTurn(keys, async (key) => {
+      const record = listed.get(key);
+      const expected = this.reference.stateOf(key) === state;
+      this.#compare(`list({ state: "${state}" }) has ${JSON.stringify(key)}`, record !== undefined, expected);
+      const read = this.reference.apply({ op: "read", key }, record);
+      if (expected) this.#compare(`list({ state: "${state}" })`, known(record), read);
+    });
+  }
+
+  async #perform(step: Step, by: Handle): Promise<unknown> {
+    try {
+      return await performStep(this.#stores[by], step, (pays) => this.#pay(pays, by));
+    } catch (error) {
+      this.lines.push(`${shown(step)} throws`);
+      throw error;
+    }
+  }
+
+  async #pay({ key, token, ending }: PayStep, by: Handle): Promise<unknown> {
+    let answer: unknown;
+    const rolledBack = new Error("rolled back");
+    try {
+      await inTransaction(this.#harness, async (tx) => {
+        answer = await completeIn(this.#stores[by], tx, token, key);
+        if (ending !== "commit") throw rolledBack;
+      });
+    } catch (error) {
+      if (error !== rolledBack) throw error;
+    }
+    return answer;
+  }
+
+  #moveReference(ms: number, keys: Keys): void {
+    const remembered = keys.filter((key) => this.reference.remembers(key));
+    this.reference.nowMs += ms;
+    for (const key of remembered) if (!this.reference.remembers(key)) this.#forgotten.add(key);
+  }
+
+  #compare(what: string, answer: unknown, expected: unknown): void {
+    const wanted = plain(expected);
+    const given = plain(answer);
+    const isReading = what.startsWith("read");
+    if (isDeepStrictEqual(given, wanted)) {
+      if (!isReading) this.lines.push(`${what} -> ${text(given)}`);
+      return;
+    }
+    this.lines.push(`${what} -> ${text(given)}; a right store answers ${text(wanted)}`);
+    throw new AssertionError({ message: `${what} must be ${text(wanted)}, got ${text(given)}` });
   }
 }
 
-function tally(paid: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const key of paid) counts.set(key, (counts.get(key) ?? 0) + 1);
-  return counts;
+/** The members of the contract alone, of a record. */
+function known(answer: unknown): unknown {
+  if (!isRecord(answer)) return answer;
+  return answer.state === "run" ? { ...knownOf(answer), remainingMs: answer.remainingMs } : knownOf(answer);
+}
+
+function isRecord(answer: unknown): answer is IdempotencyRecord {
+  return typeof memberOf(answer, "token") === "string";
+}
+
+/** The value without its class and without members that are undefined. */
+function plain(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  return Object.fromEntries(members.map(([name, member]) => [name, plain(member)]));
+}
+
+/** The step as a call of the store. */
+function shown({ op, key, ...given }: Step): string {
+  const method = op === "pay" ? "completeIn" : op;
+  const details = Object.keys(given).length === 0 ? "" : `, ${text(given)}`;
+  return `${method}(${JSON.stringify(key)}${details})`;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined").replaceAll('"', "");
 }
