@@ -13,6 +13,13 @@ const unescaped: Change = (text) => text.replaceAll(String.raw`\u0000`, "\0");
 const upToNul: Change = (text) => text.split("\0")[0] ?? "";
 const letters: Change = (text) => text.normalize("NFC");
 
+const ofEveryKey = [
+  "hostile keys of up",
+  "list gives hostile keys",
+  "every step finds a",
+  "completeIn finds hostile keys",
+];
+
 /** Every key is changed before it is used. */
 function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
   return ({ store }) => ({
@@ -64,62 +71,32 @@ function comparedAs(change: Change): (platform: Platform) => Partial<Store> {
 export const wrongTexts: readonly WrongStore[] = [
   {
     does: "cuts keys at a NUL",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys(upToNul),
   },
   {
     does: "keeps keys in UTF-8",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys(throughUtf8),
   },
   {
     does: "compares keys without case",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys((key) => key.toLowerCase()),
   },
   {
     does: "normalises keys",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys(letters),
   },
   {
     does: "trims keys",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys((key) => key.trim()),
   },
   {
     does: "reads escapes in keys",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: changedKeys(unescaped),
   },
   {
@@ -140,12 +117,7 @@ export const wrongTexts: readonly WrongStore[] = [
   },
   {
     does: "keeps keys as members of an object",
-    fails: [
-      "hostile keys of up",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
+    fails: ofEveryKey,
     wrong: ({ store }) => ({
       claim: (key, claim) =>
         key in {} ? { status: "in-flight", fingerprint: "", remainingMs: 1 } : store.claim(key, claim),
