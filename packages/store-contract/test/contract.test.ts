@@ -186,11 +186,13 @@ describe("a history of steps", () => {
     const [what, ...lines] = told.split("\n");
     expect(what).toMatch(/^complete\(".*", \{token:.*\}\) must be ok, got lost$/);
     const steps = lines.filter((line) => /^ +\d+\. /.test(line));
-    expect(steps.length).toBeLessThan(6);
+    expect(steps.length).toBeLessThan(10);
     expect(steps[0]).toMatch(/claim\(/);
     expect(steps.at(-1)).toMatch(/complete\(.*\) -> lost; a right store answers ok$/);
     const [, seed = ""] = /option seed: (\d+)/.exec(told) ?? [];
-    expect(await failureOf({ seed: Number(seed) })).toContain(what);
+    // The token of a decision is another one each time.
+    const withoutToken = what?.replace(/token:.*\}/, "");
+    expect((await failureOf({ seed: Number(seed) })).replace(/token:.*\}/, "")).toContain(withoutToken);
   });
 
   test("is not tried when there are to be none", async () => {

@@ -27,7 +27,7 @@ const attempts: readonly Attempt[] = ["former", "former", "one below", "one abov
 const entries = [{}, { by: "anna", note: "\0" }, { by: "ben" }, { note: "\ud800" }];
 const recoveries = ["rerun", "hold"] as const;
 const handles: readonly Handle[] = [0, 1];
-const states = ["run", "held", "done"] as const;
+const states = ["run", "run", "held", "done"] as const;
 const hourMs = 3_600_000;
 /** A lease that no run outlives, where time passes by itself; and one that is waited for. */
 const longMs = 60_000;
@@ -80,12 +80,14 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
     const given = { leaseMs: leaseMs(), recovery: pick(recoveries) };
     return owned(key, (token) => ({ op: "claim", key, token, ...given }));
   };
-  const heartbeat = (key = pickKey()): Event => {
+  const heartbeat = (key = pickKey(), token = pick(tokens)): Event => {
     const lease = leaseMs();
-    return owned(key, (token) => ({ op: "heartbeat", key, token, leaseMs: lease }));
+    return owned(key, (known) => ({ op: "heartbeat", key, token: known, leaseMs: lease }), token);
   };
-  const complete = (key = pickKey()): Event => owned(key, (token) => ({ op: "complete", key, token }));
-  const release = (key = pickKey()): Event => owned(key, (token) => ({ op: "release", key, token }));
+  const complete = (key = pickKey(), token = pick(tokens)): Event =>
+    owned(key, (known) => ({ op: "complete", key, token: known }), token);
+  const release = (key = pickKey(), token = pick(tokens)): Event =>
+    owned(key, (known) => ({ op: "release", key, token: known }), token);
   const hold = (key = pickKey(), token = pick(tokens)): Event => {
     const reason = pick(["in doubt", "the bank did not answer", "\0"]);
     return owned(key, (known) => ({ op: "hold", key, token: known, reason }), token);
@@ -129,13 +131,20 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
   const times = exactTimes(pick, keys);
   const expire = (key: string): Event => (possible.clock ? times.reachEnd(key) : expiry(pick, key, keys));
   // And a lease that ends, with whatever comes then.
-  const comeLate = (key = pickKey()): Event => together([claim(key), expire(key), pick(steps)(key)]);
+  const comeLate = (key = pickKey()): Event => {
+    const late = pick([heartbeat, complete, release, hold])(key, "former");
+    return pick([
+      together([decide(key), expire(key), reopen(key, "present")]),
+      together([claim(key), expire(key), claim(key), late]),
+      together([claim(key), expire(key), pick(steps)(key)]),
+    ]);
+  };
   const reachEnd = (): Event => times.reachEnd(pickKey());
   return [
     ...steps.map((make) => () => make()),
     () => comeLate(),
     () => comeLate(),
-    ...(possible.list ? [list, list] : []),
+    ...(possible.list ? [list, list, list] : []),
     ...(possible.clock ? [times.pass, times.setBack, reachEnd, reachEnd, () => comeLate()] : []),
     ...(possible.retention ? [prune, prune] : []),
   ];
