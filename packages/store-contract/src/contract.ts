@@ -67,7 +67,7 @@ export function bindContract<Harness extends Closable>(
 ): readonly ContractCase[] {
   const { factory, definitions } = contract;
   assertKnownOptions(factory, options, contract.options);
-  const { without = [], seed = randomInt(2 ** 31), histories = 150 } = options;
+  const { without = [], seed = randomInt(2 ** 31), histories = 60 } = options;
   for (const [name, value] of Object.entries({ seed, histories })) {
     if (Number.isSafeInteger(value) && value >= 0) continue;
     throw new TypeError(`${factory}: option ${name} must be an integer of 0 or more; got ${value}`);

@@ -47,7 +47,7 @@ export interface ContractOptions {
 export interface IdempotencyContractOptions extends ContractOptions {
   /** From which the histories of steps are made: give the one that a failure names. Default a random one. */
   readonly seed?: number | undefined;
-  /** How many histories of some 30 steps are tried. Default 150, which takes about as long as all other cases. */
+  /** How many histories of some 30 steps are tried. Default 60, which takes about as long as all other cases. */
   readonly histories?: number | undefined;
 }
 

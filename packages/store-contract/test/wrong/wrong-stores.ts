@@ -53,7 +53,7 @@ export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
       const handle = (): Store => (store.isPerHandle ? wrongStoreOn(platform, store) : made);
       return harnessOf(platform, handle, store.engine?.(platform));
     },
-    { seed: 1 },
+    { seed: 1, histories: 150 },
   );
 }
 
