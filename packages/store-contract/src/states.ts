@@ -10,7 +10,7 @@ export const stateKeys: readonly StateKey[] = ["running", "held", "done", "relea
 export const owner = "owner";
 
 /** The reason with which the owner held its key. */
-export const heldReason = "the bank did not answer";
+const heldReason = "the bank did not answer";
 
 /** Brings a key into each state. Returns the fence of the released one, which no reader is told. */
 export async function takeOneOfEach(store: Store): Promise<number> {

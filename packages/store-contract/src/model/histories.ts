@@ -15,7 +15,7 @@ export interface Possible {
 }
 
 /** Picks one of the items, by a sequence that the seed determines. */
-export type Pick = <T extends {}>(items: readonly T[]) => T;
+type Pick = <T extends {}>(items: readonly T[]) => T;
 
 type Keys = readonly [string, string];
 

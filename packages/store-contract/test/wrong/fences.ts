@@ -29,9 +29,11 @@ function withFences(
     shown.set(key, ofKey.set(real, fence));
     return fence;
   };
+  // Where fences begin again, two have one name: the later one is meant.
   const realOf = (key: string, fence: number): number => {
-    const [real] = [...(shown.get(key) ?? [])].find(([, known]) => known === fence) ?? [0];
-    return real;
+    let found = 0;
+    for (const [real, known] of shown.get(key) ?? []) if (known === fence) found = real;
+    return found;
   };
   const renamed = <Record extends Kept>(key: string, kept: Record): Record => {
     const { decision } = kept;
