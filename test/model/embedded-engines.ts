@@ -1,13 +1,13 @@
 import { rmSync } from "node:fs";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
+import type { PayStep } from "@countersign/store-contract/model";
 import { createSqliteStores, withImmediateTransaction } from "@countersign/store-sqlite";
 import {
   type Connection,
   type Open,
   temporaryFile,
 } from "../../packages/stores/store-sqlite/test/connections.ts";
-import type { Clock, Engine, PayStep, Platform, ProcessIndex } from "./engine.ts";
-import { retentionMs } from "./reference-store.ts";
+import { type Clock, type Engine, type Platform, type ProcessIndex, retentionMs } from "./engine.ts";
 
 /** The store in memory: both processes are one. */
 export function memoryEngine(): Engine {

@@ -1,5 +1,8 @@
 import type { IdempotencyStore } from "@countersign/idempotency";
-import type { Step } from "./reference-store.ts";
+import type { PayStep } from "@countersign/store-contract/model";
+
+export const leaseMs = 1_000;
+export const retentionMs = 86_400_000;
 
 /** A clock that stands still until it is told. */
 export interface Clock {
@@ -8,8 +11,6 @@ export interface Clock {
 
 /** Which of the two processes of a platform does a step. */
 export type ProcessIndex = 0 | 1;
-
-export type PayStep = Extract<Step, { op: "pay" }>;
 
 /** Payments on record: a table that refuses no second row for a key, so that a double payment would be seen. */
 export interface Payments {

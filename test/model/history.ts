@@ -1,8 +1,7 @@
 import * as fc from "fast-check";
-import type { Platform, ProcessIndex } from "./engine.ts";
+import { fenceIn, performStep, type PayStep, type Step } from "@countersign/store-contract/model";
+import { type Platform, type ProcessIndex, leaseMs } from "./engine.ts";
 import { type Call, failed } from "./linearizability.ts";
-import { performStep } from "./perform-step.ts";
-import { type Step, fenceIn, leaseMs } from "./reference-store.ts";
 
 export const contested = "a.b.c";
 
@@ -25,25 +24,35 @@ export interface Contest {
   readonly programs: readonly Program[];
 }
 
-/** Contests over one key. Tokens are shared: a driver may send a step again while others are under way. */
-export function contests({ pays }: { readonly pays: boolean }): fc.Arbitrary<Contest> {
+/** Steps on one key. Tokens are shared: a driver may send a step again while others are under way. */
+export function plannedSteps({ pays }: { readonly pays: boolean }): fc.Arbitrary<PlannedStep> {
   const key = fc.constant(contested);
   const token = fc.constantFrom("t1", "t2", "t3");
+  const lease = fc.constant(leaseMs);
   const recovery = fc.constantFrom("hold" as const, "rerun");
-  const claim = fc.record({ op: fc.constant("claim" as const), key, token, recovery });
-  const op = fc.constantFrom("heartbeat" as const, "complete", "release", "hold");
+  const claim = fc.record({ op: fc.constant("claim" as const), key, token, leaseMs: lease, recovery });
+  const op = fc.constantFrom("complete" as const, "release");
+  const heartbeat = fc.record({ op: fc.constant("heartbeat" as const), key, token, leaseMs: lease });
+  const reason = fc.constant("in doubt");
   const outcome = fc.constantFrom("done" as const, "released");
   const ending = fc.constantFrom("commit" as const, "commit", "rollback", "crash");
-  const step: fc.Arbitrary<PlannedStep> = fc.oneof(
+  return fc.oneof(
     { weight: 4, arbitrary: claim },
-    { weight: 3, arbitrary: fc.record({ op, key, token }) },
-    fc.record({ op: fc.constant("resolve" as const), key, outcome }),
-    fc.record({ op: fc.constant("reopen" as const), key }),
+    { weight: 2, arbitrary: fc.record({ op, key, token }) },
+    heartbeat,
+    fc.record({ op: fc.constant("hold" as const), key, token, reason }),
+    fc.record({ op: fc.constant("resolve" as const), key, outcome, by: fc.constant("anna") }),
+    fc.record({ op: fc.constant("reopen" as const), key, note: fc.constant("\ud800") }),
     fc.record({ op: fc.constant("read" as const), key }),
     ...(pays
       ? [{ weight: 3, arbitrary: fc.record({ op: fc.constant("pay" as const), key, token, ending }) }]
       : []),
   );
+}
+
+/** Contests over one key. */
+export function contests(engine: { readonly pays: boolean }): fc.Arbitrary<Contest> {
+  const step = plannedSteps(engine);
   const program = fc.record({
     by: fc.constantFrom<ProcessIndex>(0, 1),
     steps: fc.array(step, { minLength: 1, maxLength: 3 }),
@@ -62,7 +71,11 @@ export async function record(platform: Platform, programs: readonly Program[]): 
   const run = async ({ by, steps }: Program): Promise<void> => {
     const take = async (step: Step): Promise<unknown> => {
       const sentAt = ++time;
-      const answer = await performStep(platform, by, step).catch((error: unknown) => {
+      const pay = async (paying: PayStep): Promise<unknown> => {
+        if (platform.payments === undefined) throw new Error("this engine has no transactions");
+        return platform.payments.pay(by, paying);
+      };
+      const answer = await performStep(platform.store(by), step, pay).catch((error: unknown) => {
         if (platform.gaveUpWaiting?.(error) !== true) throw error;
         return failed;
       });

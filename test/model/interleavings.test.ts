@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { ReferenceStore } from "@countersign/store-contract/model";
 import * as fc from "fast-check";
 import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
 import { memoryEngine } from "./embedded-engines.ts";
-import { type Clock, type Engine, type Platform, propertyTimeMs } from "./engine.ts";
+import { type Clock, type Engine, type Platform, propertyTimeMs, retentionMs } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";
 import { type Call, isLinearizable } from "./linearizability.ts";
 import { postgresEngine } from "./postgres-engine.ts";
 import { redisEngine } from "./redis-engine.ts";
-import { ReferenceStore } from "./reference-store.ts";
 
 const startMs = 1_800_000_000_000;
 
@@ -73,7 +73,7 @@ async function expectOneOrder(engine: Engine, { before, passedMs, programs }: Co
   const clock = { nowMs: startMs };
   const platform = await engine.open(clock);
   try {
-    const reference = new ReferenceStore(startMs);
+    const reference = new ReferenceStore({ retentionMs });
     const earlier = await record(platform, [{ by: 0, steps: before }]);
     for (const { step, answer } of earlier) expect(answer).toEqual(reference.apply(step, answer));
     clock.nowMs += passedMs;

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
+import { ReferenceStore, type Step } from "@countersign/store-contract/model";
+import { leaseMs, retentionMs } from "./engine.ts";
 import { type Call, failed, isLinearizable } from "./linearizability.ts";
-import { ReferenceStore, type Step, leaseMs } from "./reference-store.ts";
 
 const key = "k";
-const claim = (token: string): Step => ({ op: "claim", key, token, recovery: "rerun" });
-const step = (op: "complete" | "release" | "heartbeat", token: string): Step => ({ op, key, token });
+const claim = (token: string): Step => ({ op: "claim", key, token, leaseMs, recovery: "rerun" });
+const step = (op: "complete" | "release", token: string): Step => ({ op, key, token });
+const heartbeat = (token: string): Step => ({ op: "heartbeat", key, token, leaseMs });
 const acquired = (fence: number) => ({ status: "acquired", fence });
 const inFlight = (token: string) => ({
   status: "in-flight",
@@ -60,7 +62,7 @@ describe("isLinearizable", () => {
       ],
     ],
   ])("accepts %s", (_name, calls) => {
-    expect(isLinearizable(calls, new ReferenceStore(0))).toBe(true);
+    expect(isLinearizable(calls, new ReferenceStore({ retentionMs }))).toBe(true);
   });
 
   test.each<[string, Call[]]>([
@@ -82,11 +84,8 @@ describe("isLinearizable", () => {
         at(4, 5, claim("b"), acquired(5)),
       ],
     ],
-    [
-      "a heartbeat of nobody's run",
-      [at(0, 3, step("heartbeat", "b"), "ok"), at(1, 2, claim("a"), acquired(1))],
-    ],
+    ["a heartbeat of nobody's run", [at(0, 3, heartbeat("b"), "ok"), at(1, 2, claim("a"), acquired(1))]],
   ])("refuses %s", (_name, calls) => {
-    expect(isLinearizable(calls, new ReferenceStore(0))).toBe(false);
+    expect(isLinearizable(calls, new ReferenceStore({ retentionMs }))).toBe(false);
   });
 });

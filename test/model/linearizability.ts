@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ReferenceStore, Step } from "./reference-store.ts";
+import type { ReferenceStore, Step } from "@countersign/store-contract/model";
 
 /** The answer of a step that failed: it took effect, or it did not. */
 export const failed: unique symbol = Symbol("failed");

@@ -1,5 +1,5 @@
 import { expect } from "@jest/globals";
-import type { Step } from "./reference-store.ts";
+import type { Step } from "@countersign/store-contract/model";
 
 /** Who paid which key, by the accounts of the owners themselves: what the invariants are about. */
 export class PaymentRecord {

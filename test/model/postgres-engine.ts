@@ -1,8 +1,8 @@
+import type { PayStep } from "@countersign/store-contract/model";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { Client, type ClientBase, Pool } from "pg";
 import { isolatedName } from "../support/engines.ts";
-import type { Clock, Engine, PayStep, Platform, ProcessIndex } from "./engine.ts";
-import { retentionMs } from "./reference-store.ts";
+import { type Clock, type Engine, type Platform, type ProcessIndex, retentionMs } from "./engine.ts";
 
 // SQLSTATE of a lock_timeout.
 const lockNotAvailable = "55P03";

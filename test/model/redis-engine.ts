@@ -1,8 +1,7 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { createClient } from "redis";
 import { isolatedName } from "../support/engines.ts";
-import type { Engine } from "./engine.ts";
-import { retentionMs } from "./reference-store.ts";
+import { type Engine, retentionMs } from "./engine.ts";
 
 /** Redis: each process has a connection of its own; each run has a prefix of its own. */
 export async function redisEngine(url: string): Promise<Engine> {

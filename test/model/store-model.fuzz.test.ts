@@ -1,35 +1,45 @@
-import { afterAll, beforeAll, describe, test } from "@jest/globals";
-import * as fc from "fast-check";
+// The histories of the contract, more of them than each contract run has, and on every driver of SQLite.
+import {
+  type ContractFacility,
+  type IdempotencyStoreHarness,
+  defineCases,
+  idempotencyStoreContract,
+} from "@countersign/store-contract";
+import { describe, test } from "@jest/globals";
+import { memoryHarness, testClock } from "../../packages/stores/store-contract/test/memory-harness.ts";
+import { sqliteHarness } from "../../packages/stores/store-contract/test/sqlite-harness.ts";
+import { idempotencyHarness as postgresHarness } from "../../packages/stores/store-postgres/test/harness.ts";
+import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
+import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
 import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts";
-import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
+import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/engines.ts";
 import { fuzzRuns } from "../support/fuzz-runs.ts";
-import { memoryEngine, sqliteEngine } from "./embedded-engines.ts";
-import { type Engine, propertyTimeMs } from "./engine.ts";
-import { followsReference } from "./follows-reference.ts";
-import { postgresEngine } from "./postgres-engine.ts";
-import { redisEngine } from "./redis-engine.ts";
 
-describe("memoryIdempotencyStore", () => followsIt(async () => memoryEngine()));
+const engine: readonly ContractFacility[] = ["engine", "durability"];
 
-describe.each(drivers)("createSqliteStores on %s", (_driver, connect) => {
-  followsIt(async () => sqliteEngine(connect));
+follows("memoryIdempotencyStore", () => memoryHarness(testClock()));
+
+for (const [driver, connect] of drivers) {
+  follows(`createSqliteStores on ${driver}`, () => sqliteHarness("file", testClock(), connect));
+}
+
+describeOnRedis("Redis", () => {
+  const connect = () => connectRedis(redisUrl ?? "");
+  follows("createRedisStores", () => redisHarness({ connect, hasClock: true }));
 });
 
-describeOnRedis("createRedisStores", () => followsIt(() => redisEngine(redisUrl ?? "")));
+describeOnPostgres("PostgreSQL", () => {
+  follows("createPostgresStores", () => postgresHarness({ hasClock: true }));
+});
 
-describeOnPostgres("createPostgresStores", () => followsIt(() => postgresEngine(postgresUrl ?? "")));
-
-function followsIt(start: () => Promise<Engine>): void {
-  let engine: Engine;
-  beforeAll(async () => {
-    engine = await start();
-  });
-  afterAll(() => engine.close());
-
-  test("answers as the state machine does under any order of steps, and keeps I1 to I3", async () => {
-    await fc.assert(followsReference(engine), {
-      ...fuzzRuns(engine.numRuns),
-      interruptAfterTimeLimit: propertyTimeMs,
-    });
-  }, 30_000);
+function follows<Tx>(
+  title: string,
+  makeStore: () => IdempotencyStoreHarness<Tx> | Promise<IdempotencyStoreHarness<Tx>>,
+): void {
+  const options = { without: engine, histories: fuzzRuns(1_000).numRuns };
+  const cases = idempotencyStoreContract(makeStore, options);
+  defineCases(
+    cases.filter(({ name }) => name.startsWith("whatever steps come")),
+    { describe, test, title },
+  );
 }

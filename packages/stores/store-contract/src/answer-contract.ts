@@ -12,7 +12,7 @@ export function answerStoreContract(
   options: ContractOptions = {},
 ): readonly ContractCase[] {
   return bindContract(
-    { factory: "answerStoreContract", definitions: answerCases, facilitiesOf },
+    { factory: "answerStoreContract", options: ["without"], definitions: answerCases, facilitiesOf },
     makeStore,
     options,
   );

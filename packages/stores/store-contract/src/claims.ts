@@ -113,7 +113,7 @@ function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
 }
 
 /** What is kept of an operator's decision, whether the key is free or not. */
-export async function decisionOf(store: Store, ofKey: string = key): Promise<KeptDecision | undefined> {
+async function decisionOf(store: Store, ofKey: string = key): Promise<KeptDecision | undefined> {
   const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
   return decision ? knownDecision(decision) : undefined;
 }

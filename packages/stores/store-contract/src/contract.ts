@@ -1,9 +1,10 @@
+import { randomInt } from "node:crypto";
 import { assertKnownOptions } from "@countersign/core";
 import type { AnswerStore, Awaitable } from "@countersign/idempotency";
 import type {
   ContractCase,
   ContractFacility,
-  ContractOptions,
+  IdempotencyContractOptions,
   IdempotencyStoreHarness,
   NonceStoreHarness,
   StoreHarness,
@@ -15,7 +16,14 @@ interface CaseDefinition<Harness> {
   readonly name: string;
   /** Default none. */
   readonly needs?: readonly ContractFacility[] | undefined;
-  readonly check: (harness: Harness) => Promise<void>;
+  readonly check: (harness: Harness, run: CaseRun<Harness>) => Promise<void>;
+}
+
+/** What a case is run with that makes its own steps. */
+export interface CaseRun<Harness> {
+  readonly makeStore: () => Awaitable<Harness>;
+  readonly seed: number;
+  readonly histories: number;
 }
 
 /** A case of the idempotency contract; it passes transactions on without looking into them. */
@@ -36,6 +44,7 @@ export type Facilities = Readonly<Record<ContractFacility, boolean>>;
 /** What is asked of a harness to run a case with it. */
 export interface Contract<Harness> {
   readonly factory: string;
+  readonly options: readonly (keyof IdempotencyContractOptions)[];
   readonly definitions: readonly CaseDefinition<Harness>[];
   readonly facilitiesOf: (harness: Harness) => Facilities;
 }
@@ -73,11 +82,15 @@ const known: readonly string[] = [
 export function bindContract<Harness extends Closable>(
   contract: Contract<Harness>,
   makeStore: () => Awaitable<Harness>,
-  options: ContractOptions,
+  options: IdempotencyContractOptions,
 ): readonly ContractCase[] {
   const { factory, definitions } = contract;
-  assertKnownOptions(factory, options, ["without"]);
-  const { without = [] } = options;
+  assertKnownOptions(factory, options, contract.options);
+  const { without = [], seed = randomInt(2 ** 31), histories = 60 } = options;
+  for (const [name, value] of Object.entries({ seed, histories })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue;
+    throw new TypeError(`${factory}: option ${name} must be an integer of 0 or more; got ${value}`);
+  }
   if (typeof makeStore !== "function") {
     throw new TypeError(`${factory}: makeStore must be a function that returns a harness`);
   }
@@ -89,7 +102,7 @@ export function bindContract<Harness extends Closable>(
     const missing = (definition.needs ?? []).filter((facility) => without.includes(facility));
     return {
       name: definition.name,
-      run: () => runCase(contract, definition, makeStore),
+      run: () => runCase(contract, definition, { makeStore, seed, histories }),
       skipped: missing.length === 0 ? undefined : `without ${missing.join(", ")}`,
     };
   });
@@ -107,9 +120,9 @@ function assertHarness(harness: unknown, factory: string): void {
 async function runCase<Harness extends Closable>(
   { factory, facilitiesOf }: Contract<Harness>,
   { name, needs = [], check }: CaseDefinition<Harness>,
-  makeStore: () => Awaitable<Harness>,
+  run: CaseRun<Harness>,
 ): Promise<void> {
-  const harness = await makeStore();
+  const harness = await run.makeStore();
   assertHarness(harness, factory);
   try {
     const facilities = facilitiesOf(harness);
@@ -119,7 +132,7 @@ async function runCase<Harness extends Closable>(
         `the harness lacks ${missing.join(", ")}; add it, or declare without: ${JSON.stringify(missing)}`,
       );
     }
-    await within(caseTimeoutMs, check(harness), `the case did not end: ${name}`);
+    await within(caseTimeoutMs, check(harness, run), `the case did not end: ${name}`);
   } finally {
     await harness.close();
   }

@@ -43,6 +43,14 @@ export interface ContractOptions {
   readonly without?: readonly ContractFacility[] | undefined;
 }
 
+/** Options of the idempotency contract. */
+export interface IdempotencyContractOptions extends ContractOptions {
+  /** From which the histories of steps are made: give the one that a failure names. Default a random one. */
+  readonly seed?: number | undefined;
+  /** How many histories of some 30 steps are tried. Default 60, which takes about as long as all other cases. */
+  readonly histories?: number | undefined;
+}
+
 /** The server behind a store. */
 export interface EngineHarness {
   /** Ends the server; resolves when it serves nobody any more. */

@@ -1,42 +1,26 @@
 import type { Awaitable } from "@countersign/idempotency";
-import { claimCases } from "./cases/claim-cases.ts";
 import { raceCases } from "./cases/race-cases.ts";
 import { orderCases } from "./cases/order-cases.ts";
-import { leaseCases } from "./cases/lease-cases.ts";
 import { clockCases } from "./cases/clock-cases.ts";
-import { heartbeatCases } from "./cases/heartbeat-cases.ts";
-import { settleCases } from "./cases/settle-cases.ts";
-import { resolveCases } from "./cases/resolve-cases.ts";
-import { decisionCases } from "./cases/decision-cases.ts";
-import { reopenCases } from "./cases/reopen-cases.ts";
 import { fenceCases } from "./cases/fence-cases.ts";
-import { retentionCases } from "./cases/retention-cases.ts";
 import { hostileTextCases } from "./cases/hostile-text-cases.ts";
 import { engineCases } from "./cases/engine-cases.ts";
 import { transactionCases } from "./cases/transaction-cases.ts";
-import { onceCases } from "./cases/once-cases.ts";
 import { listCases } from "./cases/list-cases.ts";
 import { type IdempotencyCase, type Facilities, bindContract, commonFacilities } from "./contract.ts";
-import type { ContractCase, ContractOptions, IdempotencyStoreHarness } from "./harness.ts";
+import { modelCases } from "./cases/model-cases.ts";
+import type { ContractCase, IdempotencyContractOptions, IdempotencyStoreHarness } from "./harness.ts";
 
 const definitions: readonly IdempotencyCase[] = [
-  ...claimCases,
   ...raceCases,
   ...orderCases,
-  ...leaseCases,
   ...clockCases,
-  ...heartbeatCases,
-  ...settleCases,
-  ...resolveCases,
-  ...decisionCases,
-  ...reopenCases,
   ...fenceCases,
-  ...retentionCases,
   ...hostileTextCases,
   ...engineCases,
   ...transactionCases,
-  ...onceCases,
   ...listCases,
+  ...modelCases,
 ];
 
 /**
@@ -45,9 +29,10 @@ const definitions: readonly IdempotencyCase[] = [
  */
 export function idempotencyStoreContract<Tx>(
   makeStore: () => Awaitable<IdempotencyStoreHarness<Tx>>,
-  options: ContractOptions = {},
+  options: IdempotencyContractOptions = {},
 ): readonly ContractCase[] {
-  const contract = { factory: "idempotencyStoreContract", definitions, facilitiesOf };
+  const known = ["without", "seed", "histories"] as const;
+  const contract = { factory: "idempotencyStoreContract", options: known, definitions, facilitiesOf };
   return bindContract(contract, makeStore, options);
 }
 

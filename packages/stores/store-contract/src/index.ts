@@ -9,6 +9,7 @@ export type {
   ContractNonceStore,
   ContractOptions,
   EngineHarness,
+  IdempotencyContractOptions,
   IdempotencyStoreHarness,
   NonceStoreHarness,
   StoreHarness,

@@ -21,7 +21,11 @@ export function nonceStoreContract(
   makeStore: () => Awaitable<NonceStoreHarness>,
   options: ContractOptions = {},
 ): readonly ContractCase[] {
-  return bindContract({ factory: "nonceStoreContract", definitions, facilitiesOf }, makeStore, options);
+  return bindContract(
+    { factory: "nonceStoreContract", options: ["without"], definitions, facilitiesOf },
+    makeStore,
+    options,
+  );
 }
 
 function facilitiesOf(harness: NonceStoreHarness): Facilities {

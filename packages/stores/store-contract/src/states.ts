@@ -1,5 +1,3 @@
-import assert from "node:assert/strict";
-import type { Awaitable, IdempotencyOwnership } from "@countersign/idempotency";
 import { type Known, type Store, assertOk, recordOf, take } from "./claims.ts";
 import { inTurn } from "./in-turn.ts";
 
@@ -12,7 +10,7 @@ export const stateKeys: readonly StateKey[] = ["running", "held", "done", "relea
 export const owner = "owner";
 
 /** The reason with which the owner held its key. */
-export const heldReason = "the bank did not answer";
+const heldReason = "the bank did not answer";
 
 /** Brings a key into each state. Returns the fence of the released one, which no reader is told. */
 export async function takeOneOfEach(store: Store): Promise<number> {
@@ -33,17 +31,4 @@ export async function recordsOfEach(store: Store): Promise<Record<string, Known 
     records[ofKey] = await recordOf(store, ofKey);
   });
   return records;
-}
-
-/** Checks that a step is `lost` on each of the keys, and that nothing was changed by it. */
-export async function assertLost(
-  store: Store,
-  keys: readonly StateKey[],
-  step: (key: StateKey) => Awaitable<IdempotencyOwnership>,
-): Promise<void> {
-  const before = await recordsOfEach(store);
-  await inTurn(keys, async (ofKey) => {
-    assert.equal(await step(ofKey), "lost", `the step must be lost on the key that is ${ofKey}`);
-  });
-  assert.deepEqual(await recordsOfEach(store), before, "a step that is lost must change nothing");
 }

@@ -1,6 +1,7 @@
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
   type ContractOptions,
+  type IdempotencyContractOptions,
   type IdempotencyStoreHarness,
   idempotencyStoreContract,
   nonceStoreContract,
@@ -13,7 +14,7 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-const idempotency = (options?: ContractOptions) =>
+const idempotency = (options?: IdempotencyContractOptions) =>
   idempotencyStoreContract(() => harnessOf(createPlatform()), options);
 const nonces = (options?: ContractOptions) =>
   nonceStoreContract(() => {
@@ -84,19 +85,19 @@ describe("a case", () => {
   };
 
   test.each([
-    ["clock", "a lease is live until its last millisecond"],
+    ["clock", "whatever steps come at whatever times"],
     ["another", "of many concurrent claims through several handles"],
     ["fill", "a full store refuses"],
     ["engine", "every call while the engine is stopped"],
-    ["transaction", "completeIn by a stranger"],
+    ["transaction", "completeIn throws a TypeError"],
   ])("fails, and does not hide, when the harness lacks what it needs: %s", async (facility, rule) => {
     const found = idempotencyStoreContract(bare).find(({ name }) => name.startsWith(rule));
     await expect(found?.run()).rejects.toThrow(`the harness lacks ${facility}; add it, or declare without`);
   });
 
   test.each([
-    ["list", "list gives the keys in a state", { list: undefined }],
-    ["retention", "a done key is absent after", { retentionMs: undefined }],
+    ["list", "list leads through all pages", { list: undefined }],
+    ["retention", "retentions are measured", { retentionMs: undefined }],
   ])("fails when the store lacks what it needs: %s", async (facility, rule, lacking) => {
     const platform = createPlatform();
     const store = { ...platform.store, ...lacking } as typeof platform.store;
@@ -140,7 +141,8 @@ describe("a case", () => {
     });
     const ended = await Promise.allSettled(cases.map(({ run }) => run()));
     expect(new Set(ended.map(({ status }) => status))).toEqual(new Set(["fulfilled", "rejected"]));
-    expect(made).toBe(cases.length);
+    // The model makes several, the more the shorter it tells a failure.
+    expect(made).toBeGreaterThan(cases.length);
     expect(open.size).toBe(0);
   });
 
@@ -160,4 +162,49 @@ describe("a case", () => {
     });
     await expect(first?.run()).rejects.toThrow("no server");
   });
+});
+
+describe("a history of steps", () => {
+  // A repeated completion is lost.
+  const wrong = (options: IdempotencyContractOptions) =>
+    idempotencyStoreContract(() => {
+      const platform = createPlatform();
+      const { store } = platform;
+      const complete: typeof store.complete = async (key, token) =>
+        (await store.read(key))?.state === "done" ? "lost" : store.complete(key, token);
+      return harnessOf(platform, () => ({ ...store, complete }));
+    }, options).find(({ name }) => name.startsWith("whatever steps come at"));
+  const failureOf = async (options: IdempotencyContractOptions): Promise<string> => {
+    const failure: unknown = await wrong(options)
+      ?.run()
+      .catch((error: unknown) => error);
+    return failure instanceof Error ? failure.message : "";
+  };
+
+  test("is told as the few calls that the failure needs, and by the seed that makes it again", async () => {
+    const told = await failureOf({ seed: 7 });
+    const [what, ...lines] = told.split("\n");
+    expect(what).toMatch(/^complete\(".*", \{token:.*\}\) must be ok, got lost$/);
+    const steps = lines.filter((line) => /^ +\d+\. /.test(line));
+    expect(steps.length).toBeLessThan(10);
+    expect(steps[0]).toMatch(/claim\(/);
+    expect(steps.at(-1)).toMatch(/complete\(.*\) -> lost; a right store answers ok$/);
+    const [, seed = ""] = /option seed: (\d+)/.exec(told) ?? [];
+    // The token of a decision is another one each time.
+    const withoutToken = what?.replace(/token:.*\}/, "");
+    expect((await failureOf({ seed: Number(seed) })).replace(/token:.*\}/, "")).toContain(withoutToken);
+  });
+
+  test("is not tried when there are to be none", async () => {
+    expect(await failureOf({ histories: 0 })).toBe("");
+  });
+
+  test.each([{ seed: -1 }, { seed: 0.5 }, { histories: Infinity }, { histories: "all" as never }])(
+    "is refused by %p",
+    (options) => {
+      expect(() => idempotency(options)).toThrow(
+        /^idempotencyStoreContract: option (seed|histories) must be/,
+      );
+    },
+  );
 });

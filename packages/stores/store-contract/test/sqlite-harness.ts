@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
 import { type SqliteStores, type SqliteTransaction, createSqliteStores } from "@countersign/store-sqlite";
-import Database from "libsql";
+import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
 import { fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
 
@@ -15,12 +15,14 @@ export const onFile = ["engine", "durability"] as const;
 class SqliteDatabaseOfTest {
   readonly #path: string;
   readonly #clock: Clock;
+  readonly #open: Open;
   readonly #directory: string | undefined;
-  readonly #connections: Database.Database[] = [];
+  readonly #connections: Connection[] = [];
   readonly #stores: SqliteStores[] = [];
 
-  constructor(where: "file" | "memory", clock: Clock) {
+  constructor(where: "file" | "memory", clock: Clock, open: Open = openLibsql) {
     this.#clock = clock;
+    this.#open = open;
     this.#directory = where === "file" ? mkdtempSync(join(tmpdir(), "store-contract-")) : undefined;
     this.#path = this.#directory === undefined ? ":memory:" : join(this.#directory, "platform.db");
   }
@@ -29,13 +31,13 @@ class SqliteDatabaseOfTest {
     return this.#path;
   }
 
-  connect(): Database.Database {
-    const connection = new Database(this.#path);
+  connect(): Connection {
+    const connection = this.#open(this.#path);
     this.#connections.push(connection);
     return connection;
   }
 
-  open(database: Database.Database): SqliteStores {
+  open(database: Connection): SqliteStores {
     const { now } = this.#clock;
     const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...(now && { now }) });
     this.#stores.push(stores);
@@ -57,8 +59,9 @@ type Where = "file" | "memory";
 export function sqliteHarness(
   where: Where,
   clock: Clock = {},
+  open?: Open,
 ): IdempotencyStoreHarness<SqliteTransaction> & { path: string } {
-  const database = new SqliteDatabaseOfTest(where, clock);
+  const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
   const { idempotency: store } = database.open(own);
   return {
@@ -103,7 +106,7 @@ export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreH
   };
 }
 
-function pageCount(database: Database.Database): number {
+function pageCount(database: Connection): number {
   const { page_count: count } = database.prepare("PRAGMA page_count").get() as { page_count: number };
   return count;
 }

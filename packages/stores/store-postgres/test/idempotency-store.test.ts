@@ -34,22 +34,6 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     ({ idempotency: store, pool, schema } = await newStores({ now: clock.now }));
   });
 
-  test("gives an absent key to the first claim, and says in flight to the second", async () => {
-    expect(await store.read(key)).toBeUndefined();
-    const fence = await fenceOf(store, "a");
-    clock.advance(1000);
-    const inFlight = { status: "in-flight", fingerprint: "fingerprint-a", remainingMs: 2000 };
-    expect(await store.claim(key, claim("b"))).toEqual(inFlight);
-    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(inFlight);
-    expect(await store.read(key)).toEqual({
-      state: "run",
-      token: "a",
-      fence,
-      fingerprint: "fingerprint-a",
-      remainingMs: 2000,
-    });
-  });
-
   test.each([
     ["live", 1000],
     ["expired", 9000],
@@ -68,124 +52,6 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
       }
     },
   );
-
-  test("lets another attempt in at the very end of the lease, with a higher fence and its own fingerprint", async () => {
-    const fence = await fenceOf(store, "a");
-    clock.advance(leaseMs - 1);
-    expect(await store.claim(key, claim("b"))).toMatchObject({ status: "in-flight", remainingMs: 1 });
-    clock.advance(1);
-    expect(await store.read(key)).toMatchObject({ remainingMs: 0 });
-    expect(await fenceOf(store, "b")).toBeGreaterThan(fence);
-    expect(await store.read(key)).toMatchObject({
-      token: "b",
-      fingerprint: "fingerprint-b",
-      remainingMs: leaseMs,
-    });
-    expect(await store.complete(key, "a")).toBe("lost");
-    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
-    expect(await store.release(key, "a")).toBe("lost");
-    expect(await store.hold(key, "a", "why")).toBe("lost");
-  });
-
-  test("holds an expired run of another attempt under recovery hold, and keeps whose it was", async () => {
-    const fence = await fenceOf(store, "a");
-    clock.advance(leaseMs);
-    const held = { status: "held", fingerprint: "fingerprint-a", reason: "lease-expired" };
-    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(held);
-    expect(await store.claim(key, claim("b", { recovery: "rerun" }))).toEqual(held);
-    expect(await store.claim(key, claim("a"))).toEqual(held);
-    expect(await store.read(key)).toEqual({
-      state: "held",
-      token: "a",
-      fence,
-      fingerprint: "fingerprint-a",
-      reason: "lease-expired",
-    });
-    expect(await store.complete(key, "b")).toBe("lost");
-    expect(await store.release(key, "a")).toBe("lost");
-    expect(await store.complete(key, "a")).toBe("ok");
-    expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "fingerprint-a" });
-  });
-
-  test("begins the lease anew at a heartbeat, also after it expired, and only for the owner", async () => {
-    await store.claim(key, claim("a"));
-    clock.advance(leaseMs + 500);
-    expect(await store.heartbeat(key, "a", 500)).toBe("ok");
-    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: 500 });
-    expect(await store.heartbeat(key, "other", 500)).toBe("lost");
-    expect(await store.heartbeat("absent", "a", 500)).toBe("lost");
-  });
-
-  test("completes once, repeats for the same token, and is lost to others", async () => {
-    const fence = await fenceOf(store, "a");
-    expect(await store.complete(key, "b")).toBe("lost");
-    expect(await store.complete(key, "a")).toBe("ok");
-    expect(await store.complete(key, "a")).toBe("ok");
-    expect(await store.complete(key, "b")).toBe("lost");
-    expect(await store.complete("absent", "a")).toBe("lost");
-    expect(await store.read(key)).toEqual({ state: "done", token: "a", fence, fingerprint: "fingerprint-a" });
-  });
-
-  test("answers done to every claim, the owner's included, and no step undoes it", async () => {
-    const fence = await fenceOf(store, "a");
-    await store.complete(key, "a");
-    clock.advance(dayMs);
-    const done = { status: "done", fingerprint: "fingerprint-a" };
-    expect(await store.claim(key, claim("a"))).toEqual(done);
-    expect(await store.claim(key, claim("b", { recovery: "hold" }))).toEqual(done);
-    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
-    expect(await store.release(key, "a")).toBe("lost");
-    expect(await store.hold(key, "a", "why")).toBe("lost");
-    expect(await store.resolve(key, "released", { fence })).toBe("not-held");
-    expect(await store.claim(key, claim("c"))).toEqual(done);
-  });
-
-  test("does not begin the retention anew when done is written again", async () => {
-    await store.claim(key, claim("a"));
-    await store.complete(key, "a");
-    clock.advance(90 * dayMs - 1);
-    expect(await store.complete(key, "a")).toBe("ok");
-    clock.advance(1);
-    expect(await store.read(key)).toBeUndefined();
-  });
-
-  test("releases only to the owner, once, and gives the next one a higher fence", async () => {
-    const fence = await fenceOf(store, "a");
-    expect(await store.release(key, "b")).toBe("lost");
-    expect(await store.release(key, "a")).toBe("ok");
-    expect(await store.release(key, "a")).toBe("lost");
-    expect(await store.read(key)).toBeUndefined();
-    expect(await store.complete(key, "a")).toBe("lost");
-    expect(await store.heartbeat(key, "a", 1000)).toBe("lost");
-    expect(await store.hold(key, "a", "why")).toBe("lost");
-    expect(await store.resolve(key, "done", { fence })).toBe("not-held");
-    expect(await fenceOf(store, "a", { recovery: "hold" })).toBeGreaterThan(fence);
-    expect(await store.read(key)).toMatchObject({ state: "run", remainingMs: leaseMs });
-  });
-
-  test("holds with the owner's reason, once", async () => {
-    await store.claim(key, claim("a"));
-    expect(await store.hold(key, "b", "why")).toBe("lost");
-    expect(await store.hold(key, "a", "bank timed out")).toBe("ok");
-    expect(await store.hold(key, "a", "another reason")).toBe("lost");
-    clock.advance(1000 * dayMs);
-    expect(await store.prune()).toBe(0);
-    expect(await store.claim(key, claim("b"))).toEqual({
-      status: "held",
-      fingerprint: "fingerprint-a",
-      reason: "bank timed out",
-    });
-  });
-
-  test.each(["done", "released"] as const)("ends a held key by resolve %s", async (outcome) => {
-    const fence = await fenceOf(store, "a");
-    expect(await store.resolve(key, outcome, { fence })).toBe("not-held");
-    await store.hold(key, "a", "why");
-    expect(await store.resolve(key, outcome, { fence })).toBe("ok");
-    expect(await store.resolve(key, outcome, { fence })).toBe("not-held");
-    if (outcome === "released") expect(await fenceOf(store, "b")).toBeGreaterThan(fence);
-    else expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "fingerprint-a" });
-  });
 
   test("holds an expired run for whatever is not clearly rerun", async () => {
     await store.claim(key, claim("a"));
@@ -243,50 +109,12 @@ describeOnPostgres("idempotency store with a clock that the test moves", () => {
     },
   );
 
-  test("lets a decision about one attempt neither free nor end the next one", async () => {
-    const first = await fenceOf(store, "a");
-    clock.advance(leaseMs);
-    const second = await fenceOf(store, "b");
-    clock.advance(leaseMs);
-    for (const outcome of ["done", "released"] as const) {
-      expect(await store.resolve(key, outcome, { fence: first })).toBe("not-held");
-      expect(await store.resolve(key, outcome, { fence: second + 1 })).toBe("not-held");
-    }
-    await store.hold(key, "b", "why");
-    expect(await store.resolve(key, "released", { fence: first })).toBe("not-held");
-    expect(await store.read(key)).toMatchObject({ state: "held", token: "b", fence: second });
-    expect(await store.resolve(key, "released", { fence: second })).toBe("ok");
-  });
-
   test.each([undefined, Number.NaN, 1.5, "1", 2 ** 53])(
     "refuses the fence %p of a decision",
     async (fence) => {
       await expect(store.resolve(key, "done", { fence: fence as number })).rejects.toThrow(TypeError);
     },
   );
-
-  test("remembers what was resolved as done for the whole retention", async () => {
-    const fence = await fenceOf(store, "a");
-    clock.advance(leaseMs - 1);
-    expect(await store.resolve(key, "done", { fence })).toBe("not-held");
-    clock.advance(1);
-    expect(await store.resolve(key, "done", { fence })).toBe("ok");
-    clock.advance(90 * dayMs - 1);
-    expect(await store.read(key)).toMatchObject({ state: "done" });
-    clock.advance(1);
-    expect(await store.read(key)).toBeUndefined();
-  });
-
-  test("forgets a done key at the end of its retention and not a millisecond earlier, with a higher fence after it", async () => {
-    const fence = await fenceOf(store, "a");
-    await store.complete(key, "a");
-    clock.advance(90 * dayMs - 1);
-    expect((await store.claim(key, claim("b"))).status).toBe("done");
-    clock.advance(1);
-    expect(await store.read(key)).toBeUndefined();
-    expect(await store.complete(key, "a")).toBe("lost");
-    expect(await fenceOf(store, "b", { recovery: "hold" })).toBeGreaterThan(fence);
-  });
 
   test("lets no fence shrink when what it belonged to was pruned", async () => {
     const fence = await fenceOf(store, "a");

@@ -15,7 +15,7 @@ export interface Connection extends SqliteDatabase {
 }
 export type Open = (path: string) => Connection;
 
-const openLibsql: Open = (path) => new Database(path);
+export const openLibsql: Open = (path) => new Database(path);
 
 /** The drivers of this machine. node:sqlite comes with Node 22.13; below it there is nothing to test against. */
 export const drivers: readonly (readonly [string, Open])[] = [

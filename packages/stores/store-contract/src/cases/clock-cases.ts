@@ -1,114 +1,61 @@
 import assert from "node:assert/strict";
-import { leaseExpired } from "@countersign/idempotency";
-import {
-  assertOk,
-  claimBy,
-  fenceOf,
-  fingerprintOf,
-  key,
-  longLeaseMs,
-  remainingMsOf,
-  shortLeaseMs,
-  take,
-  takeAndExpire,
-} from "../claims.ts";
+import { assertOk, claimBy, decide, key, longLeaseMs, remainingMsOf, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyCase } from "../contract.ts";
-import { inTurn } from "../in-turn.ts";
-import { advance, pass } from "../waiting.ts";
+import { withProcessClock } from "../process-clock.ts";
+import { owner } from "../states.ts";
+import { pass, retentionMsOf } from "../waiting.ts";
 
+const tenMinutesMs = 600_000;
 const hourMs = 3_600_000;
-const recoveries = ["rerun", "hold"] as const;
 
-/** What a claim leaves to the present owner: never more than one lease, whatever became of the engine's clock. */
+/** Whose clock measures: the store's, and no process's. */
 export const clockCases: readonly IdempotencyCase[] = [
   {
-    name: "a claim leaves the owner no more of its lease than the claim's own, and that really ends",
-    async check(harness) {
-      const { store } = harness;
-      await inTurn(recoveries, async (recovery) => {
-        await take(store, "a", { key: recovery });
-        const claim = claimBy("b", { recovery, leaseMs: shortLeaseMs });
-        const result = await store.claim(recovery, claim);
-        if (result.status !== "in-flight") assert.fail(`a live run must be in flight, got ${result.status}`);
-        assert.equal(result.fingerprint, fingerprintOf("a"), "in flight must give the owner's fingerprint");
-        assert.ok(
-          result.remainingMs <= shortLeaseMs,
-          `a claim must be told of one lease at most, got ${result.remainingMs}`,
-        );
-        assert.ok(
-          (await remainingMsOf(store, recovery)) <= shortLeaseMs,
-          "the lease must end as it was told",
-        );
-      });
-      await pass(harness, shortLeaseMs);
-      const { status } = await store.claim("rerun", claimBy("b"));
-      assert.equal(status, "acquired", "the run must have expired when it was told");
-      const held = await store.claim("hold", claimBy("b", { recovery: "hold" }));
-      const expected = { status: "held", fingerprint: fingerprintOf("a"), reason: leaseExpired };
-      assert.deepEqual({ ...held }, expected, "the run must have expired when it was told");
-    },
-  },
-  {
-    name: "an owner whose lease was cut begins it anew by a heartbeat",
+    name: "leases are measured by the store's clock, whatever the process thinks of the time",
     async check(harness) {
       const { store } = harness;
       await take(store, "a");
-      await store.claim(key, claimBy("b", { leaseMs: shortLeaseMs }));
-      assertOk(await store.heartbeat(key, "a", longLeaseMs), "the owner's heartbeat must be ok");
+      const ahead = await withProcessClock(tenMinutesMs, async () => {
+        await take(store, "fast", { key: "claimed by a fast clock", leaseMs: shortLeaseMs });
+        assert.ok((await remainingMsOf(store)) > 0, "what remains must be told by the store's clock");
+        assert.equal(
+          await decide(store, key, "released"),
+          "not-held",
+          "an operator's process must not end a live run by its clock",
+        );
+        return store.claim(key, claimBy("b"));
+      });
+      assert.equal(ahead.status, "in-flight", "a live lease must not expire by the clock of a process");
+      await withProcessClock(-tenMinutesMs, () => store.heartbeat(key, "a", longLeaseMs));
+      const kept = await store.claim(key, claimBy("b"));
+      assert.equal(kept.status, "in-flight", "a heartbeat must not be shortened by the clock of its owner");
       await pass(harness, shortLeaseMs);
+      const { status } = await store.claim("claimed by a fast clock", claimBy("b"));
+      assert.equal(status, "acquired", "a lease must not be lengthened by the clock of its owner");
+      await withProcessClock(-tenMinutesMs, () => take(store, "slow", { key: "claimed by a slow clock" }));
+      const behind = await store.claim("claimed by a slow clock", claimBy("b"));
+      assert.equal(behind.status, "in-flight", "a lease must not be shortened by the clock of its owner");
+    },
+  },
+  {
+    name: "retentions are measured by the store's clock, whatever the process thinks of the time",
+    needs: ["retention"],
+    async check(harness) {
+      const { store } = harness;
+      const beyondMs = retentionMsOf(harness) + hourMs;
+      await take(store, owner);
+      await withProcessClock(-beyondMs, async () => {
+        assertOk(await store.complete(key, owner), "the owner must be able to complete its run");
+      });
       const { status } = await store.claim(key, claimBy("b"));
-      assert.equal(status, "in-flight", "the heartbeat must have begun a new lease");
-    },
-  },
-  {
-    name: "a claim leaves a lease alone that ends within the claim's own",
-    needs: ["clock"],
-    async check(harness) {
-      const { store } = harness;
-      await take(store, "a", { leaseMs: 1_000 });
-      await advance(harness, 400);
-      await inTurn([600, 1_000, longLeaseMs], async (leaseMs) => {
-        const claimed = await store.claim(key, claimBy("b", { leaseMs }));
-        const expected = { status: "in-flight", fingerprint: fingerprintOf("a"), remainingMs: 600 };
-        assert.deepEqual({ ...claimed }, expected, "a claim must be told what is left");
-        assert.equal(await remainingMsOf(store), 600, "a claim must not move a lease");
+      assert.equal(status, "done", "a retention must not be shortened by the clock of the owner");
+      await withProcessClock(beyondMs, async () => {
+        assert.equal((await store.read(key))?.state, "done", "a key must not be forgotten by a fast clock");
+        assert.equal(await store.prune(), 0, "a key must not be pruned by a fast clock");
+        const { status: late } = await store.claim(key, claimBy("b"));
+        assert.equal(late, "done", "a key must not be given away by a fast clock");
       });
-    },
-  },
-  {
-    name: "a dead owner has its key for one lease at most when the clock was set back by an hour",
-    needs: ["clock"],
-    async check(harness) {
-      const { store } = harness;
-      const fences = new Map<string, number>();
-      await inTurn(recoveries, async (recovery) => {
-        fences.set(recovery, await take(store, "a", { key: recovery }));
-      });
-      await advance(harness, -hourMs);
-      await inTurn(recoveries, async (recovery) => {
-        const claimed = await store.claim(recovery, claimBy("b", { recovery }));
-        const expected = { status: "in-flight", fingerprint: fingerprintOf("a"), remainingMs: longLeaseMs };
-        assert.deepEqual({ ...claimed }, expected, "a claim must be told of one lease");
-      });
-      await advance(harness, longLeaseMs);
-      const taken = await store.claim("rerun", claimBy("b"));
-      const fence = fenceOf(taken, "under rerun the run must have expired after one lease");
-      assert.ok(fence > (fences.get("rerun") ?? 0), "the fence must grow although the clock was set back");
-      const { status } = await store.claim("hold", claimBy("b", { recovery: "hold" }));
-      assert.equal(status, "held", "under hold the run must have expired after one lease");
-    },
-  },
-  {
-    name: "an expired run that lives again when the clock was set back lives for one lease at most",
-    needs: ["clock"],
-    async check(harness) {
-      const { store } = harness;
-      await takeAndExpire(harness, "a");
-      await advance(harness, -hourMs);
-      await store.claim(key, claimBy("b", { leaseMs: 1_000 }));
-      await advance(harness, 1_000);
-      const { status } = await store.claim(key, claimBy("b"));
-      assert.equal(status, "acquired", "the run must have expired after one lease");
+      assert.equal((await store.read(key))?.state, "done", "a fast clock must have removed nothing");
     },
   },
 ];

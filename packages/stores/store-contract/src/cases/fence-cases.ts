@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Store, claimBy, decide, fenceOf, key, take, takeAndExpire, takeOver } from "../claims.ts";
+import { type Store, claimBy, fenceOf, key, take } from "../claims.ts";
 import { afterRecovery, withStoppedEngine } from "../engine-faults.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../contract.ts";
@@ -13,95 +13,6 @@ const microsecondsIn2020 = Date.UTC(2020) * 1_000;
 
 /** A fence is above every earlier fence of its key: what an old owner still sends can be told from the new owner's. */
 export const fenceCases: readonly IdempotencyCase[] = [
-  {
-    name: "the fence grows when an expired run is taken over",
-    async check(harness) {
-      const first = await takeAndExpire(harness, "a");
-      assertGrown(first, await takeOver(harness.store, "b"));
-    },
-  },
-  {
-    name: "the fence grows over a release, also for the same token",
-    async check({ store }) {
-      const first = await take(store, "a");
-      await store.release(key, "a");
-      const second = await take(store, "b");
-      assertGrown(first, second);
-      await store.release(key, "b");
-      assertGrown(second, await take(store, "b"));
-    },
-  },
-  {
-    name: "the fence grows over a key that an operator released",
-    async check({ store }) {
-      const first = await take(store, "a");
-      await store.hold(key, "a", "in doubt");
-      await decide(store, key, "released");
-      assertGrown(first, await take(store, "b"));
-    },
-  },
-  {
-    name: "the fence grows over the end of the retention of a done key",
-    needs: ["clock", "retention"],
-    async check(harness) {
-      const { store } = harness;
-      const first = await raisedFence(store);
-      await store.complete(key, "a");
-      await endRetention(harness);
-      const second = await take(store, "b");
-      assertGrown(first, second);
-      await store.hold(key, "b", "in doubt");
-      await decide(store, key, "done");
-      await endRetention(harness);
-      assertGrown(second, await take(store, "c"));
-    },
-  },
-  {
-    name: "the fence grows over the pruning of a done key",
-    needs: ["clock", "retention"],
-    async check(harness) {
-      const { store } = harness;
-      const first = await raisedFence(store);
-      await store.complete(key, "a");
-      await endRetention(harness);
-      await store.prune();
-      assertGrown(first, await take(store, "b"));
-    },
-  },
-  {
-    name: "the fence grows over a release that was long ago, and pruning",
-    needs: ["clock", "retention"],
-    async check(harness) {
-      const { store } = harness;
-      const first = await raisedFence(store);
-      await store.release(key, "a");
-      await endRetention(harness);
-      await store.prune();
-      assertGrown(first, await take(store, "b"));
-    },
-  },
-  {
-    name: "the fence grows when the clock was set back, over a release, a takeover and a decision",
-    needs: ["clock"],
-    async check(harness) {
-      const { store } = harness;
-      const first = await take(store, "a");
-      await store.release(key, "a");
-      await advance(harness, -hourMs);
-      const second = await takeAndExpire(harness, "b");
-      assertGrown(first, second);
-      // What remains of the lease is more than one: it is cut, and ends.
-      await advance(harness, -hourMs);
-      await store.claim(key, claimBy("c", { leaseMs: 1_000 }));
-      await advance(harness, 1_000);
-      const third = await takeOver(store, "c");
-      assertGrown(second, third);
-      await store.hold(key, "c", "in doubt");
-      await decide(store, key, "released");
-      await advance(harness, -hourMs);
-      assertGrown(third, await take(store, "d"));
-    },
-  },
   {
     name: "the fence grows when the clock was set back, over the pruning of a done key",
     needs: ["clock", "retention"],

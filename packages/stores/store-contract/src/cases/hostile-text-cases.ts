@@ -5,6 +5,7 @@ import {
   claimBy,
   fenceOf,
   fingerprintOf,
+  keptOf,
   key,
   longLeaseMs,
   recordOf,
@@ -147,6 +148,26 @@ export const hostileTextCases: readonly IdempotencyCase[] = [
       const record = await recordOf(store);
       if (held.error === undefined) assert.equal(record?.state === "held" && record.reason, first, rule);
       else assert.equal(record?.state, "run", "a hold that was refused must change nothing");
+    },
+  },
+  {
+    name: "hostile names, notes and reasons of a decision are given back unchanged",
+    async check({ store }) {
+      const texts = hostileTexts.map((text, index) => ({ text, ofKey: `key-${index}` }));
+      await inTurn(texts, async ({ text, ofKey }) => {
+        const [by, reason] = [text.slice(0, 128), text.slice(0, 256)];
+        const fence = await take(store, "a", { key: ofKey });
+        await store.hold(ofKey, "a", reason);
+        assertOk(await store.resolve(ofKey, "released", { fence, by, note: text }), "it must be resolved");
+        const rule = `the text ${JSON.stringify(text.slice(0, 40))} must be given back unchanged`;
+        const { at: _at, ...kept } = await keptOf(store, ofKey);
+        assert.deepEqual(kept, { outcome: "released", fence, reason, by, note: text }, rule);
+        assertOk(await store.reopen(ofKey, { fence, by, note: text }), "it must be reopened");
+        const { reopened } = await keptOf(store, ofKey);
+        assert.deepEqual([reopened?.by, reopened?.note], [by, text], rule);
+        const record = await store.read(ofKey);
+        assert.equal(record?.state === "held" ? record.reason : undefined, reason, rule);
+      });
     },
   },
 ];

@@ -1,68 +1,16 @@
 import assert from "node:assert/strict";
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
-import { type Known, type Store, assertOk, knownOf, recordOf, shortLeaseMs, take } from "../claims.ts";
+import { type Known, type Store, knownOf, take } from "../claims.ts";
 import { hostileTexts } from "../hostile-texts.ts";
 import type { IdempotencyCase } from "../contract.ts";
 import { inTurn } from "../in-turn.ts";
-import { owner, recordsOfEach, takeOneOfEach } from "../states.ts";
-import { advance, pass, retentionMsOf } from "../waiting.ts";
-import { holdAndResolve, operator } from "./decision-cases.ts";
+import { owner } from "../states.ts";
 
-const states = ["run", "held", "done"] as const;
 // An engine that keeps other keys too may give many pages, some of them empty.
 const listingMs = 20_000;
 
 /** The keys in a state, for an operator. */
 export const listCases: readonly IdempotencyCase[] = [
-  {
-    name: "list gives the keys in a state, with the records that are read, and no others",
-    needs: ["list"],
-    async check({ store }) {
-      await takeOneOfEach(store);
-      const records = await recordsOfEach(store);
-      const expected = { run: "running", held: "held", done: "done" };
-      await inTurn(states, async (state) => {
-        const listed = await listAll(store, state, 10);
-        assert.deepEqual(
-          [...listed],
-          [[expected[state], records[expected[state]]]],
-          `the one key that is ${state} must be listed, as it is read`,
-        );
-      });
-    },
-  },
-  {
-    name: "list gives the decisions that are read",
-    needs: ["list"],
-    async check({ store }) {
-      await holdAndResolve(store, "done", { ofKey: "done", ...operator });
-      await holdAndResolve(store, "released", { ofKey: "run", ...operator });
-      await take(store, "b", { key: "run" });
-      const fence = await holdAndResolve(store, "released", { ofKey: "held", ...operator });
-      assertOk(await store.reopen("held", { fence, by: "ben" }), "what was released must be reopened");
-      await inTurn(["done", "run", "held"] as const, async (state) => {
-        const record = (await listAll(store, state, 10)).get(state);
-        assert.ok(record?.decision, `the decision about the key that is ${state} must be listed`);
-        assert.deepEqual(record, await recordOf(store, state), "a record must be listed as it is read");
-      });
-    },
-  },
-  {
-    name: "list gives an expired run as a run of which nothing remains",
-    needs: ["list"],
-    async check(harness) {
-      const { store } = harness;
-      await take(store, "a", { leaseMs: shortLeaseMs });
-      await pass(harness, shortLeaseMs);
-      const found: IdempotencyRecord[] = [];
-      await eachPage(store, { state: "run", limit: 10 }, async (entries) => {
-        for (const entry of entries) found.push(entry.record);
-      });
-      const [record] = found;
-      if (record?.state !== "run") assert.fail("an expired run must be listed as a run");
-      assert.ok(record.remainingMs <= 0, "nothing must remain of an expired lease");
-    },
-  },
   {
     name: "list leads through all pages of a state, whatever their size",
     needs: ["list"],
@@ -117,24 +65,6 @@ export const listCases: readonly IdempotencyCase[] = [
         new Set(listed.keys()),
         new Set(hostileTexts),
         "every key must be listed as it was given",
-      );
-    },
-  },
-  {
-    name: "list leaves out done keys whose retention has ended",
-    needs: ["list", "clock", "retention"],
-    async check(harness) {
-      const { store } = harness;
-      await take(store, "a", { key: "forgotten" });
-      await store.complete("forgotten", "a");
-      await advance(harness, retentionMsOf(harness) + 1);
-      await take(store, "a", { key: "remembered" });
-      await store.complete("remembered", "a");
-      const listed = await listAll(store, "done", 10);
-      assert.deepEqual(
-        [...listed],
-        [["remembered", await recordOf(store, "remembered")]],
-        "what is absent to a reader must be absent from the list",
       );
     },
   },

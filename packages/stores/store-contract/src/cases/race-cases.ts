@@ -75,6 +75,29 @@ export const raceCases: readonly IdempotencyCase[] = [
       });
     },
   },
+  {
+    name: "of a reopening and a claim at once one comes first, and the other one sees it",
+    async check({ store }) {
+      await inTurn([0, 1, 2, 3, 4, 5], async (round) => {
+        const ofKey = `key-${round}`;
+        const fence = await take(store, "a", { key: ofKey });
+        await store.hold(ofKey, "a", "in doubt");
+        await store.resolve(ofKey, "released", { fence });
+        // One connection answers in the order of the calls: in every second round the claim comes first.
+        const [early, reopened, late] = await Promise.all([
+          round % 2 === 0 ? store.claim(ofKey, claimBy("b")) : undefined,
+          store.reopen(ofKey, { fence }),
+          round % 2 === 0 ? undefined : store.claim(ofKey, claimBy("b")),
+        ]);
+        const status = (early ?? late)?.status;
+        const ended = `the claim was ${status}, the reopening ${reopened}`;
+        const isOne = reopened === "ok" ? status === "held" : status === "acquired";
+        assert.ok(isOne, `one must come first: ${ended}`);
+        const state = (await store.read(ofKey))?.state;
+        assert.equal(state, reopened === "ok" ? "held" : "run", `the record must agree: ${ended}`);
+      });
+    },
+  },
 ];
 
 function keys(prefix: string): string[] {

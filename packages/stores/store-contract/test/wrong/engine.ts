@@ -4,7 +4,7 @@ import { type WrongStore, decide } from "./wrong-store.ts";
 export const wrongEngines: readonly WrongStore[] = [
   {
     does: "answers a heartbeat after close",
-    fails: ["every call after close throws"],
+    fails: ["every call after close"],
     wrong: ({ store }) => ({
       heartbeat(key, token, leaseMs) {
         try {
@@ -17,7 +17,7 @@ export const wrongEngines: readonly WrongStore[] = [
   },
   {
     does: "makes room by the oldest done key when it is full",
-    fails: ["a full store refuses a further key by a throw, and evicts nothing that is alive"],
+    fails: ["a full store refuses"],
     wrong: ({ store, memory }) => {
       const evicted = new Set<string>();
       return {
@@ -35,7 +35,7 @@ export const wrongEngines: readonly WrongStore[] = [
   },
   {
     does: "waves a claim through when it is full",
-    fails: ["a full store refuses a further key by a throw, and evicts nothing that is alive"],
+    fails: ["a full store refuses"],
     wrong: ({ store, memory }) => ({
       claim(key, claim) {
         try {
@@ -50,19 +50,13 @@ export const wrongEngines: readonly WrongStore[] = [
   },
   {
     does: "reads every key as absent while the engine is stopped",
-    fails: [
-      "every call while the engine is stopped is rejected in time, and none is answered by a guess",
-      "after the engine is back it has everything that was answered before",
-    ],
+    fails: ["every call while the", "after the engine is back it"],
     ignores: "a stopped engine",
     wrong: ({ store, engine }) => ({ read: (key) => (engine.isRunning ? store.read(key) : undefined) }),
   },
   {
     does: "waits for ever while the engine is stopped",
-    fails: [
-      "every call while the engine is stopped is rejected in time, and none is answered by a guess",
-      "after the engine is back it has everything that was answered before",
-    ],
+    fails: ["every call while the", "after the engine is back it"],
     ignores: "a stopped engine",
     wrong: ({ store, engine }) => ({
       claim: (key, claim) => (engine.isRunning ? store.claim(key, claim) : new Promise(() => {})),
@@ -70,11 +64,7 @@ export const wrongEngines: readonly WrongStore[] = [
   },
   {
     does: "does not find the engine again",
-    fails: [
-      "after the engine is back the store works again by itself",
-      "after the engine is back it has everything that was answered before",
-      "the fence grows over a restart of the engine, whatever that has lost",
-    ],
+    fails: ["after the engine is back the", "after the engine is back it", "the fence grows over"],
     wrong: ({ store, engine }) => ({
       claim(key, claim) {
         if (wasStopped.has(engine)) throw new Error("not connected");
@@ -94,7 +84,7 @@ export const wrongEngines: readonly WrongStore[] = [
   },
   {
     does: "forgets held keys with the engine",
-    fails: ["after the engine is back it has everything that was answered before"],
+    fails: ["after the engine is back it"],
     engine: ({ engine, memory }) => ({
       stop() {
         engine.isRunning = false;

@@ -10,12 +10,14 @@ import type { Platform, PlatformOptions, Store } from "../platform.ts";
 export interface WrongStore {
   /** What it does wrong. */
   readonly does: string;
-  /** The cases that must notice, and no others. */
-  readonly fails: readonly string[];
-  /** The methods that are wrong. Called for each handle. */
+  /** How the names of the named cases begin that must notice, and no others do. Default none: the model must. */
+  readonly fails?: readonly string[];
+  /** The methods that are wrong. */
   readonly wrong?: (platform: Platform) => Partial<Store>;
   /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
   readonly ignores?: "a stopped engine" | "locks";
+  /** What it remembers, it remembers for each handle on its own. */
+  readonly isPerHandle?: true;
   readonly platform?: PlatformOptions;
   readonly engine?: (platform: Platform) => Partial<EngineHarness>;
 }

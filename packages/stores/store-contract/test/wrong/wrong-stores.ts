@@ -1,6 +1,6 @@
 // Every rule is worth something only if a store that breaks it is noticed: each of these stores breaks one.
 import { type ContractCase, idempotencyStoreContract } from "@countersign/store-contract";
-import { createPlatform, harnessOf } from "../platform.ts";
+import { type Store, createPlatform, harnessOf } from "../platform.ts";
 import { wrongClaims } from "./claims.ts";
 import { wrongClocks } from "./clocks.ts";
 import { wrongDecisions } from "./decisions.ts";
@@ -17,6 +17,7 @@ import { wrongReopening } from "./reopening.ts";
 import { wrongResolving } from "./resolving.ts";
 import { wrongRetention } from "./retention.ts";
 import { wrongSettling } from "./settling.ts";
+import { wrongSteps } from "./steps.ts";
 import { wrongTexts } from "./texts.ts";
 import { wrongTransactions } from "./transactions.ts";
 import { type WrongStore, wrongStoreOn } from "./wrong-store.ts";
@@ -40,12 +41,23 @@ export const wrongStores: readonly WrongStore[] = [
   ...wrongTransactions,
   ...wrongOnce,
   ...wrongListings,
+  ...wrongSteps,
 ];
 
 /** The contract's cases on this store. */
 export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
-  return idempotencyStoreContract(() => {
-    const platform = createPlatform(store.platform);
-    return harnessOf(platform, () => wrongStoreOn(platform, store), store.engine?.(platform));
-  });
+  return idempotencyStoreContract(
+    () => {
+      const platform = createPlatform(store.platform);
+      const made = wrongStoreOn(platform, store);
+      const handle = (): Store => (store.isPerHandle ? wrongStoreOn(platform, store) : made);
+      return harnessOf(platform, handle, store.engine?.(platform));
+    },
+    { seed: 1, histories: 150 },
+  );
+}
+
+/** Whether the case tries the model's histories, or one rule. */
+export function isOfModel({ name }: ContractCase): boolean {
+  return name.startsWith("whatever steps come");
 }

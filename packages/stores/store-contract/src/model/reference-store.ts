@@ -1,123 +1,59 @@
-import type {
-  IdempotencyClaim,
-  IdempotencyOwnership,
-  IdempotencyRecord,
-  KeptDecision,
-} from "@countersign/idempotency";
+import type { IdempotencyOwnership, IdempotencyRecord, OperatorEntry } from "@countersign/idempotency";
+import type { Cell, Decided } from "./cell.ts";
+import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
-/** One step of a store, as data, so that a run can be printed, shrunk, and tried on the reference in another order. */
-export type Step =
-  | {
-      readonly op: "claim";
-      readonly key: string;
-      readonly token: string;
-      readonly recovery: "hold" | "rerun";
-    }
-  | {
-      readonly op: "heartbeat" | "complete" | "release" | "hold";
-      readonly key: string;
-      readonly token: string;
-    }
-  | {
-      /** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
-      readonly op: "pay";
-      readonly key: string;
-      readonly token: string;
-      readonly ending: "commit" | "rollback" | "crash";
-    }
-  | {
-      readonly op: "resolve";
-      readonly key: string;
-      readonly outcome: "done" | "released";
-      /** The attempt that is decided about. */
-      readonly fence: number;
-    }
-  | {
-      /** A decision about the attempt with this fence is taken back. */
-      readonly op: "reopen";
-      readonly key: string;
-      readonly fence: number;
-    }
-  | { readonly op: "read" | "readReleased"; readonly key: string };
-
-export const leaseMs = 1_000;
-export const retentionMs = 86_400_000;
-export const holdReason = "in doubt";
-
-/** The claim that a step makes: its fingerprint tells whose it is. */
-export function claimOf({ token, recovery }: Extract<Step, { op: "claim" }>): IdempotencyClaim {
-  return { token, fingerprint: `f-${token}`, leaseMs, recovery };
+/** What a reference is told of its store. */
+export interface ReferenceOptions {
+  /** For how long a done key is remembered, in milliseconds. */
+  readonly retentionMs: number;
+  /** Whether the store's clock stands still until it is moved. Default true; else what remains of a lease is only bounded. */
+  readonly isExact?: boolean | undefined;
 }
 
-/** The fence in an answer, where there is one. */
-export function fenceIn(answer: unknown): number | undefined {
-  const fence = memberOf(answer, "fence");
-  return typeof fence === "number" ? fence : undefined;
-}
-
-function memberOf(answer: unknown, name: string): unknown {
-  return typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
-}
-
-interface Cell {
-  /** `free`: absent, but for what an operator has decided. */
-  state: IdempotencyRecord["state"] | "free";
-  /** Undefined from a decision until an answer has shown it: any that is not the old owner's. */
-  token: string | undefined;
-  /** From whom an operator has taken the key. */
-  formerToken: string | undefined;
-  /** Undefined until an answer has shown it: fences are free but for their order. */
-  fence: number | undefined;
-  fingerprint: string;
-  reason: string;
-  decision: Decided | undefined;
-  /** The end of the lease or of the retention: the first instant at which it has ended. */
-  untilMs: number;
-}
-
-/** Without its fence: that of the cell when it was decided. */
-type Decided = Omit<KeptDecision, "fence"> & { readonly fence: number | undefined };
-
-/** Who decides, and who reopens. */
-export const decider = { by: "anna", note: "\0" } as const;
-export const reopener = { by: "ben", note: "\ud800" } as const;
+const year2000Ms = 946_684_800_000;
+const year2100Ms = 4_102_444_800_000;
 
 /** The state machine of the store contract, written down as plainly as possible. */
 export class ReferenceStore {
-  nowMs: number;
+  /** Milliseconds since the reference began. */
+  nowMs = 0;
+  readonly #options: ReferenceOptions;
   readonly #cells = new Map<string, Cell>();
   readonly #highestFences = new Map<string, number>();
+  /** What the store's clock showed when the reference began; undefined until an answer has shown it. */
+  #beganAt: number | undefined;
 
-  constructor(nowMs: number) {
-    this.nowMs = nowMs;
+  constructor(options: ReferenceOptions) {
+    this.#options = options;
   }
 
   clone(): ReferenceStore {
-    const copy = new ReferenceStore(this.nowMs);
+    const copy = new ReferenceStore(this.#options);
+    copy.nowMs = this.nowMs;
+    copy.#beganAt = this.#beganAt;
     for (const [key, cell] of this.#cells) copy.#cells.set(key, { ...cell });
     for (const [key, fence] of this.#highestFences) copy.#highestFences.set(key, fence);
     return copy;
   }
 
   /**
-   * Takes the step and gives the answer that a right store gives. `seen` is what the real store answered: its fence, and the token
-   * that a decision left behind, are taken over where they may be, and are otherwise not in the answer.
+   * Takes the step and gives the answer that a right store gives. `seen` is what the real store answered: its fence, its times, and the
+   * token that a decision left behind are taken over where they may be, and are otherwise not in the answer.
    */
   apply(step: Step, seen?: unknown): unknown {
-    const seenFence = fenceIn(seen);
     switch (step.op) {
       case "claim":
-        return this.#claim(step, seenFence);
+        return this.#claim(step, seen);
       case "heartbeat":
-        return this.#change(step, ["run"], { untilMs: this.nowMs + leaseMs });
+        return this.#change(step, ["run"], { untilMs: this.nowMs + step.leaseMs });
       case "complete":
         return this.#complete(step);
       case "release":
         return this.#release(step);
       case "hold":
-        return this.#change(step, ["run"], { state: "held", reason: holdReason });
+        return this.#change(step, ["run"], { state: "held", reason: step.reason });
       case "pay":
-        return step.ending === "commit" ? this.#end(step) : this.clone().#end(step);
+        return this.#pay(step);
       case "resolve":
         return this.#resolve(step);
       case "reopen":
@@ -144,39 +80,60 @@ export class ReferenceStore {
     return state === "free" ? "absent" : state;
   }
 
+  /** The token that has, or last had, the key; undefined where no answer has shown it. */
+  ownerOf(key: string): string | undefined {
+    return this.#live(key)?.token;
+  }
+
+  /** In how many milliseconds the key's lease or retention ends; undefined when nothing is kept of it. */
+  endsInMs(key: string): number | undefined {
+    const cell = this.#live(key);
+    return cell && cell.untilMs - this.nowMs;
+  }
+
+  /** The keys in a state. */
+  keysIn(state: IdempotencyRecord["state"]): readonly string[] {
+    return [...this.#cells.keys()].filter((key) => this.stateOf(key) === state);
+  }
+
   /** Whether anything is kept of a key, be it an operator's decision alone. */
   remembers(key: string): boolean {
     return this.#live(key) !== undefined;
   }
 
-  #claim(step: Extract<Step, { op: "claim" }>, seenFence: number | undefined): unknown {
-    const cell = this.#live(step.key);
-    if (cell === undefined || cell.state === "free") return this.#take(step, seenFence);
+  #claim(step: Extract<Step, { op: "claim" }>, seen: unknown): unknown {
+    const { key, leaseMs } = step;
+    const cell = this.#live(key);
+    if (cell === undefined || cell.state === "free") return this.#take(step, seen);
     const { state, fingerprint, untilMs } = cell;
     if (state === "done") return { status: "done", fingerprint };
     if (state === "run" && cell.token === step.token) {
       cell.untilMs = this.nowMs + leaseMs;
-      return { status: "acquired", fence: this.#learn(step.key, cell, seenFence) };
+      return { status: "acquired", fence: this.#learn(key, cell, fenceIn(seen)) };
     }
     if (state === "run" && untilMs > this.nowMs) {
       // No more than one lease, also when the clock was set back.
       cell.untilMs = Math.min(untilMs, this.nowMs + leaseMs);
-      return { status: "in-flight", fingerprint, remainingMs: cell.untilMs - this.nowMs };
+      return { status: "in-flight", fingerprint, remainingMs: this.#remaining(cell, seen) };
     }
-    if (state === "run" && step.recovery === "rerun") return this.#take(step, seenFence);
+    if (state === "run" && step.recovery === "rerun") return this.#take(step, seen);
     if (state === "run") Object.assign(cell, { state: "held", reason: "lease-expired" });
     return { status: "held", fingerprint, reason: cell.reason };
   }
 
-  #take(step: Extract<Step, { op: "claim" }>, seenFence: number | undefined): unknown {
+  #take(step: Extract<Step, { op: "claim" }>, seen: unknown): unknown {
     // An owner whose fence nobody ever saw had one all the same: whatever it was, the next one is only known to be higher.
     const { fingerprint, token } = claimOf(step);
-    const untilMs = this.nowMs + leaseMs;
+    const untilMs = this.nowMs + step.leaseMs;
     const decision = this.#live(step.key)?.decision;
     const attempt = { token, formerToken: undefined, fence: undefined, fingerprint, decision };
     const cell: Cell = { state: "run", ...attempt, reason: "", untilMs };
     this.#cells.set(step.key, cell);
-    return { status: "acquired", fence: this.#learn(step.key, cell, seenFence) };
+    return { status: "acquired", fence: this.#learn(step.key, cell, fenceIn(seen)) };
+  }
+
+  #pay(step: PayStep): IdempotencyOwnership {
+    return step.ending === "commit" ? this.#end(step) : this.clone().#end(step);
   }
 
   #complete({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
@@ -187,39 +144,42 @@ export class ReferenceStore {
 
   // With a payment beside it, never `ok` twice.
   #end(owned: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    return this.#change(owned, ["run", "held"], { state: "done", untilMs: this.nowMs + retentionMs });
+    return this.#change(owned, ["run", "held"], {
+      state: "done",
+      untilMs: this.nowMs + this.#options.retentionMs,
+    });
   }
 
   #release({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    const untilMs = this.nowMs + retentionMs;
+    const untilMs = this.nowMs + this.#options.retentionMs;
     const ownership = this.#change({ key, token }, ["run"], { state: "free", reason: "", untilMs });
     // Whoever released a key last, what an operator has decided about it stays.
     if (this.#cells.get(key)?.decision === undefined && ownership === "ok") this.#cells.delete(key);
     return ownership;
   }
 
-  #resolve({ key, outcome, fence }: Extract<Step, { op: "resolve" }>): "ok" | "not-held" {
+  #resolve({ key, outcome, fence, by, note }: Extract<Step, { op: "resolve" }>): "ok" | "not-held" {
     const cell = this.#live(key);
     // Who decides has read the fence: one that no answer has shown is another one.
     if (cell === undefined || cell.fence !== fence) return "not-held";
     const isOpen = cell.state === "held" || (cell.state === "run" && cell.untilMs <= this.nowMs);
     if (!isOpen) return "not-held";
     const reason = cell.state === "held" ? cell.reason : "lease-expired";
-    const decision: Decided = { outcome, fence, reason, at: this.nowMs, ...decider };
+    const decision: Decided = { outcome, fence, reason, ...this.#entry({ by, note }) };
     const state = outcome === "done" ? "done" : "free";
-    const untilMs = this.nowMs + retentionMs;
+    const untilMs = this.nowMs + this.#options.retentionMs;
     Object.assign(cell, { state, token: undefined, formerToken: cell.token, reason: "", untilMs, decision });
     return "ok";
   }
 
-  #reopen({ key, fence }: Extract<Step, { op: "reopen" }>): "ok" | "not-decided" {
+  #reopen({ key, fence, by, note }: Extract<Step, { op: "reopen" }>): "ok" | "not-decided" {
     const cell = this.#live(key);
     const decision = cell?.decision;
     if (cell === undefined || decision === undefined) return "not-decided";
     // An attempt that has claimed the key since has a fence of its own; whether anybody has seen it or not.
     const isIts = cell.fence === fence && decision.fence === fence;
     if (!isIts || (cell.state !== "done" && cell.state !== "free")) return "not-decided";
-    const reopened = { at: this.nowMs, ...reopener };
+    const reopened = this.#entry({ by, note });
     const { reason } = decision;
     const token = { token: undefined, formerToken: cell.formerToken };
     Object.assign(cell, {
@@ -235,18 +195,21 @@ export class ReferenceStore {
   #read(key: string, seen: unknown): unknown {
     const cell = this.#live(key);
     if (cell === undefined || cell.state === "free") return undefined;
-    const { state, fingerprint, reason, untilMs, decision } = cell;
+    const { state, fingerprint, reason } = cell;
+    const decision = this.#decisionOf(cell, seen);
     const fence = this.#learn(key, cell, fenceIn(seen));
     const token = learnToken(cell, memberOf(seen, "token"));
     const known = { token, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
-    if (state === "run") return { state, ...known, remainingMs: untilMs - this.nowMs };
+    if (state === "run") return { state, ...known, remainingMs: this.#remaining(cell, seen) };
     return state === "held" ? { state, ...known, reason } : { state, ...known };
   }
 
   #readReleased(key: string, seen: unknown): unknown {
     const cell = this.#live(key);
     if (cell?.state !== "free") return undefined;
-    const { state, fingerprint, decision } = cell;
+    const { state, fingerprint } = cell;
+    const decision = this.#decisionOf(cell, seen);
+    if (decision === undefined) return undefined;
     return { state, fence: this.#learn(key, cell, fenceIn(seen)), fingerprint, decision };
   }
 
@@ -261,11 +224,50 @@ export class ReferenceStore {
     return "ok";
   }
 
+  #entry({ by, note }: Omit<OperatorEntry, "at">): OperatorEntry {
+    const at = this.nowMs;
+    return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
+  }
+
+  #decisionOf({ decision }: Cell, seen: unknown): unknown {
+    if (decision === undefined) return undefined;
+    const shown = memberOf(seen, "decision");
+    const { reopened, ...decided } = this.#dated(decision, shown);
+    if (reopened === undefined) return decided;
+    const again = this.#dated(reopened, memberOf(shown, "reopened"));
+    return {
+      ...decided,
+      reopened: again.at >= decided.at || this.#isExact ? again : { ...again, at: decided.at },
+    };
+  }
+
+  // The first instant that is shown tells when the clock began. Of a clock that nobody moves it is only known to be of this century.
+  #dated<Entry extends OperatorEntry>(entry: Entry, shown: unknown): Entry {
+    const at = memberOf(shown, "at");
+    const isInstant = Number.isSafeInteger(at) && Number(at) > year2000Ms && Number(at) < year2100Ms;
+    if (!this.#isExact) return { ...entry, at: isInstant ? Number(at) : year2000Ms };
+    if (isInstant) this.#beganAt ??= Number(at) - entry.at;
+    return { ...entry, at: entry.at + (this.#beganAt ?? 0) };
+  }
+
+  get #isExact(): boolean {
+    return this.#options.isExact ?? true;
+  }
+
+  // Time passes by itself on a clock that nobody moves: less may remain of a live lease, and less than nothing of an expired one.
+  #remaining({ untilMs }: Cell, seen: unknown): number {
+    const remainingMs = untilMs - this.nowMs;
+    const shown = memberOf(seen, "remainingMs");
+    if (this.#isExact || typeof shown !== "number") return remainingMs;
+    const isRight = remainingMs > 0 ? shown > 0 && shown <= remainingMs : shown <= 0;
+    return isRight ? shown : remainingMs;
+  }
+
   // The fence of an owner is shown once for all, and lies above that of each earlier owner of the key.
   #learn(key: string, cell: Cell, seenFence: number | undefined): number | undefined {
     if (cell.fence !== undefined || seenFence === undefined) return cell.fence;
     const highest = this.#highestFences.get(key) ?? 0;
-    if (seenFence <= highest) return highest + 1;
+    if (seenFence <= highest || !Number.isSafeInteger(seenFence)) return highest + 1;
     this.#highestFences.set(key, seenFence);
     cell.fence = seenFence;
     return seenFence;

@@ -1,0 +1,91 @@
+import type { Awaitable, IdempotencyClaim, IdempotencyStore } from "@countersign/idempotency";
+
+/** One step of a store, as data, so that a run can be printed, shortened, and tried on the reference in another order. */
+export type Step =
+  | {
+      readonly op: "claim";
+      readonly key: string;
+      readonly token: string;
+      readonly leaseMs: number;
+      readonly recovery: "hold" | "rerun";
+    }
+  | { readonly op: "heartbeat"; readonly key: string; readonly token: string; readonly leaseMs: number }
+  | { readonly op: "complete" | "release"; readonly key: string; readonly token: string }
+  | { readonly op: "hold"; readonly key: string; readonly token: string; readonly reason: string }
+  | {
+      /** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
+      readonly op: "pay";
+      readonly key: string;
+      readonly token: string;
+      readonly ending: "commit" | "rollback" | "crash";
+    }
+  | {
+      readonly op: "resolve";
+      readonly key: string;
+      readonly outcome: "done" | "released";
+      /** The attempt that is decided about. */
+      readonly fence: number;
+      readonly by?: string | undefined;
+      readonly note?: string | undefined;
+    }
+  | {
+      /** A decision about the attempt with this fence is taken back. */
+      readonly op: "reopen";
+      readonly key: string;
+      readonly fence: number;
+      readonly by?: string | undefined;
+      readonly note?: string | undefined;
+    }
+  | { readonly op: "read" | "readReleased"; readonly key: string };
+
+/** A transaction that pays. */
+export type PayStep = Extract<Step, { op: "pay" }>;
+
+/** The claim that a step makes: its fingerprint tells whose it is. */
+export function claimOf({ token, leaseMs, recovery }: Extract<Step, { op: "claim" }>): IdempotencyClaim {
+  return { token, fingerprint: `f-${token}`, leaseMs, recovery };
+}
+
+/** The fence in an answer, where there is one. */
+export function fenceIn(answer: unknown): number | undefined {
+  const fence = memberOf(answer, "fence");
+  return typeof fence === "number" ? fence : undefined;
+}
+
+/** A member of an answer, of whatever shape that is. */
+export function memberOf(answer: unknown, name: string): unknown {
+  return typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
+}
+
+/** Takes the step on a store. `pay` runs the transaction of a step that pays. */
+export async function performStep(
+  store: IdempotencyStore,
+  step: Step,
+  pay: (step: PayStep) => Awaitable<unknown>,
+): Promise<unknown> {
+  const { op, key } = step;
+  switch (op) {
+    case "claim":
+      return store.claim(key, claimOf(step));
+    case "heartbeat":
+      return store.heartbeat(key, step.token, step.leaseMs);
+    case "complete":
+      return store.complete(key, step.token);
+    case "release":
+      return store.release(key, step.token);
+    case "hold":
+      return store.hold(key, step.token, step.reason);
+    case "pay":
+      return pay(step);
+    case "resolve":
+      return store.resolve(key, step.outcome, { fence: step.fence, by: step.by, note: step.note });
+    case "reopen":
+      return store.reopen(key, { fence: step.fence, by: step.by, note: step.note });
+    case "readReleased":
+      return store.readReleased(key);
+    case "read":
+      return store.read(key);
+    default:
+      return op satisfies never;
+  }
+}
