@@ -1,4 +1,5 @@
-import { guardChannel, receivedRequests } from "@countersign/core";
+import { guardChannel } from "@countersign/core";
+import { receivedRequests } from "@countersign/core/door";
 import { signatureExplainer } from "@countersign/explain";
 import { guard } from "@countersign/express";
 import { webhookPlugin } from "@countersign/fastify";

@@ -3,7 +3,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
-  builtChannelName,
   claimTrace,
   eventTrace,
   guardChannelName,
@@ -14,6 +13,7 @@ import {
   storeTrace,
   waitTrace,
 } from "@countersign/core";
+import { builtChannelName } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { liveThrough } from "../support/observed-life.ts";
 

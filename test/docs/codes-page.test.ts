@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { docsOf, GuardError, problemAnswer } from "@countersign/core";
+import { docsOf, GuardError } from "@countersign/core";
+import { problemAnswer } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";

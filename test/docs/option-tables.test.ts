@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { OptionRule } from "@countersign/core";
+import type { OptionRule } from "@countersign/core/door";
 import { describe, expect, test } from "@jest/globals";
 import { answerTable as answerDigests } from "../../packages/checks/content-digest/dist/answer-digests.js";
 import {

@@ -1,4 +1,4 @@
-import { capturedRawBody } from "@countersign/core";
+import { capturedRawBody } from "@countersign/core/door";
 
 /** The member `key` of the JSON that was captured of a request. */
 export function keyInBody(native: object): unknown {

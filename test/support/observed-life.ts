@@ -1,13 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
-import {
-  GuardError,
-  keyUseChannelName,
-  noteVerdict,
-  publishNotice,
-  Steps,
-  type KeyUseEvent,
-} from "@countersign/core";
+import { GuardError, keyUseChannelName, type KeyUseEvent } from "@countersign/core";
+import { noteVerdict, publishNotice, Steps } from "@countersign/core/door";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,

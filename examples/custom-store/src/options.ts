@@ -5,7 +5,7 @@ import {
   type Given,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { Engine } from "./engine.ts";
 import { type TableNames, tableNames } from "./tables.ts";
 

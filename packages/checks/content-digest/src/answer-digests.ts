@@ -7,7 +7,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { computeDigest, preferredDigestAlgorithm, type DigestAlgorithm } from "./digest-fields.ts";
 import { readAlgorithms } from "./options.ts";
 

@@ -1,12 +1,5 @@
-import {
-  capturedRawBody,
-  createRequestFact,
-  fieldLines,
-  readOptions,
-  type HeaderLines,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
+import { capturedRawBody, fieldLines, readOptions, type HeaderLines } from "@countersign/core/door";
 import { readBody } from "@countersign/raw-body";
 import {
   assertDigests,

@@ -1,5 +1,6 @@
 import { hash } from "node:crypto";
-import { GuardError, type Given } from "@countersign/core";
+import { GuardError } from "@countersign/core";
+import { type Given } from "@countersign/core/door";
 import {
   MessageSignatureError,
   parseByteSequenceDictionary,

@@ -1,4 +1,4 @@
-import { publishFailure, readOptions } from "@countersign/core";
+import { publishFailure, readOptions } from "@countersign/core/door";
 import {
   copyResponse,
   createCodingWatch,

@@ -1,11 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  askStore,
-  createRequestFact,
-  GuardError,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
+import { askStore } from "@countersign/core/door";
 import {
   endOf,
   isVerificationKey,

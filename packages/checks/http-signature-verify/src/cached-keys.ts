@@ -1,4 +1,5 @@
-import { option, optionError, readOptions, withDeadline, type OptionTable } from "@countersign/core";
+import { withDeadline } from "@countersign/core";
+import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { LRUCache } from "lru-cache";
 import { isKeyStore, isLookup, vet, type ConfiguredKey, type KeyStore } from "./key-store.ts";

@@ -2,17 +2,15 @@ import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
   createRequestFact,
-  fieldLines,
   GuardError,
   guardChannel,
   keyUseChannelName,
-  noteVerdict,
   type KeyUseEvent,
-  type OptionOwner,
   type ReceivedRequest,
   type RequestFact,
   type VerdictFacts,
 } from "@countersign/core";
+import { fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/door";
 import {
   assertTimely,
   MessageSignatureError,

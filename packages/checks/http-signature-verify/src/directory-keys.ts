@@ -1,6 +1,6 @@
 import { watch, type FSWatcher } from "node:fs";
 import path from "node:path";
-import { option, optionError, readOptions, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
 import type { KeyValidity } from "@countersign/http-message-signatures";
 import { readKeyFiles } from "./key-files.ts";
 import { LiveKeys, type LiveKeyStore } from "./live-keys.ts";

@@ -1,4 +1,5 @@
-import { option, OptionError, optionError, readOptions, type OptionTable } from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
 import { importKeys, type KeyValidity } from "@countersign/http-message-signatures";
 import { fetchJwkSet, type Fetch } from "./jwks-fetch.ts";
 import { LiveKeys, type LiveKeyStore } from "./live-keys.ts";

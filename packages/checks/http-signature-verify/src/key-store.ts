@@ -1,4 +1,5 @@
-import { OptionError, optionError, type OptionOwner } from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { optionError, type OptionOwner } from "@countersign/core/door";
 import {
   importVerificationKey,
   isVerificationKey,

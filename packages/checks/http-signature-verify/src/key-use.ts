@@ -1,12 +1,6 @@
 import { channel } from "node:diagnostics_channel";
-import {
-  keyUseChannelName,
-  option,
-  readOptions,
-  systemClock,
-  type KeyUseEvent,
-  type OptionTable,
-} from "@countersign/core";
+import { keyUseChannelName, type KeyUseEvent } from "@countersign/core";
+import { option, readOptions, systemClock, type OptionTable } from "@countersign/core/door";
 import { LRUCache } from "lru-cache";
 
 /** Options of {@link keyUse}. */

@@ -1,4 +1,5 @@
-import { LiveValue, publishFailure, publishNotice, quoteForLog } from "@countersign/core";
+import { quoteForLog } from "@countersign/core";
+import { LiveValue, publishFailure, publishNotice } from "@countersign/core/door";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import type { KeyStore } from "./key-store.ts";
 

@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core";
+import { assertNoKeyClaimed } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { httpSignatureVerifier, methodOverride, type VerifiedSignature } from "./check.ts";
 import type { HttpSignatureVerifyOptions } from "./options.ts";

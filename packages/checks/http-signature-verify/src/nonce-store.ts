@@ -1,10 +1,5 @@
-import {
-  option,
-  readOptions,
-  refuseInProduction,
-  type NonceStore,
-  type OptionTable,
-} from "@countersign/core";
+import { type NonceStore } from "@countersign/core";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
 
 interface Claim {
   readonly token: string;

@@ -1,7 +1,7 @@
+import { OptionError, type NonceStore } from "@countersign/core";
 import {
   limitRule,
   option,
-  OptionError,
   optionError,
   readOptions,
   systemClock,
@@ -9,8 +9,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-  type NonceStore,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   jwkThumbprint,
   loadEngine,

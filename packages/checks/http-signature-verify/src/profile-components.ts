@@ -1,4 +1,5 @@
-import { createWarnOnce, optionError, type OptionOwner, type ReceivedRequest } from "@countersign/core";
+import { type ReceivedRequest } from "@countersign/core";
+import { createWarnOnce, optionError, type OptionOwner } from "@countersign/core/door";
 import {
   assertComputable,
   componentText,

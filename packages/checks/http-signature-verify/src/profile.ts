@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   defaultComponents,
   defaultParameters,

@@ -1,16 +1,14 @@
 import { hash, randomUUID } from "node:crypto";
 import { types } from "node:util";
+import { createRequestFact, guardChannel, type RequestFact } from "@countersign/core";
 import {
   capturedRawBody,
-  createRequestFact,
-  guardChannel,
   identifierFault,
   inTime,
   markKeyClaimed,
   noteVerdict,
   type OptionOwner,
-  type RequestFact,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   IdempotencyKeys,
   Waiters,

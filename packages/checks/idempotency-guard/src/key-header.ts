@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
+import { GuardError } from "@countersign/core";
 import {
   asBuffer,
   capturedRawBody,
   fieldLines,
-  GuardError,
   option,
   optionError,
   readOptions,
   type HeaderLines,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import { fingerprintMissing } from "./refusals.ts";
 

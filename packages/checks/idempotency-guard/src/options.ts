@@ -1,13 +1,13 @@
+import { OptionError } from "@countersign/core";
 import {
   option,
-  OptionError,
   optionError,
   readOptions,
   type Given,
   type OptionOwner,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   assertTimeoutInLease,
   keyRules,

@@ -1,4 +1,5 @@
-import { comeAgain, GuardError, requestAborted } from "@countersign/core";
+import { GuardError } from "@countersign/core";
+import { comeAgain, requestAborted } from "@countersign/core/door";
 import type { IdempotencyKeys, KeyAttempt } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";

@@ -1,19 +1,18 @@
 import { createSecretKey } from "node:crypto";
+import { GuardError, OptionError } from "@countersign/core";
 import {
   askStore,
   assertFunction,
   comeAgain,
-  GuardError,
   holderOf,
   limitRule,
   option,
-  OptionError,
   optionError,
   readOptions,
   type OptionOwner,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { AnswerStore, Awaitable, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
 import {
   isKeptStatus,

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isGuardError, type GuardError, type Replacement } from "@countersign/core";
+import { isGuardError, type GuardError } from "@countersign/core";
+import { type Replacement } from "@countersign/core/door";
 import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";

@@ -1,4 +1,5 @@
-import { recordRawBody, type GuardError } from "@countersign/core";
+import { type GuardError } from "@countersign/core";
+import { recordRawBody } from "@countersign/core/door";
 import { idempotencyKeyHeader, type IdempotencyKeyHeaderOptions } from "@countersign/idempotency-guard";
 import { describe, expect, test } from "@jest/globals";
 

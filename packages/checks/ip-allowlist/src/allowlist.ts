@@ -1,12 +1,5 @@
-import {
-  option,
-  OptionError,
-  optionError,
-  quoteForLog,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
+import { OptionError, quoteForLog } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { createMatcher, parseRule, type AddressMatcher, type AddressRange } from "./address.ts";
 
 /** Options of {@link compileAllowlist}. */

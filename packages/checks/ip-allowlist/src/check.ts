@@ -1,4 +1,5 @@
-import { GuardError, quoteForLog, type OptionOwner } from "@countersign/core";
+import { GuardError, quoteForLog } from "@countersign/core";
+import { type OptionOwner } from "@countersign/core/door";
 import type { IpAllowlistCode } from "./codes.ts";
 import { parseAddress, type AddressMatcher } from "./address.ts";
 import { compileAllowlist } from "./allowlist.ts";

@@ -6,7 +6,7 @@ import {
   publishNotice,
   readOptions,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { AddressMatcher } from "./address.ts";
 import { compileEntries, rulesTable, type ReadList } from "./allowlist.ts";
 

@@ -1,11 +1,11 @@
+import { GuardError } from "@countersign/core";
 import {
   assertNoKeyClaimed,
   createWarnOnce,
-  GuardError,
   type OptionOwner,
   type Warning,
   type WarnOnce,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   addressOf,
   countForwardedFor,

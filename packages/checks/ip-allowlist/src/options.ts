@@ -1,12 +1,5 @@
-import {
-  comeAgain,
-  GuardError,
-  option,
-  OptionError,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
+import { GuardError, OptionError } from "@countersign/core";
+import { comeAgain, option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import type { AddressMatcher, AddressRange } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
 import type { IpAllowlistCode } from "./codes.ts";

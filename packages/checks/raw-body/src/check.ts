@@ -1,17 +1,14 @@
+import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   asBuffer,
   capturedRawBody,
-  createRequestFact,
   fieldLines,
-  GuardError,
   isJsonMediaType,
   isLimitBytes,
   parseJsonBytes,
   type HeaderLines,
   type ParsedJson,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { RawBodyCode } from "./codes.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import { guard, receivedRequest, type Middleware } from "@countersign/express";
 import { parseJsonBody, readBody } from "./check.ts";
 import { jsonTable, table, type JsonBodyOptions, type RawBodyOptions } from "./options.ts";

@@ -1,4 +1,4 @@
-import { limitRule, option, type OptionTable } from "@countersign/core";
+import { limitRule, option, type OptionTable } from "@countersign/core/door";
 import { defaultMaxDepth } from "./check.ts";
 
 /** Options of `rawBody`. */

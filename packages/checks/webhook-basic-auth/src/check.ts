@@ -1,11 +1,5 @@
-import {
-  createRequestFact,
-  GuardError,
-  inTime,
-  type HeaderLines,
-  type OptionOwner,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
+import { inTime, type HeaderLines, type OptionOwner } from "@countersign/core/door";
 import type { BasicAuthCode } from "./codes.ts";
 import {
   assertCanonical,

@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
-import { fieldLines, GuardError, type HeaderLines } from "@countersign/core";
+import { GuardError } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import { parse } from "basic-auth";
 import type { BasicAuthCode } from "./codes.ts";
 

@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core";
+import { assertNoKeyClaimed } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { basicAuthVerifier } from "./check.ts";
 import type { VerifyCredential as VerifyOf, WebhookBasicAuthOptions as OptionsOf } from "./options.ts";

@@ -1,14 +1,14 @@
+import { OptionError } from "@countersign/core";
 import {
   holderOf,
   option,
-  OptionError,
   optionError,
   readOptions,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { compileCredentials, isUserPassText, serializeToken, type CredentialMatcher } from "./credentials.ts";
 
 /** A username and password. Neither is empty or holds control characters; the username holds no colon (RFC 7617 section 2). */

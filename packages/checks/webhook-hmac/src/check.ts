@@ -1,16 +1,13 @@
 import type { KeyObject } from "node:crypto";
+import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   asBuffer,
-  createRequestFact,
   fieldLines,
-  GuardError,
   inTime,
   optionError,
   readOptions,
   type OptionOwner,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { readBody } from "@countersign/raw-body";
 import type { PayloadSignatureCode } from "./codes.ts";
 import {

@@ -1,4 +1,4 @@
-import { assertNoKeyClaimed } from "@countersign/core";
+import { assertNoKeyClaimed } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { payloadVerifier } from "./check.ts";
 import type { SecretsFunction as SecretsOf, WebhookHmacOptions as OptionsOf } from "./options.ts";

@@ -1,14 +1,14 @@
 import type { KeyObject } from "node:crypto";
+import { OptionError } from "@countersign/core";
 import {
   limitRule,
   option,
-  OptionError,
   optionError,
   readOptions,
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { importSecret } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme } from "./scheme.ts";
 import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";

@@ -1,12 +1,12 @@
+import { OptionError } from "@countersign/core";
 import {
   fieldLines,
   option,
-  OptionError,
   optionError,
   readOptions,
   type HeaderLines,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { importSchemeSecret } from "./options.ts";
 import { assertBytes, hmacOf, type SignedContent } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme, type SignedParts } from "./scheme.ts";

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
-import { optionError, type OptionOwner } from "@countersign/core";
+import { optionError, type OptionOwner } from "@countersign/core/door";
 
 /** How the text of a secret stands for the bytes of the key. */
 export type SecretEncoding = "utf8" | "base64" | "hex";

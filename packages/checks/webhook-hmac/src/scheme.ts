@@ -1,12 +1,12 @@
+import { OptionError } from "@countersign/core";
 import {
   holderOf,
   option,
-  OptionError,
   optionError,
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   isSignatureEncoding,
   type SecretEncoding,

@@ -1,11 +1,10 @@
+import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
 import {
   assertReadableBody,
   bodyAborted,
   bodyLengthMismatch,
   bodyTooLarge,
   capturedRawBody,
-  createRequestFact,
-  GuardError,
   hasIdentityEncoding,
   hasKnownTransferCoding,
   isLimitBytes,
@@ -13,8 +12,7 @@ import {
   untilNotCutLate,
   type BodyCode,
   type HeaderLines,
-  type RequestFact,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import getRawBody from "raw-body";
 import type { GuardRequest, GuardResponse, OverHttp2 } from "./types.ts";
 

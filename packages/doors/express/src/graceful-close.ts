@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Session } from "node:http2";
 import { Server, type Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 
 const factory = "gracefulClose";
 

@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from "node:http";
+import { isGuardError } from "@countersign/core";
 import {
-  isGuardError,
   option,
   optionError,
   problemAnswer,
@@ -12,7 +12,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ProblemAnswer,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
 

@@ -1,5 +1,5 @@
+import { isGuardError } from "@countersign/core";
 import {
-  isGuardError,
   publishVerdict,
   refusedWith,
   requestAborted,
@@ -8,7 +8,7 @@ import {
   warnOfError,
   writeUnheardRefusal,
   type Judge,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
 import { boundUnreadBody } from "./unread-body.ts";

@@ -1,12 +1,6 @@
 import type { OutgoingHttpHeader } from "node:http";
-import {
-  createRequestFact,
-  createWarnOnce,
-  statusAnswer,
-  titleOf,
-  type Replacement,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, type RequestFact } from "@countersign/core";
+import { createWarnOnce, statusAnswer, titleOf, type Replacement } from "@countersign/core/door";
 import { expectManyProperties } from "./guard.ts";
 import type { GuardRequest, GuardResponse } from "./types.ts";
 

@@ -1,16 +1,15 @@
 import { isIP, type Socket } from "node:net";
+import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
   assertAllHeaderLines,
   assertOneHost,
   createWarnOnce,
   fieldLines,
-  GuardError,
   receivedRequests,
   shareFacts,
-  type ReceivedRequest,
   type Warning,
   type WarnOnce,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
 import type { ExpressCode } from "./codes.ts";
 import type { GuardRequest, Middleware } from "./types.ts";

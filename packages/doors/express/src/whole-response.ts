@@ -1,4 +1,4 @@
-import type { HeaderFields, Replacement } from "@countersign/core";
+import type { HeaderFields, Replacement } from "@countersign/core/door";
 import { replaceOrCut } from "./guard.ts";
 import {
   alreadyEnded,

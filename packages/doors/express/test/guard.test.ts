@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerResponse } from "node:http";
 import { connect } from "node:net";
-import { guardChannelName, GuardError, requestAborted, type GuardEvent } from "@countersign/core";
+import { guardChannelName, GuardError, type GuardEvent } from "@countersign/core";
+import { requestAborted } from "@countersign/core/door";
 import { guard, guardErrors, type GuardFunction } from "@countersign/express";
 import { describe, expect, jest, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type Express } from "express";

@@ -1,12 +1,7 @@
 import { execFile } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import {
-  guardChannelName,
-  GuardError,
-  noticeChannelName,
-  publishFailure,
-  requestAborted,
-} from "@countersign/core";
+import { guardChannelName, GuardError, noticeChannelName } from "@countersign/core";
+import { publishFailure, requestAborted } from "@countersign/core/door";
 import {
   guard,
   guardErrors,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { createWarnOnce, type WarnOnce } from "@countersign/core";
+import { createWarnOnce, type WarnOnce } from "@countersign/core/door";
 import { createTrustInspector, type GuardRequest, type TrustFunction } from "@countersign/express";
 
 let warnings: string[];

@@ -1,4 +1,4 @@
-import type { WarnOnce } from "@countersign/core";
+import type { WarnOnce } from "@countersign/core/door";
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 /** The error handler of a hidden route: an error of Fastify names no other route than that of an unknown path, which is `undefined`. */

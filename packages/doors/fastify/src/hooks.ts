@@ -1,4 +1,5 @@
-import { capturedRawBody, isGuardError, option, type OptionTable } from "@countersign/core";
+import { isGuardError } from "@countersign/core";
+import { capturedRawBody, option, type OptionTable } from "@countersign/core/door";
 import { composedGuard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
 

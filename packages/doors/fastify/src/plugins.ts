@@ -8,7 +8,7 @@ import {
   splitOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { whileConnected } from "@countersign/express";
 import {
   beginHandler,

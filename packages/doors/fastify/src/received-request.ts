@@ -1,13 +1,11 @@
+import { createRequestFact, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
-  createRequestFact,
   createWarnOnce,
   option,
   receivedRequests,
   shareFacts,
   type OptionTable,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { receivedRequest as nodeRequest } from "@countersign/express";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { internal } from "./hidden-route.ts";

@@ -1,6 +1,6 @@
+import { isGuardError } from "@countersign/core";
 import {
   type Replacement,
-  isGuardError,
   option,
   problemAnswer,
   refusedWith,
@@ -14,7 +14,7 @@ import {
   type OptionTable,
   type ProblemAnswer,
   type ProblemOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
 import { giveUp, readCapped } from "./body.ts";
 

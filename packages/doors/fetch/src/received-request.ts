@@ -1,3 +1,4 @@
+import { GuardError, type ReceivedRequest } from "@countersign/core";
 import {
   assertAllHeaderLines,
   assertOneHost,
@@ -6,14 +7,12 @@ import {
   bodyLengthMismatch,
   bodyTooLarge,
   fieldLines,
-  GuardError,
   receivedRequests,
   recordRawBody,
   shareFacts,
   untilNotCutLate,
   type BodyCode,
-  type ReceivedRequest,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { readCapped } from "./body.ts";
 
 /** What a `Request` does not tell of the connection. What is not said is not assumed: checks that need it refuse. */

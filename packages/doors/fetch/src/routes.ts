@@ -1,3 +1,4 @@
+import { type ReceivedRequest } from "@countersign/core";
 import {
   assertFunction,
   limitRule,
@@ -7,9 +8,8 @@ import {
   splitOptions,
   type OptionOwner,
   type OptionTable,
-  type ReceivedRequest,
   Steps,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   keyGuard,
   type Admission,

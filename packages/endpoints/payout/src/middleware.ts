@@ -1,11 +1,5 @@
-import {
-  assertKnownOptions,
-  GuardError,
-  option,
-  OptionError,
-  readOptions,
-  type OptionTable,
-} from "@countersign/core";
+import { GuardError, OptionError } from "@countersign/core";
+import { assertKnownOptions, option, readOptions, type OptionTable } from "@countersign/core/door";
 import {
   composedGuard,
   expectManyProperties,

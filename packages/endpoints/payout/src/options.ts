@@ -1,3 +1,4 @@
+import { type NonceStore } from "@countersign/core";
 import {
   holderOf,
   option,
@@ -5,10 +6,9 @@ import {
   readOptions,
   type Given,
   type HeaderFields,
-  type NonceStore,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";

@@ -1,10 +1,5 @@
-import {
-  createRequestFact,
-  GuardError,
-  inTime,
-  type ReceivedRequest,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
+import { inTime } from "@countersign/core/door";
 import { textAt } from "@countersign/raw-body";
 import type { PayoutCode } from "./codes.ts";
 import { businessLookupUnavailable, businessUnknown, payoutInvalid } from "./faults.ts";

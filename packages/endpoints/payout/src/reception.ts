@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 import { verifiedDigest } from "@countersign/content-digest";
+import { type ReceivedRequest } from "@countersign/core";
 import {
   assertNoKeyClaimed,
   capturedRawBody,
   holderOf,
   type OptionOwner,
   type HeaderFields,
-  type ReceivedRequest,
   Steps,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
 import {
   keyOwner,

@@ -1,11 +1,5 @@
-import {
-  option,
-  OptionError,
-  readOptions,
-  type Given,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { appendPath, baseUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */

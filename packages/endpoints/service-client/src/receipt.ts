@@ -1,5 +1,6 @@
 import { verifyContentDigest } from "@countersign/content-digest";
-import { fieldLines, isGuardError } from "@countersign/core";
+import { isGuardError } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import {
   MessageSignatureError,
   parseSignatureInput,

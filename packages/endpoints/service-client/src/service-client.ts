@@ -1,4 +1,4 @@
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { exchange, type Answer } from "./exchange.ts";
 import { resolveOptions, type ResolvedOptions, type ServiceClientOptions } from "./options.ts";
 import { redact } from "./redact.ts";

@@ -1,4 +1,5 @@
-import { option, OptionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { readUrl } from "./options.ts";
 import { serviceUrlFault } from "./service-url.ts";
 

@@ -1,4 +1,5 @@
-import { isPromiseLike, withDeadline } from "@countersign/core";
+import { withDeadline } from "@countersign/core";
+import { isPromiseLike } from "@countersign/core/door";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 
 const late = (): Error => new Error("too late");

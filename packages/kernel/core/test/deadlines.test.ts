@@ -1,7 +1,8 @@
 import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { execFileSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Deadlines, inTime, withDeadline, type Clock } from "@countersign/core";
+import { withDeadline } from "@countersign/core";
+import { Deadlines, inTime, type Clock } from "@countersign/core/door";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { steadyTest } from "../../../../test/support/steadily.ts";
 

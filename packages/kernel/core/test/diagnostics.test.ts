@@ -1,11 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import {
-  guardChannel,
-  guardChannelName,
-  noticeChannelName,
-  publishNotice,
-  type GuardNotice,
-} from "@countersign/core";
+import { guardChannel, guardChannelName, noticeChannelName, type GuardNotice } from "@countersign/core";
+import { publishNotice } from "@countersign/core/door";
 import { describe, expect, test } from "@jest/globals";
 
 describe("publishNotice", () => {

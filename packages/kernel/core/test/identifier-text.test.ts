@@ -1,4 +1,4 @@
-import { identifierFault } from "@countersign/core";
+import { identifierFault } from "@countersign/core/door";
 import { describe, expect, test } from "@jest/globals";
 
 describe("identifierFault", () => {

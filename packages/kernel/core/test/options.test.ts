@@ -1,15 +1,15 @@
+import { OptionError } from "@countersign/core";
 import {
   assertFunction,
   assertKnownOptions,
   holderOf,
   option,
-  OptionError,
   optionError,
   readOptions,
   refuseInProduction,
   type Given,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 describe("optionError", () => {

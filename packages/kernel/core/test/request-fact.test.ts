@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { createRequestFact, shareFacts } from "@countersign/core";
+import { createRequestFact } from "@countersign/core";
+import { shareFacts } from "@countersign/core/door";
 
 describe("createRequestFact", () => {
   test("tells what was set, last, and forgets what was deleted", () => {

@@ -1,16 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { tracingChannel } from "node:diagnostics_channel";
-import {
-  aroundTrace,
-  askStore,
-  claimTrace,
-  onTraceEnd,
-  storeTrace,
-  traced,
-  type ClaimTrace,
-  type StoreTrace,
-  type TraceContext,
-} from "@countersign/core";
+import { claimTrace, onTraceEnd, storeTrace, type ClaimTrace, type StoreTrace } from "@countersign/core";
+import { aroundTrace, askStore, traced, type TraceContext } from "@countersign/core/door";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 
 function fail(): never {

@@ -1,4 +1,4 @@
-import { askStore, isPromiseLike, type StoreStep } from "@countersign/core";
+import { askStore, isPromiseLike, type StoreStep } from "@countersign/core/door";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { storeUnavailable } from "./refusals.ts";
 import type {

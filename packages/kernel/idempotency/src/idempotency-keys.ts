@@ -1,13 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  claimTrace,
-  escapeForLog,
-  option,
-  readOptions,
-  traced,
-  type ClaimTrace,
-  type OptionTable,
-} from "@countersign/core";
+import { claimTrace, type ClaimTrace } from "@countersign/core";
+import { escapeForLog, option, readOptions, traced, type OptionTable } from "@countersign/core/door";
 import { AttemptStore, readRecord, type KeyAttempt } from "./attempt-store.ts";
 import { resolveKeyOptions, type IdempotencyKeysOptions, type ResolvedKeyOptions } from "./key-options.ts";
 import { Heartbeats } from "./lease.ts";

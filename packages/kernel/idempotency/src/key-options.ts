@@ -1,13 +1,13 @@
+import { OptionError } from "@countersign/core";
 import {
   assertFunction,
   option,
-  OptionError,
   optionError,
   readOptions,
   type Given,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { IdempotencyStore } from "./store.ts";
 
 /** Options of {@link idempotencyKeys}. */

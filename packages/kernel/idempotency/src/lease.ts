@@ -1,4 +1,5 @@
-import { escapeForLog, leaseLostChannel, type LeaseLostEvent } from "@countersign/core";
+import { leaseLostChannel, type LeaseLostEvent } from "@countersign/core";
+import { escapeForLog } from "@countersign/core/door";
 import type { AttemptStore } from "./attempt-store.ts";
 import { alarm } from "./notices.ts";
 import { idempotencyLost } from "./refusals.ts";

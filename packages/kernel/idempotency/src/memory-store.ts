@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core";
+import { option, readOptions, refuseInProduction, type OptionTable } from "@countersign/core/door";
 import {
   leaseExpired,
   type IdempotencyClaim,

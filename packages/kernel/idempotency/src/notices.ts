@@ -1,4 +1,5 @@
-import { publishFailure, publishNotice, quoteForLog, type GuardNotice } from "@countersign/core";
+import { quoteForLog, type GuardNotice } from "@countersign/core";
+import { publishFailure, publishNotice } from "@countersign/core/door";
 
 /** What an operator should know about one key. */
 export interface KeyNotice {

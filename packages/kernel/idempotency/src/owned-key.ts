@@ -1,5 +1,6 @@
 // Over 200 lines: all steps share the private state of one ownership.
-import { escapeForLog, isPromiseLike, settledChannel, type SettledEvent } from "@countersign/core";
+import { settledChannel, type SettledEvent } from "@countersign/core";
+import { escapeForLog, isPromiseLike } from "@countersign/core/door";
 import type { AttemptStore } from "./attempt-store.ts";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { Lease, type Heartbeats } from "./lease.ts";

@@ -1,4 +1,5 @@
-import { comeAgain, GuardError, pageOf } from "@countersign/core";
+import { GuardError } from "@countersign/core";
+import { comeAgain, pageOf } from "@countersign/core/door";
 import type { IdempotencyCode } from "./codes.ts";
 
 /** The store failed, or was too slow. */

@@ -1,4 +1,5 @@
-import { escapeForLog, traced, waitTrace, type WaitTrace } from "@countersign/core";
+import { waitTrace, type WaitTrace } from "@countersign/core";
+import { escapeForLog, traced } from "@countersign/core/door";
 import { readRecord } from "./attempt-store.ts";
 import type { IdempotencyRecord, IdempotencyStore } from "./store.ts";
 

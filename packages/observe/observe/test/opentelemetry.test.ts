@@ -13,7 +13,8 @@ import {
   SimpleSpanProcessor,
   type ReadableSpan,
 } from "@opentelemetry/sdk-trace-base";
-import { askStore, claimTrace, eventTrace, guardChannel, storeTrace, traced } from "@countersign/core";
+import { claimTrace, eventTrace, guardChannel, storeTrace } from "@countersign/core";
+import { askStore, traced } from "@countersign/core/door";
 import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { engineOfLife, liveThrough } from "../../../../test/support/observed-life.ts";

@@ -1,5 +1,6 @@
 import { channel } from "node:diagnostics_channel";
-import { eventTrace, guardChannel, GuardError, Steps, storeTrace } from "@countersign/core";
+import { eventTrace, guardChannel, GuardError, storeTrace } from "@countersign/core";
+import { Steps } from "@countersign/core/door";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { prometheus } from "@countersign/observe/prometheus";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { assertKnownOptions } from "@countersign/core";
+import { assertKnownOptions } from "@countersign/core/door";
 import type { AnswerStore, Awaitable } from "@countersign/idempotency";
 import type {
   ContractCase,

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { pageOf as pageAt } from "@countersign/core";
+import { pageOf as pageAt } from "@countersign/core/door";
 import {
   type IdempotencyClaim,
   type IdempotencyClaimResult,

@@ -1,11 +1,11 @@
+import { OptionError } from "@countersign/core";
 import {
   option,
-  OptionError,
   readOptions,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { type PostgresQueryable, isQueryable } from "./queryable.ts";
 import { type PostgresTables, type TableNames, tableNames, tablesTable } from "./table-names.ts";
 

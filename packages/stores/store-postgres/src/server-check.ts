@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core";
+import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
 import { postgresSchemaVersion } from "./migration.ts";
 import { type ResolvedOptions, factory } from "./options.ts";

@@ -1,11 +1,5 @@
-import {
-  option,
-  OptionError,
-  readOptions,
-  type Given,
-  type OptionRule,
-  type OptionTable,
-} from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, readOptions, type Given, type OptionRule, type OptionTable } from "@countersign/core/door";
 
 /** Where the tables are, as `createPostgresStores`, `migratePostgres` and `postgresMigration` take it. */
 export interface PostgresTables {

@@ -1,11 +1,5 @@
-import {
-  GuardError,
-  isPromiseLike,
-  option,
-  readOptions,
-  withDeadline,
-  type OptionTable,
-} from "@countersign/core";
+import { GuardError, withDeadline } from "@countersign/core";
+import { isPromiseLike, option, readOptions, type OptionTable } from "@countersign/core/door";
 import type { PostgresStoreCode } from "./codes.ts";
 import { sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
 import { StoreGate, assertText, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";

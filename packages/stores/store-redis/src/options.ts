@@ -5,7 +5,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 
 /**
  * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the

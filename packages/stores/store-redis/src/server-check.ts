@@ -1,4 +1,4 @@
-import { publishNotice } from "@countersign/core";
+import { publishNotice } from "@countersign/core/door";
 import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
 import { type ResolvedOptions, factory } from "./options.ts";

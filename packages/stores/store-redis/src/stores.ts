@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import { IdempotencyKeys, type RedisIdempotencyStore } from "./idempotency-store.ts";
 import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
 import { type RedisStoresOptions, factory, table } from "./options.ts";

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
 import {
   type PrunedBatch,

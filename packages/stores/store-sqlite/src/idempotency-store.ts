@@ -1,6 +1,6 @@
 // Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
-import { pageOf } from "@countersign/core";
+import { pageOf } from "@countersign/core/door";
 import {
   type IdempotencyClaim,
   type IdempotencyClaimResult,

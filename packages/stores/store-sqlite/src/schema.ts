@@ -1,4 +1,5 @@
-import { option, OptionError, type OptionOwner, type OptionRule } from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, type OptionOwner, type OptionRule } from "@countersign/core/door";
 import { type SqliteDatabase, integerOf, singleRow, withImmediateTransaction } from "./connection.ts";
 
 /** The version of the tables that this release reads and writes. */

@@ -1,4 +1,5 @@
-import { OptionError, readOptions } from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import { ensureDurability } from "./durability.ts";
 import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";

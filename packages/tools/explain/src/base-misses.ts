@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import type { BaseLine, Draft, MismatchContext } from "./draft.ts";
 import { missesOf, otherOrders, type NearMiss, type Row, type TableOf } from "./near-miss.ts";
 

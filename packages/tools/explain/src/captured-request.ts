@@ -1,4 +1,5 @@
-import { capturedRawBody, fieldLines, receivedRequests, type ReceivedRequest } from "@countersign/core";
+import { type ReceivedRequest } from "@countersign/core";
+import { capturedRawBody, fieldLines, receivedRequests } from "@countersign/core/door";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 
 /** A request as it was received. */

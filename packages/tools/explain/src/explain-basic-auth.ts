@@ -1,4 +1,4 @@
-import { fieldLines, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import { verifyBasicAuth } from "@countersign/webhook-basic-auth";
 import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 import { missesOf, type Row } from "./near-miss.ts";

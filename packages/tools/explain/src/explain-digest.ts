@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { fieldLines, type HeaderLines } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import { verifyContentDigest } from "@countersign/content-digest";
 import { bodyVariants, type BodyVariant } from "./body-variants.ts";
 import { explanation, refusalOf, type Explanation, type Remedy } from "./explanation.ts";

@@ -6,7 +6,7 @@ import {
   type HeaderLines,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   signatureSchemes,
   verifyPayload,

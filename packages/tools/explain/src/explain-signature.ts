@@ -1,4 +1,5 @@
-import { fieldLines, isGuardError, type ReceivedRequest } from "@countersign/core";
+import { isGuardError, type ReceivedRequest } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import type { VerificationKey } from "@countersign/http-message-signatures";
 import { recheckHttpSignature } from "@countersign/http-signature-verify";
 import { differenceOf, type BaseDifference } from "./base-difference.ts";

@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import {
   MessageSignatureError,
   parseByteSequenceDictionary,

@@ -1,4 +1,4 @@
-import { fieldLines } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import { parseByteSequenceDictionary, parseSignatureInput } from "@countersign/http-message-signatures";
 import { quoted, type Remedy } from "./explanation.ts";
 import type { SignatureContext } from "./signature-context.ts";

@@ -1,13 +1,13 @@
+import { type NonceStore } from "@countersign/core";
 import {
   inTime,
   option,
   optionError,
   splitOptions,
   systemClock,
-  type NonceStore,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { isVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,

@@ -1,4 +1,5 @@
-import { fieldLines, type HeaderLines, type ReceivedRequest } from "@countersign/core";
+import { type ReceivedRequest } from "@countersign/core";
+import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import {
   createSignatureBase,
   parseByteSequenceDictionary,

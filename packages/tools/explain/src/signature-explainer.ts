@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { type GuardEvent } from "@countersign/core";
 import {
   listen,
   option,
   publishFailure,
   splitOptions,
   systemClock,
-  type GuardEvent,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { capturedRequest, type ExplainedRequest } from "./captured-request.ts";
 import { explainSignature, type SignatureExplanation } from "./explain-signature.ts";
 import { readExplainOptions, type ExplainSignatureOptions } from "./options.ts";

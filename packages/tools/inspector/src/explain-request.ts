@@ -1,4 +1,4 @@
-import { warnOfError } from "@countersign/core";
+import { warnOfError } from "@countersign/core/door";
 import {
   explainAddress,
   explainBasicAuth,

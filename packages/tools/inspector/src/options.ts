@@ -1,11 +1,5 @@
-import {
-  option,
-  OptionError,
-  optionError,
-  readOptions,
-  type OptionOwner,
-  type OptionTable,
-} from "@countersign/core";
+import { OptionError } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import {
   explainAddress,
   explainBasicAuth,

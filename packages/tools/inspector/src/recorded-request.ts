@@ -1,10 +1,5 @@
-import {
-  capturedRawBody,
-  isGuardError,
-  receivedRequests,
-  type GuardEvent,
-  type Verdict,
-} from "@countersign/core";
+import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
+import { capturedRawBody, receivedRequests } from "@countersign/core/door";
 import { marginBytes } from "./loopback/index.ts";
 import type { SchemaFault } from "@countersign/explain";
 

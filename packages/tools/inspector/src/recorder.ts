@@ -1,14 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
-import {
-  createRequestFact,
-  escapeForLog,
-  listen,
-  warnOfError,
-  type GuardEvent,
-  type KeyUseEvent,
-  type RequestFact,
-} from "@countersign/core";
+import { createRequestFact, type GuardEvent, type KeyUseEvent, type RequestFact } from "@countersign/core";
+import { escapeForLog, listen, warnOfError } from "@countersign/core/door";
 import { KeptRequests } from "./kept-requests.ts";
 import {
   addLife,

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { parseSignatureInput } from "@countersign/http-message-signatures";
-import { fieldLines, type Verdict } from "@countersign/core";
+import { type Verdict } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import type { Masker } from "./loopback/index.ts";
 import { wholeBody } from "./explain-request.ts";
 import { isCredentialName, notShown } from "./secrets.ts";

@@ -6,7 +6,7 @@ import {
   type HeaderFields,
   type OptionOwner,
   type Replacement,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";

@@ -1,4 +1,4 @@
-import { readOptions } from "@countersign/core";
+import { readOptions } from "@countersign/core/door";
 import { createCodingWatch, finishResponse, type Middleware } from "@countersign/express";
 import { factory, signerOf, tell } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";

@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   assertComputable,
   componentText,

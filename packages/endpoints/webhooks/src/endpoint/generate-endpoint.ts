@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 
 /** Options of {@link generateEndpoint}. */
 export interface GenerateEndpointOptions {

@@ -1,13 +1,12 @@
+import { isGuardError, quoteForLog } from "@countersign/core";
 import {
   assertKnownOptions,
   createWarnOnce,
-  isGuardError,
   option,
-  quoteForLog,
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import {
   chain,
   composedGuard,

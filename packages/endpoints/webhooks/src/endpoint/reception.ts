@@ -1,16 +1,13 @@
+import { GuardError, OptionError, quoteForLog, type ReceivedRequest } from "@countersign/core";
 import {
   assertNoKeyClaimed,
   fieldLines,
-  GuardError,
   holderOf,
   isJsonMediaType,
-  OptionError,
-  quoteForLog,
   readOptions,
   Steps,
   type OptionOwner,
-  type ReceivedRequest,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { basicAuthVerifier, type VerifiedCredential } from "@countersign/webhook-basic-auth";
 import { payloadVerifier, verifiedPayload, type VerifiedPayload } from "@countersign/webhook-hmac";

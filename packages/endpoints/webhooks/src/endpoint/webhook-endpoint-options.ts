@@ -1,4 +1,4 @@
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";

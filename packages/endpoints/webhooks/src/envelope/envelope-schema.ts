@@ -1,4 +1,4 @@
-import { identifierFault } from "@countersign/core";
+import { identifierFault } from "@countersign/core/door";
 import type { WebhookEvent, WebhookEventMap } from "./events.ts";
 import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
 

@@ -1,12 +1,12 @@
+import { GuardError } from "@countersign/core";
 import {
   asBuffer,
-  GuardError,
   option,
   parseJsonBytes,
   readOptions,
   type OptionRule,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { WebhookCode } from "../codes.ts";
 import {
   Broken,

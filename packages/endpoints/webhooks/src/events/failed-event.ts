@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GuardError, isGuardError, publishFailure, quoteForLog } from "@countersign/core";
+import { GuardError, isGuardError, quoteForLog } from "@countersign/core";
+import { publishFailure } from "@countersign/core/door";
 import {
   failureFingerprint,
   failureKey,

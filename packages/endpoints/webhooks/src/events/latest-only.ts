@@ -5,7 +5,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import type { Awaitable } from "@countersign/idempotency";
 import { LRUCache } from "lru-cache";
 import type { WebhookEvent } from "../envelope/events.ts";

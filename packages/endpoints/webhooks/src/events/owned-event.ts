@@ -1,13 +1,6 @@
 import { hash, randomUUID } from "node:crypto";
-import {
-  escapeForLog,
-  eventTrace,
-  GuardError,
-  traced,
-  type Deadlines,
-  type EventTrace,
-  type Expiring,
-} from "@countersign/core";
+import { eventTrace, GuardError, type EventTrace } from "@countersign/core";
+import { escapeForLog, traced, type Deadlines, type Expiring } from "@countersign/core/door";
 import type { KeyAttempt, KeyRefusal, OwnedKey } from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";

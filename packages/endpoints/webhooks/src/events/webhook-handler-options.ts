@@ -1,12 +1,12 @@
+import { OptionError } from "@countersign/core";
 import {
   option,
-  OptionError,
   optionError,
   readOptions,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { idempotencyKeys, keyRules, type IdempotencyKeys } from "@countersign/idempotency";
 import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
 

@@ -1,4 +1,5 @@
-import { assertFunction, Deadlines, eventTrace, publishNotice, quoteForLog } from "@countersign/core";
+import { eventTrace, quoteForLog } from "@countersign/core";
+import { assertFunction, Deadlines, publishNotice } from "@countersign/core/door";
 import type { DrainOptions, DrainReport } from "@countersign/idempotency";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import type {

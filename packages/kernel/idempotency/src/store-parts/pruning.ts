@@ -1,4 +1,5 @@
-import { publishNotice, storeTrace, traced, type StoreTrace } from "@countersign/core";
+import { storeTrace, type StoreTrace } from "@countersign/core";
+import { publishNotice, traced } from "@countersign/core/door";
 import type { Row } from "./list-query.ts";
 
 // 10,000 rows a second: more than a store takes in, and time for others in between.

@@ -5,7 +5,7 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { isLogger, table, writeEntries, type LogOptions, type ReadLogOptions } from "./entries.ts";
 
 /** What of a console is written to. */

@@ -1,12 +1,5 @@
-import {
-  isGuardError,
-  listen,
-  option,
-  warnOfError,
-  type GuardEvent,
-  type OptionTable,
-  type Verdict,
-} from "@countersign/core";
+import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
+import { listen, option, warnOfError, type OptionTable } from "@countersign/core/door";
 
 /** Options of both sinks. */
 export interface LogOptions {

@@ -1,4 +1,4 @@
-import { optionError, readOptions } from "@countersign/core";
+import { optionError, readOptions } from "@countersign/core/door";
 import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 /** A logger that takes fields and a message: that of pino, and its children. */

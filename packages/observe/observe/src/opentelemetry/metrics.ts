@@ -1,5 +1,6 @@
 import type { Meter } from "@opentelemetry/api";
-import { boundedLabel, docsOf, listen } from "@countersign/core";
+import { docsOf } from "@countersign/core";
+import { boundedLabel, listen } from "@countersign/core/door";
 
 /** Records metrics with attributes of few values. Returns what ends that. */
 export function recordMetrics(factory: string, meter: Meter, maxLabels: number): () => void {

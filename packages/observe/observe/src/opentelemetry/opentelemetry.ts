@@ -1,5 +1,5 @@
 import { metrics, trace, type MeterProvider, type TracerProvider } from "@opentelemetry/api";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core";
+import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { recordMetrics } from "./metrics.ts";
 import { recordSpans } from "./spans.ts";
 

@@ -1,17 +1,14 @@
 import * as api from "@opentelemetry/api";
 import {
-  aroundTrace,
   claimTrace,
   eventTrace,
   isGuardError,
-  listen,
   onTraceEnd,
   storeTrace,
   waitTrace,
   type GuardEvent,
-  type Trace,
-  type TraceContext,
 } from "@countersign/core";
+import { aroundTrace, listen, type Trace, type TraceContext } from "@countersign/core/door";
 
 /** Makes a span of each trace, and one of each verdict. Returns what ends that. */
 export function recordSpans(factory: string, tracer: api.Tracer): () => void {

@@ -1,4 +1,4 @@
-import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core";
+import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/door";
 import type { Gauge } from "prom-client";
 
 /** A store that lists its keys: an `IdempotencyStore` with `list`. */

@@ -1,13 +1,13 @@
+import { docsOf } from "@countersign/core";
 import {
   boundedLabel,
-  docsOf,
   listen,
   option,
   optionError,
   readOptions,
   type OptionOwner,
   type OptionTable,
-} from "@countersign/core";
+} from "@countersign/core/door";
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
 import { countHeld, readStores, type HeldKeysStore } from "./held-keys.ts";
 

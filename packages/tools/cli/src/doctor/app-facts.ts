@@ -1,4 +1,4 @@
-import type { Built } from "@countersign/core";
+import type { Built } from "@countersign/core/door";
 import type { MountedGuard } from "./express-stack.ts";
 import type { EarlyHook } from "./fastify-hooks.ts";
 

@@ -1,4 +1,4 @@
-import type { Built } from "@countersign/core";
+import type { Built } from "@countersign/core/door";
 import { shownKey } from "../operator/key-text.ts";
 import { printable } from "../printable.ts";
 import type { AppFacts, AppFault } from "./app-facts.ts";

@@ -1,4 +1,4 @@
-import { pageOf } from "@countersign/core";
+import { pageOf } from "@countersign/core/door";
 
 /** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
 export type Severity = "error" | "warning" | "info";

@@ -2,7 +2,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { IncomingMessage } from "node:http";
 import { Server, Socket } from "node:net";
 import { pathToFileURL } from "node:url";
-import { builtChannelName, type Built } from "@countersign/core";
+import { builtChannelName, type Built } from "@countersign/core/door";
 import { createTrustInspector, type GuardRequest } from "@countersign/express";
 import { messageOf } from "../thrown.ts";
 import type { AppFacts, AppFault, ProxyTrust } from "./app-facts.ts";

@@ -1,4 +1,4 @@
-import type { BuiltFact, BuiltFacts } from "@countersign/core";
+import type { BuiltFact, BuiltFacts } from "@countersign/core/door";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import { shownKey } from "../operator/key-text.ts";
 import type { FindingId } from "./findings.ts";

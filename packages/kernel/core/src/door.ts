@@ -1,0 +1,66 @@
+// What doors, checks and stores are made with, on top of index.ts: for whoever writes one.
+export { askStore, type StoreStep } from "./ask-store.ts";
+export {
+  assertAllHeaderLines,
+  assertOneHost,
+  asBuffer,
+  assertReadableBody,
+  bodyAborted,
+  bodyLengthMismatch,
+  bodyTooLarge,
+  capturedRawBody,
+  fieldLines,
+  hasIdentityEncoding,
+  hasKnownTransferCoding,
+  isJsonMediaType,
+  isLimitBytes,
+  receivedRequests,
+  recordRawBody,
+  untilNotCutLate,
+  type HeaderLines,
+} from "./received-request.ts";
+export { builtChannelName, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
+export type { BodyCode, JsonCode } from "./codes.ts";
+export { Deadlines, inTime, isPromiseLike, systemClock, type Clock, type Expiring } from "./deadlines.ts";
+export { pageOf } from "./docs.ts";
+export { publishFailure, publishNotice } from "./diagnostics.ts";
+export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
+export { escapeForLog, identifierFault, parseJsonBytes, type ParsedJson } from "./wire-text.ts";
+export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
+export { limitRule } from "./limit-bytes.ts";
+export { boundedLabel, listen, type Listener } from "./listener.ts";
+export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
+export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
+export {
+  assertKnownOptions,
+  holderOf,
+  optionError,
+  readOptions,
+  splitOptions,
+  type Given,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+  type ReadOptions,
+} from "./options.ts";
+export {
+  problemAnswer,
+  statusAnswer,
+  titleOf,
+  type ProblemAnswer,
+  type ProblemOptions,
+  type Replacement,
+} from "./problem.ts";
+export { reportReject, warnOfError } from "./reject-report.ts";
+export {
+  noteVerdict,
+  publishVerdict,
+  refusedWith,
+  startVerdict,
+  Steps,
+  tellLeftover,
+  writeUnheardRefusal,
+  type Judge,
+} from "./verdict.ts";
+export { aroundTrace, traced, type Around, type Trace, type TraceContext } from "./traces.ts";
+export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";
