@@ -36,12 +36,12 @@ const folders = ["packages/*/*/test", "examples/*/test", "test"];
 
 /** @type {import("jest").Config} */
 const config = {
-  testEnvironment: "<rootDir>/test/support/environment.mjs",
+  testEnvironment: "<rootDir>/test/support/runs/environment.mjs",
   // PostgreSQL and Redis, where they are not running already.
-  globalSetup: "<rootDir>/test/support/engine-setup.mjs",
-  globalTeardown: "<rootDir>/test/support/engine-teardown.mjs",
-  setupFilesAfterEnv: ["<rootDir>/test/support/retries.mjs"],
-  testSequencer: "<rootDir>/test/support/sequencer.mjs",
+  globalSetup: "<rootDir>/test/support/runs/engine-setup.mjs",
+  globalTeardown: "<rootDir>/test/support/runs/engine-teardown.mjs",
+  setupFilesAfterEnv: ["<rootDir>/test/support/runs/retries.mjs"],
+  testSequencer: "<rootDir>/test/support/runs/sequencer.mjs",
   // Many tests wait for a clock, a socket or a process: one more worker than there are processors. A second one gains nothing.
   maxWorkers: availableParallelism() + 1,
   // A worker keeps something of each file that it ran; beyond this it is replaced between two files.

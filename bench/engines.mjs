@@ -2,8 +2,8 @@
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { Pool } from "pg";
 import { createClient } from "redis";
-import { startPostgresServer } from "../test/support/postgres-server.mjs";
-import { startRedisServer } from "../test/support/redis-server.mjs";
+import { startPostgresServer } from "../test/support/servers/postgres-server.mjs";
+import { startRedisServer } from "../test/support/servers/redis-server.mjs";
 
 // What a small machine for a database has; durability and autovacuum stay as PostgreSQL ships them.
 const settings = { shared_buffers: "256MB", max_wal_size: "4GB", checkpoint_timeout: "15min" };

@@ -1,8 +1,8 @@
 // npm run cluster: two platforms on PostgreSQL and Redis behind a proxy, as a table, then serving. --once: only the table.
 // --store postgres: without Redis. Servers are those of DATABASE_URL and REDIS_URL, or are started for this run alone.
 import path from "node:path";
-import { startPostgresServer } from "../test/support/postgres-server.mjs";
-import { startRedisServer } from "../test/support/redis-server.mjs";
+import { startPostgresServer } from "../test/support/servers/postgres-server.mjs";
+import { startRedisServer } from "../test/support/servers/redis-server.mjs";
 import { ensureReady, root, runScript } from "./setup.mjs";
 
 runScript(async () => {

@@ -1,6 +1,6 @@
 // Every platform that `npm create countersign` can write, by the packed command: installed with the packed packages, type-checked,
 // tested by its own tests, and played with as its README says. One after the other, with the seconds of each:
-//     node test/support/with-servers.mjs node test/consumers/created-projects.mjs [express-sqlite …]
+//     node test/support/runs/with-servers.mjs node test/consumers/created-projects.mjs [express-sqlite …]
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -16,7 +16,7 @@ import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { signatureSchemes, webhookHmac } from "@countersign/webhook-hmac";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import { expect, test } from "@jest/globals";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 // TEST SECRETS: this text is in each of them, and must be in nothing that is shown.
 const mark = "hush-hush";

@@ -15,7 +15,7 @@ import {
 } from "@countersign/core";
 import { builtChannelName } from "@countersign/core/door";
 import { expect, test } from "@jest/globals";
-import { liveThrough } from "../support/observed-life.ts";
+import { liveThrough } from "../support/runs/observed-life.ts";
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 

@@ -13,7 +13,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import express, { type Express } from "express";
 import Database from "libsql";
 import { createSqliteStores } from "@countersign/store-sqlite";
-import { eventually } from "../support/eventually.ts";
+import { eventually } from "../support/runs/eventually.ts";
 import { app as digestingApp } from "../../examples/snippets/dist/reference/digest-response.js";
 import { createApp as createAppBehindProxy } from "../../examples/snippets/dist/guide/behind-a-proxy.js";
 import { payByBank } from "../../examples/snippets/dist/guide/bank.js";

@@ -1,4 +1,4 @@
-import type { WireAnswer } from "../support/http-client.ts";
+import type { WireAnswer } from "../support/servers/http-client.ts";
 
 /** Header fields of frameworks and servers, which no row demands. Every other one has to be there by a row, or not at all. */
 export const ignoredFields: ReadonlySet<string> = new Set([

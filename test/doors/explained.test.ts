@@ -6,8 +6,8 @@ import {
 import { describe, expect, test } from "@jest/globals";
 import express5 from "express";
 import express4 from "express4";
-import { eventually } from "../support/eventually.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { eventually } from "../support/runs/eventually.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { expressDoor } from "./express-door.ts";
 import { fastifyDoor } from "./fastify-door.ts";
 import { fetchBehindNode } from "./fetch-behind-node.ts";
@@ -16,7 +16,7 @@ import { nodeDoor } from "./node-door.ts";
 import { payoutScene, payoutText, signPayout } from "./payout-scene.ts";
 import { orderPolicy, policyScene, signOrder } from "./policy-scene.ts";
 import type { Door, Scene } from "./scene.ts";
-import type { WireRequest } from "../support/http-client.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
 
 const doors = [
   expressDoor("express 5", express5),

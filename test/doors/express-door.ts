@@ -5,8 +5,8 @@ import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { rawBody } from "@countersign/raw-body";
 import { webhookEndpoint } from "@countersign/webhooks";
 import type { ErrorRequestHandler, Express, Request, RequestHandler } from "express";
-import { close, listen, send } from "../support/http-client.ts";
-import type { ExpressFactory } from "../support/express-versions.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
+import type { ExpressFactory } from "../support/runs/express-versions.ts";
 import { keyInBody } from "./key-in-body.ts";
 import {
   appError,

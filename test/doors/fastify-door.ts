@@ -12,7 +12,7 @@ import { httpSignatureVerifier } from "@countersign/http-signature-verify";
 import { runOf, type RequestIdempotency } from "@countersign/idempotency-guard";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
-import { send } from "../support/http-client.ts";
+import { send } from "../support/servers/http-client.ts";
 import {
   appError,
   handlerType,

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
-import { close, listen, send } from "../support/http-client.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
 import { fetchApp, type FetchApp } from "./fetch-door.ts";
 import { pathOf } from "./node-door.ts";
 import type { Door } from "./scene.ts";

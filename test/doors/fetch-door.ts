@@ -20,7 +20,7 @@ import {
   type PolicyScene,
   type Scene,
 } from "./scene.ts";
-import type { WireAnswer, WireRequest } from "../support/http-client.ts";
+import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
 
 /** A router and its routes, as every `fetch` handler has it. `path` is what the router goes by. */
 export type FetchApp = (request: Request, path: string, info: ConnectionInfo) => Promise<Response>;

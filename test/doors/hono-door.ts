@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { close, listen, send } from "../support/http-client.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
 import { fetchApp } from "./fetch-door.ts";
 import { pathOf } from "./node-door.ts";
 import type { Door } from "./scene.ts";

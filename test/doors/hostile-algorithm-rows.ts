@@ -6,8 +6,8 @@ import {
   algorithmKeys,
   type AlgorithmKey,
 } from "../../packages/kernel/http-message-signatures/test/algorithm-keys.ts";
-import type { WireRequest } from "../support/http-client.ts";
-import { withHeader } from "../support/independent-signer.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { withHeader } from "../support/signers/independent-signer.ts";
 import { accepted, policyScene, signOrder, unauthorized } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
 

@@ -1,8 +1,8 @@
 // Bodies, their digests, and the window of a signature.
 import { createHash } from "node:crypto";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { WireRequest } from "../support/http-client.ts";
-import { sha256Field } from "../support/independent-signer.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { sha256Field } from "../support/signers/independent-signer.ts";
 import { problem, type ExactAnswer } from "./answers.ts";
 import {
   accepted,

@@ -1,5 +1,5 @@
 // Components with parameters (RFC 9421 sections 2.1 and 2.2.8) that no verifier may take, or that it has to.
-import { samplePath } from "../support/independent-signer.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import {
   accepted,
   orderLines,

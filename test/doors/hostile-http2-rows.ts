@@ -1,6 +1,6 @@
 // Orders as HTTP/2 has them, by their fields: what is let in, and what is refused with which code.
 import type { OutgoingHttpHeaders } from "node:http2";
-import { samplePath } from "../support/independent-signer.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import { signOrder, type OrderPlan } from "./policy-scene.ts";
 
 export type Lines = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,6 +1,6 @@
 // What no verifier may let in, of a policy that asks for components with parameters; and beside it what it has to let in.
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import { hostileSignatures } from "../support/hostile-signatures.ts";
+import { hostileSignatures } from "../support/signers/hostile-signatures.ts";
 import { unavailable } from "./answers.ts";
 import { algorithmRows } from "./hostile-algorithm-rows.ts";
 import { bodyRows } from "./hostile-body-rows.ts";

@@ -1,8 +1,8 @@
 // Two signatures that are both due: of the caller, and of who approved the order. Labels say nothing, tags do.
 import { memoryNonceStore, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import { createPublicKey } from "node:crypto";
-import type { WireRequest } from "../support/http-client.ts";
-import { serviceKey, servicePublicPem, strangerKey } from "../support/test-keys.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { serviceKey, servicePublicPem, strangerKey } from "../support/signers/test-keys.ts";
 import { accepted, policyScene, signOrder, unauthorized, type OrderPlan } from "./policy-scene.ts";
 import type { Row } from "./row.ts";
 

@@ -1,5 +1,5 @@
 // Requests as bytes on a connection: what is wrong with them stands in their lines and their framing, where no client of Node sends it.
-import { samplePath } from "../support/independent-signer.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import { framingRows } from "./hostile-framing-rows.ts";
 import {
   bad,

@@ -1,7 +1,7 @@
 // Targets and servers: what a router, a proxy and a verifier could read in two ways.
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { WireRequest } from "../support/http-client.ts";
-import { samplePath } from "../support/independent-signer.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import { problem } from "./answers.ts";
 import { accepted, policyScene, signOrder, unauthorized, withLines } from "./policy-scene.ts";
 import type { Row } from "./row.ts";

@@ -5,7 +5,7 @@ import { idempotencyGuard, type RequestIdempotency } from "@countersign/idempote
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { rawBody } from "@countersign/raw-body";
 import { webhookEndpoint } from "@countersign/webhooks";
-import { close, listen, send } from "../support/http-client.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
 import { keyInBody } from "./key-in-body.ts";
 import { appError, handlerType, letIn, noteCode, type Door, type Scene } from "./scene.ts";
 

@@ -1,4 +1,4 @@
-import { samplePath } from "../support/independent-signer.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
 import { payoutUnauthorized, problem } from "./answers.ts";
 import { payoutScene, signPayout } from "./payout-scene.ts";
 import type { Exception, Row } from "./row.ts";

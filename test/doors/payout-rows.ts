@@ -1,7 +1,7 @@
 import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { sha256Field } from "../support/independent-signer.ts";
-import { hostileSignatures } from "../support/hostile-signatures.ts";
-import type { WireRequest } from "../support/http-client.ts";
+import { sha256Field } from "../support/signers/independent-signer.ts";
+import { hostileSignatures } from "../support/signers/hostile-signatures.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
 import { payoutUnauthorized, problem, unavailable } from "./answers.ts";
 import { acknowledged, payoutScene, payoutText, signBody, signPayout } from "./payout-scene.ts";
 import { fetchSeesAnother, inAnotherCase, routersDiffer, targets } from "./payout-exceptions.ts";

@@ -2,13 +2,13 @@ import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { payoutStoreKey, type PayoutOptions } from "@countersign/payout";
 import { createHash } from "node:crypto";
-import { samplePath, signRequest, type SigningPlan } from "../support/independent-signer.ts";
-import type { WireRequest } from "../support/http-client.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { samplePath, signRequest, type SigningPlan } from "../support/signers/independent-signer.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { payoutBody } from "../../packages/endpoints/payout/test/payout-body.ts";
 import { handlerType, type Handler, type PayoutScene } from "./scene.ts";
 import type { ExactAnswer } from "./answers.ts";
-import { withOverrides, type Overrides } from "../support/sections.ts";
+import { withOverrides, type Overrides } from "../support/runs/sections.ts";
 
 export const payoutText: string = JSON.stringify(payoutBody);
 export const idempotencyKey = String(payoutBody["idempotency_key"]);

@@ -5,9 +5,9 @@ import {
   signRequest,
   type SignedRequest,
   type SigningPlan,
-} from "../support/independent-signer.ts";
-import type { WireRequest } from "../support/http-client.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+} from "../support/signers/independent-signer.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 import { problem, type ExactAnswer } from "./answers.ts";
 import { handlerType, letIn, type PolicyScene } from "./scene.ts";
 

@@ -1,5 +1,5 @@
 import type { Demand } from "./answers.ts";
-import type { WireRequest } from "../support/http-client.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
 import type { DoorName, Scene } from "./scene.ts";
 
 /** One row of the table: an app, a request, and what every door has to answer. */

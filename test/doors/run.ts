@@ -1,4 +1,4 @@
-import type { WireAnswer, WireRequest } from "../support/http-client.ts";
+import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
 import { comparable, type ExactAnswer } from "./answers.ts";
 import type { Row } from "./row.ts";
 import { Unsendable, type Door, type Scene } from "./scene.ts";

@@ -2,7 +2,7 @@ import type { Payout, PayoutOptions } from "@countersign/payout";
 import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { WebhookOptions } from "@countersign/webhooks";
-import type { WireAnswer, WireRequest } from "../support/http-client.ts";
+import type { WireAnswer, WireRequest } from "../support/servers/http-client.ts";
 
 /** What a handler answers, in no framework's words. */
 export interface PlainAnswer {

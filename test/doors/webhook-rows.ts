@@ -1,5 +1,5 @@
 import { signPayloadHeaders } from "@countersign/webhook-hmac";
-import type { WireRequest } from "../support/http-client.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { steps } from "./store-steps.ts";
 import {

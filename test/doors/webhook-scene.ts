@@ -1,9 +1,9 @@
 import { createHmac } from "node:crypto";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler, type WebhookEvent, type WebhookOptions } from "@countersign/webhooks";
-import type { WireRequest } from "../support/http-client.ts";
+import type { WireRequest } from "../support/servers/http-client.ts";
 import type { WebhookScene } from "./scene.ts";
-import { withOverrides, type Overrides } from "../support/sections.ts";
+import { withOverrides, type Overrides } from "../support/runs/sections.ts";
 
 export const hookPath = "/hooks/3f9c2a7be1d04c55a1b2c3d4e5f60718";
 export const secret = "test-secret";

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { parse } from "yaml";
 import { readSettings } from "../../examples/settings/src/settings.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = path.join(root, "examples/cluster");

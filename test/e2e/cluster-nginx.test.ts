@@ -3,8 +3,8 @@ import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { nginxBinary, startClusterNginx, type ClusterNginx } from "../support/cluster-nginx.ts";
-import { reportMissing } from "../support/server-binaries.mjs";
+import { nginxBinary, startClusterNginx, type ClusterNginx } from "../support/servers/cluster-nginx.ts";
+import { reportMissing } from "../support/servers/server-binaries.mjs";
 
 if (nginxBinary === undefined) reportMissing("nginx", "examples/cluster/nginx.conf is not run in one.");
 const describeOnNginx = nginxBinary === undefined ? describe.skip : describe;

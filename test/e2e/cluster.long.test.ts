@@ -14,7 +14,7 @@ import { openEngines } from "../../examples/cluster/dist/engines.js";
 import { startCluster, type Cluster } from "../../examples/cluster/dist/topology.js";
 import { startDemoService, type DemoService } from "../../examples/demo/dist/service.js";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
-import { describeOnPostgres, describeOnRedis, postgresUrl } from "../support/engines.ts";
+import { describeOnPostgres, describeOnRedis, postgresUrl } from "../support/servers/engines.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const script = path.join(root, "scripts/cluster.mjs");

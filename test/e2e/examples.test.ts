@@ -7,7 +7,7 @@ import {
   payWithTooManyLines,
   recordedOnce,
   startExample,
-} from "../support/example.ts";
+} from "../support/servers/example.ts";
 
 // NestJS ends its process by the signal.
 const examples: readonly (readonly [program: string, exitCode: number | null])[] = [

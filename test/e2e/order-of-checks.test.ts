@@ -10,9 +10,9 @@ import { jsonBody, rawBody } from "@countersign/raw-body";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import { webhookHmac } from "@countersign/webhook-hmac";
 import express from "express";
-import { close, listen, send } from "../support/http-client.ts";
-import { samplePath, signRequest } from "../support/independent-signer.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
+import { samplePath, signRequest } from "../support/signers/independent-signer.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 const running: Server[] = [];
 afterEach(async () => {

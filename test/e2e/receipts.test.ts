@@ -17,10 +17,10 @@ import express4 from "express4";
 import { fastify, type FastifyInstance } from "fastify";
 import { signPayout } from "../doors/payout-scene.ts";
 import { listenerOf } from "../doors/fetch-behind-node.ts";
-import { expressVersionsWith } from "../support/express-versions.ts";
-import { close, listen, send, type WireRequest } from "../support/http-client.ts";
-import { samplePath } from "../support/independent-signer.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { expressVersionsWith } from "../support/runs/express-versions.ts";
+import { close, listen, send, type WireRequest } from "../support/servers/http-client.ts";
+import { samplePath } from "../support/signers/independent-signer.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 const platformKeys = generateKeyPairSync("ed25519");
 const platformKey = importVerificationKey("platform-2026", platformKeys.publicKey);

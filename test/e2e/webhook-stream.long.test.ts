@@ -11,8 +11,8 @@ import {
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import express from "express";
 import Database from "libsql";
-import { close, listen, send } from "../support/http-client.ts";
-import { webhookStream, type ServiceState } from "../support/webhook-stream.ts";
+import { close, listen, send } from "../support/servers/http-client.ts";
+import { webhookStream, type ServiceState } from "../support/signers/webhook-stream.ts";
 
 const webhookCount = 10_000;
 const largestWebhook = 20;

@@ -16,8 +16,8 @@ import {
   signalGroup,
   type Captured,
 } from "../../examples/platform/test/platform-process.ts";
-import { testAuthority, type TestAuthority } from "../support/certificates.ts";
-import { servicePublicPem } from "../support/test-keys.ts";
+import { testAuthority, type TestAuthority } from "../support/servers/certificates.ts";
+import { servicePublicPem } from "../support/signers/test-keys.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const webhookPath = "/hooks/9c1f3ab27d5e4c0f";

@@ -1,7 +1,7 @@
 // Rows 14 and 15: the client leaves, or the process is told to.
 import { request } from "node:http";
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { pay, payTo, payoutRequest, spawnPayer, startPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";

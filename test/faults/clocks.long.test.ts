@@ -1,7 +1,7 @@
 // Row 9: clocks that disagree.
 import { randomUUID } from "node:crypto";
 import { expect, test } from "@jest/globals";
-import { send } from "../support/http-client.ts";
+import { send } from "../support/servers/http-client.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { pay, payTo, spawnPayer, type PayerProcess, type RunningPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, expectRefusedFor, leaseMs } from "./timing.ts";

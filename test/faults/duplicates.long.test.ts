@@ -1,6 +1,6 @@
 // Rows 10 to 12: many at once, the same and not the same.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { pay, payTo, spawnPayer, startPayer, type PayoutAnswer, type RunningPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";

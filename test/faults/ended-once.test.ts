@@ -1,6 +1,6 @@
 // Rows 19 to 22: a key is ended once, whoever repeats, undoes, decides or answers in between.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";

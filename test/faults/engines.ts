@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, describe, jest } from "@jest/globals";
 import Database from "libsql";
-import { isolatedName, postgresUrl, redisUrl } from "../support/engines.ts";
-import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
+import { isolatedName, postgresUrl, redisUrl } from "../support/servers/engines.ts";
+import { startTcpProxy, type TcpProxy } from "../support/servers/tcp-proxy.ts";
 import type { EngineConfig, EngineKind } from "./payer-app.mjs";
 import { payoutsTable } from "./payer-engines.mjs";
 

@@ -1,8 +1,8 @@
 // Row 16: a store that can keep no more.
 import { afterAll, describe, expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { createClient } from "redis";
-import { startPrivateRedis } from "../support/private-redis.ts";
+import { startPrivateRedis } from "../support/servers/private-redis.ts";
 import { describeEngines, newKey, openGround } from "./engines.ts";
 import { pay, payTo, startPayer } from "./payers.ts";
 import { payUntilDecided } from "./timing.ts";

@@ -1,6 +1,6 @@
 // Rows 1 to 3: a process dies by SIGKILL, another one gets the retries.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { killedAt, pay, startPayer } from "./payers.ts";
 import { expectOnePaymentAfterLease, payUntilDecided } from "./timing.ts";

@@ -1,7 +1,7 @@
 // Rows 7 and 8: handlers beyond their lease, processes that stand still.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey, type Ground } from "./engines.ts";
 import type { PayerConfig, Point } from "./payer-app.mjs";
 import { pay, payTo, spawnPayer } from "./payers.ts";

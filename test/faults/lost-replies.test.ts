@@ -1,6 +1,6 @@
 // Rows 4 to 6: the store has done it, or has not, and its answer is lost.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { behindProxy, describeEngines, newKey } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";

@@ -1,6 +1,6 @@
 // Row 18: old records are removed while a retry arrives.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey } from "./engines.ts";
 import { pay, startPayer } from "./payers.ts";
 

@@ -1,7 +1,7 @@
 // I15 under SIGKILL: what is answered for a key that is done, and how often it was paid, whatever had been kept by then.
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
 import { describeEngines, newKey, type Ground } from "./engines.ts";
 import type { PayerConfig, Point } from "./payer-app.mjs";
 import { killedAt, pay, startPayer, type PayerProcess, type PayoutAnswer } from "./payers.ts";

@@ -3,11 +3,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createPayoutInstruction } from "@countersign/sandbox";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { nginxBinary, startClusterNginx } from "../support/cluster-nginx.ts";
-import { byProxy, payerOf, startExample, type RunningExample } from "../support/example.ts";
-import { eventually } from "../support/eventually.ts";
-import { freePort, privateFolder } from "../support/private-process.mjs";
-import { reportMissing } from "../support/server-binaries.mjs";
+import { nginxBinary, startClusterNginx } from "../support/servers/cluster-nginx.ts";
+import { byProxy, payerOf, startExample, type RunningExample } from "../support/servers/example.ts";
+import { eventually } from "../support/runs/eventually.ts";
+import { freePort, privateFolder } from "../support/servers/private-process.mjs";
+import { reportMissing } from "../support/servers/server-binaries.mjs";
 import { newKey } from "./engines.ts";
 
 if (nginxBinary === undefined) reportMissing("nginx", "no platform is restarted behind one.");

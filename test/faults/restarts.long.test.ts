@@ -1,9 +1,9 @@
 // Row 17: servers that are restarted and connections that are reset while payouts come in.
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { startPrivatePostgres } from "../support/private-postgres.ts";
-import { startPrivateRedis } from "../support/private-redis.ts";
-import type { TcpProxy } from "../support/tcp-proxy.ts";
+import { startPrivatePostgres } from "../support/servers/private-postgres.ts";
+import { startPrivateRedis } from "../support/servers/private-redis.ts";
+import type { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { behindProxy, newKey, openGround, type Ground } from "./engines.ts";
 import type { PayerConfig } from "./payer-app.mjs";
 import { pay, spawnPayer, type RunningPayer } from "./payers.ts";

@@ -1,7 +1,7 @@
 // Row 13: a store that is away, that comes and goes, or that takes ten seconds.
 import { expect } from "@jest/globals";
-import { steadyTest as test } from "../support/steadily.ts";
-import type { TcpProxy } from "../support/tcp-proxy.ts";
+import { steadyTest as test } from "../support/runs/steadily.ts";
+import type { TcpProxy } from "../support/servers/tcp-proxy.ts";
 import { behindProxy, describeEngines, newKey, type Ground } from "./engines.ts";
 import { pay, startPayer } from "./payers.ts";
 import { StoreFaults } from "./store-faults.ts";

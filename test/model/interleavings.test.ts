@@ -3,7 +3,7 @@ import type { IdempotencyStore } from "@countersign/idempotency";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { ReferenceStore } from "@countersign/store-contract/model";
 import * as fc from "fast-check";
-import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/engines.ts";
+import { describeOnPostgres, describeOnRedis, postgresUrl, redisUrl } from "../support/servers/engines.ts";
 import { memoryEngine } from "./embedded-engines.ts";
 import { type Clock, type Engine, type Platform, propertyTimeMs, retentionMs } from "./engine.ts";
 import { type Contest, contested, contests, record } from "./history.ts";

@@ -1,7 +1,7 @@
 import type { PayStep } from "@countersign/store-contract/model";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { Client, type ClientBase, Pool } from "pg";
-import { isolatedName } from "../support/engines.ts";
+import { isolatedName } from "../support/servers/engines.ts";
 import { type Clock, type Engine, type Platform, type ProcessIndex, retentionMs } from "./engine.ts";
 
 // SQLSTATE of a lock_timeout.

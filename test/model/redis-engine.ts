@@ -1,6 +1,6 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { createClient } from "redis";
-import { isolatedName } from "../support/engines.ts";
+import { isolatedName } from "../support/servers/engines.ts";
 import { type Engine, retentionMs } from "./engine.ts";
 
 /** Redis: each process has a connection of its own; each run has a prefix of its own. */

@@ -2,7 +2,7 @@
 import { ReferenceStore, fenceIn, type Step } from "@countersign/store-contract/model";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../support/fuzz-runs.ts";
+import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
 import { leaseMs, retentionMs } from "./engine.ts";
 import { type PlannedStep, plannedSteps } from "./history.ts";
 import { PaymentRecord } from "./payment-record.ts";

@@ -12,8 +12,8 @@ import { idempotencyHarness as postgresHarness } from "../../packages/stores/sto
 import { connectRedis } from "../../packages/stores/store-redis/test/clients.ts";
 import { idempotencyHarness as redisHarness } from "../../packages/stores/store-redis/test/harness.ts";
 import { drivers } from "../../packages/stores/store-sqlite/test/connections.ts";
-import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/engines.ts";
-import { fuzzRuns } from "../support/fuzz-runs.ts";
+import { describeOnPostgres, describeOnRedis, redisUrl } from "../support/servers/engines.ts";
+import { fuzzRuns } from "../support/runs/fuzz-runs.ts";
 
 const engine: readonly ContractFacility[] = ["engine", "durability"];
 

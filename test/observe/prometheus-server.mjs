@@ -1,7 +1,7 @@
 // A Prometheus of one's own, in a temporary folder on a free port of loopback, that scrapes each second.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { endProcess, freePort, privateFolder, startServer } from "../support/private-process.mjs";
+import { endProcess, freePort, privateFolder, startServer } from "../support/servers/private-process.mjs";
 
 /** `rules` is the file with the alert rules, which are evaluated each second too; `targets` have /metrics, by host and port. */
 export async function startPrometheus({ binary, targets, rules }) {

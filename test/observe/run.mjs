@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { ensureReady, runScript, SetupError } from "../../scripts/setup.mjs";
-import { prometheusServer, reportMissing } from "../support/server-binaries.mjs";
+import { prometheusServer, reportMissing } from "../support/servers/server-binaries.mjs";
 import { askPanels } from "./panels.mjs";
 import { startPrometheus } from "./prometheus-server.mjs";
 

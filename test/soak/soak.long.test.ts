@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { capture, killAll } from "../../examples/platform/test/platform-process.ts";
-import { postgresUrl, redisUrl } from "../support/engines.ts";
+import { postgresUrl, redisUrl } from "../support/servers/engines.ts";
 
 const program = fileURLToPath(new URL("soak.mjs", import.meta.url));
 const seconds = Number(process.env["SOAK_SECONDS"] ?? "20");

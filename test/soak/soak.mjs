@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { isContinuousIntegration } from "../support/server-binaries.mjs";
+import { isContinuousIntegration } from "../support/servers/server-binaries.mjs";
 import { unleash } from "./chaos.mjs";
 import { createClient } from "./client.mjs";
 import { engines } from "./engines.mjs";

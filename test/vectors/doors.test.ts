@@ -13,7 +13,7 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import express, { type RequestHandler } from "express";
 import { fastify } from "fastify";
-import { close, listen } from "../support/http-client.ts";
+import { close, listen } from "../support/servers/http-client.ts";
 import { importKey, readVectors, type Vector, type VectorMessage } from "./check.mjs";
 
 type Options = HttpSignatureVerifyOptions;

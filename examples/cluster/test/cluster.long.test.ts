@@ -12,8 +12,8 @@ import {
   isolatedName,
   postgresUrl,
   redisUrl,
-} from "../../../test/support/engines.ts";
-import { startTcpProxy } from "../../../test/support/tcp-proxy.ts";
+} from "@countersign/test-support/servers/engines.ts";
+import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { openEngines } from "../src/engines.ts";
 import { DemoStartError } from "@countersign/example-demo";
 import {

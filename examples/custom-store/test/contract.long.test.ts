@@ -5,7 +5,7 @@ import {
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
-import { applicable } from "../../../test/support/contract.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
 import { describeOnMariadb, mariadbUrl } from "./server/mariadb.ts";
 

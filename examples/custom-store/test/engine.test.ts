@@ -7,7 +7,7 @@ import {
 import { createMariadbStores, createTables } from "@countersign/example-custom-store";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { createPool } from "mysql2/promise";
-import { reportMissing } from "../../../test/support/server-binaries.mjs";
+import { reportMissing } from "@countersign/test-support/servers/server-binaries.mjs";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
 import { startMariadbServer, type MariadbServer } from "./server/mariadb-server.mjs";
 

@@ -1,6 +1,6 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
-import { byProxy, callerField } from "../../../test/support/example.ts";
+import { byProxy, callerField } from "@countersign/test-support/servers/example.ts";
 
 /** A proxy as nginx is set up in the README. */
 export interface TestProxy {

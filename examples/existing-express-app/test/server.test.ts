@@ -5,7 +5,7 @@ import {
   recordedOnce,
   startExample,
   type RunningExample,
-} from "../../../test/support/example.ts";
+} from "@countersign/test-support/servers/example.ts";
 import { startProxy, type TestProxy } from "./proxy.ts";
 
 let example: RunningExample;

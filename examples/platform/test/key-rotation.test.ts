@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { openKeys, readSettings, SettingError } from "@countersign/example-settings";
-import { eventually } from "../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { makeTestKey } from "./signer.ts";
 

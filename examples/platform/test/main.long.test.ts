@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import Database from "libsql";
-import { testAuthority } from "../../../test/support/certificates.ts";
+import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import { capture, killAll, listeningUrl, type Captured } from "./platform-process.ts";
 import { sendHalf } from "./half-sent.ts";
 import { makeTestKey, payoutBody } from "./signer.ts";

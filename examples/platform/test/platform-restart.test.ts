@@ -1,8 +1,11 @@
 // A platform whose servers are restarted under it: private ones, which belong to this file alone.
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
-import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
-import { startPrivateRedis, type PrivateRedis } from "../../../test/support/private-redis.ts";
+import {
+  startPrivatePostgres,
+  type PrivatePostgres,
+} from "@countersign/test-support/servers/private-postgres.ts";
+import { startPrivateRedis, type PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 

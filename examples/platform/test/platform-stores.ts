@@ -10,7 +10,7 @@ import {
   isolatedName,
   postgresUrl,
   redisUrl,
-} from "../../../test/support/engines.ts";
+} from "@countersign/test-support/servers/engines.ts";
 import { dropSchema } from "./test-storage.ts";
 
 /** Where a platform keeps everything: variables of its environment that processes can share. */

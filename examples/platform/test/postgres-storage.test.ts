@@ -7,9 +7,12 @@ import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
 import { pino } from "pino";
-import { describeOnPostgres, postgresUrl } from "../../../test/support/engines.ts";
-import { startPgBouncer } from "../../../test/support/pgbouncer.ts";
-import { startPrivatePostgres, type PrivatePostgres } from "../../../test/support/private-postgres.ts";
+import { describeOnPostgres, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
+import {
+  startPrivatePostgres,
+  type PrivatePostgres,
+} from "@countersign/test-support/servers/private-postgres.ts";
 import { outboxStatements } from "../src/ledgers/outbox.ts";
 import { postgresDialect } from "../src/engines/postgres/database.ts";
 import { openPostgresLedgers } from "../src/engines/postgres/storage.ts";

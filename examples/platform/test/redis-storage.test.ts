@@ -2,8 +2,8 @@ import { type RedisLocation, SettingError } from "@countersign/example-settings"
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
-import { describeOnRedis, postgresUrl, redisUrl } from "../../../test/support/engines.ts";
-import { startPrivateRedis, type PrivateRedis } from "../../../test/support/private-redis.ts";
+import { describeOnRedis, postgresUrl, redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis, type PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "../src/engines/redis.ts";
 import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";

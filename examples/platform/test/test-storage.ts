@@ -2,7 +2,7 @@ import type { PostgresLocation } from "@countersign/example-settings";
 import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../test/support/engines.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { AcceptedPayout } from "../src/ledgers/payouts.ts";
 import { openPostgresStorage } from "../src/engines/postgres/storage.ts";
 import { openSqliteStorage, type SqliteStorage } from "../src/engines/sqlite.ts";

@@ -5,7 +5,7 @@ import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { pinoLog } from "@countersign/observe/log";
 import { pino } from "pino";
-import { testAuthority } from "../../../test/support/certificates.ts";
+import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { runPlatform, type RunningPlatform } from "./running-platform.ts";
 import { envelope, sendTestWebhook, webhookEnvironment, type SentWebhook } from "./webhook-sender.ts";

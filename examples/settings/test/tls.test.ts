@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { testAuthority, type Certified } from "../../../test/support/certificates.ts";
+import { testAuthority, type Certified } from "@countersign/test-support/servers/certificates.ts";
 import type { Environment } from "../src/environment.ts";
 import { SettingError } from "../src/setting-error.ts";
 import { readTls } from "../src/tls.ts";

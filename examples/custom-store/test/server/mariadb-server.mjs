@@ -10,8 +10,8 @@ import {
   freePort,
   privateFolder,
   startServer,
-} from "../../../../test/support/private-process.mjs";
-import { unprivilegedOwner } from "../../../../test/support/server-binaries.mjs";
+} from "../../../../test/support/servers/private-process.mjs";
+import { unprivilegedOwner } from "../../../../test/support/servers/server-binaries.mjs";
 
 const database = "test";
 

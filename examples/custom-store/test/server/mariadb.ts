@@ -1,7 +1,7 @@
 // The MariaDB that the tests of a file run on.
 import { afterAll, describe } from "@jest/globals";
 import { createConnection } from "mysql2/promise";
-import { reportMissing } from "../../../../test/support/server-binaries.mjs";
+import { reportMissing } from "@countersign/test-support/servers/server-binaries.mjs";
 import { startMariadbServer } from "./mariadb-server.mjs";
 
 const usual = "mysql://root@127.0.0.1:3306/test";

@@ -1,8 +1,8 @@
 // Runs a command with a MariaDB of its own that was never used, MARIADB_URL set to it:
 //     node examples/custom-store/test/server/with-mariadb.mjs npm test -- examples/custom-store
 import process from "node:process";
-import { runCommand } from "../../../../test/support/run-command.mjs";
-import { reportMissing } from "../../../../test/support/server-binaries.mjs";
+import { runCommand } from "../../../../test/support/runs/run-command.mjs";
+import { reportMissing } from "../../../../test/support/servers/server-binaries.mjs";
 import { startMariadbServer } from "./mariadb-server.mjs";
 
 const command = process.argv.slice(2);

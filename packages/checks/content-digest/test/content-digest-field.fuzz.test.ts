@@ -4,7 +4,7 @@ import { createContentDigest, verifyContentDigest, type DigestAlgorithm } from "
 import { isGuardError } from "@countersign/core";
 import * as fc from "fast-check";
 import { requestOf } from "./harness.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const both: readonly DigestAlgorithm[] = ["sha-256", "sha-512"];
 const algorithms = fc.constantFrom(...both);

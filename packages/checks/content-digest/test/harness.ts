@@ -4,8 +4,8 @@ import { isGuardError, type GuardError } from "@countersign/core";
 import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import type { Express } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
-import { recordRefusals } from "../../../../test/support/refusals.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { recordRefusals } from "@countersign/test-support/runs/refusals.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 

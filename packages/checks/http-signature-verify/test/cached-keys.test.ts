@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "@jest/globals";
 import { cachedKeys, importVerificationKey } from "@countersign/http-signature-verify";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 const never = new Promise<never>(() => {});
 

@@ -6,7 +6,7 @@ import {
   type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 const notices: GuardNotice[] = [];
 const hear = (notice: unknown): void => void notices.push(notice as GuardNotice);

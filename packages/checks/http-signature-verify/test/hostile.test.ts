@@ -1,7 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { hostileSignatures } from "../../../../test/support/hostile-signatures.ts";
-import { samplePath, sha256Field, signRequest } from "../../../../test/support/independent-signer.ts";
+import { hostileSignatures } from "@countersign/test-support/signers/hostile-signatures.ts";
+import {
+  samplePath,
+  sha256Field,
+  signRequest,
+} from "@countersign/test-support/signers/independent-signer.ts";
 import {
   cachedKeys,
   importVerificationKey,
@@ -9,8 +13,8 @@ import {
   type KeyValidity,
   type VerificationKey,
 } from "@countersign/http-signature-verify";
-import type { WireAnswer, WireRequest } from "../../../../test/support/http-client.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import type { WireAnswer, WireRequest } from "@countersign/test-support/servers/http-client.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import express5 from "express";
 import { startPlatform, type Platform, expressVersions } from "./platform.ts";
 

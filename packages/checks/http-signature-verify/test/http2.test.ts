@@ -12,8 +12,12 @@ import { isGuardError } from "@countersign/core";
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import { describe, expect, test } from "@jest/globals";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
-import { samplePath, sha256Field, signRequest } from "../../../../test/support/independent-signer.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
+import {
+  samplePath,
+  sha256Field,
+  signRequest,
+} from "@countersign/test-support/signers/independent-signer.ts";
 import { defaults } from "./platform.ts";
 
 const body = "{}";

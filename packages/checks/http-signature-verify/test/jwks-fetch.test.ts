@@ -9,7 +9,7 @@ import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { jwksKeys, type JwksKeysOptions } from "@countersign/http-signature-verify";
-import { selfSignedCertificate, testAuthority } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate, testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import { setOf } from "./live-keys-bench.ts";
 
 const servers: Server[] = [];

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { afterEach, expect, test } from "@jest/globals";
 import { jwksKeys, keyUse, type KeyUseTable, type LiveKeyStore } from "@countersign/http-signature-verify";
-import { signRequest } from "../../../../test/support/independent-signer.ts";
+import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { answer } from "./live-keys-bench.ts";
 import { startPlatform, type Platform } from "./platform.ts";
 

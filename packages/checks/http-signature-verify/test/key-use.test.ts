@@ -7,8 +7,8 @@ import {
   verifiedSignature,
   type KeyUseTable,
 } from "@countersign/http-signature-verify";
-import { signRequest, type SigningPlan } from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem, strangerKey } from "../../../../test/support/test-keys.ts";
+import { signRequest, type SigningPlan } from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
 import { startPlatform, type Platform } from "./platform.ts";
 
 let platform: Platform;

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createPublicKey, generateKeyPairSync, type JsonWebKey } from "node:crypto";
 import { noticeChannelName, type GuardNotice } from "@countersign/core";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 export const serviceJwk: JsonWebKey = createPublicKey(servicePublicPem).export({ format: "jwk" });
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { signRequest, withHeader } from "../../../../test/support/independent-signer.ts";
+import { signRequest, withHeader } from "@countersign/test-support/signers/independent-signer.ts";
 import { startPlatform, type Platform } from "./platform.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 let platform: Platform;
 beforeAll(async () => {

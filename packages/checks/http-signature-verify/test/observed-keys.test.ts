@@ -15,8 +15,8 @@ import {
   type HttpSignatureVerifyOptions,
 } from "@countersign/http-signature-verify";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { signRequest } from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { startPlatform } from "./platform.ts";
 
 const key = importVerificationKey("test-key", servicePublicPem);

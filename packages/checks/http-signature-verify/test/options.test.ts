@@ -7,7 +7,7 @@ import {
   importVerificationKey,
   memoryNonceStore,
 } from "@countersign/http-signature-verify";
-import { serviceKey, servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { serviceKey, servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 const jwk = createPublicKey(serviceKey).export({ format: "jwk" });
 const good = { keys: { a: servicePublicPem }, nonces: memoryNonceStore() };

@@ -9,16 +9,16 @@ import {
 } from "@countersign/http-signature-verify";
 import express5 from "express";
 import express4 from "express4";
-import { expressVersionsWith } from "../../../../test/support/express-versions.ts";
-import { samplePath } from "../../../../test/support/independent-signer.ts";
+import { expressVersionsWith } from "@countersign/test-support/runs/express-versions.ts";
+import { samplePath } from "@countersign/test-support/signers/independent-signer.ts";
 import {
   close,
   listen,
   send,
   type WireAnswer,
   type WireRequest,
-} from "../../../../test/support/http-client.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+} from "@countersign/test-support/servers/http-client.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 

@@ -12,8 +12,8 @@ import {
   sha256Field,
   signRequest,
   type SigningPlan,
-} from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+} from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { defaults, observe, startPlatform, type Platform } from "./platform.ts";
 
 let platform: Platform;

@@ -1,8 +1,12 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { memoryNonceStore, type HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import express from "express";
-import { samplePath, signRequest, type SigningPlan } from "../../../../test/support/independent-signer.ts";
-import { exchange } from "../../../../test/support/wire.ts";
+import {
+  samplePath,
+  signRequest,
+  type SigningPlan,
+} from "@countersign/test-support/signers/independent-signer.ts";
+import { exchange } from "@countersign/test-support/servers/wire.ts";
 import { startPlatform, type Platform } from "./platform.ts";
 
 let platform: Platform;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
-import { signRequest, type SignedRequest } from "../../../../test/support/independent-signer.ts";
+import { signRequest, type SignedRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { startPlatform, type Platform } from "./platform.ts";
 
 let platform: Platform;

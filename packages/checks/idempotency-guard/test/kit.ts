@@ -19,7 +19,7 @@ import {
 import { captureRawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
 
-export { eventually, sleep } from "../../../../test/support/eventually.ts";
+export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 export {
   collectNotices,
   FakeTransaction,
@@ -27,7 +27,7 @@ export {
   transactionalStore,
   type Fault,
   type FaultyStore,
-} from "../../../../test/support/faulty-store.ts";
+} from "@countersign/test-support/runs/faulty-store.ts";
 
 /** Both frameworks, for describe.each. */
 export const frameworks = [

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { steadily } from "../../../../test/support/steadily.ts";
+import { steadily } from "@countersign/test-support/runs/steadily.ts";
 import {
   closePlatforms,
   collectNotices as collect,

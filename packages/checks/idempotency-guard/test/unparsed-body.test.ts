@@ -5,7 +5,7 @@ import { idempotencyGuard } from "@countersign/idempotency-guard";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import type { Express, Request, RequestHandler, Response } from "express";
 import express from "express";
-import { withServer } from "../../../../test/support/wire.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { closePlatforms, frameworks, type Framework } from "./kit.ts";
 
 afterEach(closePlatforms);

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { parseAddress } from "../src/address.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const words = new Uint32Array(4);
 

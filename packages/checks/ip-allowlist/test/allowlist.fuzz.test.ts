@@ -2,7 +2,7 @@ import { BlockList } from "node:net";
 import { expect, test } from "@jest/globals";
 import { compileAllowlist } from "@countersign/ip-allowlist";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 interface Block {
   readonly first: bigint;

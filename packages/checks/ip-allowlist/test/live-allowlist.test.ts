@@ -12,7 +12,7 @@ import {
 } from "@countersign/ip-allowlist";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
-import { close, listen, send } from "../../../../test/support/http-client.ts";
+import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
 
 const here = "127.0.0.1";
 const elsewhere = "192.0.2.1";

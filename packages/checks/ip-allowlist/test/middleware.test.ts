@@ -10,7 +10,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import express, { type Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
-import { exchange, rawRequest, withServer } from "../../../../test/support/wire.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
 const loopback = ["127.0.0.1", "::1"];
 let codes: string[] = [];

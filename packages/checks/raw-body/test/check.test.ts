@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { receivedRequest, type GuardRequest } from "@countersign/express";
 import { capturedRawBody, captureRawBody, readBody } from "@countersign/raw-body";
-import { codeOf } from "../../../../test/support/code-of.ts";
+import { codeOf } from "@countersign/test-support/runs/code-of.ts";
 import { requestOf } from "./harness.ts";
 
 const readRawBody = (req: GuardRequest, limitBytes: number): Promise<Buffer> =>

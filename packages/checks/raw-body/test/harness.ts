@@ -5,7 +5,7 @@ import { isGuardError } from "@countersign/core";
 import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import type { Express } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 

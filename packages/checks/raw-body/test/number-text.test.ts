@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import { captureRawBody, jsonBody, numberTextAt, textAt } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse } from "@countersign/express";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { requestOf } from "./harness.ts";
 
 const body = String.raw`{

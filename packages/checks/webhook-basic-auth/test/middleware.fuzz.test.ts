@@ -3,7 +3,7 @@ import { isGuardError } from "@countersign/core";
 import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
 import * as fc from "fast-check";
 import { basic, requestOf, run } from "./harness.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const text = fc
   .string({ unit: "binary", minLength: 1, maxLength: 30 })

@@ -5,9 +5,9 @@ import { guardErrors, type GuardRequest, type Middleware } from "@countersign/ex
 import { verifiedPayload, type VerifiedPayload } from "@countersign/webhook-hmac";
 import type { Express, RequestHandler } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
-import { close, listen, send, type WireAnswer } from "../../../../test/support/http-client.ts";
-import { recordRefusals } from "../../../../test/support/refusals.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { close, listen, send, type WireAnswer } from "@countersign/test-support/servers/http-client.ts";
+import { recordRefusals } from "@countersign/test-support/runs/refusals.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 

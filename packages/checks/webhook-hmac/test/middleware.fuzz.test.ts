@@ -4,7 +4,7 @@ import type { Middleware } from "@countersign/express";
 import { signPayload, webhookHmac } from "@countersign/webhook-hmac";
 import * as fc from "fast-check";
 import { requestOf, run } from "./harness.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const bytes = fc.uint8Array({ maxLength: 200 });
 // RFC 2104 pads keys with zeros, so that two secrets that differ in zeros at the end are one key.

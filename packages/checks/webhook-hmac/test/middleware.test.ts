@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { describe, expect, jest, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
 import { signPayload, verifiedPayload, webhookHmac, type SecretsFunction } from "@countersign/webhook-hmac";
-import { close, listen } from "../../../../test/support/http-client.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { post, requestOf, run, siteWith, expressVersions } from "./harness.ts";
 
 const secret = "test-secret";

@@ -20,8 +20,8 @@ import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gracefulClose, type Drainable } from "@countersign/express";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { testAuthority } from "../../../../test/support/certificates.ts";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 const servers: NetServer[] = [];
 const sockets: Socket[] = [];

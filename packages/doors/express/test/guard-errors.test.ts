@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import express, { type ErrorRequestHandler, type Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
-import { exchange, rawRequest, withServer } from "../../../../test/support/wire.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
 const init: GuardErrorInit = { status: 401, code: "signature-missing", message: "no Signature field" };
 const emitWarning = jest.spyOn(process, "emitWarning");

@@ -8,7 +8,7 @@ import { describe, expect, jest, test } from "@jest/globals";
 import express, { type ErrorRequestHandler, type Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
-import { withServer } from "../../../../test/support/wire.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 
 const refusal = new GuardError({ status: 409, code: "already-processed", message: "seen before" });
 

@@ -5,7 +5,7 @@ import { guard, guardErrors, type GuardRequest } from "@countersign/express";
 import { describe, expect, jest, test } from "@jest/globals";
 import express from "express";
 import express4 from "express4";
-import { exchange } from "../../../../test/support/wire.ts";
+import { exchange } from "@countersign/test-support/servers/wire.ts";
 
 const host = ["Host: platform.example", "Connection: close"];
 

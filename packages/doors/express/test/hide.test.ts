@@ -4,7 +4,7 @@ import { guard, guardErrors, type GuardErrorsOptions } from "@countersign/expres
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express, type RequestHandler } from "express";
 import express4 from "express4";
-import { exchange, rawRequest, withServer } from "../../../../test/support/wire.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
 const path = "/hooks/3f9c2a7be1d04c55a1b2c3d4e5f60718";
 const refusal = new GuardError({

@@ -16,8 +16,8 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import type { Express } from "express";
 import express4 from "express4";
 import supertest from "supertest";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
-import { withServer } from "../../../../test/support/wire.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 
 const page = "https://countersign.github.io/countersign/reference/codes.html";
 

@@ -8,8 +8,8 @@ import { guard, guardErrors, type GuardRequest, type Middleware } from "@counter
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { ErrorRequestHandler, Request, Response } from "express";
 import express4 from "express4";
-import { expressVersionsWith } from "../../../../test/support/express-versions.ts";
-import { withServer } from "../../../../test/support/wire.ts";
+import { expressVersionsWith } from "@countersign/test-support/runs/express-versions.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 
 const refusal = new GuardError({ status: 400, code: "refused", message: "refused" });
 const refuseAtOnce = guard("atOnce", () => {

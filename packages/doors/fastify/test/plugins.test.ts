@@ -19,10 +19,10 @@ import { basicAuthVerifier } from "@countersign/webhook-basic-auth";
 import { createWebhookHandler } from "@countersign/webhooks";
 import { describe, expect, jest, test } from "@jest/globals";
 import { fastify, type FastifyInstance, type FastifyRequest, type FastifyServerOptions } from "fastify";
-import { send, type WireAnswer, type WireRequest } from "../../../../test/support/http-client.ts";
+import { send, type WireAnswer, type WireRequest } from "@countersign/test-support/servers/http-client.ts";
 import { deliver, hookPath, secret } from "../../../../test/doors/webhook-scene.ts";
 import { signPayout } from "../../../../test/doors/payout-scene.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 async function served<T>(
   mount: (app: FastifyInstance) => void,

@@ -6,10 +6,10 @@ import { memoryIdempotencyStore, type MemoryIdempotencyStore } from "@countersig
 import { describe, expect, test } from "@jest/globals";
 import { fastify, type FastifyInstance, type FastifyReply } from "fastify";
 import { signPayout } from "../../../../test/doors/payout-scene.ts";
-import { eventually } from "../../../../test/support/eventually.ts";
-import { FakeTransaction, transactionalStore } from "../../../../test/support/faulty-store.ts";
-import { send } from "../../../../test/support/http-client.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { FakeTransaction, transactionalStore } from "@countersign/test-support/runs/faulty-store.ts";
+import { send } from "@countersign/test-support/servers/http-client.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 
 interface Scene {
   readonly store: MemoryIdempotencyStore;

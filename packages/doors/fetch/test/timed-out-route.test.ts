@@ -1,7 +1,7 @@
 import { idempotentRoute } from "@countersign/fetch";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { expect, test } from "@jest/globals";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 
 test("a time-out around a route leaves the key with its handler until that has ended", async () => {
   let pay = (): void => {};

@@ -1,6 +1,6 @@
 import { payoutEndpoint, type PayoutEndpointOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
-import type { Overrides } from "../../../../test/support/sections.ts";
+import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 import { optionsWith } from "./platform.ts";
 
 describe("payoutEndpoint", () => {

@@ -8,7 +8,7 @@ import { createPayoutParser } from "../src/schema.ts";
 import { payoutBody, payoutWith } from "./payout-body.ts";
 import { path, platformOn, send, signer } from "./platform.ts";
 import { signByHand, type HandSigned } from "./sign-by-hand.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const maxLengths = { idempotencyKey: 256, businessId: 256, beneficiaryName: 256, reference: 1024 };
 const parse = createPayoutParser({ referenceField: "reference", maxLengths });

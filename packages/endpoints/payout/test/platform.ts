@@ -7,8 +7,8 @@ import { payoutEndpoint, payoutOf, type Payout, type PayoutEndpointOptions } fro
 import type { Express, NextFunction, Request, Response } from "express";
 import express4 from "express4";
 import request from "supertest";
-import { expressVersionsWith, type ExpressFactory } from "../../../../test/support/express-versions.ts";
-import { withOverrides, type Overrides } from "../../../../test/support/sections.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { withOverrides, type Overrides } from "@countersign/test-support/runs/sections.ts";
 import { payoutBody } from "./payout-body.ts";
 import { createHandSigner, signByHand, type HandSigned, type HandSigner } from "./sign-by-hand.ts";
 

@@ -14,8 +14,8 @@ import { payoutEndpoint } from "@countersign/payout";
 import { jsonBody, rawBody } from "@countersign/raw-body";
 import { describe, expect, test } from "@jest/globals";
 import type { ErrorRequestHandler } from "express";
-import { framed, onOneConnection } from "../../../../test/support/one-connection.ts";
-import { withServer } from "../../../../test/support/wire.ts";
+import { framed, onOneConnection } from "@countersign/test-support/servers/one-connection.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { expressVersions, optionsWith, signer } from "./platform.ts";
 
 const path = "/payouts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { testAuthority } from "../../../../test/support/certificates.ts";
+import { testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import { clientOf, endpoint, failureOf, startService, type TestService } from "./service.ts";
 
 const authority = testAuthority();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { withDeadline } from "@countersign/core";
 import { Deadlines, inTime, type Clock } from "@countersign/core/door";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { steadyTest } from "../../../../test/support/steadily.ts";
+import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 
 const late = (): Error => new Error("too late");
 const never = (): Promise<never> => new Promise(() => undefined);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { parseJsonBytes } from "../src/wire-text.ts";
-import { codeOf } from "../../../../test/support/code-of.ts";
+import { codeOf } from "@countersign/test-support/runs/code-of.ts";
 
 const maxDepth = 64;
 

@@ -13,7 +13,7 @@ import * as fc from "fast-check";
 import { serializeSignatureParams } from "../src/signature-base.ts";
 import { profile, sampleHeaders, verdictOf } from "./hand-signer.ts";
 import { good } from "./hostile-rows.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 // Characters that mean something in a structured field, and a few that never belong into one.
 const alphabet = `"\\();=,:?* \t-.019abzAZ+/@%_'\u0000\n\u007f\u00e9`.split("");

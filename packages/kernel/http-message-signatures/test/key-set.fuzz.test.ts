@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { importKeys, isVerificationKey, type ImportedKeys } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const jwk = publicKey.export({ format: "jwk" });
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();

@@ -10,7 +10,7 @@ import {
   type RequestMessage,
 } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const fieldTypes: FieldTypes = { "x-dict": "dictionary", "x-list": "list", "x-item": "item" };
 const baseOf = (message: Message, identifiers: readonly string[]): string => {

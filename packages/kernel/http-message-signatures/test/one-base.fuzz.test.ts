@@ -9,7 +9,7 @@ import {
 } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
 import { messageValues } from "../src/components.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { verdictOf } from "./hand-signer.ts";
 
 // Few characters, and those that mean something in a base, so that two that differ have a chance to meet.

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const pem = publicKey.export({ format: "pem", type: "spki" }).toString();
 const der = publicKey.export({ format: "der", type: "spki" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import type { BareItem, InnerList, Item, Member, Parameters } from "@countersign/http-message-signatures";
 import * as fc from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { FieldScanner } from "../src/field-scanner.ts";
 import { parseQueryParams } from "../src/query-params.ts";
 import {

@@ -19,7 +19,7 @@ import {
 } from "@countersign/idempotency";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
-import { collectNotices, faultyStore } from "../../../../test/support/faulty-store.ts";
+import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 const ends: (() => unknown)[] = [];
 let engineHere: string;

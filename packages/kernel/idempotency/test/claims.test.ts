@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, jest, test } from "@jest/globals";
 import { idempotencyKeys, type IdempotencyKeysOptions } from "@countersign/idempotency";
-import { eventually, sleep } from "../../../../test/support/eventually.ts";
-import { collectNotices, faultyStore } from "../../../../test/support/faulty-store.ts";
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
+import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 function create(options: Pick<IdempotencyKeysOptions, "store" | "recovery" | "leaseMs">) {
   return idempotencyKeys({ factory: "receiveFiles", leaseMs: 1_000, storeTimeoutMs: 30, ...options });

@@ -8,13 +8,13 @@ import {
   type KeyAttempt,
   type OwnedKey,
 } from "@countersign/idempotency";
-import { eventually, sleep } from "../../../../test/support/eventually.ts";
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import {
   collectNotices,
   FakeTransaction,
   faultyStore,
   transactionalStore,
-} from "../../../../test/support/faulty-store.ts";
+} from "@countersign/test-support/runs/faulty-store.ts";
 
 function create(options: Partial<IdempotencyKeysOptions> = {}): IdempotencyKeys {
   return idempotencyKeys({ factory: "receiveFiles", store: memoryIdempotencyStore(), ...options });

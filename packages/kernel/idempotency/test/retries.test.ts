@@ -1,6 +1,6 @@
 import { describe, expect, jest, test } from "@jest/globals";
 import { Retries } from "../src/retries.ts";
-import { eventually, sleep } from "../../../../test/support/eventually.ts";
+import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 
 describe("Retries", () => {
   test("repeats a step that throws, rejects or is not done, until it is", async () => {

@@ -2,14 +2,14 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { idempotencyKeys, type OwnedKey } from "@countersign/idempotency";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import {
   collectNotices,
   FakeTransaction,
   faultyStore,
   transactionalStore,
   type FaultyStore,
-} from "../../../../test/support/faulty-store.ts";
+} from "@countersign/test-support/runs/faulty-store.ts";
 
 const lost = expect.objectContaining({ status: 503, code: "idempotency-lost" });
 const reason = "its completeIn() has not been committed";

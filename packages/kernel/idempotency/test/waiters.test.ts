@@ -2,8 +2,8 @@ import { getEventListeners } from "node:events";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { Waiters } from "../src/waiters.ts";
-import { sleep } from "../../../../test/support/eventually.ts";
-import { faultyStore } from "../../../../test/support/faulty-store.ts";
+import { sleep } from "@countersign/test-support/runs/eventually.ts";
+import { faultyStore } from "@countersign/test-support/runs/faulty-store.ts";
 
 const run: IdempotencyRecord = { state: "run", token: "t", fence: 1, fingerprint: "f", remainingMs: 60_000 };
 const done: IdempotencyRecord = { state: "done", token: "t", fence: 1, fingerprint: "f" };

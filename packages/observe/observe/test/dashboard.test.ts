@@ -5,7 +5,7 @@ import { prometheus } from "@countersign/observe/prometheus";
 import { describe, expect, test } from "@jest/globals";
 import { Registry } from "prom-client";
 import { parse } from "yaml";
-import { liveThrough } from "../../../../test/support/observed-life.ts";
+import { liveThrough } from "@countersign/test-support/runs/observed-life.ts";
 
 const read = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../${name}`, import.meta.url)), "utf8");

@@ -3,7 +3,7 @@ import { guardChannel, type GuardEvent } from "@countersign/core";
 import { consoleLog, pinoLog, type LineConsole, type LogOptions } from "@countersign/observe/log";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
-import { hostileText, judge, liveThrough } from "../../../../test/support/observed-life.ts";
+import { hostileText, judge, liveThrough } from "@countersign/test-support/runs/observed-life.ts";
 
 const ends: (() => void)[] = [];
 

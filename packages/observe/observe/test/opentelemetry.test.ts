@@ -17,7 +17,7 @@ import { claimTrace, eventTrace, guardChannel, storeTrace } from "@countersign/c
 import { askStore, traced } from "@countersign/core/door";
 import { opentelemetry } from "@countersign/observe/opentelemetry";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { engineOfLife, liveThrough } from "../../../../test/support/observed-life.ts";
+import { engineOfLife, liveThrough } from "@countersign/test-support/runs/observed-life.ts";
 
 const spans = new InMemorySpanExporter();
 const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });

@@ -5,7 +5,7 @@ import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { prometheus } from "@countersign/observe/prometheus";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { register, Registry } from "prom-client";
-import { liveThrough } from "../../../../test/support/observed-life.ts";
+import { liveThrough } from "@countersign/test-support/runs/observed-life.ts";
 
 let registry: Registry;
 const ends: (() => void)[] = [];

@@ -6,7 +6,7 @@ import { answerStoreContract, defineCases, type AnswerStoreHarness } from "@coun
 import { createSqliteAnswers } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
 import Database from "libsql";
-import { applicable } from "../../../../test/support/contract.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
 import { failuresOf } from "./wrong/failures.ts";
 

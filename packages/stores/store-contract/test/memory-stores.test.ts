@@ -1,6 +1,6 @@
 import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
-import { applicable } from "../../../../test/support/contract.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { memoryHarness, memoryNonceHarness, testClock } from "./memory-harness.ts";
 
 const inProcess = ["another", "engine", "durability"] as const;

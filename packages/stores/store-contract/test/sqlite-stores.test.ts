@@ -1,6 +1,6 @@
 import { defineCases, idempotencyStoreContract, nonceStoreContract } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
-import { applicable } from "../../../../test/support/contract.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
 import { drivers } from "../../store-sqlite/test/connections.ts";
 import { testClock } from "./memory-harness.ts";
 import { onFile, sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";

@@ -6,7 +6,7 @@ import {
 } from "@countersign/store-postgres";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import {
   connectClient,
   connectPool,

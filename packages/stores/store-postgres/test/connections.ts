@@ -7,7 +7,7 @@ import {
 } from "@countersign/store-postgres";
 import { afterEach } from "@jest/globals";
 import { Pool, type PoolClient, type PoolConfig, escapeIdentifier, escapeLiteral } from "pg";
-import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 
 export const dayMs = 86_400_000;
 

@@ -6,8 +6,8 @@ import {
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { describe, test } from "@jest/globals";
-import { applicable } from "../../../../test/support/contract.ts";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 
 // A server that others use is not stopped: engine.test.ts has one of its own.

@@ -6,8 +6,8 @@ import {
 } from "@countersign/store-contract";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
-import { postgresUrl } from "../../../../test/support/engines.ts";
-import { startPrivatePostgres } from "../../../../test/support/private-postgres.ts";
+import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { afterTest, connectPool, createSchema, createStores, newStores } from "./connections.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 

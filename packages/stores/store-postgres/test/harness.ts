@@ -15,8 +15,8 @@ import {
   withPostgresTransaction,
 } from "@countersign/store-postgres";
 import { Pool } from "pg";
-import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
-import type { PrivatePostgres } from "../../../../test/support/private-postgres.ts";
+import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";
 import { testClock } from "./connections.ts";
 
 interface Engine {

@@ -9,9 +9,9 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { Pool } from "pg";
-import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { dayMs, testClock } from "./connections.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const leaseMs = 1000;
 const onPostgres = postgresUrl === undefined ? describe.skip : describe;

@@ -2,8 +2,8 @@ import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
-import { steadyTest } from "../../../../test/support/steadily.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { createStores, dayMs, hostileTexts, newStores, pause, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";

@@ -2,7 +2,7 @@ import type { IdempotencyListQuery } from "@countersign/idempotency";
 import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { dayMs, hostileTexts, newStores, testClock } from "./connections.ts";
 
 const leaseMs = 1000;

@@ -4,8 +4,8 @@ import { type IdempotencyKeys, type OwnedKey, idempotencyKeys } from "@countersi
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterEach, beforeEach, expect } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
-import { steadyTest as test } from "../../../../test/support/steadily.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { afterTest, connectPool, createSchema, createStores, pause } from "./connections.ts";
 
 const leaseMs = 1_000;

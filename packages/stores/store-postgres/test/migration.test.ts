@@ -6,7 +6,7 @@ import {
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import { describe, expect, test } from "@jest/globals";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import {
   afterTest,
   connectClient,

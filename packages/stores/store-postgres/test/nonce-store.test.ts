@@ -1,8 +1,8 @@
 import type { PostgresNonceStore } from "@countersign/store-postgres";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
-import { steadyTest } from "../../../../test/support/steadily.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
+import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { createStores, hostileTexts, newStores, pause, testClock } from "./connections.ts";
 
 const use = { scope: "key-1", nonce: "0b7d1b5e-6d5c-4a2c-9d7e-6a7c1f1f9b11", token: "a", retainMs: 120_000 };

@@ -1,8 +1,8 @@
 import { afterAll, describe, test } from "@jest/globals";
 import { idempotencyStoreContract, nonceStoreContract, defineCases } from "@countersign/store-contract";
-import { applicable } from "../../../../test/support/contract.ts";
-import { postgresUrl } from "../../../../test/support/engines.ts";
-import { startPgBouncer } from "../../../../test/support/pgbouncer.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { idempotencyHarness, nonceHarness } from "./harness.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });

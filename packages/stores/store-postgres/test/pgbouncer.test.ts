@@ -1,7 +1,7 @@
 import { createPostgresStores, migratePostgres, withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
-import { startPgBouncer } from "../../../../test/support/pgbouncer.ts";
+import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { connectPool, createStores, dropAfterTest, newStores, testClock } from "./connections.ts";
 
 const bouncer = postgresUrl === undefined ? undefined : await startPgBouncer(postgresUrl, { poolSize: 5 });

@@ -1,7 +1,7 @@
 import { beforeAll, afterAll, describe, expect, test } from "@jest/globals";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { Pool, escapeLiteral } from "pg";
-import { isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
 const onPostgres = postgresUrl === undefined ? describe.skip : describe;

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect } from "@jest/globals";
-import { describeOnPostgres, postgresUrl } from "../../../../test/support/engines.ts";
+import { describeOnPostgres, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterTest, newStores, pause } from "./connections.ts";
-import { steadyTest as test } from "../../../../test/support/steadily.ts";
+import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const claim = { token: "retry", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;

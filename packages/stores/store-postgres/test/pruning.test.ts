@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import {
   afterTest,
   connectClient,

@@ -8,7 +8,7 @@ import {
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectPool, createSchema, createStores, newStores } from "./connections.ts";
 
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "hold" } as const;

@@ -3,9 +3,9 @@ import type { IdempotencyClaim } from "@countersign/idempotency";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { expect } from "@jest/globals";
 import type { Pool } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { connectClient, connectPool, createStores, newStores, pause } from "./connections.ts";
-import { steadyTest as test } from "../../../../test/support/steadily.ts";
+import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const claim: IdempotencyClaim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" };
 const use = { scope: "s", nonce: "n", token: "a", retainMs: 60_000 };

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
-import { describeOnPostgres } from "../../../../test/support/engines.ts";
+import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { afterTest, connectPool, createSchema, createStores, pause } from "./connections.ts";
 
 describeOnPostgres("withPostgresTransaction()", () => {

@@ -1,6 +1,6 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { describeOnRedis } from "../../../../test/support/engines.ts";
+import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
 import { newStores, pause } from "./connections.ts";
 import { onFakeServer } from "./fake-server.ts";
 

@@ -5,7 +5,7 @@ import {
   createRedisStores,
 } from "@countersign/store-redis";
 import { afterEach } from "@jest/globals";
-import { isolatedName, redisUrl } from "../../../../test/support/engines.ts";
+import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { connectRedis } from "./clients.ts";
 
 export const dayMs = 86_400_000;

@@ -6,9 +6,9 @@ import {
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { afterAll, describe, test } from "@jest/globals";
-import { applicable } from "../../../../test/support/contract.ts";
-import { redisUrl } from "../../../../test/support/engines.ts";
-import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
+import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Client } from "./clients.ts";
 import { answerHarness, idempotencyHarness, nonceHarness } from "./harness.ts";
 

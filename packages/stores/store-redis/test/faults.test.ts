@@ -1,11 +1,11 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect } from "@jest/globals";
-import { isolatedName, redisUrl } from "../../../../test/support/engines.ts";
-import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
-import { startTcpProxy } from "../../../../test/support/tcp-proxy.ts";
+import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
+import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { type Connect, clients, connectRedis, queueingClients } from "./clients.ts";
 import { afterTest, eventually, pause } from "./connections.ts";
-import { steadyTest as test } from "../../../../test/support/steadily.ts";
+import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 
 const server = redisUrl === undefined ? undefined : await startPrivateRedis();
 const onOwnServer = server === undefined ? describe.skip : describe;

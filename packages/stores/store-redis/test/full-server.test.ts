@@ -1,7 +1,7 @@
 import { createRedisStores } from "@countersign/store-redis";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { isolatedName, redisUrl } from "../../../../test/support/engines.ts";
-import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
+import { isolatedName, redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
 import { afterTest, testClock } from "./connections.ts";
 

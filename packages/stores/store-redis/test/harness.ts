@@ -10,8 +10,8 @@ import {
   createRedisAnswers,
   createRedisStores,
 } from "@countersign/store-redis";
-import { isolatedName } from "../../../../test/support/engines.ts";
-import type { PrivateRedis } from "../../../../test/support/private-redis.ts";
+import { isolatedName } from "@countersign/test-support/servers/engines.ts";
+import type { PrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import type { Connection } from "./clients.ts";
 import { eventually, notingKeys, removeKeys, testClock } from "./connections.ts";
 

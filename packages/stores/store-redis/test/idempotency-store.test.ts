@@ -1,6 +1,6 @@
 import type { IdempotencyStore } from "@countersign/idempotency";
 import { expect, test } from "@jest/globals";
-import { describeOnRedis } from "../../../../test/support/engines.ts";
+import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
 import { dayMs, newStores, pause, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";

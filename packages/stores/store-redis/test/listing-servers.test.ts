@@ -3,8 +3,8 @@ import { type RedisStores, type SendCommand, createRedisStores } from "@counters
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { Redis as Ioredis6 } from "ioredis";
 import { Redis as Ioredis5 } from "ioredis-5";
-import { redisUrl } from "../../../../test/support/engines.ts";
-import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
+import { redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
 import { afterTest, eventually } from "./connections.ts";
 

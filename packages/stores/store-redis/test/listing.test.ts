@@ -1,8 +1,8 @@
 import type { IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores } from "@countersign/store-redis";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { redisUrl } from "../../../../test/support/engines.ts";
-import { startPrivateRedis } from "../../../../test/support/private-redis.ts";
+import { redisUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPrivateRedis } from "@countersign/test-support/servers/private-redis.ts";
 import { connectRedis } from "./clients.ts";
 import { afterTest } from "./connections.ts";
 import { onFakeServer, runId } from "./fake-server.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { describeOnRedis } from "../../../../test/support/engines.ts";
+import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
 import { newStores, testClock } from "./connections.ts";
 
 const use = { scope: "keyid-1", nonce: "n", token: "a", retainMs: 60_000 };

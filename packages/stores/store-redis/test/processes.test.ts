@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { describeOnRedis, redisUrl } from "../../../../test/support/engines.ts";
+import { describeOnRedis, redisUrl } from "@countersign/test-support/servers/engines.ts";
 import { afterTest, newStores } from "./connections.ts";
 
 const racer = fileURLToPath(new URL("children/racer.mjs", import.meta.url));

@@ -1,7 +1,7 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
 import type { SqliteDatabase, SqliteIdempotencyStore } from "@countersign/store-sqlite";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { steadyTest } from "../../../../test/support/steadily.ts";
+import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";

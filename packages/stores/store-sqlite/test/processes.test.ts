@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { SqliteIdempotencyStore } from "@countersign/store-sqlite";
 import { afterEach, describe, expect } from "@jest/globals";
-import { steadyTest as test } from "../../../../test/support/steadily.ts";
+import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { type Connection, connect, createStores, temporaryFile } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { runCli } from "../src/program.ts";
 import { CliBench, run } from "./cli-bench.ts";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const bench = new CliBench();
 const hostile = createServer((_req, res) => {

@@ -14,7 +14,7 @@ import { clockFinding } from "../src/doctor/clock-finding.ts";
 import { findingsOf } from "../src/doctor/findings.ts";
 import { serverDoubts, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
 import { engines, hold, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
 

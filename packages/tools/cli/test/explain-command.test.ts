@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
-import { signRequest, type SignedRequest } from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem, strangerKey } from "../../../../test/support/test-keys.ts";
+import { signRequest, type SignedRequest } from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
 import { run } from "./cli-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-explain-"));

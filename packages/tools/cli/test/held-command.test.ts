@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { textWidth } from "../src/table.ts";
 import { run } from "./cli-bench.ts";
 import {

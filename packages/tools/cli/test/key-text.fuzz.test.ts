@@ -2,7 +2,7 @@ import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { jsonLine } from "../src/json-output.ts";
 import { readKey, shownKey } from "../src/operator/key-text.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const anyKey = fc.oneof(
   fc.string({ unit: "binary", minLength: 1, maxLength: 40 }),

@@ -6,8 +6,8 @@ import { postgresMigration } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { Pool } from "pg";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
-import { startPgBouncer } from "../../../../test/support/pgbouncer.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { run } from "./cli-bench.ts";
 import { spawnCli } from "./operator-bench.ts";
 

@@ -17,7 +17,7 @@ import {
   isolatedName,
   postgresUrl,
   redisUrl,
-} from "../../../../test/support/engines.ts";
+} from "@countersign/test-support/servers/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
 
 type NonceClaim = Parameters<SqliteNonceStore["claim"]>[0];

@@ -1,8 +1,8 @@
 import { migratePostgres } from "@countersign/store-postgres";
 import { expect, test } from "@jest/globals";
 import { Client } from "pg";
-import { describeOnPostgres, isolatedName, postgresUrl } from "../../../../test/support/engines.ts";
-import { startTcpProxy } from "../../../../test/support/tcp-proxy.ts";
+import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
+import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { openPostgresStore } from "../src/operator/postgres-store.ts";
 import { parseStoreUrl } from "../src/operator/store-location.ts";
 

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "@jest/globals";
-import { describeOnRedis } from "../../../../test/support/engines.ts";
+import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
 import { engines, hold, platformDatabase, spawnCli } from "./operator-bench.ts";

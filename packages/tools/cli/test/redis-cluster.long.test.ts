@@ -1,8 +1,8 @@
 import { createRedisStores, type RedisStores } from "@countersign/store-redis";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient, createCluster } from "redis";
-import { freePort } from "../../../../test/support/private-process.mjs";
-import { startPrivateRedis, startRedisCluster } from "../../../../test/support/private-redis.ts";
+import { freePort } from "@countersign/test-support/servers/private-process.mjs";
+import { startPrivateRedis, startRedisCluster } from "@countersign/test-support/servers/private-redis.ts";
 import { run } from "./cli-bench.ts";
 import { fingerprint, spawnCli } from "./operator-bench.ts";
 

@@ -7,7 +7,7 @@ import {
   type Receiver,
   type Respond,
 } from "../../sandbox/test/delivery-bench.ts";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const cli = new CliBench();
 const bench = new DeliveryBench();

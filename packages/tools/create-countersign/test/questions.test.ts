@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { readFlags } from "../src/flags.ts";
 import { askAt, type Answers } from "../src/questions.ts";
 

@@ -12,7 +12,7 @@ import {
   array,
   tuple,
 } from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { explainSignature, knownBody, type SignatureExplanation } from "../dist/index.js";
 import { mistakes } from "./mistakes.ts";
 import { mistaken, now, verifier } from "./signed-with-mistake.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { hostileSignatures } from "../../../../test/support/hostile-signatures.ts";
-import { signRequest } from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { hostileSignatures } from "@countersign/test-support/signers/hostile-signatures.ts";
+import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { explainSignature, type ExplainSignatureOptions } from "../dist/index.js";
 import { mistaken, now, pemOf, ecPublic, verifier, type Mistake } from "./signed-with-mistake.ts";
 

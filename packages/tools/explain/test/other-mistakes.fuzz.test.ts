@@ -1,6 +1,6 @@
 import { test } from "@jest/globals";
 import { array, assert, asyncProperty, constantFrom, integer, oneof, string, tuple } from "fast-check";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import {
   explainAddress,
   explainBasicAuth,

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { TrustFunction } from "@countersign/express";
 import { describe, expect, test } from "@jest/globals";
 import express from "express";
-import { close, listen, send } from "../../../../test/support/http-client.ts";
+import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
 import {
   explainAddress,
   explainBasicAuth,

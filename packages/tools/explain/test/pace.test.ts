@@ -1,6 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import { identityOfDraft, isSigned, rightDraft, type Draft } from "../dist/draft.js";
 import type { NearMiss } from "../dist/near-miss.js";
 import { Pace } from "../dist/pace.js";

@@ -6,9 +6,13 @@ import { guardChannel, noticeChannelName, type GuardEvent } from "@countersign/c
 import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express from "express";
-import { close, listen, send } from "../../../../test/support/http-client.ts";
-import { samplePath, signRequest, type SigningPlan } from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem } from "../../../../test/support/test-keys.ts";
+import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
+import {
+  samplePath,
+  signRequest,
+  type SigningPlan,
+} from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import {
   capturedRequest,
   refusalExplainer,

@@ -6,8 +6,8 @@ import {
   signRequest,
   withHeader,
   type SigningPlan,
-} from "../../../../test/support/independent-signer.ts";
-import { servicePublicPem, serviceKey, strangerKey } from "../../../../test/support/test-keys.ts";
+} from "@countersign/test-support/signers/independent-signer.ts";
+import { servicePublicPem, serviceKey, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
 import type { ExplainedRequest, ExplainSignatureOptions } from "../dist/index.js";
 
 /** Unix seconds at which every sample is signed and explained. */

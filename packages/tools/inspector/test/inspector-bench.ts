@@ -8,7 +8,13 @@ import { inspector, type Inspector, type InspectorOptions } from "@countersign/i
 import { payoutEndpoint } from "@countersign/payout";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import express, { type Express } from "express";
-import { asPage, send, streamOf, type Answer, type Sending } from "../../../../test/support/page-client.ts";
+import {
+  asPage,
+  send,
+  streamOf,
+  type Answer,
+  type Sending,
+} from "@countersign/test-support/servers/page-client.ts";
 import { payoutBody } from "../../../endpoints/payout/test/payout-body.ts";
 import {
   createHandSigner,

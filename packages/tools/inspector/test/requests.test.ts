@@ -16,7 +16,7 @@ import {
   seeded,
   signer,
 } from "./inspector-bench.ts";
-import { send, type Answer } from "../../../../test/support/page-client.ts";
+import { send, type Answer } from "@countersign/test-support/servers/page-client.ts";
 
 const bench = new InspectorBench();
 beforeEach(() => bench.open());

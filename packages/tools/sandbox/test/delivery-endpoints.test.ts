@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { DeliveryOptions } from "@countersign/sandbox";
 import { DeliveryBench, event, registration, idsOf } from "./delivery-bench.ts";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());

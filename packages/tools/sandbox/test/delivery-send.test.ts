@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "@jest/globals";
 import { sendWebhook, type WebhookOptions } from "@countersign/sandbox";
 import { buildWebhookRequest } from "../src/delivery/webhook-request.ts";
 import { credentials, DeliveryBench } from "./delivery-bench.ts";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const bench = new DeliveryBench();
 const servers: Server[] = [];

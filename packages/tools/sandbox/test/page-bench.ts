@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { asPage, streamOf, type Answer } from "../../../../test/support/page-client.ts";
+import { asPage, streamOf, type Answer } from "@countersign/test-support/servers/page-client.ts";
 import { generateKeyPair } from "../src/key-pair.ts";
 import type { SandboxOptions } from "../src/service/options.ts";
 import { startSandbox, type Sandbox } from "../src/service/sandbox.ts";

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { eventually } from "../../../../test/support/eventually.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { startSandbox } from "../src/service/sandbox.ts";
 import { PageBench, secrets, seeded } from "./page-bench.ts";
 

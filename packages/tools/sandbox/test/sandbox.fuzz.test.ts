@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { buildPayoutRequest, generateKeyPair, importPrivateKey, tamperedParts } from "@countersign/sandbox";
 import { parsePayoutUrl } from "../src/payout-url.ts";
 import { tamperBody } from "../src/tamper.ts";
-import { fuzzRuns } from "../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const pair = generateKeyPair();
 const privateKey = importPrivateKey(pair.privateKeyPem);

@@ -12,7 +12,7 @@ import {
   type SendOptions,
 } from "@countersign/sandbox";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
-import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
+import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const pair = generateKeyPair();
 const keys = { [pair.keyid]: pair.publicKeyPem };

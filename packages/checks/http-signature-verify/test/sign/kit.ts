@@ -14,8 +14,8 @@ import {
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import type { RequestHandler } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../../test/support/express-versions.ts";
-import { close, listen as listenTo } from "../../../../../test/support/http-client.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { close, listen as listenTo } from "@countersign/test-support/servers/http-client.ts";
 
 export const versions = expressVersionsWith(express4);
 const service = generateKeyPairSync("ed25519");

@@ -11,8 +11,8 @@ import {
 } from "@countersign/webhooks";
 import type { ErrorRequestHandler, Express, RequestHandler } from "express";
 import express4 from "express4";
-import { expressVersionsWith, type ExpressFactory } from "../../../../../test/support/express-versions.ts";
-import { withOverrides, type Overrides } from "../../../../../test/support/sections.ts";
+import { expressVersionsWith, type ExpressFactory } from "@countersign/test-support/runs/express-versions.ts";
+import { withOverrides, type Overrides } from "@countersign/test-support/runs/sections.ts";
 
 export const expressVersions = expressVersionsWith(express4);
 

@@ -6,7 +6,7 @@ import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webho
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Router, type Express, type RequestHandler } from "express";
 import express4 from "express4";
-import { exchange, rawRequest, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   appErrors,
   basic,

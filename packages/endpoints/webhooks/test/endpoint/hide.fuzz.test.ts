@@ -1,8 +1,8 @@
 import type { Server } from "node:http";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { close, listen } from "../../../../../test/support/http-client.ts";
-import { exchange, rawRequest } from "../../../../../test/support/wire.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
+import { exchange, rawRequest } from "@countersign/test-support/servers/wire.ts";
 import {
   delivery,
   envelope,
@@ -13,7 +13,7 @@ import {
   success,
   expressVersions,
 } from "./endpoint.ts";
-import { fuzzRuns } from "../../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const genuine = Buffer.from(envelope("ev_1", "ev_2"));
 

@@ -2,8 +2,8 @@ import { METHODS, type Server } from "node:http";
 import { signPayload } from "@countersign/webhook-hmac";
 import type { WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { close, listen } from "../../../../../test/support/http-client.ts";
-import { exchange, rawRequest, withServer } from "../../../../../test/support/wire.ts";
+import { close, listen } from "@countersign/test-support/servers/http-client.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   basic,
   delivery,
@@ -18,7 +18,7 @@ import {
   type WebhookChanges,
   expressVersions,
 } from "./endpoint.ts";
-import type { Overrides } from "../../../../../test/support/sections.ts";
+import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
 const others = METHODS.filter((method) => method !== "CONNECT" && method !== "POST");
 const oversize = `{"webhook_id":"${"a".repeat(2000)}"}`;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globa
 import express, { type Express } from "express";
 import express4 from "express4";
 import { httpsOnly, type HttpsOnlyOptions } from "@countersign/webhooks";
-import { exchange, rawRequest, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
 // TLS with a shared key, so that the test needs no certificate.
 const sharedKey = Buffer.from("test-secret-of-the-tls-connection");

@@ -10,7 +10,7 @@ import {
 } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import type { RequestHandler } from "express";
-import { exchange, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   delivery,
   envelope as bodyOfIds,

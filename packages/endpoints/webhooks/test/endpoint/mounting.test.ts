@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { RequestHandler } from "express";
-import { exchange, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   basic,
   delivery,
@@ -15,7 +15,7 @@ import {
   rejections,
   type WebhookChanges,
 } from "./endpoint.ts";
-import type { Overrides } from "../../../../../test/support/sections.ts";
+import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
 /** A delivery that the endpoint must refuse. */
 const forged: WebhookChanges = { headers: { Authorization: basic("service", "wrong") } };

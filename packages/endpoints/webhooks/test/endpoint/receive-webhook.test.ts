@@ -4,7 +4,7 @@ import { webhookHmac } from "@countersign/webhook-hmac";
 import { receiveWebhook, type WebhookHandler } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import type { Express } from "express";
-import { exchange, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   credentials,
   delivery,

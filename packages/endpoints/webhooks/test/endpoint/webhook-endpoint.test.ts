@@ -5,7 +5,7 @@ import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webho
 import { describe, expect, test } from "@jest/globals";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Express, Request, RequestHandler } from "express";
-import { exchange, withServer } from "../../../../../test/support/wire.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
 import {
   appErrors,
   basic,
@@ -19,7 +19,7 @@ import {
   type WebhookChanges,
   expressVersions,
 } from "./endpoint.ts";
-import type { Overrides } from "../../../../../test/support/sections.ts";
+import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
 async function answerOf(app: Express, changes: WebhookChanges = {}): Promise<string> {
   return withServer(app, (port) => exchange(port, delivery(changes)));

@@ -3,7 +3,7 @@ import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { parseWebhookEnvelope, type WebhookEnvelope } from "@countersign/webhooks";
 import { bodyOf, buyerEvent, envelopeOf, reminderEvent } from "./envelope-body.ts";
-import { fuzzRuns } from "../../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const codes = /^(?:json-[a-z-]+|envelope-invalid)$/;
 

@@ -6,10 +6,10 @@ import { webhookHmac } from "@countersign/webhook-hmac";
 import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
 import type { ErrorRequestHandler } from "express";
-import { framed, onOneConnection } from "../../../../../test/support/one-connection.ts";
-import { withServer } from "../../../../../test/support/wire.ts";
+import { framed, onOneConnection } from "@countersign/test-support/servers/one-connection.ts";
+import { withServer } from "@countersign/test-support/servers/wire.ts";
 import { basic, credentials, expressVersions, optionsWith, path, secret } from "../endpoint/endpoint.ts";
-import type { Overrides } from "../../../../../test/support/sections.ts";
+import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
 const next = "GET /next HTTP/1.1\r\nHost: platform.example\r\n\r\n";
 // More than Node buffers by itself, so that an unread rest stands on the wire.

@@ -2,7 +2,7 @@ import { isGuardError } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "@countersign/webhooks";
-import { fuzzRuns } from "../../../../../test/support/fuzz-runs.ts";
+import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const secondsInFourDigitYears = { min: -62_167_219_200, max: 253_402_300_799 };
 

@@ -1,4 +1,4 @@
-import type { WireRequest } from "./http-client.ts";
+import type { WireRequest } from "../servers/http-client.ts";
 import { samplePath, sha256Field, withHeader, type SigningPlan } from "./independent-signer.ts";
 import { strangerKey } from "./test-keys.ts";
 

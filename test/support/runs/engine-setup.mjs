@@ -1,12 +1,12 @@
-// Before the first test: finds PostgreSQL and Redis, or starts private ones, and tells test/support/engines.ts by DATABASE_URL and
+// Before the first test: finds PostgreSQL and Redis, or starts private ones, and tells test/support/servers/engines.ts by DATABASE_URL and
 // REDIS_URL where they are ("" where there is none). A URL that was given is used or is an error, never replaced.
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import process from "node:process";
-import { memberFolders, root } from "../../scripts/workspace.mjs";
-import { postgresAnswers, startPostgresServer } from "./postgres-server.mjs";
-import { redisAnswers, startRedisServer } from "./redis-server.mjs";
-import { reportMissing } from "./server-binaries.mjs";
+import { memberFolders, root } from "../../../scripts/workspace.mjs";
+import { postgresAnswers, startPostgresServer } from "../servers/postgres-server.mjs";
+import { redisAnswers, startRedisServer } from "../servers/redis-server.mjs";
+import { reportMissing } from "../servers/server-binaries.mjs";
 
 const engines = [
   {

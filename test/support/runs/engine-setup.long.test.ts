@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
-import { postgresFolder, redisServer } from "./server-binaries.mjs";
+import { postgresFolder, redisServer } from "../servers/server-binaries.mjs";
 
 const setup = new URL("engine-setup.mjs", import.meta.url).href;
 
@@ -17,7 +17,7 @@ function setUp(env: Record<string, string>, patterns: string[] = []) {
   const { status, stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", script], {
     encoding: "utf8",
     env: { ...rest, ...env },
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    cwd: fileURLToPath(new URL("../../..", import.meta.url)),
   });
   return { status, stderr, urls: stdout === "" ? undefined : (JSON.parse(stdout) as unknown) };
 }

@@ -1,4 +1,4 @@
-// The real servers that tests run on. test/support/engine-setup.mjs has found or started them before the first test.
+// The real servers that tests run on. test/support/runs/engine-setup.mjs has found or started them before the first test.
 import { randomBytes } from "node:crypto";
 import { describe } from "@jest/globals";
 

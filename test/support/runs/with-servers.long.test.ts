@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { postgresUrl, redisUrl } from "./engines.ts";
-import { endProcess } from "./private-process.mjs";
-import { postgresAnswers } from "./postgres-server.mjs";
-import { redisAnswers } from "./redis-server.mjs";
-import { postgresFolder, redisServer } from "./server-binaries.mjs";
+import { postgresUrl, redisUrl } from "../servers/engines.ts";
+import { endProcess } from "../servers/private-process.mjs";
+import { postgresAnswers } from "../servers/postgres-server.mjs";
+import { redisAnswers } from "../servers/redis-server.mjs";
+import { postgresFolder, redisServer } from "../servers/server-binaries.mjs";
 
 const started: ChildProcess[] = [];
 
@@ -20,7 +20,7 @@ function start(program: string, args: readonly string[], script: string) {
   const command = [...args, process.execPath, "--input-type=module", "-e", script];
   const child = spawn(process.execPath, [file, ...command], {
     stdio: ["ignore", "pipe", "inherit"],
-    cwd: fileURLToPath(new URL("../..", import.meta.url)),
+    cwd: fileURLToPath(new URL("../../..", import.meta.url)),
   });
   started.push(child);
   return {
@@ -140,7 +140,7 @@ describeOnLinux("with-load.mjs", () => {
       const child = spawn(process.execPath, [file, ...args], { stdio: ["ignore", "ignore", "pipe"] });
       started.push(child);
       const [text] = (await once(child.stderr, "data")) as [Buffer];
-      expect(String(text)).toContain("usage: node test/support/with-load.mjs");
+      expect(String(text)).toContain("usage: node test/support/runs/with-load.mjs");
       expect(await once(child, "exit")).toEqual([1, null]);
     },
   );

@@ -1,14 +1,15 @@
 // Runs a command with a PostgreSQL and a Redis of its own that were never used, DATABASE_URL and REDIS_URL set to them; their
 // programs are those that PATH finds first:
-//     node test/support/with-servers.mjs npm test -- packages/stores/store-postgres
+//     node test/support/runs/with-servers.mjs npm test -- packages/stores/store-postgres
 import process from "node:process";
-import { startPostgresServer } from "./postgres-server.mjs";
-import { startRedisServer } from "./redis-server.mjs";
+import { startPostgresServer } from "../servers/postgres-server.mjs";
+import { startRedisServer } from "../servers/redis-server.mjs";
 import { runCommand } from "./run-command.mjs";
-import { reportMissing } from "./server-binaries.mjs";
+import { reportMissing } from "../servers/server-binaries.mjs";
 
 const command = process.argv.slice(2);
-if (command.length === 0) throw new Error("usage: node test/support/with-servers.mjs COMMAND [ARGUMENT …]");
+if (command.length === 0)
+  throw new Error("usage: node test/support/runs/with-servers.mjs COMMAND [ARGUMENT …]");
 
 const started = [];
 try {

@@ -6,7 +6,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { endProcess, freePort, privateFolder, startServer } from "./private-process.mjs";
 
-const file = fileURLToPath(new URL("../../examples/cluster/nginx.conf", import.meta.url));
+const file = fileURLToPath(new URL("../../../examples/cluster/nginx.conf", import.meta.url));
 
 /** Undefined where there is none. */
 export const nginxBinary = ["nginx", "/usr/sbin/nginx"].find((name) => spawnSync(name, ["-v"]).status === 0);

@@ -97,7 +97,7 @@ describe("the order of test files", () => {
   test("without it begins with those that start servers and processes, then by size", () => {
     const files = {
       "large-and-quick.test.ts": 'import { rawBody } from "@countersign/raw-body";',
-      "server.test.ts": 'import { startPrivateRedis } from "./private-redis.ts";',
+      "server.test.ts": 'import { startPrivateRedis } from "../servers/private-redis.ts";',
       "quick.test.ts": 'import { rawBody } from "@countersign/raw-body";',
       "a-process.test.ts": 'import { spawn } from "node:child_process";',
     };
