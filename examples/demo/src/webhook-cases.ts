@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createEnvelope, sendWebhook, type WebhookAnswer } from "@countersign/sandbox";
+import { createEnvelope, sendWebhook } from "@countersign/sandbox";
+import type { WebhookAnswer } from "@countersign/sandbox/protocol";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import type { PartyStatus } from "@countersign/webhooks";
 import type { CaseResult } from "./cases.ts";

@@ -2,13 +2,13 @@ import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import {
-  createDeliveryService,
-  type DeliveryService,
-  type DeliveryServiceInit,
-  type EndpointRegistration,
-  type ServiceEvent,
-} from "@countersign/sandbox";
+import { createDeliveryService } from "../src/delivery/delivery-service.ts";
+import type {
+  DeliveryService,
+  DeliveryServiceInit,
+  EndpointRegistration,
+  ServiceEvent,
+} from "../src/delivery/types.ts";
 import Database from "libsql";
 
 /** One webhook as it arrived, read with node:crypto alone. */

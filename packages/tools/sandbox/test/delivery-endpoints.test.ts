@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryOptions } from "@countersign/sandbox";
+import type { DeliveryOptions } from "../src/index.ts";
 import { DeliveryBench, event, registration, idsOf } from "./delivery-bench.ts";
 import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
 

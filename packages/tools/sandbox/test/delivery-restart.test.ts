@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
-import { createDeliveryService } from "@countersign/sandbox";
+import { createDeliveryService } from "../src/delivery/delivery-service.ts";
 import Database from "libsql";
 import { credentials, DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryAttempt, DeliveryOptions } from "@countersign/sandbox";
+import type { DeliveryAttempt } from "../src/delivery/types.ts";
+import type { DeliveryOptions } from "../src/index.ts";
 import * as fc from "fast-check";
 import { backoffMs } from "../src/delivery/backoff.ts";
 import { DeliveryBench, event, FakeTime, registration, type Receiver } from "./delivery-bench.ts";

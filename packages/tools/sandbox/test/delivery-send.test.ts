@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { sendWebhook, type WebhookOptions } from "@countersign/sandbox";
+import { sendWebhook } from "../src/index.ts";
+import type { WebhookOptions } from "../src/delivery/send-webhook.ts";
 import { buildWebhookRequest } from "../src/delivery/webhook-request.ts";
 import { credentials, DeliveryBench } from "./delivery-bench.ts";
 import { selfSignedCertificate } from "../../../../test/support/certificates.ts";

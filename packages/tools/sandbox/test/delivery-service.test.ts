@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { createDeliveryService, type DeliveryService } from "@countersign/sandbox";
+import { createDeliveryService } from "../src/delivery/delivery-service.ts";
+import type { DeliveryService } from "../src/delivery/types.ts";
 import { DeliveryBench, event, FakeTime, registration } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();

@@ -11,7 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { generateKeyPair, KeyFileError, writeKeyFiles } from "@countersign/sandbox";
+import { generateKeyPair, writeKeyFiles } from "../src/index.ts";
+import { KeyFileError } from "../src/protocol/index.ts";
 
 describe("writeKeyFiles", () => {
   let directory: string;

@@ -10,7 +10,7 @@ import {
   sendPayout,
   type PayoutRequest,
   type SendOptions,
-} from "@countersign/sandbox";
+} from "../src/index.ts";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
 import { selfSignedCertificate } from "../../../../test/support/certificates.ts";
 

@@ -1,13 +1,12 @@
 import type { KeyObject } from "node:crypto";
+import { createPayoutInstruction, type SendOptions } from "@countersign/sandbox";
 import {
-  createPayoutInstruction,
   importPrivateKey,
   isObjectText,
   jsonWithTexts,
   parseStatusPatterns,
-  type SendOptions,
   type StatusPattern,
-} from "@countersign/sandbox";
+} from "@countersign/sandbox/protocol";
 import { UsageError } from "../command-io.ts";
 import { parseInteger, readCertificates, readNamedFile } from "../input.ts";
 import { messageOf } from "../thrown.ts";

@@ -4,7 +4,7 @@ import {
   type PayoutOutcome,
   type PayoutReport,
   type StatusPattern,
-} from "@countersign/sandbox";
+} from "@countersign/sandbox/protocol";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint, type Paint } from "../paint.ts";
 import { bodyLines, printable } from "../printable.ts";

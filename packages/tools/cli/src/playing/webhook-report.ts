@@ -2,11 +2,10 @@ import { STATUS_CODES } from "node:http";
 import {
   matchesStatus,
   type OutgoingRequest,
-  type PayoutAnswer,
-  type PayoutSendError,
   type StatusPattern,
   type TamperedWebhookPart,
-} from "@countersign/sandbox";
+} from "@countersign/sandbox/protocol";
+import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";

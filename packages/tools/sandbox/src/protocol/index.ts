@@ -1,0 +1,21 @@
+// What the command of the tools and the demo need beside the root: every variant, what came of it, and how it is read from flags.
+export {
+  planPayout,
+  runPayoutPlan,
+  type PayoutOutcome,
+  type PayoutPlan,
+  type PayoutReport,
+} from "../payout-plan.ts";
+export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
+export { explainStatus, matchesStatus, parseStatusPatterns, type StatusPattern } from "../status.ts";
+export { importPrivateKey } from "../key-pair.ts";
+export { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "../key-files.ts";
+export { isObjectText, jsonWithTexts } from "../json-text.ts";
+export { formatTimestamp } from "../delivery/timestamp.ts";
+export { sampleEventData } from "../sample-events.ts";
+export type { OutgoingRequest } from "../send-request.ts";
+export type { TamperedPart } from "../tamper.ts";
+export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
+export { deliveryStates } from "../delivery/delivery-state.ts";
+export type { WebhookAnswer } from "../delivery/send-webhook.ts";
+export { isSendErrorCode } from "../send-error.ts";
