@@ -1,9 +1,9 @@
 import type Database from "libsql";
-import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../sql.ts";
 import { backoffMs } from "./backoff.ts";
 import type { WebhookCredentials } from "./credentials.ts";
 import type { DeliverySender } from "./delivery-sender.ts";
-import { deliveryStateOf } from "./delivery-state.ts";
+import { deliveryStateOf } from "./delivery.ts";
 import type { DeliveryListing } from "./listing.ts";
 import { maskerOf, type Masker } from "@countersign/inspector/loopback";
 import type { ResolvedDeliveryOptions } from "./options.ts";

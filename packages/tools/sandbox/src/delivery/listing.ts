@@ -1,7 +1,7 @@
 import type Database from "libsql";
-import { numberOf, optionalNumberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, optionalNumberOf, rowOf, textOf, type DatabaseRow } from "../sql.ts";
 import { isSendErrorCode } from "../send-error.ts";
-import { deliveryStateOf, deliveryStates, stopKindOf } from "./delivery-state.ts";
+import { deliveryStateOf, deliveryStates, stopKindOf } from "./delivery.ts";
 import type { Delivery, DeliveryAttempt, DeliveryFilter } from "./types.ts";
 import { tamperedWebhookParts } from "./webhook-request.ts";
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type Database from "libsql";
-import { numberOf, optionalNumberOf, rowOf, textOf } from "../database-row.ts";
+import { numberOf, optionalNumberOf, rowOf, textOf } from "../sql.ts";
 import type { WireEvent } from "./envelope.ts";
 import type { WebhookAnswer, WebhookExchange } from "./send-webhook.ts";
-import { deliveryStateOf, stopKindOf } from "./delivery-state.ts";
+import { deliveryStateOf, stopKindOf } from "./delivery.ts";
 import type { DeliveryState, EndpointRegistration, RegisteredEndpoint, StopKind } from "./types.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 

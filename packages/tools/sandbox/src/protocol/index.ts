@@ -16,6 +16,6 @@ export { sampleEventData } from "../sample-events.ts";
 export type { OutgoingRequest } from "../send-request.ts";
 export type { TamperedPart } from "../tamper.ts";
 export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
-export { deliveryStates } from "../delivery/delivery-state.ts";
+export { deliveryStates } from "../delivery/delivery.ts";
 export type { WebhookAnswer } from "../delivery/send-webhook.ts";
 export { isSendErrorCode } from "../send-error.ts";

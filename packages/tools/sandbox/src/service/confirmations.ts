@@ -1,5 +1,5 @@
 import type Database from "libsql";
-import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../sql.ts";
 import { confirmationOf } from "./input.ts";
 
 /** A payout confirmation that a platform has sent. */

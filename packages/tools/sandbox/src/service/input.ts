@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
-import { deliveryStates } from "../delivery/delivery-state.ts";
+import { deliveryStates } from "../delivery/delivery.ts";
 import type { DeliveryFilter, EndpointRegistration, ServiceEvent } from "../delivery/types.ts";
 import { tamperedWebhookParts, type TamperedWebhookPart } from "../delivery/webhook-request.ts";
 import type { PayoutOrder } from "../page/payout-desk.ts";

@@ -1,6 +1,6 @@
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
-import { numberOf, rowOf, textOf } from "../database-row.ts";
+import { numberOf, rowOf, textOf } from "../sql.ts";
 
 /** A buyer or a seller. */
 export type PartyKind = "buyer" | "seller";

@@ -1,5 +1,5 @@
 import type Database from "libsql";
-import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, rowOf, textOf, type DatabaseRow } from "../sql.ts";
 import type { Listed, Slice } from "./parties.ts";
 
 /** A payment request as Get Payment Request shows it; the spec names these two states. */

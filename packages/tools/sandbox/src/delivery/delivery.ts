@@ -1,4 +1,4 @@
-import { textOf, type DatabaseRow } from "../database-row.ts";
+import { textOf, type DatabaseRow } from "../sql.ts";
 import type { DeliveryState, StopKind } from "./types.ts";
 
 /** All states, in the order of the documentation. */
