@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
 import { makeFolder } from "./make-folder.ts";
 import { messageOf } from "@countersign/inspector/loopback";
@@ -103,8 +104,4 @@ function replaceFile(file: string, text: string, mode: number): void {
 
 function exists(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

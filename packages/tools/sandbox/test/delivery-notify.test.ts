@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { DeliveryOptions } from "../src/index.ts";
-import type { ServiceEvent } from "../src/delivery/types.ts";
+import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
-import { createDeliveryService } from "../src/delivery/delivery-service.ts";
+import { DeliveryService } from "../src/delivery/delivery-service.ts";
 import Database from "libsql";
 import { credentials, DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 
@@ -16,7 +16,7 @@ describe("stop and start", () => {
     try {
       const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
       const first = new Database(file);
-      const dying = createDeliveryService({ database: first, options: { stopWaitMs: 0 } });
+      const dying = new DeliveryService({ database: first, options: { stopWaitMs: 0 } });
       dying.addEndpoint(registration(receiver.url));
       dying.start();
       dying.notify([event("e1")]);
@@ -26,7 +26,7 @@ describe("stop and start", () => {
       expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
       first.close();
       const second = new Database(file);
-      const service = createDeliveryService({ database: second });
+      const service = new DeliveryService({ database: second });
       service.start();
       await service.idle();
       expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryAttempt } from "../src/delivery/types.ts";
+import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
 import type { DeliveryOptions } from "../src/index.ts";
 import * as fc from "fast-check";
-import { backoffMs } from "../src/delivery/backoff.ts";
+import { backoffMs } from "../src/delivery/delivery-sender.ts";
 import { DeliveryBench, event, FakeTime, registration, type Receiver } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { DeliveryOptions } from "../src/index.ts";
-import type { DeliveryService } from "../src/delivery/types.ts";
+import type { DeliveryService } from "../src/delivery/delivery-service.ts";
 import { DeliveryBench, event, FakeTime, registration, idsOf } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
