@@ -19,7 +19,7 @@ export interface PayoutPlanOptions {
 }
 
 /** One request of a plan. */
-export interface PayoutStep {
+interface PayoutStep {
   readonly name: string;
   /** Builds the request at the time of sending, so that its signature is fresh. */
   readonly build: () => PayoutRequest;

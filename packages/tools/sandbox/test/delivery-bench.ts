@@ -161,6 +161,14 @@ export class DeliveryBench {
     return service;
   }
 
+  /** A service that sends to one receiver. */
+  started(receiver: Receiver, init?: Partial<DeliveryServiceInit>): DeliveryService {
+    const service = this.service(init);
+    service.addEndpoint(registration(receiver.url));
+    service.start();
+    return service;
+  }
+
   database(path = ":memory:"): Database.Database {
     const database = new Database(path);
     this.#cleanUps.push(() => database.close());

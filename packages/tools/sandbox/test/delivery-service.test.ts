@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
 import type { DeliveryService } from "../src/delivery/delivery-service.ts";
-import { DeliveryBench, event, FakeTime, registration } from "./delivery-bench.ts";
+import { DeliveryBench, event, FakeTime } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -9,9 +9,7 @@ describe("list", () => {
   const filled = async (): Promise<DeliveryService> => {
     const receiver = await bench.receiver(({ eventIds }) => (eventIds.includes("bad") ? 500 : 200));
     const time = new FakeTime();
-    const service = bench.service({ ...time.init, options: { retryForMs: 0, concurrency: 1 } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, options: { retryForMs: 0, concurrency: 1 } });
     for (const id of ["e1", "bad", "e3"]) service.notify([event(id, `type.${id}`), event("every")]);
     await time.runUntilIdle(service);
     await service.stop();

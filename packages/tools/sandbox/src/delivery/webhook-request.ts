@@ -11,7 +11,7 @@ export type TamperedWebhookPart = "body" | "signature" | "password";
 export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
 
 /** What the service authenticates itself with at one endpoint. */
-export interface WebhookCredentials {
+interface WebhookCredentials {
   /** Without a colon, which ends the username in RFC 7617. */
   readonly username: string;
   readonly password: string;
