@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { createEnvelope, sendWebhook } from "@countersign/sandbox";
-import type { WebhookAnswer } from "@countersign/sandbox/protocol";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import type { PartyStatus } from "@countersign/webhooks";
 import type { CaseResult } from "./cases.ts";
 import { refuseSeller } from "./fault.ts";
 import type { DemoService } from "./service.ts";
 import type { Report } from "./table.ts";
+
+type WebhookAnswer = Awaited<ReturnType<typeof sendWebhook>>;
 
 /** What the webhooks of the demo are sent to. */
 export interface WebhookTarget {

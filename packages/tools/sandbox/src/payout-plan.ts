@@ -2,7 +2,7 @@ import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } fro
 import { payoutVariants, type PayoutVariant } from "./payout-variants.ts";
 import { PayoutSendError } from "./send-error.ts";
 import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-request.ts";
-import { matchesStatus, type StatusPattern } from "./status.ts";
+import { matchesStatus } from "./status.ts";
 import type { TamperedPart } from "./tamper.ts";
 
 /** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
@@ -11,7 +11,7 @@ export interface PayoutPlanOptions {
   readonly variant?: PayoutVariant | undefined;
   readonly request: Omit<PayoutRequestOptions, "created" | "expires" | "nonce" | "tamper">;
   /** Statuses that count as expected for the last request (of `concurrent`: for each). Default by variant. */
-  readonly expect?: readonly StatusPattern[] | undefined;
+  readonly expect?: readonly string[] | undefined;
   /** Number of requests of the variant `concurrent`. Default 2. */
   readonly count?: number | undefined;
   /** Unix seconds. Default the system's clock. */
@@ -23,7 +23,7 @@ interface PayoutStep {
   readonly name: string;
   /** Builds the request at the time of sending, so that its signature is fresh. */
   readonly build: () => PayoutRequest;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
 }
 
 /** What is sent for one variant. */
@@ -40,7 +40,7 @@ export interface PayoutPlan {
 export interface PayoutOutcome {
   readonly name: string;
   readonly request: PayoutRequest;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
   readonly asExpected: boolean;
   readonly answer: PayoutAnswer | undefined;
   readonly error: PayoutSendError | undefined;
@@ -55,7 +55,7 @@ export interface PayoutReport {
   readonly outcomes: readonly PayoutOutcome[];
 }
 
-const acknowledged: readonly StatusPattern[] = ["2xx"];
+const acknowledged: readonly string[] = ["2xx"];
 
 // Further off than the window of 60 s and the tolerated skew of 30 s together.
 const offsetSeconds = 120;

@@ -1,4 +1,3 @@
-import type { StatusPattern } from "./status.ts";
 import type { TamperedPart } from "./tamper.ts";
 
 /** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
@@ -25,7 +24,7 @@ export interface PayoutVariantInfo {
   /** What is sent, in a few words. */
   readonly sends: string;
   /** Statuses of the last request; of `concurrent` those of each, of which one is a 2xx. */
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
 }
 
 /** Every {@link PayoutVariant}. */

@@ -1,10 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import {
-  matchesStatus,
-  type OutgoingRequest,
-  type StatusPattern,
-  type TamperedWebhookPart,
-} from "@countersign/sandbox/protocol";
+import { matchesStatus, type OutgoingRequest, type TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
@@ -16,7 +11,7 @@ export interface WebhookReport {
   readonly request: OutgoingRequest;
   readonly answer: PayoutAnswer | undefined;
   readonly error: PayoutSendError | undefined;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
   readonly asExpected: boolean;
 }
 

@@ -7,7 +7,7 @@ export {
   type PayoutReport,
 } from "../payout-plan.ts";
 export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
-export { explainStatus, matchesStatus, parseStatusPatterns, type StatusPattern } from "../status.ts";
+export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts";
 export { importPrivateKey } from "../key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "../key-files.ts";
 export { isObjectText, jsonWithTexts } from "../json-text.ts";
@@ -17,5 +17,6 @@ export type { OutgoingRequest } from "../send-request.ts";
 export type { TamperedPart } from "../tamper.ts";
 export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
 export { deliveryStates } from "../delivery/delivery.ts";
-export type { WebhookAnswer } from "../delivery/send-webhook.ts";
+export type { SandboxErrorCode } from "../service/sandbox-error.ts";
+export { SandboxDatabaseError } from "../service/database.ts";
 export { isSendErrorCode } from "../send-error.ts";
