@@ -1,6 +1,6 @@
 // What programs compare with is told by the pages: known events, faults of fields, and every union of texts that a package exports.
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
@@ -60,10 +60,13 @@ const packages = [...workspacePackages.keys()].filter((name) =>
 );
 const unions = packages.flatMap(exportedUnions);
 
-/** The unions of texts that the index of a package exports, without the other unions in them. */
+/** The unions of texts that the entry points of a package export, without the other unions in them. */
 function exportedUnions(name: string): readonly Union[] {
   const folder = join(root, packageFolder(name), "src");
-  const index = readFileSync(join(folder, "index.ts"), "utf8");
+  const exported = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => basename(file) === "index.ts")
+    .map((file) => readFileSync(join(folder, file), "utf8"))
+    .join("\n");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
     .map((file) => readFileSync(join(folder, file), "utf8"));
@@ -78,7 +81,7 @@ function exportedUnions(name: string): readonly Union[] {
     const members = parts.flatMap((part) => /^"([^"]*)"$/.exec(part)?.[1] ?? []);
     const others = parts.filter((part) => /^[A-Z]\w*Code$/.test(part));
     const isUnion = members.length > 0 && members.length + others.length === parts.length;
-    const isExported = new RegExp(`\\b${union.name}\\b`).test(index);
+    const isExported = new RegExp(`\\b${union.name}\\b`).test(exported);
     return isUnion && isExported ? [{ ...union, members }] : [];
   });
 }
@@ -99,6 +102,7 @@ test("unions are found, in both forms", () => {
     "PostgresStoreCode",
     "HttpSignatureCode",
     "SendErrorCode",
+    "PayoutVariant",
     "PartyStatus",
   ])
     expect(names).toContain(one);

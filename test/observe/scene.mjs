@@ -9,7 +9,8 @@ import { importVerificationKey } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutEndpoint, payoutOf } from "@countersign/payout";
 import { prometheus } from "@countersign/observe/prometheus";
-import { sampleBusiness, sampleEventData } from "@countersign/sandbox";
+import { sampleBusiness } from "@countersign/sandbox";
+import { sampleEventData } from "@countersign/sandbox/protocol";
 import { createSqliteStores } from "@countersign/store-sqlite";
 import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
 import {

@@ -6,9 +6,9 @@ import {
   createEnvelope,
   createPayoutInstruction,
   generateKeyPair,
-  sampleEventData,
   sendRequest,
 } from "@countersign/sandbox";
+import { sampleEventData } from "@countersign/sandbox/protocol";
 
 /** TEST CREDENTIALS. */
 export const credentials = { username: "service", password: "scene-password", secret: "scene-secret" };

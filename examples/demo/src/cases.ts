@@ -1,13 +1,15 @@
 import {
   createPayoutInstruction,
   generateKeyPair,
-  planPayout,
-  runPayoutPlan,
   type PayoutInstructionOptions,
-  type PayoutReport,
-  type PayoutVariant,
   type SigningKeyPair,
 } from "@countersign/sandbox";
+import {
+  planPayout,
+  runPayoutPlan,
+  type PayoutReport,
+  type PayoutVariant,
+} from "@countersign/sandbox/protocol";
 
 /** One line of the demo's table. */
 export interface CaseResult {

@@ -1,10 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { createEnvelope, sendWebhook, type WebhookAnswer } from "@countersign/sandbox";
+import { createEnvelope, sendWebhook } from "@countersign/sandbox";
 import type { WebhookEndpoint } from "@countersign/service-client";
 import type { PartyStatus } from "@countersign/webhooks";
 import type { CaseResult, Report } from "./cases.ts";
 import { refuseSeller } from "./fault.ts";
 import type { DemoService } from "./service.ts";
+
+type WebhookAnswer = Awaited<ReturnType<typeof sendWebhook>>;
 
 /** What the webhooks of the demo are sent to. */
 export interface WebhookTarget {

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import { payoutVariants } from "@countersign/sandbox";
+import { payoutVariants } from "@countersign/sandbox/protocol";
 import type { Command } from "commander";
 import { createProgram } from "../src/program.ts";
 import { PageBench, seeded } from "../../sandbox/test/page-bench.ts";

@@ -1,7 +1,7 @@
-import { lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
-import { makeFolder } from "./make-folder.ts";
 import { messageOf } from "@countersign/inspector/loopback";
 
 /** Where {@link writeKeyFiles} put things. */
@@ -105,6 +105,23 @@ function exists(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+/**
+ * Creates a folder and those above it that are missing, all with `mode`. Step by step: where the system refuses a folder as if its
+ * parent were missing, as /proc does, `recursive` tries again forever.
+ */
+function makeFolder(folder: string, mode: number): void {
+  const absolute = resolve(folder);
+  if (isFolder(absolute)) return;
+  const parent = dirname(absolute);
+  if (parent !== absolute) makeFolder(parent, mode);
+  try {
+    mkdirSync(absolute, { mode });
+  } catch (error) {
+    // Another process may have made it in the meantime.
+    if (!isFolder(absolute)) throw error;
+  }
+}
+
+function isFolder(place: string): boolean {
+  return statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }

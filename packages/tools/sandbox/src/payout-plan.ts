@@ -1,9 +1,9 @@
 import { buildPayoutRequest, type PayoutRequest, type PayoutRequestOptions } from "./payout-request.ts";
-import { payoutVariant, type PayoutVariant } from "./payout-variants.ts";
+import { payoutVariants, type PayoutVariant } from "./payout-variants.ts";
 import { PayoutSendError } from "./send-error.ts";
-import { sendPayout } from "./send-payout.ts";
-import type { PayoutAnswer, SendOptions } from "./send-request.ts";
-import { matchesStatus, type StatusPattern } from "./status.ts";
+import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-request.ts";
+import { matchesStatus } from "./status.ts";
+import type { TamperedPart } from "./tamper.ts";
 
 /** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
 export interface PayoutPlanOptions {
@@ -11,7 +11,7 @@ export interface PayoutPlanOptions {
   readonly variant?: PayoutVariant | undefined;
   readonly request: Omit<PayoutRequestOptions, "created" | "expires" | "nonce" | "tamper">;
   /** Statuses that count as expected for the last request (of `concurrent`: for each). Default by variant. */
-  readonly expect?: readonly StatusPattern[] | undefined;
+  readonly expect?: readonly string[] | undefined;
   /** Number of requests of the variant `concurrent`. Default 2. */
   readonly count?: number | undefined;
   /** Unix seconds. Default the system's clock. */
@@ -19,11 +19,11 @@ export interface PayoutPlanOptions {
 }
 
 /** One request of a plan. */
-export interface PayoutStep {
+interface PayoutStep {
   readonly name: string;
   /** Builds the request at the time of sending, so that its signature is fresh. */
   readonly build: () => PayoutRequest;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
 }
 
 /** What is sent for one variant. */
@@ -40,7 +40,7 @@ export interface PayoutPlan {
 export interface PayoutOutcome {
   readonly name: string;
   readonly request: PayoutRequest;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
   readonly asExpected: boolean;
   readonly answer: PayoutAnswer | undefined;
   readonly error: PayoutSendError | undefined;
@@ -55,53 +55,55 @@ export interface PayoutReport {
   readonly outcomes: readonly PayoutOutcome[];
 }
 
-const acknowledged: readonly StatusPattern[] = ["2xx"];
+const acknowledged: readonly string[] = ["2xx"];
 
 // Further off than the window of 60 s and the tolerated skew of 30 s together.
 const offsetSeconds = 120;
 
+/** How the last request of a variant differs from one as it should be. */
+interface LastRequest {
+  readonly tamper?: TamperedPart;
+  /** When it is signed, from now. */
+  readonly offsetSeconds?: number;
+  /** It follows a first one that was answered: as the very same request, or signed anew. */
+  readonly after?: "same" | "anew";
+}
+
+const lastRequests: Readonly<Record<Exclude<PayoutVariant, "concurrent">, LastRequest>> = {
+  plain: {},
+  "tamper-body": { tamper: "body" },
+  "tamper-digest": { tamper: "digest" },
+  "tamper-signature": { tamper: "signature" },
+  "tamper-path": { tamper: "path" },
+  expired: { offsetSeconds: -offsetSeconds },
+  future: { offsetSeconds },
+  replay: { after: "same" },
+  duplicate: { after: "anew" },
+};
+
 /** Lays out the requests of a variant. Throws what {@link buildPayoutRequest} throws, before anything is sent. */
 export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;
-  const build = (changes: Partial<PayoutRequestOptions> = {}, offset = 0): PayoutRequest =>
-    buildPayoutRequest({ ...request, ...changes, created: clock() + offset });
-  const { expected: usual } = payoutVariant(variant);
+  const usual = payoutVariants.find((known) => known.variant === variant)?.expected;
+  if (usual === undefined) throw new TypeError("planPayout: option variant is none of the known variants");
   const expected = expect ?? usual;
-  const first = build();
-  const only = (built: PayoutRequest): PayoutPlan =>
-    planOf(variant, [{ name: variant, build: () => built, expected }]);
-  const thenAgain = (again: () => PayoutRequest): PayoutPlan =>
-    planOf(variant, [
-      { name: "first", build: () => first, expected: acknowledged },
-      { name: variant, build: again, expected },
-    ]);
-
-  switch (variant) {
-    case "plain":
-      return only(first);
-    case "tamper-body":
-      return only(build({ tamper: "body" }));
-    case "tamper-digest":
-      return only(build({ tamper: "digest" }));
-    case "tamper-signature":
-      return only(build({ tamper: "signature" }));
-    case "tamper-path":
-      return only(build({ tamper: "path" }));
-    case "expired":
-      return only(build({}, -offsetSeconds));
-    case "future":
-      return only(build({}, offsetSeconds));
-    case "replay":
-      return thenAgain(() => first);
-    case "duplicate":
-      return thenAgain(build);
-    case "concurrent": {
-      const steps = Array.from({ length: count }, (_, index) => ({ name: `${index + 1}`, build, expected }));
-      return { variant, steps, atOnce: true, onePaid: expect === undefined };
-    }
-    default:
-      throw new TypeError("planPayout: option variant is none of the known variants");
+  const build = ({ tamper, offsetSeconds: offset = 0 }: LastRequest = {}): PayoutRequest =>
+    buildPayoutRequest({ ...request, tamper, created: clock() + offset });
+  if (variant === "concurrent") {
+    build();
+    const steps = Array.from({ length: count }, (_, index) => ({ name: `${index + 1}`, build, expected }));
+    return { variant, steps, atOnce: true, onePaid: expect === undefined };
   }
+  const last = lastRequests[variant];
+  const built = build(last);
+  const steps =
+    last.after === undefined
+      ? [{ name: variant, build: () => built, expected }]
+      : [
+          { name: "first", build: () => built, expected: acknowledged },
+          { name: variant, build: last.after === "same" ? () => built : () => build(), expected },
+        ];
+  return { variant, steps, atOnce: false, onePaid: false };
 }
 
 /**
@@ -147,10 +149,6 @@ async function runStep({ name, build, expected }: PayoutStep, options: SendOptio
     if (!(error instanceof PayoutSendError)) throw error;
     return { name, request, expected, asExpected: false, answer: undefined, error };
   }
-}
-
-function planOf(variant: PayoutVariant, steps: readonly PayoutStep[]): PayoutPlan {
-  return { variant, steps, atOnce: false, onePaid: false };
 }
 
 function systemClock(): number {

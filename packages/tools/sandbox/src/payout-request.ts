@@ -49,7 +49,7 @@ export interface PayoutRequest {
 }
 
 /** The metadata of the signature of a {@link PayoutRequest}. */
-export interface PayoutSignature {
+interface PayoutSignature {
   readonly keyid: string;
   readonly created: number;
   readonly expires: number;

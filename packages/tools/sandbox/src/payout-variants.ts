@@ -1,4 +1,4 @@
-import type { StatusPattern } from "./status.ts";
+import type { TamperedPart } from "./tamper.ts";
 
 /** How one instruction is sent: as it should be, or in one of the ways that a platform has to refuse. */
 export type PayoutVariant =
@@ -24,7 +24,7 @@ export interface PayoutVariantInfo {
   /** What is sent, in a few words. */
   readonly sends: string;
   /** Statuses of the last request; of `concurrent` those of each, of which one is a 2xx. */
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
 }
 
 /** Every {@link PayoutVariant}. */
@@ -52,13 +52,6 @@ export const payoutVariants: readonly PayoutVariantInfo[] = [
   },
 ];
 
-/** The entry of a variant. Throws a TypeError for what is none. */
-export function payoutVariant(variant: PayoutVariant): PayoutVariantInfo {
-  const info = payoutVariants.find((known) => known.variant === variant);
-  if (info === undefined) throw new TypeError("planPayout: option variant is none of the known variants");
-  return info;
-}
-
-function tampered(part: "body" | "digest" | "signature" | "path", sends: string): PayoutVariantInfo {
+function tampered(part: TamperedPart, sends: string): PayoutVariantInfo {
   return { variant: `tamper-${part}`, flag: "tamper", value: part, sends, expected: ["401"] };
 }

@@ -51,9 +51,20 @@ export interface PayoutAnswer {
   readonly durationMs: number;
 }
 
-/** Sends a request exactly as it was built. Resolves with any HTTP answer; rejects with a PayoutSendError when there was none. */
+/** {@link sendRequest} of a payout that `buildPayoutRequest` has signed. */
+export function sendPayout(request: OutgoingRequest, options: SendOptions = {}): Promise<PayoutAnswer> {
+  return sendRequest(request, options);
+}
+
+/**
+ * Sends a request exactly as it was built: the target as it is, one line for each header field, no redirect followed, certificates
+ * always verified. Resolves with any HTTP answer; rejects with a PayoutSendError when there was none.
+ */
 export function sendRequest(request: OutgoingRequest, options: ExchangeOptions = {}): Promise<PayoutAnswer> {
   const { timeoutMs = 10_000, bodyLimitBytes = 65_536, dropAnswer = false } = options;
+  if (!(timeoutMs > 0 && timeoutMs <= 2_147_483_647)) {
+    throw new TypeError(`option timeoutMs must be milliseconds above 0, got ${timeoutMs}`);
+  }
   const url = parsePayoutUrl(request.url);
   const origin = `${url.scheme}://${url.authority}`;
   const startedAt = performance.now();

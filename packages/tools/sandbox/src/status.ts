@@ -1,16 +1,13 @@
-/** A status such as `401`, or a class such as `2xx`. */
-export type StatusPattern = string;
-
 const pattern = /^[1-5](?:[0-9]{2}|xx)$/;
 
-/** Reads a comma list such as `200,409` or `2xx`; undefined when it is none. */
-export function parseStatusPatterns(text: string): readonly StatusPattern[] | undefined {
+/** Reads a comma list of statuses and classes of them, such as `200,409` or `2xx`; undefined when it is none. */
+export function parseStatusPatterns(text: string): readonly string[] | undefined {
   const patterns = text.split(",").map((part) => part.trim());
   return patterns.every((part) => pattern.test(part)) ? patterns : undefined;
 }
 
 /** Whether `status` is one of the patterns. */
-export function matchesStatus(status: number, patterns: readonly StatusPattern[]): boolean {
+export function matchesStatus(status: number, patterns: readonly string[]): boolean {
   const text = String(status);
   return patterns.some((part) => part === text || (part.endsWith("xx") && part.charAt(0) === text.charAt(0)));
 }

@@ -2,14 +2,10 @@ import { createHmac } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import {
-  createDeliveryService,
-  type DeliveryService,
-  type DeliveryServiceInit,
-  type EndpointRegistration,
-  type ServiceEvent,
-} from "@countersign/sandbox";
 import Database from "libsql";
+import { DeliveryService, type DeliveryServiceInit } from "../src/delivery/delivery-service.ts";
+import type { ServiceEvent } from "../src/delivery/envelope.ts";
+import type { EndpointRegistration } from "../src/delivery/webhook-request.ts";
 
 /** One webhook as it arrived, read with node:crypto alone. */
 export interface ReceivedWebhook {
@@ -102,7 +98,7 @@ export class FakeTime {
   #timer: { readonly dueMs: number; readonly callback: () => void } | undefined;
   #onArmed: () => void = () => {};
 
-  /** For createDeliveryService. */
+  /** For DeliveryService. */
   get init(): Pick<DeliveryServiceInit, "clock" | "startTimer"> {
     return { clock: () => this.nowMs, startTimer: this.#startTimer };
   }
@@ -160,8 +156,16 @@ export class DeliveryBench {
 
   service(init: Partial<DeliveryServiceInit> = {}): DeliveryService {
     const database = init.database ?? this.database();
-    const service = createDeliveryService({ ...init, database });
+    const service = new DeliveryService({ ...init, database });
     this.#cleanUps.push(() => service.stop());
+    return service;
+  }
+
+  /** A service that sends to one receiver. */
+  started(receiver: Receiver, init?: Partial<DeliveryServiceInit>): DeliveryService {
+    const service = this.service(init);
+    service.addEndpoint(registration(receiver.url));
+    service.start();
     return service;
   }
 

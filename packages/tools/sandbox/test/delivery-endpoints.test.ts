@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryOptions } from "@countersign/sandbox";
+import type { DeliveryOptions } from "../src/index.ts";
 import { DeliveryBench, event, registration, idsOf } from "./delivery-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
@@ -45,21 +45,6 @@ describe("endpoints", () => {
     service.notify([event("after")]);
     await service.idle();
     expect(idsOf(receiver.received)).toEqual(["after"]);
-  });
-
-  test.each<[string, Parameters<typeof registration>, RegExp]>([
-    ["plain http", ["http://h/", { allowHttp: false }], /must be https/],
-    ["plain http elsewhere", ["http://h/", { allowHttp: "loopback" }], /must be https/],
-    ["plain http to what looks like loopback", ["http://127.h/", { allowHttp: "loopback" }], /must be https/],
-    ["plain http by default", ["http://h/", { allowHttp: undefined }], /must be https/],
-    ["no URL", ["h/x"], /the URL must be/],
-    ["an empty secret", ["https://h/", { secret: "" }], /secret must not be empty/],
-    ["a colon in the username", ["https://h/", { username: "test:x" }], /colon/],
-  ])("are refused with %s", (_name, args, message) => {
-    const service = bench.service();
-    expect(() => service.addEndpoint(registration(...args))).toThrow(message);
-    expect(() => service.addEndpoint(registration(...args))).toThrow(TypeError);
-    expect(service.endpoints()).toEqual([]);
   });
 
   test("that are slow or refuse hold up no other endpoint and no other webhook", async () => {
@@ -119,9 +104,7 @@ describe("endpoints", () => {
     [503, "failed"],
   ])("that answer %d leave a webhook %s", async (status, state) => {
     const receiver = await bench.receiver(() => status);
-    const service = bench.service({ options: { ...quick, retryForMs: 0 } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { options: { ...quick, retryForMs: 0 } });
     service.notify([event("e1")]);
     await service.idle();
     expect(service.list()).toMatchObject([{ state, attempts: [{ status }] }]);
@@ -129,9 +112,7 @@ describe("endpoints", () => {
 
   test("get at most so many requests at the same time", async () => {
     const receiver = await bench.receiver(() => new Promise((resolve) => setTimeout(() => resolve(200), 5)));
-    const service = bench.service({ options: { ...quick, concurrency: 3 } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { options: { ...quick, concurrency: 3 } });
     for (let index = 0; index < 12; index += 1) service.notify([event(`e${index}`)]);
     await service.idle();
     expect(receiver.received).toHaveLength(12);

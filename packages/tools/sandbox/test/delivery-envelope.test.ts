@@ -1,5 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import { createEnvelope, formatTimestamp, type ServiceEvent } from "@countersign/sandbox";
+import { createEnvelope } from "../src/index.ts";
+import { formatTimestamp } from "../src/protocol/index.ts";
+import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { compareTimestamps, parseTimestamp, parseWebhookEnvelope } from "@countersign/webhooks";
 import * as fc from "fast-check";
 import { createNanosecondClock } from "../src/delivery/timestamp.ts";

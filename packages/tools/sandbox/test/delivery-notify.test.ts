@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryOptions, ServiceEvent } from "@countersign/sandbox";
+import type { DeliveryOptions } from "../src/index.ts";
+import type { ServiceEvent } from "../src/delivery/envelope.ts";
 import { DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
@@ -10,9 +11,7 @@ describe("notify", () => {
     const receiver = await bench.receiver();
     const database = bench.database();
     database.exec("CREATE TABLE buyers (id TEXT)");
-    const service = bench.service({ database });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { database });
     const change = database.transaction((id: string, fails: boolean) => {
       database.prepare("INSERT INTO buyers VALUES (?)").run(id);
       service.notify([event(id)]);
@@ -44,9 +43,7 @@ describe("notify", () => {
 
   test("gives later events later timestamps, and an envelope none before its events", async () => {
     const receiver = await bench.receiver();
-    const service = bench.service({ clock: () => 1_700_000_000_000 });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { clock: () => 1_700_000_000_000 });
     service.notify([event("e1"), event("e2")]);
     await service.idle();
     const { timestamp, events } = JSON.parse(String(receiver.received[0]?.body)) as {
@@ -61,9 +58,7 @@ describe("notify", () => {
 
   test("lets the caller say what happened when", async () => {
     const receiver = await bench.receiver();
-    const service = bench.service();
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver);
     service.notify([{ ...event("e1"), epochNanoseconds: 1n }]);
     await service.idle();
     expect(String(receiver.received[0]?.body)).toContain('"timestamp":"1970-01-01T00:00:00.000000001Z"');
@@ -77,9 +72,7 @@ describe("batches", () => {
   ): Promise<string[]> => {
     const receiver = await bench.receiver();
     const time = new FakeTime();
-    const service = bench.service({ ...time.init, options: { concurrency: 1, ...options } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, options: { concurrency: 1, ...options } });
     for (const events of calls) service.notify(events);
     await time.runUntilIdle(service);
     return idsOf(receiver.received);
@@ -120,9 +113,7 @@ describe("batches", () => {
   test("that were left waiting are formed after a restart", async () => {
     const receiver = await bench.receiver();
     const database = bench.database();
-    const before = bench.service({ database, options: { batchMs: 60_000 } });
-    before.addEndpoint(registration(receiver.url));
-    before.start();
+    const before = bench.started(receiver, { database, options: { batchMs: 60_000 } });
     before.notify([event("e1")]);
     await before.stop();
     const after = bench.service({ database });

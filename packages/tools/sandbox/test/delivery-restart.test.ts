@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
-import { createDeliveryService } from "@countersign/sandbox";
+import { DeliveryService } from "../src/delivery/delivery-service.ts";
 import Database from "libsql";
 import { credentials, DeliveryBench, event, FakeTime, registration, idsIn, idsOf } from "./delivery-bench.ts";
 
@@ -16,7 +16,7 @@ describe("stop and start", () => {
     try {
       const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
       const first = new Database(file);
-      const dying = createDeliveryService({ database: first, options: { stopWaitMs: 0 } });
+      const dying = new DeliveryService({ database: first, options: { stopWaitMs: 0 } });
       dying.addEndpoint(registration(receiver.url));
       dying.start();
       dying.notify([event("e1")]);
@@ -26,7 +26,7 @@ describe("stop and start", () => {
       expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
       first.close();
       const second = new Database(file);
-      const service = createDeliveryService({ database: second });
+      const service = new DeliveryService({ database: second });
       service.start();
       await service.idle();
       expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
@@ -42,9 +42,7 @@ describe("stop and start", () => {
     const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 500 : 200));
     const database = bench.database();
     const time = new FakeTime();
-    const before = bench.service({ ...time.init, database });
-    before.addEndpoint(registration(receiver.url));
-    before.start();
+    const before = bench.started(receiver, { ...time.init, database });
     before.notify([event("e1")]);
     time.letGo();
     await time.armed();
@@ -68,9 +66,7 @@ describe("stop and start", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       return 200;
     });
-    const service = bench.service();
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver);
     service.notify([event("e1")]);
     await arrived;
     await service.stop();
@@ -96,9 +92,7 @@ describe("stop and start", () => {
 
   test("idle rejects when the service stops before", async () => {
     const receiver = await bench.receiver(() => 500);
-    const service = bench.service();
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver);
     service.notify([event("e1")]);
     const idle = service.idle().catch((error: unknown) => error);
     await service.stop();
@@ -120,9 +114,7 @@ describe("stop and start", () => {
     const receiver = await bench.receiver();
     const time = new FakeTime();
     const database = bench.database();
-    const service = bench.service({ ...time.init, database });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, database });
     service.notify([event("e1")]);
     database.exec("ALTER TABLE webhook_attempts RENAME TO gone");
     time.letGo();

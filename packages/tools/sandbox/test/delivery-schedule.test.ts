@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryAttempt, DeliveryOptions } from "@countersign/sandbox";
+import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
+import type { DeliveryOptions } from "../src/index.ts";
 import * as fc from "fast-check";
-import { backoffMs } from "../src/delivery/backoff.ts";
-import { DeliveryBench, event, FakeTime, registration, type Receiver } from "./delivery-bench.ts";
+import { backoffMs } from "../src/delivery/delivery-sender.ts";
+import { DeliveryBench, event, FakeTime, type Receiver } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -19,9 +20,7 @@ async function dayOfRetries(
   { speed, options }: { speed: number; options?: DeliveryOptions },
 ): Promise<readonly [state: string, attempts: readonly DeliveryAttempt[], createdAt: number]> {
   const time = new FakeTime();
-  const service = bench.service({ ...time.init, speed, options });
-  service.addEndpoint(registration(receiver.url));
-  service.start();
+  const service = bench.started(receiver, { ...time.init, speed, options });
   service.notify([event("e1")]);
   await time.runUntilIdle(service);
   const [delivery] = service.list();

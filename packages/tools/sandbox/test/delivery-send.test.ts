@@ -1,16 +1,11 @@
-import { createServer, type AddressInfo, type Server } from "node:net";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { sendWebhook, type WebhookOptions } from "@countersign/sandbox";
+import { sendWebhook } from "../src/index.ts";
+import type { WebhookOptions } from "../src/delivery/send-webhook.ts";
 import { buildWebhookRequest } from "../src/delivery/webhook-request.ts";
 import { credentials, DeliveryBench } from "./delivery-bench.ts";
-import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const bench = new DeliveryBench();
-const servers: Server[] = [];
-afterEach(async () => {
-  await bench.close();
-  for (const server of servers.splice(0)) server.close();
-});
+afterEach(() => bench.close());
 
 const knownBody = Buffer.from(
   '{"webhook_id":"wh_1","timestamp":"2024-01-02T03:04:05.123456789Z","events":[{"event_id":"ev_1",' +
@@ -50,11 +45,6 @@ describe("sendWebhook", () => {
     expect(Object.keys(headers)).toEqual(["Content-Type", "Authorization", "X-Other"]);
   });
 
-  test.each([200, 201, 204, 299, 400, 404, 500, 503])("resolves with the status %d", async (status) => {
-    const receiver = await bench.receiver(() => status);
-    expect(await sendWebhook(webhook(receiver.url))).toMatchObject({ status });
-  });
-
   test("follows no redirect", async () => {
     const target = await bench.receiver();
     const receiver = await bench.receiver((_webhook, _index, res) => {
@@ -63,16 +53,6 @@ describe("sendWebhook", () => {
     });
     expect(await sendWebhook(webhook(receiver.url))).toMatchObject({ status: 307 });
     expect(target.received).toEqual([]);
-  });
-
-  test("does not read an answer without end", async () => {
-    const receiver = await bench.receiver((_webhook, _index, res) => {
-      res.writeHead(200);
-      const more = (): unknown => res.destroyed || res.write("x".repeat(4096), () => setImmediate(more));
-      more();
-      return undefined;
-    });
-    expect(await sendWebhook(webhook(receiver.url))).toMatchObject({ status: 200 });
   });
 
   test("gives up after the time-out", async () => {
@@ -98,30 +78,15 @@ describe("sendWebhook", () => {
     expect(answer).toMatchObject({ error: "connection-failed" });
   });
 
-  test.each<[string, (bytes: () => Server) => string]>([
-    ["connection-refused", () => "http://127.0.0.1:1/"],
-    ["not-http", (bytes) => `http://127.0.0.1:${(bytes().address() as AddressInfo).port}/`],
-  ])("resolves with %s", async (code, urlOf) => {
-    const server = createServer((socket) => socket.on("error", () => {}).end("220 mail ready\r\n"));
-    servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    expect(await sendWebhook(webhook(urlOf(() => server)))).toMatchObject({ error: code });
-  });
-
-  test("trusts the issuer in ca and no other", async () => {
-    const tls = selfSignedCertificate();
-    const receiver = await bench.receiver(undefined, tls);
-    const strict = webhook(receiver.url, { allowHttp: false });
-    const other = selfSignedCertificate().cert;
-    expect(await sendWebhook(strict)).toMatchObject({ error: "certificate-rejected" });
-    expect(await sendWebhook({ ...strict, ca: other })).toMatchObject({ error: "certificate-rejected" });
-    expect(receiver.received).toEqual([]);
-    expect(await sendWebhook({ ...strict, ca: tls.cert })).toMatchObject({ status: 200 });
-  });
-
   test.each<[string, Partial<WebhookOptions>, RegExp]>([
     ["plain http", { allowHttp: false }, /must be https/],
     ["plain http by default", { allowHttp: undefined }, /must be https/],
+    ["plain http elsewhere", { url: "http://h/", allowHttp: "loopback" }, /must be https/],
+    [
+      "plain http to what looks like loopback",
+      { url: "http://127.h/", allowHttp: "loopback" },
+      /must be https/,
+    ],
     ["another scheme", { url: "ftp://h/" }, /the URL must be/],
     ["credentials in the URL", { url: "https://a:b@h/" }, /without credentials/],
     ["an empty username", { username: "" }, /username must not be empty/],

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { createDeliveryService, type DeliveryService } from "@countersign/sandbox";
-import { DeliveryBench, event, FakeTime, registration } from "./delivery-bench.ts";
+import type { DeliveryService } from "../src/delivery/delivery-service.ts";
+import { DeliveryBench, event, FakeTime } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -9,9 +9,7 @@ describe("list", () => {
   const filled = async (): Promise<DeliveryService> => {
     const receiver = await bench.receiver(({ eventIds }) => (eventIds.includes("bad") ? 500 : 200));
     const time = new FakeTime();
-    const service = bench.service({ ...time.init, options: { retryForMs: 0, concurrency: 1 } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, options: { retryForMs: 0, concurrency: 1 } });
     for (const id of ["e1", "bad", "e3"]) service.notify([event(id, `type.${id}`), event("every")]);
     await time.runUntilIdle(service);
     await service.stop();
@@ -59,27 +57,25 @@ describe("list", () => {
   });
 });
 
-describe("createDeliveryService", () => {
+describe("delivery options", () => {
   test.each<[string, object, RegExp]>([
-    ["an unknown option", { options: { retries: 3 } }, /unknown option retries/],
-    ["a speed of none", { speed: 0 }, /option speed must be a number above 0, got 0/],
-    ["a speed without end", { speed: Infinity }, /option speed/],
-    ["a fraction of a millisecond", { options: { batchMs: 0.5 } }, /option batchMs must be an integer/],
-    ["a negative period", { options: { retryForMs: -1 } }, /option retryForMs/],
-    ["no parallel request", { options: { concurrency: 0 } }, /option concurrency/],
-    ["a time-out beyond timers", { options: { timeoutMs: 2 ** 31 } }, /option timeoutMs/],
     [
-      "a longest delay below the first",
-      { options: { maxDelayMs: 10 } },
-      /option maxDelayMs must be at least/,
+      "an unknown one",
+      { retries: 3 },
+      /startSandbox: unknown option delivery.retries; known options are batchMs,/,
     ],
-    ["a chance above one", { options: { duplicate: 2 } }, /option duplicate must be a boolean or a number/],
-    ["a chance that is no number", { options: { reorder: Number.NaN } }, /option reorder/],
-    ["a flag that is none", { options: { twiceAtOnce: 1 } }, /option twiceAtOnce must be a boolean/],
-    ["dice that are no function", { options: { random: 4 } }, /option random must be a function/],
-  ])("refuses %s", (_name, init, message) => {
-    const database = bench.database();
-    expect(() => createDeliveryService({ database, ...init })).toThrow(message);
-    expect(() => createDeliveryService({ database, ...init })).toThrow(TypeError);
+    ["a fraction of a millisecond", { batchMs: 0.5 }, /option delivery.batchMs must be an integer/],
+    ["a negative period", { retryForMs: -1 }, /option delivery.retryForMs/],
+    ["no parallel request", { concurrency: 0 }, /option delivery.concurrency/],
+    ["a time-out beyond timers", { timeoutMs: 2 ** 31 }, /option delivery.timeoutMs/],
+    ["a longest delay below the first", { maxDelayMs: 10 }, /option delivery.maxDelayMs must be at least/],
+    ["a chance above one", { duplicate: 2 }, /option delivery.duplicate must be a boolean or a number/],
+    ["a chance as text", { dropConnection: "0.5" }, /option delivery.dropConnection/],
+    ["a chance that is no number", { reorder: Number.NaN }, /option delivery.reorder/],
+    ["a flag that is none", { twiceAtOnce: 1 }, /option delivery.twiceAtOnce must be true or false/],
+    ["dice that are no function", { random: 4 }, /option delivery.random must be a function/],
+  ])("refuses %s", (_name, options, message) => {
+    expect(() => bench.service({ options })).toThrow(message);
+    expect(() => bench.service({ options })).toThrow(TypeError);
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "@jest/globals";
-import type { DeliveryOptions, DeliveryService } from "@countersign/sandbox";
-import { DeliveryBench, event, FakeTime, registration, idsOf } from "./delivery-bench.ts";
+import type { DeliveryOptions } from "../src/index.ts";
+import type { DeliveryService } from "../src/delivery/delivery-service.ts";
+import { DeliveryBench, event, FakeTime, idsOf } from "./delivery-bench.ts";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -12,9 +13,7 @@ describe("resend", () => {
     let status = 503;
     const receiver = await bench.receiver(() => status);
     const time = new FakeTime();
-    const service = bench.service({ ...time.init, options: { retryForMs: 2000 } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, options: { retryForMs: 2000 } });
     service.notify([event("e1")]);
     await time.runUntilIdle(service);
     expect(service.list()).toMatchObject([{ state: "failed" }]);
@@ -37,15 +36,13 @@ describe("onAttempt", () => {
     const heard: string[] = [];
     const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 503 : 200));
     const time = new FakeTime();
-    const service = bench.service({
+    const service = bench.started(receiver, {
       ...time.init,
       onAttempt: ({ state, attempts }) => {
         heard.push(`${state} ${attempts.length}`);
         throw new Error("not yours");
       },
     });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
     service.notify([event("e1")]);
     await time.runUntilIdle(service);
     expect(heard).toEqual(["pending 1", "delivered 2"]);
@@ -60,9 +57,7 @@ describe("trouble on purpose", () => {
   ): Promise<readonly [ids: string[], service: DeliveryService]> => {
     const receiver = await bench.receiver((_webhook, index) => respond(index));
     const time = new FakeTime();
-    const service = bench.service({ ...time.init, options: { concurrency: 1, ...options } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { ...time.init, options: { concurrency: 1, ...options } });
     for (let index = 1; index <= count; index += 1) service.notify([event(`e${index}`)]);
     await time.runUntilIdle(service);
     return [idsOf(receiver.received), service];
@@ -114,9 +109,7 @@ describe("trouble on purpose", () => {
       else waiting();
       return 200;
     });
-    const service = bench.service({ options: { ...quick, twiceAtOnce: true } });
-    service.addEndpoint(registration(receiver.url));
-    service.start();
+    const service = bench.started(receiver, { options: { ...quick, twiceAtOnce: true } });
     service.notify([event("e1")]);
     await service.idle();
     expect(receiver.received).toHaveLength(2);

@@ -1,6 +1,7 @@
 import { createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { generateKeyPair, importPrivateKey } from "@countersign/sandbox";
+import { generateKeyPair } from "../src/index.ts";
+import { importPrivateKey } from "../src/protocol/index.ts";
 
 describe("generateKeyPair", () => {
   test("makes an Ed25519 pair whose halves belong together", () => {

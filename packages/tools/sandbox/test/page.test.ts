@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { generateKeyPair } from "../src/key-pair.ts";
 import { startSandbox } from "../src/service/sandbox.ts";
 import { PageBench, secrets, seeded } from "./page-bench.ts";
 
@@ -178,7 +179,7 @@ describe("an option of the page", () => {
   test.each<[string, unknown, string]>([
     ["page", "yes", "page"],
     ["an unknown one", { token: "x" }, "page.token"],
-    ["a key without keyid", { privateKey: "x" }, "page.keyid"],
+    ["a key without keyid", { privateKey: generateKeyPair().privateKeyPem }, "page.keyid"],
     ["what is no key", { privateKey: "seeded", keyid: "k" }, "page.privateKey"],
     ["what is no URL", { payoutUrl: "ftp://x" }, "page.payoutUrl"],
     ["what is no file name", { keyFile: 1 }, "page.keyFile"],

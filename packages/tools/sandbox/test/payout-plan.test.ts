@@ -1,16 +1,9 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
-import {
-  createPayoutInstruction,
-  generateKeyPair,
-  planPayout,
-  runPayoutPlan,
-  type PayoutPlanOptions,
-  type PayoutReport,
-  type PayoutRequest,
-  type PayoutVariant,
-} from "@countersign/sandbox";
+import { createPayoutInstruction, generateKeyPair, type PayoutRequest } from "../src/index.ts";
+import { planPayout, runPayoutPlan, type PayoutReport, type PayoutVariant } from "../src/protocol/index.ts";
+import type { PayoutPlanOptions } from "../src/payout-plan.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
 const pair = generateKeyPair();

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, verify } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { buildPayoutRequest, generateKeyPair, type PayoutRequestOptions } from "@countersign/sandbox";
+import { buildPayoutRequest, generateKeyPair, type PayoutRequestOptions } from "../src/index.ts";
 
 const pair = generateKeyPair({ keyid: "test-key" });
 const fixed: PayoutRequestOptions = {

@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { buildPayoutRequest, generateKeyPair, importPrivateKey, tamperedParts } from "@countersign/sandbox";
+import { buildPayoutRequest, generateKeyPair } from "../src/index.ts";
+import { importPrivateKey } from "../src/protocol/index.ts";
+import { tamperedParts } from "../src/tamper.ts";
 import { parsePayoutUrl } from "../src/payout-url.ts";
 import { tamperBody } from "../src/tamper.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";

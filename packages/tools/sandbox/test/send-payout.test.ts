@@ -10,7 +10,7 @@ import {
   sendPayout,
   type PayoutRequest,
   type SendOptions,
-} from "@countersign/sandbox";
+} from "../src/index.ts";
 import { platformHandler, startPlatform, type Received, type TestPlatform } from "./platform.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
@@ -136,27 +136,16 @@ describe("sendPayout without a proper answer", () => {
     expect(await failure("http://platform.invalid/pay")).toMatchObject({ code: "host-not-found" });
   });
 
-  test("rejects with timed-out when no answer comes", async () => {
-    const url = await serve(() => {});
-    expect(await failure(url, { timeoutMs: 50 })).toMatchObject({
-      code: "timed-out",
-      message: expect.stringMatching(/within 50 ms/),
-    });
-  });
-
-  test("rejects with timed-out when the body of the answer never ends", async () => {
-    const url = await serve((socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
-    expect(await failure(url, { timeoutMs: 100 })).toMatchObject({ code: "timed-out" });
-  });
-
-  test("rejects with connection-lost when the answer breaks off", async () => {
-    const url = await serve((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"));
-    expect(await failure(url)).toMatchObject({ code: "connection-lost" });
-  });
-
-  test("rejects with connection-lost when the connection ends without an answer", async () => {
-    const url = await serve((socket) => socket.destroy());
-    expect(await failure(url)).toMatchObject({ code: "connection-lost" });
+  const begun = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
+  test.each<[string, string, (socket: Socket) => void]>([
+    ["timed-out", "no answer comes", () => {}],
+    ["timed-out", "the body of the answer never ends", (socket) => socket.write(begun)],
+    ["connection-lost", "the answer breaks off", (socket) => socket.end(begun)],
+    ["connection-lost", "the connection ends without an answer", (socket) => socket.destroy()],
+  ])("rejects with %s when %s", async (code, _when, onData) => {
+    const error = await failure(await serve(onData), { timeoutMs: 100 });
+    expect(error).toMatchObject({ code });
+    if (code === "timed-out") expect(error.message).toMatch(/within 100 ms/);
   });
 
   test("rejects with not-http when something else answers", async () => {

@@ -1,8 +1,6 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { text } from "node:stream/consumers";
 import type { SandboxOptions } from "../src/service/options.ts";
 import { startSandbox, type Sandbox } from "../src/service/sandbox.ts";
+import { startReceiver, type Receiver } from "./delivery-bench.ts";
 
 /** TEST CREDENTIALS. */
 export const apiKey = "test-api-key";
@@ -30,7 +28,7 @@ export interface Answer {
 /** A sandbox, and a receiver that takes every webhook. */
 export class ServiceBench {
   readonly webhooks: (readonly ReceivedEvent[])[] = [];
-  #receiver: Server | undefined;
+  #receiver: Receiver | undefined;
   #sandbox: Sandbox | undefined;
 
   get sandbox(): Sandbox {
@@ -39,8 +37,7 @@ export class ServiceBench {
   }
 
   get receiverUrl(): string {
-    const address = this.#receiver?.address() as AddressInfo;
-    return `http://127.0.0.1:${address.port}/hooks`;
+    return this.#receiver?.url ?? "";
   }
 
   /** All events received, in the order of their timestamps. */
@@ -51,7 +48,10 @@ export class ServiceBench {
   }
 
   async open(options: Partial<SandboxOptions> = {}): Promise<void> {
-    await this.#startReceiver();
+    this.#receiver = await startReceiver(({ body }) => {
+      this.webhooks.push((JSON.parse(body.toString()) as { events: ReceivedEvent[] }).events);
+      return 200;
+    });
     this.#sandbox = await startSandbox({ apiKey, allowHttp: true, ...options });
   }
 
@@ -63,7 +63,7 @@ export class ServiceBench {
 
   async close(): Promise<void> {
     await this.sandbox.close();
-    await new Promise((resolve) => this.#receiver?.close(resolve));
+    await this.#receiver?.close();
   }
 
   async register(url: string = this.receiverUrl): Promise<Answer> {
@@ -91,17 +91,5 @@ export class ServiceBench {
     const received = await response.text();
     const body = (received === "" ? {} : JSON.parse(received)) as Record<string, unknown>;
     return { status: response.status, headers: response.headers, body };
-  }
-
-  async #startReceiver(): Promise<void> {
-    const receiver = createServer((req, res) => void this.#receive(req, res));
-    this.#receiver = receiver;
-    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
-  }
-
-  async #receive(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const { events } = JSON.parse(await text(req)) as { events: ReceivedEvent[] };
-    this.webhooks.push(events);
-    res.end();
   }
 }

@@ -37,18 +37,4 @@ describe("webhook endpoints", () => {
     expect(JSON.stringify(answer.body)).not.toMatch(/test-password|test-secret/);
     expect(bench.sandbox.deliveries.endpoints()).toHaveLength(before);
   });
-
-  test("may be several, and each gets every webhook", async () => {
-    const several = new ServiceBench();
-    await several.open();
-    const ids = [await several.register(), await several.register()].map(({ body }) => body["id"]);
-    several.sandbox.changeBuyerStatus("b-1", "ACTIVE");
-    await several.sandbox.deliveries.idle();
-    const listed = several.sandbox.deliveries.list();
-    await several.close();
-    expect(new Set(ids).size).toBe(2);
-    expect(listed.map(({ endpointId }) => endpointId)).toEqual(ids);
-    expect(several.webhooks).toHaveLength(2);
-    expect(several.webhooks[0]).toEqual(several.webhooks[1]);
-  });
 });

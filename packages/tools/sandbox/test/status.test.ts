@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { explainStatus, matchesStatus } from "@countersign/sandbox";
+import { explainStatus, matchesStatus } from "../src/protocol/index.ts";
 import { parseStatusPatterns } from "../src/status.ts";
 
 describe("parseStatusPatterns", () => {

@@ -1,4 +1,4 @@
-import type { TamperedPart } from "@countersign/sandbox";
+import type { TamperedPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
 import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";

@@ -1,4 +1,4 @@
-import type { TamperedWebhookPart } from "@countersign/sandbox";
+import type { TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
 import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";

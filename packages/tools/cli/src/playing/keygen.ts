@@ -1,10 +1,5 @@
-import {
-  assertFileSafeKeyid,
-  generateKeyPair,
-  KeyFileError,
-  writeKeyFiles,
-  type KeyFiles,
-} from "@countersign/sandbox";
+import { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "@countersign/sandbox/protocol";
+import { generateKeyPair, writeKeyFiles } from "@countersign/sandbox";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { jsonDocument } from "../json-output.ts";
 import { printable } from "../printable.ts";

@@ -1,13 +1,11 @@
 import type { KeyObject } from "node:crypto";
+import { createPayoutInstruction, type SendOptions } from "@countersign/sandbox";
 import {
-  createPayoutInstruction,
   importPrivateKey,
   isObjectText,
   jsonWithTexts,
   parseStatusPatterns,
-  type SendOptions,
-  type StatusPattern,
-} from "@countersign/sandbox";
+} from "@countersign/sandbox/protocol";
 import { UsageError } from "../command-io.ts";
 import { parseInteger, readCertificates, readNamedFile } from "../input.ts";
 import { messageOf } from "../thrown.ts";
@@ -76,7 +74,7 @@ function parseHeader(text: string): readonly [name: string, value: string] {
 }
 
 /** The statuses of `--expect`, if it is there. Throws a UsageError. */
-export function readExpected({ expect }: TransportFlags): readonly StatusPattern[] | undefined {
+export function readExpected({ expect }: TransportFlags): readonly string[] | undefined {
   if (expect === undefined) return undefined;
   const patterns = parseStatusPatterns(expect);
   if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");

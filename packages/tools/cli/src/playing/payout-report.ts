@@ -1,10 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import {
-  explainStatus,
-  type PayoutOutcome,
-  type PayoutReport,
-  type StatusPattern,
-} from "@countersign/sandbox";
+import { explainStatus, type PayoutOutcome, type PayoutReport } from "@countersign/sandbox/protocol";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint, type Paint } from "../paint.ts";
 import { bodyLines, printable } from "../printable.ts";
@@ -80,6 +75,6 @@ function formatTime(seconds: number): string {
   return `${seconds} (${new Date(seconds * 1000).toISOString()})`;
 }
 
-function formatExpected(expected: readonly StatusPattern[]): string {
+function formatExpected(expected: readonly string[]): string {
   return expected.join(" or ");
 }

@@ -6,7 +6,7 @@ import {
   type PayoutPlan,
   type PayoutVariant,
   type TamperedPart,
-} from "@countersign/sandbox";
+} from "@countersign/sandbox/protocol";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { assertHttpAllowed } from "../plain-http.ts";

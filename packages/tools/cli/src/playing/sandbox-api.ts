@@ -1,4 +1,5 @@
-import { PayoutSendError, sendRequest, type OutgoingRequest } from "@countersign/sandbox";
+import { PayoutSendError, sendRequest } from "@countersign/sandbox";
+import type { OutgoingRequest } from "@countersign/sandbox/protocol";
 import { joinServiceUrl } from "@countersign/service-client";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { answerLimitBytes } from "../input.ts";

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import {
-  SandboxDatabaseError,
   startSandbox,
   type Delivery,
   type DeliveryOptions,
@@ -8,6 +7,7 @@ import {
   type Sandbox,
   type SandboxOptions,
 } from "@countersign/sandbox";
+import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readCertificates } from "../input.ts";
 import { jsonLine } from "../json-output.ts";

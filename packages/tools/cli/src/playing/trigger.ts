@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { deliveryStates, isSendErrorCode, type Delivery } from "@countersign/sandbox";
+import { deliveryStates, isSendErrorCode } from "@countersign/sandbox/protocol";
+import type { Delivery } from "@countersign/sandbox";
 import { z } from "zod";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { formatTimestamp, jsonWithTexts, sampleEventData } from "@countersign/sandbox";
+import { formatTimestamp, jsonWithTexts, sampleEventData } from "@countersign/sandbox/protocol";
 import { UsageError } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
 

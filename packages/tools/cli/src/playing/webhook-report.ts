@@ -1,12 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import {
-  matchesStatus,
-  type OutgoingRequest,
-  type PayoutAnswer,
-  type PayoutSendError,
-  type StatusPattern,
-  type TamperedWebhookPart,
-} from "@countersign/sandbox";
+import { matchesStatus, type OutgoingRequest, type TamperedWebhookPart } from "@countersign/sandbox/protocol";
+import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
 import { jsonDocument } from "../json-output.ts";
 import { createPaint } from "../paint.ts";
 import { printable } from "../printable.ts";
@@ -17,7 +11,7 @@ export interface WebhookReport {
   readonly request: OutgoingRequest;
   readonly answer: PayoutAnswer | undefined;
   readonly error: PayoutSendError | undefined;
-  readonly expected: readonly StatusPattern[];
+  readonly expected: readonly string[];
   readonly asExpected: boolean;
 }
 

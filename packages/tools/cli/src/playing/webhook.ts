@@ -1,11 +1,5 @@
-import {
-  buildWebhookRequest,
-  matchesStatus,
-  PayoutSendError,
-  sendRequest,
-  type OutgoingRequest,
-  type TamperedWebhookPart,
-} from "@countersign/sandbox";
+import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/sandbox";
+import { matchesStatus, type OutgoingRequest, type TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { assertHttpAllowed } from "../plain-http.ts";
 import { messageOf } from "../thrown.ts";

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import { completeEvent, joinEnvelope } from "./envelope.ts";
+import { completeEvent, joinEnvelope, type ServiceEvent } from "./envelope.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { QueueTables } from "./queue-tables.ts";
 import { createNanosecondClock, formatTimestamp } from "./timestamp.ts";
-import type { ServiceEvent } from "./types.ts";
 
 /** Turns events into webhooks. Writes within the transaction that the caller has begun. */
 export class Batcher {

@@ -1,16 +1,11 @@
-import type Database from "libsql";
-import { numberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
-import { backoffMs } from "./backoff.ts";
-import type { WebhookCredentials } from "./credentials.ts";
-import type { DeliverySender } from "./delivery-sender.ts";
-import { deliveryStateOf } from "./delivery-state.ts";
-import type { DeliveryListing } from "./listing.ts";
 import { maskerOf, type Masker } from "@countersign/inspector/loopback";
+import { numberOf, textOf, type DatabaseRow, type Sql } from "../sql.ts";
+import { deliveryStateOf, type Delivery, type DeliveryAttempt, type DeliveryState } from "./delivery.ts";
+import { backoffMs, type DeliverySender } from "./delivery-sender.ts";
+import { oneDelivery } from "./listing.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { QueueTables } from "./queue-tables.ts";
 import { shownAnswerLength, shownHeaders, type WebhookExchange } from "./send-webhook.ts";
-import { atomically } from "./transaction.ts";
-import type { Delivery, DeliveryAttempt, DeliveryState } from "./types.ts";
 import { buildWebhookRequest, type TamperedWebhookPart } from "./webhook-request.ts";
 
 /** What a person does to single deliveries, and sees of them. No answer holds a password or a secret. */
@@ -51,9 +46,8 @@ export interface DeliveryDetail {
 
 /** What {@link createDeliveryControl} works on. */
 export interface DeliveryControlInit {
-  readonly database: Database.Database;
+  readonly sql: Sql;
   readonly tables: QueueTables;
-  readonly listing: DeliveryListing;
   readonly sender: DeliverySender;
   readonly options: ResolvedDeliveryOptions;
   /** What `mask` takes out beside the credentials of the endpoints. */
@@ -69,16 +63,16 @@ const shownSteps = 5;
 
 /** Makes the control of a service; what it does is told to `changed`. */
 export function createDeliveryControl(init: DeliveryControlInit): DeliveryControl {
-  const { database, tables, listing, sender, clock, changed } = init;
-  const sql = prepare(database);
-  const mask = currentMasker(() => sql.credentials.all(), init.secrets);
-  const rowOfDelivery = (id: number): DatabaseRow | undefined => {
-    const row = sql.delivery.get(id);
-    return row === undefined ? undefined : rowOf(row);
-  };
+  const { sql, tables, sender, clock, changed } = init;
+  const mask = currentMasker(tables, init.secrets);
+  const find = (id: number): DatabaseRow | undefined =>
+    sql.find(
+      "SELECT id, webhook_id, endpoint_id, state, expires_ms, rounds FROM webhook_deliveries WHERE id = :id",
+      { id },
+    );
   const change = (id: number, allowed: (row: DatabaseRow) => boolean, work: () => void): boolean => {
-    const done = atomically(database, () => {
-      const row = rowOfDelivery(id);
+    const done = sql.atomically(() => {
+      const row = find(id);
       if (row === undefined || !allowed(row)) return false;
       work();
       return true;
@@ -88,10 +82,15 @@ export function createDeliveryControl(init: DeliveryControlInit): DeliveryContro
   };
   return {
     mask,
-    counts: () => countsOf(sql.counts.all()),
+    counts() {
+      const counts = { pending: 0, delivered: 0, failed: 0 };
+      const rows = sql.rows("SELECT state, count(*) AS count FROM webhook_deliveries GROUP BY state");
+      for (const row of rows) counts[deliveryStateOf(row)] = numberOf(row, "count");
+      return counts;
+    },
     detail(id) {
-      const row = rowOfDelivery(id);
-      return row === undefined ? undefined : cut(mask(detailOf(row, listing.one(id), { sql, ...init })));
+      const row = find(id);
+      return row === undefined ? undefined : cut(mask(detailOf(row, oneDelivery(sql, id), init)));
     },
     pause: (id) =>
       change(
@@ -107,7 +106,7 @@ export function createDeliveryControl(init: DeliveryControlInit): DeliveryContro
       ),
     drop: (id) => change(id, isPending, () => tables.drop(id)),
     async spoil(id, part) {
-      const row = rowOfDelivery(id);
+      const row = find(id);
       if (row === undefined) return false;
       const [endpointId, webhookId] = [textOf(row, "endpoint_id"), textOf(row, "webhook_id")];
       await sender.spoil({ id, endpointId, webhookId }, part);
@@ -121,41 +120,15 @@ function isPending(row: DatabaseRow): boolean {
   return deliveryStateOf(row) === "pending";
 }
 
-// oxlint-disable-next-line typescript/explicit-function-return-type -- the statements are their own description
-function prepare(database: Database.Database) {
-  return {
-    counts: database.prepare("SELECT state, count(*) AS count FROM webhook_deliveries GROUP BY state"),
-    delivery: database.prepare(
-      "SELECT id, webhook_id, endpoint_id, state, expires_ms, rounds FROM webhook_deliveries WHERE id = ?",
-    ),
-    exchanges: database.prepare(
-      `SELECT exchange FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
-       WHERE delivery_id = ? ORDER BY number DESC LIMIT ?`,
-    ),
-    credentials: database.prepare("SELECT username, password, secret FROM webhook_endpoints"),
-  };
-}
-
-function countsOf(rows: readonly unknown[]): Readonly<Record<DeliveryState, number>> {
-  const counts = { pending: 0, delivered: 0, failed: 0 };
-  for (const value of rows) {
-    const row = rowOf(value);
-    counts[deliveryStateOf(row)] = numberOf(row, "count");
-  }
-  return counts;
-}
-
-type DetailParts = DeliveryControlInit & { readonly sql: ReturnType<typeof prepare> };
-
 function detailOf(
   row: DatabaseRow,
   delivery: Delivery,
-  { sql, tables, options }: DetailParts,
+  { tables, options }: DeliveryControlInit,
 ): DeliveryDetail {
   const endpoint = tables.endpoint(textOf(row, "endpoint_id"));
   const body = tables.body(textOf(row, "webhook_id"));
   const { method, target, headers } = buildWebhookRequest({ ...endpoint, body });
-  const exchanges = sql.exchanges.all(delivery.id, shownAttempts).map((value) => rowOf(value)["exchange"]);
+  const exchanges = tables.exchanges(delivery.id, shownAttempts);
   const newest = delivery.attempts.slice(-shownAttempts);
   return {
     delivery,
@@ -188,18 +161,16 @@ function cut(detail: DeliveryDetail): DeliveryDetail {
 }
 
 /** Masks what belongs to the endpoints that there are now; they are only ever added. */
-function currentMasker(read: () => readonly unknown[], secrets: readonly string[]): Masker {
+function currentMasker(tables: QueueTables, secrets: readonly string[]): Masker {
   let known: { readonly count: number; readonly mask: Masker } | undefined;
   return (value) => {
-    const rows = read();
-    if (known?.count !== rows.length) known = { count: rows.length, mask: maskerOfEndpoints(rows, secrets) };
+    const credentials = tables.registrations();
+    if (known?.count !== credentials.length) {
+      const texts = [...secrets, ...credentials.map(({ secret }) => secret)];
+      known = { count: credentials.length, mask: maskerOf({ credentials, texts }) };
+    }
     return known.mask(value);
   };
-}
-
-function maskerOfEndpoints(rows: readonly unknown[], secrets: readonly string[]): Masker {
-  const credentials = rows.map(credentialsOf);
-  return maskerOf({ credentials, texts: [...secrets, ...credentials.map(({ secret }) => secret)] });
 }
 
 function exchangeOf(text: unknown): Partial<WebhookExchange> {
@@ -223,13 +194,4 @@ function stepsAfter(
     steps.push(at);
   }
   return steps;
-}
-
-function credentialsOf(value: unknown): WebhookCredentials {
-  const row = rowOf(value);
-  return {
-    username: textOf(row, "username"),
-    password: textOf(row, "password"),
-    secret: textOf(row, "secret"),
-  };
 }

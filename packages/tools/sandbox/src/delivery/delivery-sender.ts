@@ -1,14 +1,12 @@
-import type Database from "libsql";
-import { backoffMs } from "./backoff.ts";
+import type { Sql } from "../sql.ts";
 import type { ResolvedDeliveryOptions } from "./options.ts";
 import type { DeliveryProgress, DueDelivery, QueueTables } from "./queue-tables.ts";
 import { exchangeWebhook, type WebhookAnswer, type WebhookOptions } from "./send-webhook.ts";
-import { atomically } from "./transaction.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 /** What {@link DeliverySender} needs. */
 export interface DeliverySenderInit {
-  readonly database: Database.Database;
+  readonly sql: Sql;
   readonly tables: QueueTables;
   readonly options: ResolvedDeliveryOptions;
   readonly clock: () => number;
@@ -28,7 +26,7 @@ export class DeliverySender {
 
   /** Rejects only when the database fails. What `signal` cuts off leaves no trace: the delivery stays due. */
   async send(due: DueDelivery, signal: AbortSignal): Promise<void> {
-    const { database, tables, options, clock } = this.#init;
+    const { sql, tables, options, clock } = this.#init;
     const atMs = Math.floor(clock());
     const request = this.#request(due);
     const requests = options.twiceAtOnce ? [request, request] : [request];
@@ -36,19 +34,20 @@ export class DeliverySender {
     const delivered = sent.some(({ answer }) => isDelivery(answer));
     if (signal.aborted && !delivered) return;
     const progress = this.#progress(due, delivered);
-    atomically(database, () => {
-      for (const { answer, exchange } of sent) tables.addAttempt(due.id, atMs, answer, { exchange });
+    sql.atomically(() => {
+      for (const { answer, exchange } of sent)
+        tables.addAttempt({ deliveryId: due.id, atMs, answer, exchange });
       tables.progress(due.id, progress);
     });
   }
 
   /** Sends a webhook once with one part spoilt, and writes down the answer alone: the delivery goes on as it would have. */
   async spoil(delivery: SentDelivery, spoilt: TamperedWebhookPart, signal?: AbortSignal): Promise<void> {
-    const { database, tables, clock } = this.#init;
+    const { sql, tables, clock } = this.#init;
     const atMs = Math.floor(clock());
     const request = { ...this.#request({ ...delivery, rounds: 1 }), tamper: spoilt, signal };
     const { answer, exchange } = await exchangeWebhook(request);
-    atomically(database, () => tables.addAttempt(delivery.id, atMs, answer, { exchange, spoilt }));
+    sql.atomically(() => tables.addAttempt({ deliveryId: delivery.id, atMs, answer, exchange, spoilt }));
   }
 
   // Read anew for each attempt: the same bytes every time.
@@ -83,4 +82,22 @@ export class DeliverySender {
 
 function isDelivery({ status = 0 }: WebhookAnswer): boolean {
   return status >= 200 && status <= 299;
+}
+
+const jitter = 0.25;
+
+/**
+ * The delay after so many failures before this one: doubled each time up to `maxDelayMs`, less up to a quarter at random. A
+ * quarter keeps each delay below the next as long as they double.
+ */
+export function backoffMs(
+  failuresBefore: number,
+  {
+    initialDelayMs,
+    maxDelayMs,
+    random,
+  }: Pick<ResolvedDeliveryOptions, "initialDelayMs" | "maxDelayMs" | "random">,
+): number {
+  const full = Math.min(maxDelayMs, initialDelayMs * 2 ** failuresBefore);
+  return full * (1 - jitter * random());
 }

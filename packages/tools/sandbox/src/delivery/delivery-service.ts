@@ -1,110 +1,95 @@
-import type Database from "libsql";
 import { messageOf } from "@countersign/inspector/loopback";
+import type Database from "libsql";
+import { Sql } from "../sql.ts";
 import { Batcher } from "./batcher.ts";
-import { assertCredentials } from "./credentials.ts";
+import type { Delivery } from "./delivery.ts";
 import { createDeliveryControl, type DeliveryControl } from "./delivery-control.ts";
 import { DeliverySender } from "./delivery-sender.ts";
-import { IdleWaiters } from "./idle-waiters.ts";
-import { createListing, type DeliveryListing } from "./listing.ts";
-import { resolveDeliveryOptions, type ResolvedDeliveryOptions } from "./options.ts";
-import { QueueTables, type DueDelivery } from "./queue-tables.ts";
+import type { ServiceEvent } from "./envelope.ts";
+import { listDeliveries, oneDelivery, type DeliveryFilter } from "./listing.ts";
+import { resolveDeliveryOptions, type DeliveryOptions, type ResolvedDeliveryOptions } from "./options.ts";
+import { QueueTables, type DueDelivery, type RegisteredEndpoint } from "./queue-tables.ts";
 import { deliverySchema } from "./schema.ts";
-import { atomically } from "./transaction.ts";
-import type {
-  Delivery,
-  DeliveryFilter,
-  DeliveryServiceInit,
-  EndpointRegistration,
-  RegisteredEndpoint,
-  ServiceEvent,
-  StartTimer,
-} from "./types.ts";
-import { targetOf } from "./webhook-request.ts";
+import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts";
 
-/**
- * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: what
- * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
- */
-export interface DeliveryService {
-  /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
-  addEndpoint(registration: EndpointRegistration): RegisteredEndpoint;
-  endpoints(): readonly RegisteredEndpoint[];
-  /**
-   * Writes events, in the transaction that is open on the database or in one of its own; they are sent when it has committed.
-   * Throws a TypeError on an event that cannot be written.
-   */
-  notify(events: readonly ServiceEvent[]): void;
-  /** Oldest first. */
-  list(filter?: DeliveryFilter): readonly Delivery[];
-  /**
-   * Sends the same bytes again, now: one delivery by its number, or those of a webhook_id or event_id. What was delivered is sent
-   * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
-   */
-  resend(id: string): readonly Delivery[];
-  /** What a person does to single deliveries, and sees of them. */
-  readonly control: DeliveryControl;
-  start(): void;
-  /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
-  stop(): Promise<void>;
-  /** Resolves when no event, webhook or retry is left to send; rejects when the service stops before. */
-  idle(): Promise<void>;
-}
+/** Calls back once after a delay, unless the function that it returns is called before. */
+export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
-/** Creates the tables when they are missing; sends nothing before `start`. Throws a TypeError on an option that cannot be used. */
-export function createDeliveryService(init: DeliveryServiceInit): DeliveryService {
-  return new QueuedDeliveryService(init);
+/** What a {@link DeliveryService} is built from. */
+export interface DeliveryServiceInit {
+  /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
+  readonly database: Database.Database;
+  /** Milliseconds since 1970. Default the system's clock. */
+  readonly clock?: (() => number) | undefined;
+  /** Divides delays and the retry period: at 1440 a day takes a minute. Default 1. */
+  readonly speed?: number | undefined;
+  /** Issuer certificates in PEM form that https endpoints are checked against. Default those of Node. */
+  readonly ca?: string | Buffer | undefined;
+  readonly options?: DeliveryOptions | undefined;
+  /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
+  readonly secrets?: readonly string[] | undefined;
+  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
+  /** Hears that deliveries were formed, sent or stopped: the numbers of those that have changed, none for new ones. */
+  readonly onChange?: ((ids: readonly number[]) => void) | undefined;
+  /** What waits for the next due time. Default setTimeout. */
+  readonly startTimer?: StartTimer | undefined;
 }
 
 const maxTimerMs = 2_147_483_647;
 const pauseAfterErrorMs = 1000;
 
-class QueuedDeliveryService implements DeliveryService {
-  readonly #database: Database.Database;
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Delivers every event to every endpoint, at least once or until the retry period is over. All state is in the database: what
+ * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
+ */
+export class DeliveryService {
+  /** What a person does to single deliveries, and sees of them. */
+  readonly control: DeliveryControl;
+  readonly #sql: Sql;
   readonly #options: ResolvedDeliveryOptions;
   readonly #clock: () => number;
   readonly #startTimer: StartTimer;
   readonly #tables: QueueTables;
   readonly #batcher: Batcher;
   readonly #sender: DeliverySender;
-  readonly #listing: DeliveryListing;
   readonly #onAttempt: DeliveryServiceInit["onAttempt"];
   readonly #onChange: NonNullable<DeliveryServiceInit["onChange"]>;
-  readonly control: DeliveryControl;
-  readonly #waiters: IdleWaiters = new IdleWaiters();
   readonly #underWay = new Map<number, Promise<void>>();
+  #waiters: Waiter[] = [];
   #running: AbortController | undefined;
   #cancelTimer: () => void = () => {};
 
+  /** Creates the tables when they are missing; sends nothing before `start`. Throws an OptionError on an option that cannot be used. */
   constructor(init: DeliveryServiceInit) {
-    const { database, clock = Date.now, speed = 1, ca, options = {}, startTimer = systemTimer } = init;
+    const { database, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
     this.#onAttempt = init.onAttempt;
     this.#onChange = init.onChange ?? (() => {});
-    this.#database = database;
-    this.#options = resolveDeliveryOptions(options, speed);
     this.#clock = clock;
     this.#startTimer = startTimer;
+    const options = resolveDeliveryOptions(init.options ?? {}, speed);
+    this.#options = options;
     database.exec(deliverySchema);
-    this.#tables = new QueueTables(database);
-    this.#batcher = new Batcher(this.#tables, this.#options, clock);
-    this.#sender = new DeliverySender({ database, tables: this.#tables, options: this.#options, clock, ca });
-    this.#listing = createListing(database);
-    const parts = { tables: this.#tables, listing: this.#listing, sender: this.#sender };
+    const sql = new Sql(database);
+    this.#sql = sql;
+    const tables = new QueueTables(sql);
+    this.#tables = tables;
+    this.#batcher = new Batcher(tables, options, clock);
+    const sender = new DeliverySender({ sql, tables, options, clock, ca });
+    this.#sender = sender;
     const changed = (id: number): void => this.#changed([id]);
-    const { secrets = [] } = init;
-    this.control = createDeliveryControl({
-      database,
-      ...parts,
-      secrets,
-      options: this.#options,
-      clock,
-      changed,
-    });
+    this.control = createDeliveryControl({ sql, tables, sender, secrets, options, clock, changed });
   }
 
+  /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
-    assertCredentials(registration);
-    targetOf(registration.url, registration.allowHttp);
-    const id = atomically(this.#database, () => this.#tables.addEndpoint(registration));
+    endpointTarget(registration);
+    const id = this.#sql.atomically(() => this.#tables.addEndpoint(registration));
     return { id, url: registration.url };
   }
 
@@ -112,22 +97,31 @@ class QueuedDeliveryService implements DeliveryService {
     return this.#tables.endpoints();
   }
 
+  /**
+   * Writes events, in the transaction that is open on the database or in one of its own; they are sent when it has committed.
+   * Throws a TypeError on an event that cannot be written.
+   */
   notify(events: readonly ServiceEvent[]): void {
-    atomically(this.#database, () => this.#batcher.write(events));
+    this.#sql.atomically(() => this.#batcher.write(events));
     // By a timer, because the transaction of the caller may not have committed yet.
     this.#changed([]);
   }
 
+  /** Oldest first. */
   list(filter?: DeliveryFilter): readonly Delivery[] {
-    return this.#listing.list(filter);
+    return listDeliveries(this.#sql, filter);
   }
 
+  /**
+   * Sends the same bytes again, now: one delivery by its number, or those of a webhook_id or event_id. What was delivered is sent
+   * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
+   */
   resend(id: string): readonly Delivery[] {
-    const deliveries = atomically(this.#database, () => {
+    const deliveries = this.#sql.atomically(() => {
       const nowMs = Math.floor(this.#clock());
       const ids = this.#tables.deliveryIdsOf(id);
       for (const one of ids) this.#tables.makeDue(one, nowMs, nowMs + Math.ceil(this.#options.retryForMs));
-      return ids.map((one) => this.#listing.one(one));
+      return ids.map((one) => oneDelivery(this.#sql, one));
     });
     this.#changed(deliveries.map((delivery) => delivery.id));
     return deliveries;
@@ -139,6 +133,7 @@ class QueuedDeliveryService implements DeliveryService {
     this.#wakeAfter(0);
   }
 
+  /** Sends nothing more. Waits `stopWaitMs` at most; what was cut off is pending and goes out after the next start. */
   async stop(): Promise<void> {
     const running = this.#running;
     this.#running = undefined;
@@ -147,11 +142,12 @@ class QueuedDeliveryService implements DeliveryService {
     const cutOff = setTimeout(() => running?.abort(), this.#options.stopWaitMs);
     await ended;
     clearTimeout(cutOff);
-    if (this.#waiters.any) this.#settleWaiters(new Error("the service stopped with webhooks left to send"));
+    this.#settleWaiters(new Error("the service stopped with webhooks left to send"));
   }
 
+  /** Resolves when no event, webhook or retry is left to send; rejects when the service stops before. */
   idle(): Promise<void> {
-    const idle = this.#waiters.add();
+    const idle = new Promise<void>((resolve, reject) => this.#waiters.push({ resolve, reject }));
     this.#settleWaiters();
     return idle;
   }
@@ -183,7 +179,7 @@ class QueuedDeliveryService implements DeliveryService {
   #formWebhooks(nowMs: number): void {
     const dueMs = this.#batcher.dueMs();
     if (dueMs === undefined || dueMs > nowMs) return;
-    atomically(this.#database, () => this.#batcher.formAll());
+    this.#sql.atomically(() => this.#batcher.formAll());
     this.#onChange([]);
   }
 
@@ -212,7 +208,7 @@ class QueuedDeliveryService implements DeliveryService {
   #tell(deliveryId: number): void {
     if (this.#onAttempt === undefined) return;
     try {
-      this.#onAttempt(this.#listing.one(deliveryId));
+      this.#onAttempt(oneDelivery(this.#sql, deliveryId));
     } catch (error) {
       process.emitWarning(`onAttempt threw: ${messageOf(error)}`, "CountersignWarning");
     }
@@ -232,9 +228,15 @@ class QueuedDeliveryService implements DeliveryService {
   }
 
   #settleWaiters(otherwise?: Error): void {
-    if (!this.#waiters.any) return;
-    if (!this.#tables.hasWork()) this.#waiters.resolve();
-    else if (otherwise !== undefined) this.#waiters.reject(otherwise);
+    if (this.#waiters.length === 0) return;
+    const isIdle = !this.#tables.hasWork();
+    if (!isIdle && otherwise === undefined) return;
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const { resolve, reject } of waiters) {
+      if (isIdle || otherwise === undefined) resolve();
+      else reject(otherwise);
+    }
   }
 }
 

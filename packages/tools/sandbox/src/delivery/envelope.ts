@@ -1,6 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { isObject } from "../json-text.ts";
 import { formatTimestamp } from "./timestamp.ts";
-import type { ServiceEvent } from "./types.ts";
+
+/** Something that happened at the service and that every endpoint is told about. */
+export interface ServiceEvent {
+  /** 1 to 256 characters without control characters. Default a random UUID. */
+  readonly event_id?: string | undefined;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** When it happened, in nanoseconds since 1970. Default now, later than every event before it. */
+  readonly epochNanoseconds?: bigint | undefined;
+}
 
 /** What {@link createEnvelope} is given. */
 export interface EnvelopeInit {
@@ -51,8 +61,4 @@ export function completeEvent(event: ServiceEvent, now: bigint): WireEvent {
 // A pattern alone would take undefined for a text.
 function isIdentifier(value: unknown): boolean {
   return typeof value === "string" && identifier.test(value);
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

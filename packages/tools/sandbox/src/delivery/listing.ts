@@ -1,63 +1,65 @@
-import type Database from "libsql";
-import { numberOf, optionalNumberOf, rowOf, textOf, type DatabaseRow } from "../database-row.ts";
+import { numberOf, optionalNumberOf, textOf, type DatabaseRow, type Sql } from "../sql.ts";
 import { isSendErrorCode } from "../send-error.ts";
-import { deliveryStateOf, deliveryStates, stopKindOf } from "./delivery-state.ts";
-import type { Delivery, DeliveryAttempt, DeliveryFilter } from "./types.ts";
+import { deliveryStateOf, deliveryStates, stopKindOf } from "./delivery.ts";
+import type { Delivery, DeliveryAttempt, DeliveryState } from "./delivery.ts";
 import { tamperedWebhookParts } from "./webhook-request.ts";
 
-/** Reads deliveries; see {@link createListing}. */
-export interface DeliveryListing {
-  readonly list: (filter?: DeliveryFilter) => readonly Delivery[];
-  /** The delivery with this number, which there is. */
-  readonly one: (id: number) => Delivery;
+/** Which deliveries are listed. */
+export interface DeliveryFilter {
+  readonly state?: DeliveryState | undefined;
+  /** Deliveries whose webhook holds this event. */
+  readonly eventId?: string | undefined;
+  /** The newest so many. Default 100. */
+  readonly limit?: number | undefined;
+  /** Deliveries older than the one with this number. */
+  readonly before?: number | undefined;
 }
 
-/** Reads deliveries with their events and attempts, oldest first. */
-export function createListing(database: Database.Database): DeliveryListing {
-  const columns = `d.id, d.webhook_id, d.endpoint_id, e.url, d.state, d.created_ms, d.due_ms, s.kind
-     FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
-       LEFT JOIN webhook_stops s ON s.delivery_id = d.id`;
-  const single = database.prepare(`SELECT ${columns} WHERE d.id = ?`);
-  const deliveries = database.prepare(
+const columns = `d.id, d.webhook_id, d.endpoint_id, e.url, d.state, d.created_ms, d.due_ms, s.kind
+  FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    LEFT JOIN webhook_stops s ON s.delivery_id = d.id`;
+
+/** The deliveries that a filter lets through, oldest first. Throws a TypeError on a filter that cannot be used. */
+export function listDeliveries(sql: Sql, filter: DeliveryFilter = {}): readonly Delivery[] {
+  assertFilter(filter);
+  const rows = sql.rows(
     `SELECT * FROM (SELECT ${columns}
-     WHERE (? IS NULL OR d.id < ?) AND (? IS NULL OR d.state = ?)
-       AND (? IS NULL OR d.webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = ?))
-     ORDER BY d.id DESC LIMIT ?) ORDER BY id`,
+     WHERE (:before IS NULL OR d.id < :before) AND (:state IS NULL OR d.state = :state)
+       AND (:eventId IS NULL OR d.webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = :eventId))
+     ORDER BY d.id DESC LIMIT :limit) ORDER BY id`,
+    { ...filter, limit: filter.limit ?? 100 },
   );
-  const events = database.prepare(
-    "SELECT event_id, type FROM webhook_events WHERE webhook_id = ? ORDER BY number",
+  return rows.map((row) => complete(sql, row));
+}
+
+/** The delivery with this number, which there is. */
+export function oneDelivery(sql: Sql, id: number): Delivery {
+  return complete(sql, sql.row(`SELECT ${columns} WHERE d.id = :id`, { id }));
+}
+
+function complete(sql: Sql, row: DatabaseRow): Delivery {
+  const [id, webhookId] = [numberOf(row, "id"), textOf(row, "webhook_id")];
+  const events = sql.rows(
+    "SELECT event_id, type FROM webhook_events WHERE webhook_id = :webhookId ORDER BY number",
+    { webhookId },
   );
-  const attempts = database.prepare(
+  const attempts = sql.rows(
     `SELECT at_ms, status, error, duration_ms, spoilt FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
-     WHERE delivery_id = ? ORDER BY number`,
+     WHERE delivery_id = :id ORDER BY number`,
+    { id },
   );
-
-  const complete = (row: DatabaseRow): Delivery => {
-    const webhookId = textOf(row, "webhook_id");
-    const eventRows = events.all(webhookId).map(rowOf);
-    return {
-      id: numberOf(row, "id"),
-      webhookId,
-      endpointId: textOf(row, "endpoint_id"),
-      url: textOf(row, "url"),
-      eventIds: eventRows.map((event) => textOf(event, "event_id")),
-      eventTypes: eventRows.map((event) => textOf(event, "type")),
-      state: deliveryStateOf(row),
-      createdAt: numberOf(row, "created_ms"),
-      nextAttemptAt: optionalNumberOf(row, "due_ms"),
-      stopped: stopKindOf(row["kind"]),
-      attempts: attempts.all(numberOf(row, "id")).map((attempt) => attemptOf(rowOf(attempt))),
-    };
-  };
-
   return {
-    list(filter = {}) {
-      assertFilter(filter);
-      const { state = null, eventId = null, limit = 100, before = null } = filter;
-      const rows = deliveries.all(before, before, state, state, eventId, eventId, limit);
-      return rows.map((row) => complete(rowOf(row)));
-    },
-    one: (id) => complete(rowOf(single.get(id))),
+    id,
+    webhookId,
+    endpointId: textOf(row, "endpoint_id"),
+    url: textOf(row, "url"),
+    eventIds: events.map((event) => textOf(event, "event_id")),
+    eventTypes: events.map((event) => textOf(event, "type")),
+    state: deliveryStateOf(row),
+    createdAt: numberOf(row, "created_ms"),
+    nextAttemptAt: optionalNumberOf(row, "due_ms"),
+    stopped: stopKindOf(row["kind"]),
+    attempts: attempts.map(attemptOf),
   };
 }
 

@@ -1,100 +1,86 @@
-import type { DeliveryOptions } from "./types.ts";
+import {
+  holderOf,
+  option,
+  optionError,
+  readOptions,
+  type OptionRule,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
+
+/**
+ * How webhooks are formed and sent. Of the times in milliseconds, `timeoutMs` and `stopWaitMs` are real time; the others are
+ * divided by the speed of the service. A chance is a number from 0 to 1; true is 1.
+ */
+export interface DeliveryOptions {
+  /** How long events wait for others to share a webhook with. Default 0: the events of one call are one webhook. */
+  readonly batchMs?: number | undefined;
+  /** Default 100. */
+  readonly maxEventsPerWebhook?: number | undefined;
+  /** Requests to one endpoint at the same time, so that a slow one does not hold up the others. Default 4. */
+  readonly concurrency?: number | undefined;
+  /** Delay after the first failure; each further one doubles it, less up to a quarter at random. Default 1 000. */
+  readonly initialDelayMs?: number | undefined;
+  /** Default 3 600 000. */
+  readonly maxDelayMs?: number | undefined;
+  /** No attempt is scheduled later than this after the webhook was formed. Default 86 400 000, the day of the spec. */
+  readonly retryForMs?: number | undefined;
+  /** For one whole request. Default 30 000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long `stop` waits for requests under way before it cuts them off. Default 5 000. */
+  readonly stopWaitMs?: number | undefined;
+  /** Chance that a delivered webhook is sent once more, `initialDelayMs` later. Default 0. */
+  readonly duplicate?: boolean | number | undefined;
+  /** Chance that a webhook is held back for `initialDelayMs` and the next one, never held back, overtakes it. Default 0. */
+  readonly reorder?: boolean | number | undefined;
+  /** Send every attempt as two requests at once; one 2xx delivers. Default false. */
+  readonly twiceAtOnce?: boolean | undefined;
+  /** Chance that the first attempt of a delivery loses its connection when the answer begins. Default 0. */
+  readonly dropConnection?: boolean | number | undefined;
+  /** From 0 up to 1, for chances and jitter. Default Math.random. */
+  readonly random?: (() => number) | undefined;
+}
 
 /** Delivery options that are complete; times are those of the clock, already divided by the speed. */
-export interface ResolvedDeliveryOptions {
-  readonly batchMs: number;
-  readonly maxEventsPerWebhook: number;
-  readonly concurrency: number;
-  readonly initialDelayMs: number;
-  readonly maxDelayMs: number;
-  readonly retryForMs: number;
-  readonly timeoutMs: number;
-  readonly stopWaitMs: number;
-  readonly duplicate: number;
-  readonly reorder: number;
-  readonly twiceAtOnce: boolean;
-  readonly dropConnection: number;
-  readonly random: () => number;
-}
-
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
-  readonly fallback: number;
-}
+export type ResolvedDeliveryOptions = ReadOptions<typeof table>;
 
 const maxTimerMs = 2_147_483_647;
 const maxPeriodMs = 365 * 86_400_000;
 
-const integers = {
-  batchMs: { min: 0, max: maxPeriodMs, fallback: 0 },
-  maxEventsPerWebhook: { min: 1, max: 10_000, fallback: 100 },
-  concurrency: { min: 1, max: 1000, fallback: 4 },
-  initialDelayMs: { min: 1, max: maxPeriodMs, fallback: 1000 },
-  maxDelayMs: { min: 1, max: maxPeriodMs, fallback: 3_600_000 },
-  retryForMs: { min: 0, max: maxPeriodMs, fallback: 86_400_000 },
-  timeoutMs: { min: 1, max: maxTimerMs, fallback: 30_000 },
-  stopWaitMs: { min: 0, max: maxTimerMs, fallback: 5000 },
-} as const satisfies Partial<Record<keyof DeliveryOptions, Bounds>>;
+const chance: OptionRule<number> = option.own((value = 0, owner, name) => {
+  if (typeof value === "boolean" || (typeof value === "number" && value >= 0 && value <= 1))
+    return Number(value);
+  throw optionError(owner, name, "a boolean or a number from 0 to 1", value);
+}, "0");
 
-const known: ReadonlySet<string> = new Set<keyof DeliveryOptions>([
-  ...(["batchMs", "maxEventsPerWebhook", "concurrency", "initialDelayMs", "maxDelayMs"] as const),
-  ...(["retryForMs", "timeoutMs", "stopWaitMs"] as const),
-  ...(["duplicate", "reorder", "twiceAtOnce", "dropConnection", "random"] as const),
-]);
+const table = {
+  batchMs: option.integer({ min: 0, max: maxPeriodMs, fallback: 0 }),
+  maxEventsPerWebhook: option.integer({ min: 1, max: 10_000, fallback: 100 }),
+  concurrency: option.integer({ min: 1, max: 1000, fallback: 4 }),
+  initialDelayMs: option.integer({ min: 1, max: maxPeriodMs, fallback: 1000 }),
+  maxDelayMs: option.integer({ min: 1, max: maxPeriodMs, fallback: 3_600_000 }),
+  retryForMs: option.integer({ min: 0, max: maxPeriodMs, fallback: 86_400_000 }),
+  timeoutMs: option.integer({ min: 1, max: maxTimerMs, fallback: 30_000 }),
+  stopWaitMs: option.integer({ min: 0, max: maxTimerMs, fallback: 5000 }),
+  duplicate: chance,
+  reorder: chance,
+  twiceAtOnce: option.boolean(false),
+  dropConnection: chance,
+  random: option.call(Math.random, "Math.random"),
+} satisfies OptionTable<DeliveryOptions, unknown>;
 
-/** Fills in defaults and divides by `speed`. Throws a TypeError on an option that cannot be used. */
+/** Fills in defaults and divides by `speed`. Throws an OptionError on an option that cannot be used. */
 export function resolveDeliveryOptions(options: DeliveryOptions, speed: number): ResolvedDeliveryOptions {
-  const unknown = Object.keys(options).find((key) => !known.has(key));
-  if (unknown !== undefined) throw new TypeError(`createDeliveryService: unknown option ${unknown}`);
-  if (!(Number.isFinite(speed) && speed > 0)) throw optionError("speed", "a number above 0", speed);
-  const initialDelayMs = integer(options, "initialDelayMs");
-  const maxDelayMs = integer(options, "maxDelayMs");
-  if (maxDelayMs < initialDelayMs) throw optionError("maxDelayMs", "at least initialDelayMs", maxDelayMs);
+  const owner = holderOf("startSandbox", "delivery");
+  const read = readOptions(owner, table, options);
+  const { batchMs, initialDelayMs, maxDelayMs, retryForMs } = read;
+  if (maxDelayMs < initialDelayMs)
+    throw optionError(owner, "maxDelayMs", "at least initialDelayMs", maxDelayMs);
   return {
-    batchMs: integer(options, "batchMs") / speed,
+    ...read,
+    batchMs: batchMs / speed,
     initialDelayMs: initialDelayMs / speed,
     maxDelayMs: maxDelayMs / speed,
-    retryForMs: integer(options, "retryForMs") / speed,
-    maxEventsPerWebhook: integer(options, "maxEventsPerWebhook"),
-    concurrency: integer(options, "concurrency"),
-    timeoutMs: integer(options, "timeoutMs"),
-    stopWaitMs: integer(options, "stopWaitMs"),
-    duplicate: chance(options, "duplicate"),
-    reorder: chance(options, "reorder"),
-    dropConnection: chance(options, "dropConnection"),
-    twiceAtOnce: flag(options, "twiceAtOnce"),
-    random: randomOf(options),
+    retryForMs: retryForMs / speed,
   };
-}
-
-function integer(options: DeliveryOptions, name: keyof typeof integers): number {
-  const { min, max, fallback } = integers[name];
-  const value = options[name] ?? fallback;
-  if (!Number.isInteger(value) || value < min || value > max) {
-    throw optionError(name, `an integer from ${min} to ${max}`, value);
-  }
-  return value;
-}
-
-function chance(options: DeliveryOptions, name: "duplicate" | "reorder" | "dropConnection"): number {
-  const value = Number(options[name] ?? false);
-  if (!(value >= 0 && value <= 1))
-    throw optionError(name, "a boolean or a number from 0 to 1", options[name]);
-  return value;
-}
-
-function flag(options: DeliveryOptions, name: "twiceAtOnce"): boolean {
-  const value = options[name] ?? false;
-  if (typeof value !== "boolean") throw optionError(name, "a boolean", value);
-  return value;
-}
-
-function randomOf({ random = Math.random }: DeliveryOptions): () => number {
-  if (typeof random !== "function") throw optionError("random", "a function", random);
-  return random;
-}
-
-function optionError(name: string, expected: string, got: unknown): TypeError {
-  return new TypeError(`createDeliveryService: option ${name} must be ${expected}, got ${String(got)}`);
 }

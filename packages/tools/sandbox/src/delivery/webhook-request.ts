@@ -3,7 +3,6 @@ import { signPayload } from "@countersign/webhook-hmac";
 import { parsePayoutUrl } from "../payout-url.ts";
 import type { OutgoingRequest } from "../send-request.ts";
 import { tamperBody, tamperSignature } from "../tamper.ts";
-import { assertCredentials, type WebhookCredentials } from "./credentials.ts";
 
 /** What is spoilt after signing; with `password`, another one than the configured is sent. */
 export type TamperedWebhookPart = "body" | "signature" | "password";
@@ -11,16 +10,29 @@ export type TamperedWebhookPart = "body" | "signature" | "password";
 /** All of them, in the order of the documentation. */
 export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
 
-/** What {@link buildWebhookRequest} makes a signed request from. */
-export interface WebhookRequestOptions extends WebhookCredentials {
-  /** Its path and query are sent exactly as given. */
+/** What the service authenticates itself with at one endpoint. */
+interface WebhookCredentials {
+  /** Without a colon, which ends the username in RFC 7617. */
+  readonly username: string;
+  readonly password: string;
+  /** Key of the HMAC in X-Payload-Signature, as UTF-8. */
+  readonly secret: string;
+}
+
+/** Where webhooks go, and the credentials that this endpoint, and no other, gets. */
+export interface EndpointRegistration extends WebhookCredentials {
+  /** https, or http where `allowHttp` lets it; its path and query are sent exactly as given. */
   readonly url: string;
+  /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
+  readonly allowHttp?: boolean | "loopback" | undefined;
+}
+
+/** What {@link buildWebhookRequest} makes a signed request from. */
+export interface WebhookRequestOptions extends EndpointRegistration {
   /** The envelope, sent byte for byte. */
   readonly body: Buffer;
   /** Name of the header field with the signature. Default `X-Payload-Signature`. */
   readonly header?: string | undefined;
-  /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
-  readonly allowHttp?: boolean | "loopback" | undefined;
   /** Default none. */
   readonly tamper?: TamperedWebhookPart | undefined;
 }
@@ -28,12 +40,12 @@ export interface WebhookRequestOptions extends WebhookCredentials {
 /** Builds the request of one webhook. Throws a TypeError, which shows no credential, on what cannot be sent. */
 export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingRequest {
   const { url, username, password, secret, body, header = "X-Payload-Signature", tamper } = options;
-  assertCredentials(options);
+  const target = endpointTarget(options);
   const signature = signPayload(body, secret);
   return {
     method: "POST",
     url,
-    target: targetOf(url, options.allowHttp),
+    target,
     headers: {
       "Content-Type": "application/json",
       Authorization: basicCredentials(username, tamper === "password" ? `${password}?` : password),
@@ -43,7 +55,19 @@ export function buildWebhookRequest(options: WebhookRequestOptions): OutgoingReq
   };
 }
 
-/** The path and query of a webhook URL. Throws a TypeError when webhooks cannot go there. */
+const unfit = /[\p{Cc}\p{Cs}]/u;
+
+/** The path and query of an endpoint's URL. Throws a TypeError, which shows no credential, when webhooks cannot go there. */
+export function endpointTarget({ username, password, secret, ...to }: EndpointRegistration): string {
+  for (const [name, value] of Object.entries({ username, password, secret })) {
+    if (typeof value !== "string" || value === "") throw new TypeError(`${name} must not be empty`);
+    if (unfit.test(value)) throw new TypeError(`${name} must not hold control characters`);
+  }
+  if (username.includes(":")) throw new TypeError("username must not hold a colon (RFC 7617)");
+  return targetOf(to.url, to.allowHttp);
+}
+
+/** The path and query of a URL. Throws a TypeError for http where `allowHttp` does not let it. */
 export function targetOf(url: string, allowHttp: boolean | "loopback" = false): string {
   const { scheme, hostname, target } = parsePayoutUrl(url);
   if (scheme !== "https" && !(allowHttp === "loopback" ? isLoopback(hostname) : allowHttp))

@@ -1,4 +1,15 @@
 import type { KeyObject } from "node:crypto";
+import { types } from "node:util";
+import { OptionError } from "@countersign/core";
+import {
+  holderOf,
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionRule,
+  type OptionTable,
+} from "@countersign/core/door";
 import { importPrivateKey } from "../key-pair.ts";
 import { parsePayoutUrl } from "../payout-url.ts";
 
@@ -14,43 +25,44 @@ export interface PageOptions {
   readonly keyFile?: string | undefined;
 }
 
-const known: ReadonlySet<string> = new Set<keyof PageOptions>([
-  "payoutUrl",
-  "privateKey",
-  "keyid",
-  "keyFile",
-]);
+const text: OptionRule<string> = option.own((value, owner, name) => {
+  if (typeof value === "string") return value;
+  throw optionError(owner, name, "a string", value);
+});
 
-/** Undefined where there is to be no page. Throws a TypeError that names the option and shows no key. */
-export function resolvePageOptions(page: unknown): PageOptions | undefined {
+const payoutUrl: OptionRule<string> = option.own((value, owner, name) => {
+  const url = text.read(value, owner, name);
+  orOptionError(owner, name, () => parsePayoutUrl(url));
+  return url;
+});
+
+const privateKey: OptionRule<KeyObject> = option.own((value, owner, name) => {
+  const key = types.isKeyObject(value) ? value : text.read(value, owner, name);
+  return orOptionError(owner, name, () => importPrivateKey(key));
+});
+
+const table: OptionTable<PageOptions, PageOptions> = {
+  payoutUrl: option.optional(payoutUrl),
+  privateKey: option.optional(privateKey),
+  keyid: option.optional(text),
+  keyFile: option.optional(text),
+};
+
+/** The rule of the option `page`: undefined where there is to be no page. Throws an OptionError that shows no key. */
+export function readPage(page: unknown, owner: OptionOwner, name: string): PageOptions | undefined {
   if (page === undefined || page === false) return undefined;
-  if (page === true) return {};
-  if (!isPageOptions(page)) throw optionError("page", "true, false or an object");
-  const unknown = Object.keys(page).find((key) => !known.has(key));
-  if (unknown !== undefined) throw new TypeError(`startSandbox: unknown option page.${unknown}`);
-  const { payoutUrl, privateKey, keyid, keyFile } = page;
-  if (payoutUrl !== undefined) attempt("page.payoutUrl", () => parsePayoutUrl(payoutUrl));
-  if (privateKey !== undefined) {
-    if (keyid === undefined) throw optionError("page.keyid", "given with page.privateKey");
-    attempt("page.privateKey", () => importPrivateKey(privateKey));
-  }
-  if (keyFile !== undefined && typeof keyFile !== "string") throw optionError("page.keyFile", "a string");
-  return { ...page };
+  const holder = holderOf(owner, name);
+  const read = readOptions(holder, table, page === true ? {} : page);
+  if (read.privateKey !== undefined && read.keyid === undefined)
+    throw new OptionError(holder, { option: "keyid", what: "must be given with page.privateKey" });
+  return read;
 }
 
-function attempt(option: string, work: () => void): void {
+function orOptionError<T>(owner: OptionOwner, name: string, work: () => T): T {
   try {
-    work();
-  } catch (error) {
-    const reason = error instanceof TypeError ? error.message : "it cannot be used";
-    throw new TypeError(`startSandbox: option ${option}: ${reason}`, { cause: error });
+    return work();
+  } catch (cause) {
+    const reason = cause instanceof TypeError ? `: ${cause.message}` : "";
+    throw new OptionError(owner, { option: name, what: `cannot be used${reason}`, cause });
   }
-}
-
-function optionError(option: string, expected: string): TypeError {
-  return new TypeError(`startSandbox: option ${option} must be ${expected}`);
-}
-
-function isPageOptions(value: unknown): value is PageOptions {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,6 @@
 import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import Database from "libsql";
-import { atomically } from "../delivery/transaction.ts";
 import { codeOf, messageOf } from "@countersign/inspector/loopback";
 
 /** The database cannot be used; the message is one line and says why. */
@@ -35,7 +34,7 @@ function open(file: string): Database.Database {
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     database.exec("PRAGMA journal_mode = WAL");
     // The first write takes the lock for good.
-    atomically(database, () => database.exec(`PRAGMA application_id = ${applicationId}`));
+    database.transaction(() => database.exec(`PRAGMA application_id = ${applicationId}`)).immediate();
     return database;
   } catch (error) {
     database.close();

@@ -1,7 +1,16 @@
+import { X509Certificate } from "node:crypto";
 import { isIPv4 } from "node:net";
-import { holdsCertificate } from "../certificates.ts";
-import type { Delivery, DeliveryOptions } from "../delivery/types.ts";
-import { resolvePageOptions, type PageOptions } from "../page/page-options.ts";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionRule,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
+import type { Delivery } from "../delivery/delivery.ts";
+import type { DeliveryOptions } from "../delivery/options.ts";
+import { readPage, type PageOptions } from "../page/page-options.ts";
 
 /** Options of `startSandbox`. */
 export interface SandboxOptions {
@@ -29,74 +38,66 @@ export interface SandboxOptions {
 }
 
 /** The options with their defaults. */
-export interface ResolvedSandboxOptions {
-  readonly apiKey: string;
-  readonly host: string;
-  readonly port: number;
-  readonly database: string;
-  readonly allowHttp: boolean | "loopback";
-  readonly speed: number;
-  readonly ca: string | Buffer | undefined;
-  readonly delivery: DeliveryOptions;
-  readonly onAttempt: ((delivery: Delivery) => void) | undefined;
-  readonly clock: () => number;
-  readonly page: PageOptions | undefined;
-}
+export type ResolvedSandboxOptions = ReadOptions<typeof table>;
 
-const known: readonly (keyof SandboxOptions)[] = [
-  "apiKey",
-  "host",
-  "port",
-  "database",
-  "allowHttp",
-  "speed",
-  "ca",
-  "delivery",
-  "onAttempt",
-  "clock",
-  "page",
-];
+const table = {
+  apiKey: checked(isApiKey, "1 to 256 printable ASCII characters without spaces"),
+  host: checked(isLoopback, "a loopback address such as 127.0.0.1 or ::1", "127.0.0.1"),
+  port: option.integer({ min: 0, max: 65_535, fallback: 0 }),
+  database: checked(isText, "a file name or :memory:", ":memory:"),
+  allowHttp: checked(isAllowHttp, 'true, false or "loopback"', false),
+  speed: checked(isSpeed, "a number above 0", 1),
+  ca: option.optional(checked(isCertificate, "issuer certificates in PEM form"), "Node's list"),
+  delivery: option.optional(option.section<DeliveryOptions>("{ duplicate: true }")),
+  onAttempt: option.optional(option.call<(delivery: Delivery) => void>()),
+  clock: option.clock(Date.now, "the system's"),
+  page: option.own(readPage, "false"),
+} satisfies OptionTable<SandboxOptions, unknown>;
 
-/** Fills in the defaults. Throws a TypeError that names the option; `speed` and `delivery` are checked where they are used. */
+/** Fills in the defaults. Throws an OptionError; `delivery` is read where it is used. */
 export function resolveSandboxOptions(options: SandboxOptions): ResolvedSandboxOptions {
-  if (!isObject(options)) throw new TypeError("startSandbox: options must be an object with an apiKey");
-  const unknown = Object.keys(options).find((key) => !known.some((name) => name === key));
-  if (unknown !== undefined) {
-    throw new TypeError(`startSandbox: unknown option ${unknown}; known options are ${known.join(", ")}`);
-  }
-  const { apiKey, host = "127.0.0.1", port = 0, database = ":memory:", allowHttp = false } = options;
-  const { speed = 1, ca, delivery = {}, onAttempt, clock = Date.now } = options;
-  demand("apiKey", isApiKey(apiKey), "1 to 256 printable ASCII characters without spaces");
-  demand("host", isLoopback(host), "a loopback address such as 127.0.0.1 or ::1");
-  demand("port", Number.isInteger(port) && port >= 0 && port <= 65_535, "an integer from 0 to 65535");
-  demand("database", typeof database === "string" && database !== "", "a file name or :memory:");
-  demand(
-    "allowHttp",
-    typeof allowHttp === "boolean" || allowHttp === "loopback",
-    'true, false or "loopback"',
-  );
-  demand("ca", ca === undefined || holdsCertificate(ca), "issuer certificates in PEM form");
-  demand("delivery", isObject(delivery), "an object");
-  demand("onAttempt", onAttempt === undefined || typeof onAttempt === "function", "a function");
-  demand("clock", typeof clock === "function", "a function that gives milliseconds since 1970");
-  const page = resolvePageOptions(options.page);
-  return { apiKey, host, port, database, allowHttp, speed, ca, delivery, onAttempt, clock, page };
+  return readOptions("startSandbox", table, options);
 }
 
-// No value in the message: one of the options is a secret.
-function demand(option: keyof SandboxOptions, met: boolean, expected: string): void {
-  if (!met) throw new TypeError(`startSandbox: option ${option} must be ${expected}`);
+function checked<Read>(
+  fits: (value: unknown) => value is Read,
+  expected: string,
+  fallback?: Read,
+): OptionRule<Read> {
+  const byDefault = fallback === undefined ? "required" : JSON.stringify(fallback);
+  return option.own((value = fallback, owner, name) => {
+    if (fits(value)) return value;
+    throw optionError(owner, name, expected, value);
+  }, byDefault);
 }
 
-function isApiKey(value: unknown): boolean {
+function isApiKey(value: unknown): value is string {
   return typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value);
 }
 
 // A name can be made to mean anything by a hosts file, so only addresses are taken.
-function isLoopback(host: unknown): boolean {
+function isLoopback(host: unknown): host is string {
   return typeof host === "string" && ((isIPv4(host) && host.startsWith("127.")) || host === "::1");
 }
 
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+function isAllowHttp(value: unknown): value is boolean | "loopback" {
+  return typeof value === "boolean" || value === "loopback";
+}
+
+function isSpeed(value: unknown): value is number {
+  return typeof value === "number" && Number.isFinite(value) && value > 0;
+}
+
+// Node takes its own list for an empty value, and ignores one that holds no certificate.
+function isCertificate(pem: unknown): pem is string | Buffer {
+  if (typeof pem !== "string" && !Buffer.isBuffer(pem)) return false;
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
 }

@@ -1,18 +1,52 @@
-import type { RequestHandler, Router } from "express";
-import { refuseOtherMethods } from "@countersign/inspector/loopback";
-import { jsonBody } from "./json-body.ts";
+import { isUtf8 } from "node:buffer";
+import { json, type Request, type RequestHandler, type Router } from "express";
+import { refuseOtherMethods, statusOfThrown } from "@countersign/inspector/loopback";
+import { SandboxError } from "./sandbox-error.ts";
 
-/** What a path does on GET, and on POST with a JSON body. */
+/** What a path does; what its functions return is the JSON of the answer. */
 export interface PathMethods {
-  readonly get?: RequestHandler | undefined;
-  readonly post?: RequestHandler | undefined;
+  readonly get?: ((req: Request) => unknown) | undefined;
+  /** Gets a JSON body of up to 1 MiB in `req.body`; any other media type is refused. */
+  readonly post?: ((req: Request) => unknown) | undefined;
+  /** Of the answer to POST. Default 200. */
+  readonly status?: number | undefined;
 }
 
 /** Adds a path; the methods that it does not have are refused. */
-export function addPath(router: Router, path: string, { get, post }: PathMethods): void {
+export function addPath(router: Router, path: string, { get, post, status = 200 }: PathMethods): void {
   const route = router.route(path);
-  if (get !== undefined) route.get(get);
-  if (post !== undefined) route.post(...jsonBody, post);
+  if (get !== undefined) route.get(answering(get, 200));
+  if (post !== undefined) route.post(requireJson, readJson, answering(post, status));
   const allowed = [get && "GET, HEAD", post && "POST"].filter((methods) => methods !== undefined);
   route.all(refuseOtherMethods(allowed.join(", ")));
+}
+
+function answering(work: (req: Request) => unknown, status: number): RequestHandler {
+  return async (req, res) => {
+    res.status(status).json(await work(req));
+  };
+}
+
+const requireJson: RequestHandler = (req, _res, next) => {
+  // Clients say that a POST without a body is 0 bytes long, and give it no type.
+  if (req.get("Content-Length") !== "0" && req.is("application/json") === false)
+    next(new SandboxError("media-type-unsupported", "send application/json"));
+  else next();
+};
+
+// Decoded, the bytes of another encoding would be U+FFFD: a password that nobody has.
+const readJson = json({
+  limit: 1_048_576,
+  inflate: false,
+  verify(_req, _res, bytes) {
+    if (!isUtf8(bytes)) throw new SandboxError("invalid-request", "the JSON of the body is not in UTF-8");
+  },
+});
+
+/** Of what the body parser found in a request. Its messages can quote the body, and are not passed on. */
+export function bodyError(thrown: unknown): SandboxError | undefined {
+  const status = statusOfThrown(thrown);
+  if (status === 413) return new SandboxError("body-too-large", "the body is longer than 1 MiB");
+  if (status !== 415) return undefined;
+  return new SandboxError("media-type-unsupported", "send application/json, not encoded");
 }

@@ -1,20 +1,19 @@
-import type { ChangeStream } from "@countersign/inspector/loopback";
+import { refuseOtherMethods, type ChangeStream } from "@countersign/inspector/loopback";
 import { Router } from "express";
+import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import type { PayoutDesk } from "../page/payout-desk.ts";
-import type { Confirmations } from "./confirmations.ts";
+import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
+import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
+import { sampleEventData } from "../sample-events.ts";
 import * as input from "./input.ts";
-import type { PartyKind } from "./parties.ts";
-import { addControlPaths, addLookingPaths, addPayoutPaths, type ChangeKind } from "./looking-routes.ts";
-import { addPath } from "./paths.ts";
+import { addPath, type PathMethods } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
-import type { Simulation } from "./simulation.ts";
+import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from "./simulation.ts";
 
 /** What the paths lead to. */
 export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
-  readonly confirmations: Confirmations;
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
   /** What people look at has changed. */
@@ -23,113 +22,172 @@ export interface RouteTargets {
   readonly payouts: PayoutDesk | undefined;
 }
 
+type Paths = Readonly<Record<string, PathMethods>>;
+
 /** Every path of the service. The first is the spec's; the others, and every answer, are not shown there and are ours. */
 export function serviceRoutes(targets: RouteTargets): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  addEndpointPaths(router, targets);
-  addPartyPaths(router, "buyer", targets.simulation);
-  addPartyPaths(router, "seller", targets.simulation);
-  addPaymentRequestPaths(router, targets.simulation);
-  addEventPaths(router, targets.deliveries);
-  addResendPath(router, targets.deliveries);
-  addConfirmationPaths(router, targets.confirmations);
-  addLookingPaths(router, targets);
-  addControlPaths(router, targets.deliveries);
-  if (targets.payouts !== undefined) addPayoutPaths(router, targets.payouts);
+  const paths = {
+    ...endpointPaths(targets),
+    ...partyPaths("buyer", targets.simulation),
+    ...partyPaths("seller", targets.simulation),
+    ...paymentRequestPaths(targets.simulation),
+    ...deliveryPaths(targets.deliveries),
+    ...overviewPaths(targets),
+    ...(targets.payouts === undefined ? {} : payoutPaths(targets.payouts)),
+  };
+  const stream = router.route("/sandbox/stream").get((_req, res) => targets.stream.open(res));
+  stream.all(refuseOtherMethods("GET, HEAD"));
+  for (const [path, methods] of Object.entries(paths)) addPath(router, path, methods);
   return router;
 }
 
-function addEndpointPaths(router: Router, { deliveries, allowHttp, stream }: RouteTargets): void {
-  addPath(router, "/api/v2/b2b-payments/webhook-endpoints", {
-    post(req, res) {
-      const registration = { ...input.registrationOf(req.body), allowHttp };
-      res.status(201).json(refuseTypeErrors(() => deliveries.addEndpoint(registration)));
-      stream.changed({ kind: "endpoints" });
+function endpointPaths({ deliveries, allowHttp, stream }: RouteTargets): Paths {
+  return {
+    "/api/v2/b2b-payments/webhook-endpoints": {
+      status: 201,
+      post(req) {
+        const registration = { ...input.registrationOf(req.body), allowHttp };
+        const endpoint = refuseTypeErrors(() => deliveries.addEndpoint(registration));
+        stream.changed({ kind: "endpoints" });
+        return endpoint;
+      },
     },
-  });
+  };
 }
 
-function addPartyPaths(router: Router, kind: PartyKind, simulation: Simulation): void {
-  addPath(router, `/sandbox/${kind}s`, {
-    get(req, res) {
-      const { items, total } = simulation.parties(kind, input.sliceOf(req.query));
-      res.json({ [`${kind}s`]: items.map(({ id, status }) => ({ [`${kind}_id`]: id, status })), total });
+function partyPaths(kind: PartyKind, simulation: Simulation): Paths {
+  const named = (id: string, shown: object): object => ({ [`${kind}_id`]: id, ...shown });
+  return {
+    [`/sandbox/${kind}s`]: { get: (req) => simulation.parties(kind, input.sliceOf(req.query)) },
+    [`/sandbox/${kind}s/:id`]: {
+      get(req) {
+        const id = input.identifierOf(req.params["id"]);
+        return named(id, { status: simulation.status(kind, id) });
+      },
     },
-  });
-  addPath(router, `/sandbox/${kind}s/:id`, {
-    get(req, res) {
-      const id = input.identifierOf(req.params["id"]);
-      res.json({ [`${kind}_id`]: id, status: simulation.status(kind, id) });
+    [`/sandbox/${kind}s/:id/status`]: {
+      post(req) {
+        const id = input.identifierOf(req.params["id"]);
+        return named(id, simulation.changeStatus(kind, id, input.statusOf(req.body)));
+      },
     },
-  });
-  addPath(router, `/sandbox/${kind}s/:id/status`, {
-    post(req, res) {
-      const id = input.identifierOf(req.params["id"]);
-      const change = simulation.changeStatus(kind, id, input.statusOf(req.body));
-      res.json({ [`${kind}_id`]: id, ...change });
-    },
-  });
+  };
 }
 
-function addPaymentRequestPaths(router: Router, simulation: Simulation): void {
-  addPath(router, "/sandbox/payment-requests", {
-    get(req, res) {
-      const { items, total } = simulation.paymentRequests(input.sliceOf(req.query));
-      res.json({ payment_requests: items, total });
+function paymentRequestPaths(simulation: Simulation): Paths {
+  return {
+    "/sandbox/payment-requests": {
+      status: 201,
+      get: (req) => simulation.paymentRequests(input.sliceOf(req.query)),
+      post: (req) => simulation.createPaymentRequest(input.newPaymentRequestOf(req.body)),
     },
-    post(req, res) {
-      res.status(201).json(simulation.createPaymentRequest(input.newPaymentRequestOf(req.body)));
+    "/sandbox/payment-requests/:id": {
+      get: (req) => simulation.paymentRequest(input.identifierOf(req.params["id"])),
     },
-  });
-  addPath(router, "/sandbox/payment-requests/:id", {
-    get(req, res) {
-      res.json(simulation.paymentRequest(input.identifierOf(req.params["id"])));
+    "/sandbox/payment-requests/:id/repay": {
+      post: (req) => simulation.repay(input.identifierOf(req.params["id"])),
     },
-  });
-  addPath(router, "/sandbox/payment-requests/:id/repay", {
-    post(req, res) {
-      res.json(simulation.repay(input.identifierOf(req.params["id"])));
+    "/sandbox/payment-requests/:id/remind": {
+      post: (req) => simulation.remind(input.identifierOf(req.params["id"])),
     },
-  });
-  addPath(router, "/sandbox/payment-requests/:id/remind", {
-    post(req, res) {
-      res.json(simulation.remind(input.identifierOf(req.params["id"])));
+    "/sandbox/confirmations": {
+      status: 201,
+      get: () => ({ confirmations: simulation.confirmations() }),
+      post: (req) => simulation.confirm(input.confirmationOf(req.body)),
     },
-  });
+  };
 }
 
-function addEventPaths(router: Router, deliveries: DeliveryService): void {
-  addPath(router, "/sandbox/events", {
-    post(req, res) {
-      const events = input.eventsOf(req.body);
-      refuseTypeErrors(() => deliveries.notify(events));
-      res.status(202).json({ event_ids: events.map(({ event_id }) => event_id) });
+function deliveryPaths(deliveries: DeliveryService): Paths {
+  const { control } = deliveries;
+  const acting = (act: (id: number, body: unknown) => boolean | Promise<boolean>): PathMethods => ({
+    async post(req) {
+      const id = input.deliveryNumberOf(req.params["id"]);
+      const isDone = await act(id, req.body);
+      const detail = detailOf(deliveries, id);
+      if (isDone) return detail;
+      const { state, stopped } = detail.delivery;
+      throw new SandboxError("delivery-state", `the delivery is ${stopped ?? state}, and stays so`);
     },
   });
-  addPath(router, "/sandbox/deliveries", {
-    get(req, res) {
-      res.json({ deliveries: deliveries.list(input.deliveryFilterOf(req.query)) });
+  return {
+    "/sandbox/events": {
+      status: 202,
+      post(req) {
+        const events = input.eventsOf(req.body);
+        refuseTypeErrors(() => deliveries.notify(events));
+        return { event_ids: events.map(({ event_id }) => event_id) };
+      },
     },
-  });
+    "/sandbox/deliveries": {
+      get: (req) => ({ deliveries: deliveries.list(input.deliveryFilterOf(req.query)) }),
+    },
+    // Before the path of one delivery, which would take the word for a number.
+    "/sandbox/deliveries/resend": {
+      status: 202,
+      post(req) {
+        const sent = deliveries.resend(input.resendOf(req.body));
+        if (sent.length > 0) return { deliveries: sent };
+        throw new SandboxError("not-found", "no delivery, webhook or event of this id");
+      },
+    },
+    "/sandbox/deliveries/:id": {
+      get: (req) => detailOf(deliveries, input.deliveryNumberOf(req.params["id"])),
+    },
+    "/sandbox/deliveries/:id/pause": acting((id) => control.pause(id)),
+    "/sandbox/deliveries/:id/continue": acting((id) => control.continue(id)),
+    "/sandbox/deliveries/:id/drop": acting((id) => control.drop(id)),
+    "/sandbox/deliveries/:id/spoil": acting((id, body) => control.spoil(id, input.spoilOf(body))),
+  };
 }
 
-function addResendPath(router: Router, deliveries: DeliveryService): void {
-  addPath(router, "/sandbox/deliveries/resend", {
-    post(req, res) {
-      const sent = deliveries.resend(input.resendOf(req.body));
-      if (sent.length === 0) throw new SandboxError("not-found", "no delivery, webhook or event of this id");
-      res.status(202).json({ deliveries: sent });
-    },
-  });
+function detailOf({ control }: DeliveryService, id: number): DeliveryDetail {
+  const detail = control.detail(id);
+  if (detail === undefined) throw new SandboxError("not-found", "no delivery of this number");
+  return detail;
 }
 
-function addConfirmationPaths(router: Router, confirmations: Confirmations): void {
-  addPath(router, "/sandbox/confirmations", {
-    get(_req, res) {
-      res.json({ confirmations: confirmations.list() });
+/** The sums that a page begins with; no secret is in any answer. */
+function overviewPaths({ deliveries, payouts }: RouteTargets): Paths {
+  return {
+    "/sandbox/overview": {
+      get: () => ({
+        endpoints: deliveries.endpoints(),
+        counts: deliveries.control.counts(),
+        statuses: partyStatuses,
+        events: Object.fromEntries(sampleEventData),
+        spoilt: tamperedWebhookParts,
+        payouts: payouts?.about,
+      }),
     },
-    post(req, res) {
-      res.status(201).json(confirmations.add(input.confirmationOf(req.body)));
+  };
+}
+
+/** The payouts that were sent from the page, or through these paths. */
+function payoutPaths(payouts: PayoutDesk): Paths {
+  return {
+    "/sandbox/payouts": {
+      status: 201,
+      get(req) {
+        const { limit, offset } = input.sliceOf(req.query);
+        const all = payouts.list();
+        return { payouts: all.slice(offset, offset + limit).map(summaryOf), total: all.length };
+      },
+      post: (req) => payouts.send(input.payoutOrderOf(req.body)),
     },
-  });
+    "/sandbox/payouts/:number": {
+      get(req) {
+        const number = input.deliveryNumberOf(req.params["number"]);
+        const payout = payouts.list().find((sent) => sent.number === number);
+        if (payout === undefined) throw new SandboxError("not-found", "no payout of this number");
+        return payout;
+      },
+    },
+  };
+}
+
+function summaryOf(payout: SentPayout): object {
+  const { steps, ...summary } = payout;
+  return { ...summary, answers: steps.map(({ answer, error }) => answer?.status ?? error?.code) };
 }

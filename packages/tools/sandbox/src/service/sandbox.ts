@@ -8,16 +8,22 @@ import {
 } from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
-import { createDeliveryService, type DeliveryService } from "../delivery/delivery-service.ts";
+import { DeliveryService } from "../delivery/delivery-service.ts";
 import { createPayoutDesk, type PayoutDesk } from "../page/payout-desk.ts";
-import { createConfirmations, type Confirmation, type Confirmations } from "./confirmations.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
-import { identifierOf, newPaymentRequestOf, statusOf, type NewPaymentRequest } from "./input.ts";
+import { identifierOf, newPaymentRequestOf, statusOf } from "./input.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
-import type { PaymentRequest } from "./payment-requests.ts";
-import type { ChangeKind } from "./looking-routes.ts";
 import { createServiceApp } from "./service-app.ts";
-import { Simulation, type NotifiedPaymentRequest, type Reminder, type StatusChange } from "./simulation.ts";
+import {
+  Simulation,
+  type ChangeKind,
+  type Confirmation,
+  type NewPaymentRequest,
+  type NotifiedPaymentRequest,
+  type PaymentRequest,
+  type Reminder,
+  type StatusChange,
+} from "./simulation.ts";
 
 /** The lending service as it runs. What its methods refuse is a SandboxError, as over HTTP. */
 export interface Sandbox {
@@ -72,7 +78,6 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 interface Parts {
   readonly deliveries: DeliveryService;
   readonly simulation: Simulation;
-  readonly confirmations: Confirmations;
   readonly stream: ChangeStream<ChangeKind>;
   readonly payouts: PayoutDesk | undefined;
 }
@@ -83,7 +88,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     service: "the sandbox",
     counts: () => deliveries.control.counts(),
   });
-  const deliveries: DeliveryService = createDeliveryService({
+  const deliveries: DeliveryService = new DeliveryService({
     database,
     clock,
     speed,
@@ -101,13 +106,12 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     deliveries,
     stream,
     simulation: new Simulation({ database, deliveries, clock, changed }),
-    confirmations: createConfirmations(database, clock),
     payouts: page === undefined ? undefined : createPayoutDesk(page, desk),
   };
 }
 
 function sandboxOf(
-  { deliveries, simulation, confirmations, stream }: Parts,
+  { deliveries, simulation, stream }: Parts,
   listening: Listening & Pick<Sandbox, "pageUrl">,
   database: Database.Database,
 ): Sandbox {
@@ -132,7 +136,7 @@ function sandboxOf(
     paymentRequest: (id) => simulation.paymentRequest(identifierOf(id)),
     repay: (id) => simulation.repay(identifierOf(id)),
     remind: (id) => simulation.remind(identifierOf(id)),
-    confirmations: () => confirmations.list(),
+    confirmations: () => simulation.confirmations(),
     close: () => (closed ??= close()),
   };
 }

@@ -1,8 +1,24 @@
-import express, { type Express } from "express";
-import { pageFiles, refuseUnknownPath, sendProblem } from "@countersign/inspector/loopback";
-import { requireAccess, type AccessInit } from "./access.ts";
-import { bodyError } from "./json-body.ts";
+import express, { type Express, type RequestHandler } from "express";
+import {
+  isSameAs,
+  pageFiles,
+  refuseUnknownPath,
+  requirePageToken,
+  sendProblem,
+  type Masker,
+} from "@countersign/inspector/loopback";
+import { bodyError } from "./paths.ts";
 import { serviceRoutes, type RouteTargets } from "./routes.ts";
+import { SandboxError } from "./sandbox-error.ts";
+
+/** Who may ask the service. */
+export interface AccessInit {
+  readonly apiKey: string;
+  /** What the page of this start names in X-Page-Token; undefined where there is no page. */
+  readonly pageToken?: string | undefined;
+  /** Takes secrets out of what the page gets. */
+  readonly mask: Masker;
+}
 
 const pageFolder = new URL("../../page/", import.meta.url);
 
@@ -14,4 +30,20 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
   app.use(requireAccess(access), serviceRoutes(targets), refuseUnknownPath);
   app.use(sendProblem({ service: "the sandbox", translate: bodyError }));
   return app;
+}
+
+/**
+ * Hands on only requests that name `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page
+ * itself.
+ */
+function requireAccess({ apiKey, pageToken, mask }: AccessInit): RequestHandler {
+  const isApiKey = isSameAs(apiKey);
+  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, mask);
+  return function requireAccessMiddleware(req, res, next) {
+    if (isApiKey(req.get("X-API-KEY"))) return next();
+    // Who names none has not asked from a page.
+    if (forPage === undefined || req.get("X-Page-Token") === undefined)
+      return next(new SandboxError("api-key-wrong", "X-API-KEY is missing or wrong"));
+    return forPage(req, res, next);
+  };
 }

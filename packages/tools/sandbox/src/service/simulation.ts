@@ -1,21 +1,47 @@
 import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
-import { atomically } from "../delivery/transaction.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import { daysFromDueDate } from "./calendar.ts";
-import type { ChangeKind } from "./looking-routes.ts";
-import type { NewPaymentRequest } from "./input.ts";
-import {
-  createParties,
-  type Listed,
-  type Parties,
-  type Party,
-  type PartyKind,
-  type Slice,
-} from "./parties.ts";
-import { createPaymentRequests, type PaymentRequest, type PaymentRequests } from "./payment-requests.ts";
+import { isObject } from "../json-text.ts";
+import { numberOf, Sql, textOf, type DatabaseRow } from "../sql.ts";
 import { SandboxError } from "./sandbox-error.ts";
+
+/** A buyer or a seller. */
+export type PartyKind = "buyer" | "seller";
+
+/** All statuses of the spec, in its order. */
+export const partyStatuses: readonly PartyStatus[] = [
+  "PENDING",
+  "ACTIVE",
+  "INACTIVE",
+  "REJECTED",
+  "SUSPENDED",
+];
+
+/** A payment request as Get Payment Request shows it; the spec names these two states. */
+export interface PaymentRequest {
+  readonly payment_request_id: string;
+  readonly status: "PENDING_REPAYMENT" | "CLOSED";
+  /** `YYYY-MM-DD`. */
+  readonly due_date: string;
+}
+
+/** What a payment request is made from. */
+export interface NewPaymentRequest {
+  /** 1 to 256 characters without control characters. Default a random UUID. */
+  readonly payment_request_id?: string | undefined;
+  /** `YYYY-MM-DD`, a day of the calendar. */
+  readonly due_date: string;
+}
+
+/** A payout confirmation that a platform has sent. */
+export interface Confirmation {
+  readonly confirmation_id: number;
+  /** RFC 3339, in UTC. */
+  readonly received_at: string;
+  /** As received; the spec does not show its fields. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
 
 /** What a change of a status has led to. */
 export interface StatusChange {
@@ -36,6 +62,15 @@ export interface Reminder extends NotifiedPaymentRequest {
   readonly days_from_due_date: number;
 }
 
+/** Which part of a list is asked for. */
+export interface Slice {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** What else than a delivery can change. */
+export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
+
 /** What a simulation works on. */
 export interface SimulationInit {
   readonly database: Database.Database;
@@ -46,34 +81,57 @@ export interface SimulationInit {
   readonly changed?: ((kind: ChangeKind) => void) | undefined;
 }
 
+const schema = `
+  CREATE TABLE IF NOT EXISTS parties (
+    kind   TEXT NOT NULL CHECK (kind IN ('buyer', 'seller')),
+    id     TEXT NOT NULL,
+    status TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS payment_requests (
+    payment_request_id TEXT NOT NULL PRIMARY KEY,
+    status             TEXT NOT NULL CHECK (status IN ('PENDING_REPAYMENT', 'CLOSED')),
+    due_date           TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE IF NOT EXISTS confirmations (
+    confirmation_id INTEGER PRIMARY KEY,
+    received_at     TEXT NOT NULL,
+    body            TEXT NOT NULL
+  ) STRICT;
+`;
+
 /**
- * Buyers, sellers and payment requests with the state rules of the spec. A state and the event that tells of it are written in
- * one transaction. Every method throws a SandboxError for what the state does not allow.
+ * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and the event
+ * that tells of it are written in one transaction. Every method throws a SandboxError for what the state does not allow.
  */
 export class Simulation {
   readonly #init: SimulationInit;
-  readonly #parties: Parties;
-  readonly #paymentRequests: PaymentRequests;
+  readonly #sql: Sql;
 
+  /** Creates the tables when they are missing. */
   constructor(init: SimulationInit) {
     this.#init = init;
-    this.#parties = createParties(init.database);
-    this.#paymentRequests = createPaymentRequests(init.database);
+    init.database.exec(schema);
+    this.#sql = new Sql(init.database);
   }
 
   status(kind: PartyKind, id: string): PartyStatus {
-    const status = this.#parties.status(kind, id);
+    const status = this.#statusOf(kind, id);
     if (status === undefined) throw new SandboxError("not-found", `no ${kind} of this id`);
     return status;
   }
 
   /** An unknown buyer or seller is created as PENDING first. A change to the status that there is already is refused. */
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
-    return atomically(this.#init.database, () => {
-      const known = this.#parties.status(kind, id);
+    return this.#sql.atomically(() => {
+      const known = this.#statusOf(kind, id);
       const oldStatus = known ?? "PENDING";
       if (known === status) throw new SandboxError("status-unchanged", `the ${kind} is ${status} already`);
-      this.#parties.setStatus(kind, id, status);
+      this.#sql.run(
+        `INSERT INTO parties (kind, id, status) VALUES (:kind, :id, :status)
+         ON CONFLICT (kind, id) DO UPDATE SET status = excluded.status`,
+        { kind, id, status },
+      );
       this.#init.changed?.(`${kind}s`);
       if (oldStatus === status) return { status };
       const eventId = this.#notify(`${kind}.status_changed`, {
@@ -85,26 +143,45 @@ export class Simulation {
     });
   }
 
-  parties(kind: PartyKind, slice: Slice): Listed<Party> {
-    return this.#parties.list(kind, slice);
+  /** Buyers or sellers and how many there are, the newest first. */
+  parties(kind: PartyKind, { limit, offset }: Slice): Readonly<Record<string, unknown>> {
+    const rows = this.#sql.rows(
+      "SELECT id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
+      { kind, limit, offset },
+    );
+    const total = this.#sql.row("SELECT count(*) AS total FROM parties WHERE kind = :kind", { kind });
+    return {
+      [`${kind}s`]: rows.map((row) => ({ [`${kind}_id`]: textOf(row, "id"), status: partyStatusOf(row) })),
+      total: numberOf(total, "total"),
+    };
   }
 
-  paymentRequests(slice: Slice): Listed<PaymentRequest> {
-    return this.#paymentRequests.list(slice);
+  /** Payment requests and how many there are, the newest first. */
+  paymentRequests({ limit, offset }: Slice): Readonly<Record<string, unknown>> {
+    const rows = this.#sql.rows(
+      "SELECT * FROM payment_requests ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
+      { limit, offset },
+    );
+    const total = this.#sql.row("SELECT count(*) AS total FROM payment_requests");
+    return { payment_requests: rows.map(paymentRequestOf), total: numberOf(total, "total") };
   }
 
   paymentRequest(id: string): PaymentRequest {
-    const request = this.#paymentRequests.find(id);
-    if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
-    return request;
+    const row = this.#sql.find("SELECT * FROM payment_requests WHERE payment_request_id = :id", { id });
+    if (row === undefined) throw new SandboxError("not-found", "no payment request of this id");
+    return paymentRequestOf(row);
   }
 
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
     const request: PaymentRequest = { payment_request_id, status: "PENDING_REPAYMENT", due_date };
-    return atomically(this.#init.database, () => {
-      if (!this.#paymentRequests.insert(request)) {
+    return this.#sql.atomically(() => {
+      const { changes } = this.#sql.run(
+        `INSERT INTO payment_requests (payment_request_id, status, due_date)
+         VALUES (:payment_request_id, :status, :due_date) ON CONFLICT (payment_request_id) DO NOTHING`,
+        { ...request },
+      );
+      if (changes === 0)
         throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-      }
       this.#init.changed?.("payment-requests");
       return request;
     });
@@ -112,9 +189,9 @@ export class Simulation {
 
   /** The buyer repays in full. */
   repay(id: string): NotifiedPaymentRequest {
-    return atomically(this.#init.database, () => {
+    return this.#sql.atomically(() => {
       const request = this.#pending(id);
-      this.#paymentRequests.close(id);
+      this.#sql.run("UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = :id", { id });
       this.#init.changed?.("payment-requests");
       const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
       return { ...request, status: "CLOSED", event_id: eventId };
@@ -123,7 +200,7 @@ export class Simulation {
 
   /** Reminds of the repayment; the payment request stays as it is. */
   remind(id: string): Reminder {
-    return atomically(this.#init.database, () => {
+    return this.#sql.atomically(() => {
       const request = this.#pending(id);
       const days = daysFromDueDate(request.due_date, this.#init.clock());
       const eventId = this.#notify("payment_request.repayment.reminder", {
@@ -133,6 +210,34 @@ export class Simulation {
       });
       return { ...request, days_from_due_date: days, event_id: eventId };
     });
+  }
+
+  /** Keeps a payout confirmation; one that is reported again is kept again. */
+  confirm(body: Confirmation["body"]): Confirmation {
+    const receivedAt = new Date(this.#init.clock()).toISOString();
+    const { lastInsertRowid } = this.#sql.run(
+      "INSERT INTO confirmations (received_at, body) VALUES (:receivedAt, :text)",
+      { receivedAt, text: JSON.stringify(body) },
+    );
+    return { confirmation_id: Number(lastInsertRowid), received_at: receivedAt, body };
+  }
+
+  /** Oldest first. */
+  confirmations(): readonly Confirmation[] {
+    return this.#sql.rows("SELECT * FROM confirmations ORDER BY confirmation_id").map((row) => {
+      const body: unknown = JSON.parse(textOf(row, "body"));
+      if (!isObject(body)) throw new Error("the database returned no object of a confirmation");
+      return {
+        confirmation_id: numberOf(row, "confirmation_id"),
+        received_at: textOf(row, "received_at"),
+        body,
+      };
+    });
+  }
+
+  #statusOf(kind: PartyKind, id: string): PartyStatus | undefined {
+    const row = this.#sql.find("SELECT status FROM parties WHERE kind = :kind AND id = :id", { kind, id });
+    return row === undefined ? undefined : partyStatusOf(row);
   }
 
   #pending(id: string): PaymentRequest {
@@ -146,4 +251,27 @@ export class Simulation {
     this.#init.deliveries.notify([{ event_id: eventId, type, data }]);
     return eventId;
   }
+}
+
+function partyStatusOf(row: DatabaseRow): PartyStatus {
+  const text = textOf(row, "status");
+  const status = partyStatuses.find((known) => known === text);
+  if (status === undefined) throw new Error("the database returned an unknown status");
+  return status;
+}
+
+function paymentRequestOf(row: DatabaseRow): PaymentRequest {
+  return {
+    payment_request_id: textOf(row, "payment_request_id"),
+    // The table has no third status.
+    status: textOf(row, "status") === "CLOSED" ? "CLOSED" : "PENDING_REPAYMENT",
+    due_date: textOf(row, "due_date"),
+  };
+}
+
+const dayMs = 86_400_000;
+
+/** Calendar days in UTC from the due date to the date of `now`: negative before the due date, 0 on it. */
+function daysFromDueDate(dueDate: string, now: number): number {
+  return Math.floor(now / dayMs) - Date.parse(`${dueDate}T00:00:00Z`) / dayMs;
 }

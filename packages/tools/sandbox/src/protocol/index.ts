@@ -1,0 +1,22 @@
+// What the command of the tools and the demo need beside the root: every variant, what came of it, and how it is read from flags.
+export {
+  planPayout,
+  runPayoutPlan,
+  type PayoutOutcome,
+  type PayoutPlan,
+  type PayoutReport,
+} from "../payout-plan.ts";
+export { payoutVariants, type PayoutVariant } from "../payout-variants.ts";
+export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts";
+export { importPrivateKey } from "../key-pair.ts";
+export { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "../key-files.ts";
+export { isObjectText, jsonWithTexts } from "../json-text.ts";
+export { formatTimestamp } from "../delivery/timestamp.ts";
+export { sampleEventData } from "../sample-events.ts";
+export type { OutgoingRequest } from "../send-request.ts";
+export type { TamperedPart } from "../tamper.ts";
+export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
+export { deliveryStates } from "../delivery/delivery.ts";
+export type { SandboxErrorCode } from "../service/sandbox-error.ts";
+export { SandboxDatabaseError } from "../service/database.ts";
+export { isSendErrorCode } from "../send-error.ts";
