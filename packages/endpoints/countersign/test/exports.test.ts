@@ -44,7 +44,7 @@ describe("countersign", () => {
       encoding: "utf8",
     });
     expect(new Set(stdout.split(","))).toEqual(new Set(Object.keys(exported)));
-    expect(require.resolve("countersign")).toMatch(/packages.countersign.dist.index\.js$/);
+    expect(require.resolve("countersign")).toMatch(/packages.endpoints.countersign.dist.index\.js$/);
   });
 
   test("loads nothing of Express, and no driver", () => {
