@@ -24,6 +24,8 @@ export interface CaseRun<Harness> {
   readonly makeStore: () => Awaitable<Harness>;
   readonly seed: number;
   readonly histories: number;
+  /** What the options declare missing; no case may use it. */
+  readonly without: readonly ContractFacility[];
 }
 
 /** A case of the idempotency contract; it passes transactions on without looking into them. */
@@ -102,7 +104,7 @@ export function bindContract<Harness extends Closable>(
     const missing = (definition.needs ?? []).filter((facility) => without.includes(facility));
     return {
       name: definition.name,
-      run: () => runCase(contract, definition, { makeStore, seed, histories }),
+      run: () => runCase(contract, definition, { makeStore, seed, histories, without }),
       skipped: missing.length === 0 ? undefined : `without ${missing.join(", ")}`,
     };
   });

@@ -36,11 +36,15 @@ export const modelCases: readonly IdempotencyCase[] = [
 
 async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Promise<void> {
   const deadline = performance.now() + triesMs;
+  const { without } = run;
   const possible: Possible = {
     clock,
-    transaction: first.transaction !== undefined && first.store.completeIn !== undefined,
-    retention: first.store.retentionMs !== undefined,
-    list: first.store.list !== undefined,
+    transaction:
+      !without.includes("transaction") &&
+      first.transaction !== undefined &&
+      first.store.completeIn !== undefined,
+    retention: !without.includes("retention") && first.store.retentionMs !== undefined,
+    list: !without.includes("list") && first.store.list !== undefined,
   };
   for (let tried = 0; tried < run.histories && performance.now() < deadline; tried += historiesOfStore) {
     const seed = run.seed + tried;
