@@ -32,13 +32,13 @@ export const table = {
 } satisfies OptionTable<IpAllowlistOptions, unknown>;
 
 /** {@link IpAllowlistOptions}, checked and compiled. */
-export interface ResolvedOptions {
+export interface ResolvedAllowlistOptions {
   readonly isAllowed: AddressMatcher;
   readonly status: number;
 }
 
 /** Throws an OptionError on anything that is not exactly as documented. */
-export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
+export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedAllowlistOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
   if (typeof allow === "function") return { isAllowed: told(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {

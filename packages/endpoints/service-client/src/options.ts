@@ -1,5 +1,11 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
 import { appendPath, baseUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
@@ -25,15 +31,6 @@ export interface ServiceClientOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-/** The options with defaults, checked. */
-export interface ResolvedOptions extends Omit<
-  Given<ServiceClientOptions>,
-  "baseUrl" | "dangerouslyAllowHttp"
-> {
-  readonly webhookEndpointsUrl: string;
-  readonly allowLoopbackHttp: boolean;
-}
-
 const factory = "createServiceClient";
 
 export const table = {
@@ -47,10 +44,20 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<ServiceClientOptions, unknown>;
 
+/** The options with defaults, checked. */
+export interface ResolvedClientOptions extends Omit<
+  ReadOptions<typeof table>,
+  "baseUrl" | "dangerouslyAllowHttp"
+> {
+  readonly fetch: FetchFunction;
+  readonly webhookEndpointsUrl: string;
+  readonly allowLoopbackHttp: boolean;
+}
+
 const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
 /** Throws an OptionError, which shows neither the API key nor the base URL. */
-export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
+export function resolveOptions(options: ServiceClientOptions): ResolvedClientOptions {
   const {
     baseUrl,
     dangerouslyAllowHttp: allowLoopbackHttp,

@@ -1,6 +1,6 @@
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { exchange, type Answer } from "./exchange.ts";
-import { resolveOptions, type ResolvedOptions, type ServiceClientOptions } from "./options.ts";
+import { resolveOptions, type ResolvedClientOptions, type ServiceClientOptions } from "./options.ts";
 import { redact } from "./redact.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { withRetries } from "./retry.ts";
@@ -13,13 +13,9 @@ export interface CreateOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ReadCreateOptions {
-  readonly signal: AbortSignal | undefined;
-}
-
-export const createTable: OptionTable<CreateOptions, ReadCreateOptions> = {
+export const createTable = {
   signal: option.optional(option.own(readSignal)),
-};
+} satisfies OptionTable<CreateOptions, unknown>;
 
 /** The service's 2xx answer. The spec shows neither its status nor its body. */
 export interface WebhookEndpointAnswer {
@@ -53,7 +49,7 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 }
 
 async function createWebhookEndpoint(
-  { webhookEndpointsUrl: url, apiKey, fetch, timeoutMs, allowLoopbackHttp, ...limits }: ResolvedOptions,
+  { webhookEndpointsUrl: url, apiKey, fetch, timeoutMs, allowLoopbackHttp, ...limits }: ResolvedClientOptions,
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {

@@ -46,7 +46,7 @@ export const table = {
 } satisfies OptionTable<PostgresStoresOptions, unknown>;
 
 /** The options with their defaults. */
-export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
+export interface ResolvedPostgresOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
   /** `schema.table`, as messages name the tables. */
   readonly place: string;
   readonly names: TableNames;
@@ -56,7 +56,7 @@ export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, keyof P
 export function resolveOptions(
   options: PostgresStoresOptions,
   owner: OptionOwner = factory,
-): ResolvedOptions {
+): ResolvedPostgresOptions {
   const { schema, table: prefix, ...read } = readOptions(owner, table, options);
   return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };
 }

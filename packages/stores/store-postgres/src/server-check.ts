@@ -1,7 +1,7 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
 import { postgresSchemaVersion } from "./migration.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
+import { type ResolvedPostgresOptions, factory } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, missingKeys } from "./table-keys.ts";
 
@@ -14,7 +14,7 @@ export const readServer: string = `SELECT current_setting('server_version_num'):
 const oldestVersion = 130_000;
 
 /** The version of the tables, for {@link assertVersion}. */
-export function readVersion({ names }: ResolvedOptions): string {
+export function readVersion({ names }: ResolvedPostgresOptions): string {
   return `SELECT version::text AS version FROM ${names.version} WHERE id = 1`;
 }
 
@@ -23,7 +23,7 @@ export function readVersion({ names }: ResolvedOptions): string {
  * fsync it throws in production and publishes `postgres-not-durable` elsewhere, as it does without full_page_writes, which
  * some file systems can do without.
  */
-export function assertServer(row: Row, { place }: ResolvedOptions): void {
+export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {
   const version = integerOf(row["version"]);
   if (version < oldestVersion) {
     throw new Error(
@@ -49,7 +49,7 @@ export function assertServer(row: Row, { place }: ResolvedOptions): void {
 }
 
 /** Throws unless the tables are of this release. */
-export function assertVersion(row: Row | undefined, { place }: ResolvedOptions): void {
+export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
   if (version === postgresSchemaVersion) return;
   const remedy =

@@ -1,7 +1,7 @@
 import { publishNotice } from "@countersign/core/door";
 import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
+import { type ResolvedRedisOptions, factory } from "./options.ts";
 import { plain } from "./replies.ts";
 
 const oldestVersion = [6, 2] as const;
@@ -12,12 +12,12 @@ const oldestVersion = [6, 2] as const;
  * that never shows INFO is not asked for it with each payment.
  */
 export class ServerCheck {
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedRedisOptions;
   #state: "due" | "under way" | "seen" = "due";
   #pause = 0;
   #failures = 0;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedRedisOptions) {
     this.#options = options;
   }
 

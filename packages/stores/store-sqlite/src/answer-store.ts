@@ -9,7 +9,7 @@ import {
 } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
-import { table, type ResolvedOptions, type SqliteStoresOptions } from "./options.ts";
+import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
@@ -44,14 +44,14 @@ export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerS
 class AnswerTable implements SqliteAnswerStore {
   readonly engine = "sqlite";
   readonly retentionMs: number;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #keep: SqliteStatement<unknown>;
   readonly #find: SqliteStatement<unknown>;
   readonly #removeExpired: SqliteStatement<unknown>;
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, pruneIntervalMs: intervalMs, retentionMs } = options;
     const answers = answersName(options.table);
     const time = `coalesce(?, ${engineClock})`;

@@ -45,7 +45,7 @@ import {
   takeWriteLock,
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
-import { factory, type ResolvedOptions } from "./options.ts";
+import { factory, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
@@ -84,7 +84,7 @@ const neededTransaction: TransactionShape = {
 export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly engine = "sqlite";
   readonly retentionMs: number;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
@@ -92,7 +92,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     this.retentionMs = options.retentionMs;
     this.#options = options;

@@ -1,7 +1,7 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
 import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
-import { factory, type ResolvedOptions } from "./options.ts";
+import { factory, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
@@ -16,13 +16,13 @@ export interface SqliteNonceStore extends NonceStore {
 
 export class NonceTable implements SqliteNonceStore {
   readonly engine = "sqlite";
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #claim: SqliteStatement;
   readonly #removeExpired: SqliteStatement;
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     const { nonces } = tableNames(table);
     const time = `coalesce(?, ${engineClock})`;

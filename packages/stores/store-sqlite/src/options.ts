@@ -48,7 +48,7 @@ export const table = {
 } satisfies OptionTable<SqliteStoresOptions, unknown>;
 
 /** The options with their defaults. */
-export type ResolvedOptions = ReadOptions<typeof table>;
+export type ResolvedSqliteOptions = ReadOptions<typeof table>;
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
   if (isDatabase(database)) return database;

@@ -30,20 +30,14 @@ export interface SignatureExplainer {
   close(): void;
 }
 
-interface Own {
-  readonly write: SignatureExplainerOptions["write"];
-  readonly perMinute: number;
-  readonly allowInProduction: boolean;
-}
-
-export const explainerTable: OptionTable<
-  Pick<SignatureExplainerOptions, "allowInProduction" | "perMinute" | "write">,
-  Own
-> = {
-  write: option.call(),
+export const explainerTable = {
+  write: option.call<SignatureExplainerOptions["write"]>(),
   perMinute: option.integer({ min: 1, max: 600, fallback: 6 }),
   allowInProduction: option.boolean(false),
-};
+} satisfies OptionTable<
+  Pick<SignatureExplainerOptions, "allowInProduction" | "perMinute" | "write">,
+  unknown
+>;
 
 const owner = "signatureExplainer";
 const minuteMs = 60_000;
@@ -105,11 +99,7 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
 /** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */
 export type RefusalExplainerOptions = Omit<SignatureExplainerOptions, "perMinute" | "write">;
 
-const { allowInProduction: allowRule } = explainerTable;
-const refusalTable: OptionTable<
-  Pick<SignatureExplainerOptions, "allowInProduction">,
-  Pick<Own, "allowInProduction">
-> = { allowInProduction: allowRule };
+const refusalTable = { allowInProduction: explainerTable.allowInProduction };
 
 /**
  * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature

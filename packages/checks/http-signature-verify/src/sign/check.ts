@@ -10,7 +10,7 @@ import {
 import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";
-import { table, type ResolvedOptions, type SignResponseOptions } from "./options.ts";
+import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
 
 export const factory = "signResponse";
 
@@ -49,7 +49,7 @@ export function responseSigner(options: SignResponseOptions, owner: OptionOwner 
 }
 
 /** {@link responseSigner} of options that were read. */
-export function signerOf(options: ResolvedOptions): SignAnswer {
+export function signerOf(options: ResolvedSignOptions): SignAnswer {
   const { limit, signTimeoutMs } = options;
   const late = (): Error => new Error(`the signer gave no signature within ${signTimeoutMs} ms`);
   const sign = async (subject: object, { status, rawHeaders, body }: AnswerToSign): Promise<SignedAnswer> => {
@@ -88,7 +88,7 @@ interface Answer {
 function receiptOf(
   answer: Answer,
   requestLabel: string,
-  { signer, components, label, tag, clock }: ResolvedOptions,
+  { signer, components, label, tag, clock }: ResolvedSignOptions,
 ): ReturnType<typeof signAsync> {
   const bound = receiptComponents(answer, requestLabel);
   return signAsync(answer, {

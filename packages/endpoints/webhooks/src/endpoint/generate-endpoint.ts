@@ -9,13 +9,10 @@ export interface GenerateEndpointOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-export const table: OptionTable<
-  GenerateEndpointOptions,
-  { readonly baseUrl: URL; readonly dangerouslyAllowHttp: boolean }
-> = {
+export const table = {
   baseUrl: option.own(readBaseUrl),
   dangerouslyAllowHttp: option.boolean(false),
-};
+} satisfies OptionTable<GenerateEndpointOptions, unknown>;
 
 /** A new webhook endpoint, to be kept as a secret and handed to the service once. */
 export interface GeneratedEndpoint {

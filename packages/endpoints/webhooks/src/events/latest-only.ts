@@ -26,18 +26,11 @@ export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
 
 const factory = "latestOnly";
 
-/** What the rules read. */
-interface ReadLatestOptions {
-  readonly key: unknown;
-  readonly onStale: unknown;
-  readonly latest: LatestTimestamps | undefined;
-}
-
-export const table: OptionTable<LatestOnlyOptions, ReadLatestOptions> = {
+export const table = {
   key: option.call(),
   onStale: option.optional(option.call(), "nothing"),
   latest: option.optional(option.own(readLatest), "`memoryLatestTimestamps()`"),
-};
+} satisfies OptionTable<LatestOnlyOptions, unknown>;
 
 export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),

@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { isLogger, table, writeEntries, type LogOptions, type ReadLogOptions } from "./entries.ts";
+import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 /** What of a console is written to. */
 export type LineConsole = Pick<Console, "info" | "warn" | "error">;
@@ -20,13 +20,10 @@ export interface ConsoleLogOptions extends LogOptions {
 const factory = "consoleLog";
 const longestText = 300;
 
-export const consoleTable: OptionTable<
-  ConsoleLogOptions,
-  ReadLogOptions & { readonly console: LineConsole | undefined }
-> = {
+export const consoleTable = {
   ...table,
   console: option.optional(option.own(readConsole)),
-};
+} satisfies OptionTable<ConsoleLogOptions, unknown>;
 
 function readConsole(given: unknown, owner: OptionOwner, name: string): LineConsole {
   if (isLogger(given)) return given;

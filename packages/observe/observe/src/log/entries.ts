@@ -1,5 +1,5 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
-import { listen, option, warnOfError, type OptionTable } from "@countersign/core/door";
+import { listen, option, warnOfError, type OptionTable, type ReadOptions } from "@countersign/core/door";
 
 /** Options of both sinks. */
 export interface LogOptions {
@@ -16,18 +16,11 @@ export interface LogOptions {
 
 type Explanation = string | undefined;
 
-/** What the rules of {@link LogOptions} read. */
-export interface ReadLogOptions {
-  readonly passes: boolean;
-  readonly explain: LogOptions["explain"];
-  readonly explainPerMinute: number;
-}
-
-export const table: OptionTable<LogOptions, ReadLogOptions> = {
+export const table = {
   passes: option.boolean(false),
-  explain: option.optional(option.call()),
+  explain: option.optional(option.call<NonNullable<LogOptions["explain"]>>()),
   explainPerMinute: option.integer({ min: 1, max: 10_000, fallback: 10 }),
-};
+} satisfies OptionTable<LogOptions, unknown>;
 
 /** One entry of a log. */
 export interface Entry {
@@ -41,7 +34,7 @@ export interface Entry {
 /** Writes what is worth a line: refusals, notices, keys that are held. Returns what ends it. */
 export function writeEntries(
   factory: string,
-  { passes, explain, explainPerMinute }: ReadLogOptions,
+  { passes, explain, explainPerMinute }: ReadOptions<typeof table>,
   write: (entry: Entry) => void,
 ): () => void {
   const mayExplain = perMinute(explainPerMinute);

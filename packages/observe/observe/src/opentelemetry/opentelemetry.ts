@@ -13,14 +13,11 @@ export interface OpenTelemetryOptions {
   readonly maxLabels?: number | undefined;
 }
 
-export const table: OptionTable<
-  OpenTelemetryOptions,
-  { tracerProvider: TracerProvider | undefined; meterProvider: MeterProvider | undefined; maxLabels: number }
-> = {
+export const table = {
   tracerProvider: option.optional(option.own(readTracers)),
   meterProvider: option.optional(option.own(readMeters)),
   maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
-};
+} satisfies OptionTable<OpenTelemetryOptions, unknown>;
 
 function readTracers(given: unknown, owner: OptionOwner, name: string): TracerProvider {
   if (has<TracerProvider>(given, "getTracer")) return given;

@@ -23,19 +23,13 @@ export interface PrometheusOptions {
   readonly maxLabels?: number | undefined;
 }
 
-interface ReadOptions {
-  readonly registry: Registry | undefined;
-  readonly heldKeys: Readonly<Record<string, HeldKeysStore>>;
-  readonly maxLabels: number;
-}
-
 const factory = "prometheus";
 
-export const table: OptionTable<PrometheusOptions, ReadOptions> = {
+export const table = {
   registry: option.optional(option.own(readRegistry), "register of prom-client"),
   heldKeys: option.own(readStores, "none"),
   maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
-};
+} satisfies OptionTable<PrometheusOptions, unknown>;
 
 function readRegistry(given: unknown, owner: OptionOwner, name: string): Registry {
   if (isRegistry(given)) return given;
