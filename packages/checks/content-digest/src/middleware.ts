@@ -43,7 +43,7 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
     });
     copyResponse(res, {
       limitBytes,
-      hear({ status, rawHeaders, body }) {
+      onEnd({ status, rawHeaders, body }) {
         // By its first output an answer of this size has left.
         if (body === undefined || res.headersSent) return;
         const digests = digestsOf({ method, rawHeaders: lines }, { status, rawHeaders, body }, resolved);

@@ -97,11 +97,11 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factory)
   const resolved = resolveOwnerOptions(options, owner);
   const state = createState(resolved, { doneStatus: 409, replay: undefined });
   return {
-    async claim(native, told, whileConnected) {
+    async claim(native, attempt, whileConnected) {
       // First, so that no rejection of its promise goes unheard.
-      const fingerprint = checkFingerprint(await fingerprintInTime(told.fingerprint, resolved));
+      const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
       if (runOf(native) !== undefined) throw claimedTwice();
-      const key = checkIdempotencyKey(told.key, resolved.scope);
+      const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return claimed;
       assertSamePayload(state, claimed);
@@ -255,7 +255,7 @@ function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
 }
 
-/** What was told, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+/** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
 function fingerprintInTime(
   fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,

@@ -95,7 +95,7 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
     holdResponse(res, run);
     const { keeps } = run;
     if (keeps !== undefined) {
-      copyResponse(res, { limitBytes: keeps.limitBytes, hear: (answer) => run.answered(answer) });
+      copyResponse(res, { limitBytes: keeps.limitBytes, onEnd: (answer) => run.answered(answer) });
     }
   } catch (error) {
     // What the app has hung on the request or the response threw. Behind a promise Express would not see it.

@@ -6,7 +6,7 @@ import {
   problemAnswer,
   readOptions,
   reportReject,
-  tellLeftover,
+  publishLateRefusal,
   warnOfError,
   type HeaderFields,
   type OptionOwner,
@@ -64,22 +64,22 @@ export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
       if (onReject !== undefined) reportReject(factory, onReject, error, req);
       else if (!isGuardError(error)) warnOfError(factory, "hid an error", error);
       releaseUnreadBody(req);
-      tell(error, req);
+      publish(error, req);
       // A status that a failing handler left behind would show in a custom 404 handler.
       res.statusCode = 200;
       next();
     } else if (isGuardError(error)) {
       if (onReject !== undefined) reportReject(factory, onReject, error, req);
       render(req, res, problemAnswer(error, answer));
-      tell(error, req);
+      publish(error, req);
     } else {
       next(error);
     }
   };
 }
 
-function tell(error: unknown, req: GuardRequest): void {
-  if (isGuardError(error)) tellLeftover({ name: factory, req }, req.method, error);
+function publish(error: unknown, req: GuardRequest): void {
+  if (isGuardError(error)) publishLateRefusal({ name: factory, req }, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {

@@ -58,9 +58,9 @@ export {
   refusedWith,
   startVerdict,
   Steps,
-  tellLeftover,
-  writeUnheardRefusal,
-  type Judge,
+  publishLateRefusal,
+  writeUnreportedRefusal,
+  type Check,
 } from "./verdict.ts";
 export { aroundTrace, traced, type Around, type Trace, type TraceContext } from "./traces.ts";
 export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";

@@ -93,8 +93,8 @@ export interface Trace<Context extends TraceContext> {
   readonly asyncEnd: Channel;
   readonly error: Channel;
   readonly hasSubscribers: boolean;
-  /** For the compiler alone, no such member is there: what its channels tell. */
-  readonly told?: Context | undefined;
+  /** For the compiler alone, no such member is there: what its channels publish. */
+  readonly published?: Context | undefined;
 }
 
 /** Subscribed to by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before a context is made. */
@@ -221,13 +221,13 @@ function endOf<R>(work: () => R): { readonly answer: R } | { readonly error: unk
   }
 }
 
-/** Hears of each trace when it is over. Returns what ends that. */
+/** Subscribes to the end of each trace. Returns what unsubscribes. */
 export function onTraceEnd<Context extends TraceContext>(
   trace: Trace<Context>,
-  hear: (context: Context) => void,
+  subscriber: (context: Context) => void,
 ): () => void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
-  const atAsyncEnd = (context: unknown): void => hear(context as Context);
+  const atAsyncEnd = (context: unknown): void => subscriber(context as Context);
   // What goes on behind a promise has no outcome yet.
   const atEnd = (context: unknown): void => {
     if (Object(context).outcome !== undefined) atAsyncEnd(context);

@@ -33,8 +33,8 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
 
 /** Of `completeIn` with the store in memory or in Redis. */
 export function noTransactions(factory: string): TypeError {
-  const told = pageOf("reference/packages/idempotency.html#stores-with-completein");
+  const page = pageOf("reference/packages/idempotency.html#stores-with-completein");
   return new TypeError(
-    `${factory}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${told}`,
+    `${factory}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${page}`,
   );
 }

@@ -95,6 +95,6 @@ ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, until_at = excluded.
 
   async #removeBatch(): Promise<PrunedBatch> {
     const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
-    return { rows: length, told: length };
+    return { rows: length, counted: length };
   }
 }

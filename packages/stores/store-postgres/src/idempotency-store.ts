@@ -55,7 +55,7 @@ const neededTransaction: TransactionShape = {
   needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
   has: ["query"],
   lacks: { totalCount: "a pool" },
-  told: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
+  page: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
 };
 
 export class IdempotencyTable implements PostgresIdempotencyStore {

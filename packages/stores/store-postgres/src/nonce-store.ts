@@ -68,7 +68,7 @@ export class NonceTable implements PostgresNonceStore {
 
   async #removeBatch(): Promise<PrunedBatch> {
     const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
-    return { rows: length, told: length };
+    return { rows: length, counted: length };
   }
 }
 

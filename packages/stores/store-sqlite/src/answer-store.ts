@@ -111,6 +111,6 @@ class AnswerTable implements SqliteAnswerStore {
     const { database, now } = this.#options;
     const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
     const rows = Number(withImmediateTransaction(database, remove).changes);
-    return { rows, told: rows };
+    return { rows, counted: rows };
   }
 }

@@ -78,7 +78,7 @@ const neededTransaction: TransactionShape = {
   needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
   has: ["exec", "prepare"],
   lacks: {},
-  told: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
+  page: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
 };
 
 export class IdempotencyTable implements SqliteIdempotencyStore {

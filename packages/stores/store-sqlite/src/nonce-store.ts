@@ -72,6 +72,6 @@ export class NonceTable implements SqliteNonceStore {
     const { database, now } = this.#options;
     const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
     const rows = Number(withImmediateTransaction(database, remove).changes);
-    return { rows, told: rows };
+    return { rows, counted: rows };
   }
 }

@@ -71,15 +71,15 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
   const { clock = systemClock } = readExplainOptions(owner, rest).check(undefined);
   if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
-  const hear = (event: GuardEvent): void => {
+  const onVerdict = (event: GuardEvent): void => {
     const request = refusedRequest(event);
     const at = clock();
     while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
     if (request === undefined || taken.length >= perMinute) return;
     taken.push(at);
-    void tell(request, at);
+    void writeOne(request, at);
   };
-  const tell = async (request: ExplainedRequest, at: number): Promise<void> => {
+  const writeOne = async (request: ExplainedRequest, at: number): Promise<void> => {
     try {
       const explained = await explainWaiting(request, { ...rest, clock: () => at });
       if (explained !== undefined) write(explained);
@@ -93,7 +93,7 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
       });
     }
   };
-  return { isActive: true, close: listen(owner, { verdict: hear }) };
+  return { isActive: true, close: listen(owner, { verdict: onVerdict }) };
 }
 
 /** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */

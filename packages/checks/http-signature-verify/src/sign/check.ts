@@ -56,7 +56,7 @@ export function signerOf(options: ResolvedSignOptions): SignAnswer {
     const request = verifiedMessage(subject);
     if (request === undefined) return { headers: {} };
     if (body === undefined || body.length > limit) {
-      tell("answer-too-large", `an answer has more than ${limit} bytes: it is 500 instead`, subject);
+      publish("answer-too-large", `an answer has more than ${limit} bytes: it is 500 instead`, subject);
       return { status: 500 };
     }
     const requestLabel = verifiedSignature(subject)?.label ?? "";
@@ -69,7 +69,7 @@ export function signerOf(options: ResolvedSignOptions): SignAnswer {
         headers: { "Content-Digest": digest, "Signature-Input": signatureInput, Signature: signature },
       };
     } catch (error) {
-      tell("signing-failed", "an answer could not be signed: it is 503 instead", subject, error);
+      publish("signing-failed", "an answer could not be signed: it is 503 instead", subject, error);
       return { status: 503, retryAfterSeconds: 1 };
     }
   };
@@ -107,6 +107,6 @@ function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
   return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
 }
 
-export function tell(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
+export function publish(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
   publishFailure({ guard: factory, code, message, req, error });
 }

@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import { createCodingWatch, finishResponse, type Middleware } from "@countersign/express";
-import { factory, signerOf, tell } from "./check.ts";
+import { factory, signerOf, publish } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";
 
 /**
@@ -22,7 +22,7 @@ export function signResponse(options: SignResponseOptions): Middleware {
         return signed;
       },
       unsendable: (error) =>
-        tell("answer-unsendable", "an answer could not be sent: it is 500 instead", req, error),
+        publish("answer-unsendable", "an answer could not be sent: it is 500 instead", req, error),
     });
     next();
   };

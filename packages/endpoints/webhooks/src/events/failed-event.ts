@@ -134,7 +134,7 @@ export function reportFailure(
       error: failed.error,
     });
   } else {
-    const tell = async (): Promise<void> => {
+    const callHook = async (): Promise<void> => {
       try {
         await onError(failureOf(attempt, failed));
       } catch (error) {
@@ -142,12 +142,12 @@ export function reportFailure(
       }
     };
     // Nobody waits for it.
-    void tell();
+    void callHook();
   }
   return failed.outcome;
 }
 
-/** What the hooks are told. */
+/** What the hooks are called with. */
 function failureOf({ delivery, number }: EventAttempt, failed: Failed): EventFailure {
   return { ...delivery, attempt: number, ...failed };
 }

@@ -3,7 +3,7 @@ import { listen, option, warnOfError, type OptionTable, type ReadOptions } from 
 
 /** Options of both sinks. */
 export interface LogOptions {
-  /** Whether passes are told too, each of them. Default false. */
+  /** Whether passes are logged too, each of them. Default false. */
   readonly passes?: boolean | undefined;
   /**
    * Says in a sentence or two what the caller has to change, for a refusal (4xx). Asked behind the request, at most
@@ -44,7 +44,7 @@ export function writeEntries(
       write(entryOf(event));
       if (explain === undefined || event.outcome !== "reject" || !mayExplain()) return;
       // Behind the answer: nobody waits for it.
-      setImmediate(() => void tell(event));
+      setImmediate(() => void writeExplanation(event));
     },
     notice: ({ guard, code, message, error }) =>
       write({ level: "warn", message, fields: { guard, code }, error }),
@@ -55,7 +55,7 @@ export function writeEntries(
     },
   });
 
-  async function tell(event: GuardEvent): Promise<void> {
+  async function writeExplanation(event: GuardEvent): Promise<void> {
     try {
       const message = await explain?.(event);
       if (message === undefined) return;

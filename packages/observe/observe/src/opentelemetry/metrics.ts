@@ -27,7 +27,7 @@ export function recordMetrics(factory: string, meter: Meter, maxLabels: number):
     "countersign.guard": guards(guard),
     "countersign.outcome": outcome ?? "",
   });
-  const told = (guard: string, code: string) => ({
+  const coded = (guard: string, code: string) => ({
     "countersign.guard": guards(guard),
     "countersign.code": codes(code),
   });
@@ -40,11 +40,11 @@ export function recordMetrics(factory: string, meter: Meter, maxLabels: number):
       if (guard === "httpSignatureVerify" && outcome === "pass" && ageSeconds !== undefined)
         age.record(ageSeconds);
     },
-    notice: ({ guard, code }) => notices.add(1, told(guard, code)),
+    notice: ({ guard, code }) => notices.add(1, coded(guard, code)),
     claim: ({ guard, outcome, durationMs = 0 }) => claims.record(durationMs / 1000, of(guard, outcome)),
     wait: ({ guard, outcome, durationMs = 0 }) => waits.record(durationMs / 1000, of(guard, outcome)),
     settled: ({ guard, outcome, ownedMs }) => owned.record(ownedMs / 1000, of(guard, outcome)),
-    leaseLost: ({ guard, code }) => losses.add(1, told(guard, code)),
+    leaseLost: ({ guard, code }) => losses.add(1, coded(guard, code)),
     store({ engine, step, outcome, durationMs = 0 }) {
       const type = failed(outcome === "ok" ? undefined : outcome);
       const called = { "db.system.name": engines(engine), "db.operation.name": step };

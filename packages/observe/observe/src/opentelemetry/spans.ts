@@ -53,22 +53,22 @@ function attributesOf(guard: string, key: string): api.Attributes {
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
   tracer: api.Tracer,
   traces: Trace<Traced>,
-  describe: (told: Traced) => api.SpanOptions & { readonly name: string },
+  describe: (context: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();
-  const endAround = aroundTrace(traces, (told, work) => {
+  const endAround = aroundTrace(traces, (context, work) => {
     const parent = api.context.active();
-    const { name, ...options } = describe(told);
+    const { name, ...options } = describe(context);
     const span = tracer.startSpan(name, options, parent);
-    spans.set(told, span);
+    spans.set(context, span);
     return api.context.with(api.trace.setSpan(parent, span), work);
   });
-  const end = onTraceEnd(traces, (told) => {
-    const span = spans.get(told);
-    spans.delete(told);
-    span?.setAttribute("countersign.outcome", told.outcome ?? "");
-    if (told.attempt !== undefined) span?.setAttribute("countersign.event.attempt", told.attempt);
-    if (told.error !== undefined) fail(span, told.error);
+  const end = onTraceEnd(traces, (context) => {
+    const span = spans.get(context);
+    spans.delete(context);
+    span?.setAttribute("countersign.outcome", context.outcome ?? "");
+    if (context.attempt !== undefined) span?.setAttribute("countersign.event.attempt", context.attempt);
+    if (context.error !== undefined) fail(span, context.error);
     span?.end();
   });
   return () => {
