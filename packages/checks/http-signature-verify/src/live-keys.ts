@@ -1,5 +1,5 @@
 import { quoteForLog } from "@countersign/core";
-import { LiveValue, publishFailure, publishNotice } from "@countersign/core/door";
+import { RefreshingValue, publishFailure, publishNotice } from "@countersign/core/door";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import type { KeyStore } from "./key-store.ts";
 
@@ -45,14 +45,14 @@ export class LiveKeys implements LiveKeyStore {
   /** The factory: `jwksKeys` and its like. */
   readonly engine: string;
   readonly #source: LiveKeysSource;
-  readonly #live: LiveValue<LoadedKeys>;
+  readonly #live: RefreshingValue<LoadedKeys>;
   #publishedFaults = "";
 
   constructor(source: LiveKeysSource) {
     this.#source = source;
     this.engine = source.guard;
     const { guard, clock, cooldownMs, onClose } = source;
-    this.#live = new LiveValue<LoadedKeys>({
+    this.#live = new RefreshingValue<LoadedKeys>({
       guard,
       load: async (signal, previous) => {
         const value = await this.#load(signal, previous);

@@ -1,6 +1,6 @@
 import {
   inTime,
-  LiveValue,
+  RefreshingValue,
   option,
   publishFailure,
   publishNotice,
@@ -66,7 +66,7 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
   const read = readOptions(factory, liveTable, options);
   const { refreshSeconds, cooldownSeconds, maxAgeSeconds, timeoutMs, now } = read;
   let isFailing = false;
-  const live = new LiveValue<ReadList>({
+  const live = new RefreshingValue<ReadList>({
     guard: factory,
     async load(signal, previous) {
       const late = (): Error => new Error(`load did not answer within ${timeoutMs} ms`);

@@ -104,7 +104,7 @@ export function payoutReception<Native extends object>(
         const payout = readPayout(request, body);
         show(native, { payout });
         steps.begin("idempotencyGuard");
-        // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
+        // Without the keyid: a payout key that was paid under the old signing key must not be paid again under the new one.
         const key = scope === undefined ? payoutStoreKey(payout.idempotencyKey) : payout.idempotencyKey;
         const fingerprint = fingerprintOf(native);
         const run = await keys.claim(native, { key, fingerprint }, whileConnected);

@@ -29,7 +29,7 @@ export { escapeForLog, identifierFault, parseJsonBytes, type ParsedJson } from "
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { boundedLabel, listen, type Listener } from "./listener.ts";
-export { LiveValue, type Loaded, type LiveSource } from "./refreshing-value.ts";
+export { RefreshingValue, type Loaded, type RefreshSource } from "./refreshing-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
   assertKnownOptions,

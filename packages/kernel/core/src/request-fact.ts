@@ -87,7 +87,7 @@ export function markKeyClaimed(req: object): void {
 
 /**
  * Throws a GuardError (500, `checked-after-claim`) when an idempotency key was claimed before this check: whoever fails it could
- * hold a payer's keys, without a signature of the payer.
+ * hold a payer's idempotency keys, without a signature of the payer.
  */
 export function assertNoKeyClaimed(factory: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;

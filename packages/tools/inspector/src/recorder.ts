@@ -12,7 +12,7 @@ import {
   type RecordedRequest,
 } from "./recorded-request.ts";
 
-/** A key as it was seen in traffic. */
+/** A signing key as it was seen in traffic. */
 export interface SeenKey {
   /** Escaped and cut: where it was only refused, it is a stranger's text. */
   readonly keyid: string;
