@@ -28,7 +28,7 @@ import type { HttpSignatureCode } from "./codes.ts";
 import { coverageWarner } from "./profile-components.ts";
 import { claimNonce, lookupKey } from "./asked-stores.ts";
 import {
-  factory,
+  factoryName,
   resolveOptions,
   type HttpSignatureVerifyOptions,
   type ResolvedVerifyOptions,
@@ -76,7 +76,7 @@ export type VerifyHttpSignature = (request: ReceivedRequest) => Promise<Verified
  */
 export function httpSignatureVerifier(
   options: HttpSignatureVerifyOptions,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): VerifyHttpSignature {
   const resolved = resolveOptions(options, owner);
   const warnOfCoverage = coverageWarner(resolved);
@@ -96,7 +96,7 @@ export async function verifyHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factory));
+  return verifyRequest(request, resolveOptions(options, factoryName));
 }
 
 /** {@link verifyHttpSignature} for whoever looks at a request again, to explain it: that is no use of the key, and nobody is told of one. */
@@ -104,7 +104,7 @@ export async function recheckHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factory), { isKeyUse: false });
+  return verifyRequest(request, resolveOptions(options, factoryName), { isKeyUse: false });
 }
 
 /** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */

@@ -59,7 +59,7 @@ interface CallersOrigin {
 }
 
 /** The name in messages, where no endpoint has one of its own. */
-export const factory = "httpSignatureVerify";
+export const factoryName = "httpSignatureVerify";
 
 export const table = {
   keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),

@@ -75,7 +75,7 @@ export type KeyOwnerOptions = Omit<
 >;
 
 /** The name in messages, notices and stack traces. */
-export const factory = "idempotencyGuard";
+export const factoryName = "idempotencyGuard";
 
 const scopeForm = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
@@ -124,14 +124,14 @@ export function resolveOptions<Native extends object>(
   const read = readOptions(owner, table, options);
   assertConsistent(owner, read);
   const { key, fingerprint } = options;
-  return { ...read, factory, key, fingerprint };
+  return { ...read, factory: factoryName, key, fingerprint };
 }
 
 /** As {@link resolveOptions}, for whoever tells keys and fingerprints. */
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
   assertConsistent(owner, read);
-  return { ...read, factory };
+  return { ...read, factory: factoryName };
 }
 
 function assertConsistent(

@@ -23,7 +23,7 @@ export interface IpAllowlistOptions {
 export type AllowFunction = () => readonly string[] | AddressMatcher;
 
 /** The name in messages, where no endpoint has one of its own. */
-export const factory = "ipAllowlist";
+export const factoryName = "ipAllowlist";
 
 export const table = {
   allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),

@@ -78,7 +78,7 @@ export interface PayoutOptions<Native> {
 }
 
 /** The name in messages. */
-export const factory = "payoutEndpoint";
+export const factoryName = "payoutEndpoint";
 
 /** Header fields of every 401: which digests the signature may cover (RFC 9530 section 4). */
 export const unauthorizedHeaders: HeaderFields = { "Want-Content-Digest": wantContentDigest(["sha-256"]) };

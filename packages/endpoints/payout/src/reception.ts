@@ -19,7 +19,7 @@ import {
 } from "@countersign/idempotency-guard";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { defaultMaxDepth, parseJsonBody } from "@countersign/raw-body";
-import { factory, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
+import { factoryName, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
 import { lookUpBusiness, payoutReader, type Payout } from "./payout.ts";
 import { payoutStoreKey } from "./schema.ts";
 
@@ -70,7 +70,7 @@ export interface PayoutReception<Native> {
 export function payoutReception<Native extends object>(
   options: PayoutOptions<Native>,
   {
-    factory: owner = factory,
+    factory: owner = factoryName,
     admission = usualAdmission,
     assertRoute,
     show = showNothing,

@@ -31,7 +31,7 @@ export interface ServiceClientOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-const factory = "createServiceClient";
+const factoryName = "createServiceClient";
 
 export const table = {
   baseUrl: option.own(readUrl),
@@ -63,9 +63,9 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedClientOpt
     dangerouslyAllowHttp: allowLoopbackHttp,
     fetch,
     ...read
-  } = readOptions(factory, table, options);
+  } = readOptions(factoryName, table, options);
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
-  if (fault !== undefined) throw new OptionError(factory, { option: "baseUrl", what: fault });
+  if (fault !== undefined) throw new OptionError(factoryName, { option: "baseUrl", what: fault });
   if (fetch === undefined) assertCertificatesAreVerified();
   return {
     ...read,
@@ -96,5 +96,5 @@ function assertCertificatesAreVerified(): void {
   const what =
     "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; " +
     "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS";
-  throw new OptionError(factory, { what });
+  throw new OptionError(factoryName, { what });
 }

@@ -5,7 +5,7 @@ import { redact } from "./redact.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { withRetries } from "./retry.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
-import { factory, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
+import { factoryName, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
 
 /** How one call is made. */
 export interface CreateOptions {
@@ -53,7 +53,7 @@ async function createWebhookEndpoint(
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
-  const { signal: stop } = readOptions(factory, createTable, createOptions);
+  const { signal: stop } = readOptions(factoryName, createTable, createOptions);
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };

@@ -35,20 +35,20 @@ export interface Listener {
 }
 
 /**
- * Subscribes a sink to the channels of its members. What it throws becomes a process warning of `factory`: a throwing subscriber
+ * Subscribes a sink to the channels of its members. What it throws becomes a process warning of `factoryName`: a throwing subscriber
  * would end the process. Returns what unsubscribes it.
  */
-export function listen(factory: string, listener: Listener): () => void {
+export function listen(factoryName: string, listener: Listener): () => void {
   const ends = [
-    subscribe(factory, guardChannelName, listener.verdict),
-    subscribe(factory, noticeChannelName, listener.notice),
-    subscribe(factory, keyUseChannelName, listener.keyUse),
-    subscribe(factory, settledChannel.name, listener.settled),
-    subscribe(factory, leaseLostChannel.name, listener.leaseLost),
-    subscribeToEnd(factory, claimTrace, listener.claim),
-    subscribeToEnd(factory, waitTrace, listener.wait),
-    subscribeToEnd(factory, storeTrace, listener.store),
-    subscribeToEnd(factory, eventTrace, listener.event),
+    subscribe(factoryName, guardChannelName, listener.verdict),
+    subscribe(factoryName, noticeChannelName, listener.notice),
+    subscribe(factoryName, keyUseChannelName, listener.keyUse),
+    subscribe(factoryName, settledChannel.name, listener.settled),
+    subscribe(factoryName, leaseLostChannel.name, listener.leaseLost),
+    subscribeToEnd(factoryName, claimTrace, listener.claim),
+    subscribeToEnd(factoryName, waitTrace, listener.wait),
+    subscribeToEnd(factoryName, storeTrace, listener.store),
+    subscribeToEnd(factoryName, eventTrace, listener.event),
   ];
   return () => {
     for (const end of ends) end();
@@ -56,12 +56,12 @@ export function listen(factory: string, listener: Listener): () => void {
 }
 
 function subscribe(
-  factory: string,
+  factoryName: string,
   name: string | symbol,
   handle: ((event: never) => void) | undefined,
 ): () => void {
   if (handle === undefined) return nothing;
-  const safe = warningOnThrow(factory, handle);
+  const safe = warningOnThrow(factoryName, handle);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what these packages publish
   const listener = (event: unknown): void => safe(event as never);
   channel(name).subscribe(listener);
@@ -71,19 +71,19 @@ function subscribe(
 }
 
 function subscribeToEnd<Context extends TraceContext>(
-  factory: string,
+  factoryName: string,
   trace: Trace<Context>,
   handle: ((context: Context) => void) | undefined,
 ): () => void {
-  return handle === undefined ? nothing : onTraceEnd(trace, warningOnThrow(factory, handle));
+  return handle === undefined ? nothing : onTraceEnd(trace, warningOnThrow(factoryName, handle));
 }
 
-function warningOnThrow<Event>(factory: string, handle: (event: Event) => void): (event: Event) => void {
+function warningOnThrow<Event>(factoryName: string, handle: (event: Event) => void): (event: Event) => void {
   return (event) => {
     try {
       handle(event);
     } catch (error) {
-      warnOfError(factory, "could not tell of an event", error);
+      warnOfError(factoryName, "could not tell of an event", error);
     }
   };
 }

@@ -89,13 +89,13 @@ export function markKeyClaimed(req: object): void {
  * Throws a GuardError (500, `checked-after-claim`) when an idempotency key was claimed before this check: whoever fails it could
  * hold a payer's idempotency keys, without a signature of the payer.
  */
-export function assertNoKeyClaimed(factory: string, req: object): void {
+export function assertNoKeyClaimed(factoryName: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;
   throw new GuardError<CoreCode>({
     status: 500,
     code: "checked-after-claim",
     message:
-      `${factory}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
+      `${factoryName}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
       "mount idempotencyGuard() after every check of who is calling, and an endpoint once on a route",
   });
 }

@@ -2,7 +2,7 @@ import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { factory } from "./options.ts";
+import { factoryName } from "./options.ts";
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 import { checkedTables } from "./table-keys.ts";
@@ -73,7 +73,7 @@ export class Engine {
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {
-      throw explained(factory, place, error);
+      throw explained(factoryName, place, error);
     }
   }
 }

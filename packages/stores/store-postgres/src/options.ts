@@ -27,7 +27,7 @@ export interface PostgresStoresOptions extends PostgresTables {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createPostgresStores";
+export const factoryName = "createPostgresStores";
 
 const dayMs = 86_400_000;
 
@@ -55,7 +55,7 @@ export interface ResolvedPostgresOptions extends Omit<ReadOptions<typeof table>,
 /** Checks the options and fills in the defaults. Throws an OptionError. */
 export function resolveOptions(
   options: PostgresStoresOptions,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): ResolvedPostgresOptions {
   const { schema, table: prefix, ...read } = readOptions(owner, table, options);
   return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };

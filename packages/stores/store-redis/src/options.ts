@@ -32,7 +32,7 @@ export interface RedisStoresOptions {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createRedisStores";
+export const factoryName = "createRedisStores";
 
 const dayMs = 86_400_000;
 

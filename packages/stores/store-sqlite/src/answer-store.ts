@@ -23,7 +23,7 @@ export interface SqliteAnswerStore extends AnswerStore {
   close(): void;
 }
 
-const factory = "createSqliteAnswers";
+const factoryName = "createSqliteAnswers";
 const name = "sqlite answer store";
 
 /**
@@ -32,12 +32,12 @@ const name = "sqlite answer store";
  * option is wrong.
  */
 export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerStore {
-  const resolved = readOptions(factory, table, options);
-  ensureDurability(factory, resolved.database, resolved.allowInProduction);
+  const resolved = readOptions(factoryName, table, options);
+  ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   withImmediateTransaction(resolved.database, () => {
     resolved.database.exec(answersMigration(resolved.table));
   });
-  assertKey(factory, resolved.database, `${resolved.table}_answers`, "token");
+  assertKey(factoryName, resolved.database, `${resolved.table}_answers`, "token");
   return new AnswerTable(resolved);
 }
 
@@ -68,7 +68,7 @@ class AnswerTable implements SqliteAnswerStore {
          SELECT rowid FROM ${answers} WHERE until_ms <= ${time} ORDER BY until_ms LIMIT ?)`,
     );
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),

@@ -45,7 +45,7 @@ import {
   takeWriteLock,
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
-import { factory, type ResolvedSqliteOptions } from "./options.ts";
+import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
@@ -102,7 +102,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),

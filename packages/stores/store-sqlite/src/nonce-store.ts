@@ -1,7 +1,7 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
 import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
-import { factory, type ResolvedSqliteOptions } from "./options.ts";
+import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
@@ -39,7 +39,7 @@ export class NonceTable implements SqliteNonceStore {
          SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
     );
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),

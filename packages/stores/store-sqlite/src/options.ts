@@ -29,7 +29,7 @@ export interface SqliteStoresOptions {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createSqliteStores";
+export const factoryName = "createSqliteStores";
 
 const dayMs = 86_400_000;
 // In microseconds, as a fence has it, still a safe integer.

@@ -41,7 +41,7 @@ interface Present {
   readonly before: LifeEntry[];
 }
 
-const factory = "inspector";
+const factoryName = "inspector";
 const maxGuards = 100;
 const maxKeys = 200;
 const maxBefore = 50;
@@ -62,7 +62,7 @@ export class Recorder {
     this.#init = init;
     this.requests = new KeptRequests(init.kept);
     this.#ends = [
-      listen(factory, {
+      listen(factoryName, {
         verdict: (event) => this.#verdict(event),
         keyUse: (event) => this.#keyUse(event),
         claim: ({ key, req, ...trace }) => this.#add("claim", { text: `key "${key}"`, ...trace }, req),
@@ -197,7 +197,7 @@ function subscribe(name: string, handle: (message: unknown) => void): () => void
     try {
       handle(message);
     } catch (error) {
-      warnOfError(factory, "could not record a request", error);
+      warnOfError(factoryName, "could not record a request", error);
     }
   };
   channel(name).subscribe(listener);

@@ -12,7 +12,7 @@ import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";
 import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
 
-export const factory = "signResponse";
+export const factoryName = "signResponse";
 
 /** An answer that has not left yet. */
 export interface AnswerToSign {
@@ -44,7 +44,7 @@ export interface SignAnswer {
  * Signature over the status, media type, content coding, Location and digest of the answer, and method, path, digest and signature of the
  * request. Throws an OptionError on a bad option.
  */
-export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factory): SignAnswer {
+export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factoryName): SignAnswer {
   return signerOf(readOptions(owner, table, options));
 }
 
@@ -108,5 +108,5 @@ function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
 }
 
 export function publish(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
-  publishFailure({ guard: factory, code, message, req, error });
+  publishFailure({ guard: factoryName, code, message, req, error });
 }

@@ -42,7 +42,7 @@ export interface WebhookOptions<Native> {
 }
 
 /** The name in messages. */
-export const factory = "webhookEndpoint";
+export const factoryName = "webhookEndpoint";
 
 /** The name in messages, where no endpoint has one of its own. */
 export const httpsFactory = "httpsOnly";

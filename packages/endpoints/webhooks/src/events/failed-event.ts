@@ -9,7 +9,7 @@ import {
   type OwnedKey,
 } from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
-import { factory, type DeadLetters } from "./webhook-handler-options.ts";
+import { factoryName, type DeadLetters } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";
 
 /** When a failing event is given up, by its failures so far. */
@@ -128,7 +128,7 @@ export function reportFailure(
   const { key } = attempt.claim;
   if (onError === undefined) {
     publishFailure({
-      guard: factory,
+      guard: factoryName,
       code: "event-failed",
       message: `key ${quoteForLog(key)} has a failed attempt, its outcome: ${failed.outcome}`,
       error: failed.error,

@@ -24,7 +24,7 @@ export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
   readonly latest?: LatestTimestamps | undefined;
 }
 
-const factory = "latestOnly";
+const factoryName = "latestOnly";
 
 export const table = {
   key: option.call(),
@@ -47,9 +47,9 @@ export function latestOnly<Event extends WebhookEvent>(
   options: LatestOnlyOptions<Event>,
   handler: EventHandler<Event>,
 ): EventHandler<Event> {
-  const { latest = memoryLatestTimestamps() } = readOptions(factory, table, options);
+  const { latest = memoryLatestTimestamps() } = readOptions(factoryName, table, options);
   const { key, onStale = skip } = options;
-  assertFunction(factory, "handler", handler);
+  assertFunction(factoryName, "handler", handler);
   const queue = queues.get(latest) ?? new LatestQueue();
   queues.set(latest, queue);
   return async (event, context) => {
@@ -101,7 +101,7 @@ function turnContext(context: EventContext): TurnContext {
 
 function checkKey(key: unknown): string {
   if (typeof key === "string" && key !== "") return key;
-  throw optionError(factory, "key", "a function that returns a string that is not empty", key);
+  throw optionError(factoryName, "key", "a function that returns a string that is not empty", key);
 }
 
 function skip(): void {}

@@ -15,7 +15,7 @@ import {
   type EventAttempt,
   type FailureState,
 } from "./failed-event.ts";
-import { factory } from "./webhook-handler-options.ts";
+import { factoryName } from "./webhook-handler-options.ts";
 import type { EventContext, EventDelivery, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
 /** What all events of one handler share. */
@@ -253,7 +253,7 @@ export class OwnedEvent implements EventContext, Expiring {
   #completeIn(tx: unknown): void | Promise<void> {
     if (!this.#inLastHandler) {
       throw new TypeError(
-        `${factory}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
+        `${factoryName}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
       );
     }
     // The turn of `latestOnly` may be another event's by now: what it wrote would be written over.

@@ -17,7 +17,7 @@ export interface ConsoleLogOptions extends LogOptions {
   readonly console?: LineConsole | undefined;
 }
 
-const factory = "consoleLog";
+const factoryName = "consoleLog";
 const longestText = 300;
 
 export const consoleTable = {
@@ -35,8 +35,8 @@ function readConsole(given: unknown, owner: OptionOwner, name: string): LineCons
  * escaped and cut. Returns what ends it. Throws an OptionError.
  */
 export function consoleLog(options: ConsoleLogOptions = {}): () => void {
-  const { console: target = globalThis.console, ...read } = readOptions(factory, consoleTable, options);
-  return writeEntries(factory, read, ({ level, message, fields, error }) => {
+  const { console: target = globalThis.console, ...read } = readOptions(factoryName, consoleTable, options);
+  return writeEntries(factoryName, read, ({ level, message, fields, error }) => {
     const parts = Object.entries({ ...fields, error: textOf(error) }).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${show(value)}`],
     );

@@ -33,12 +33,12 @@ export interface Entry {
 
 /** Writes what is worth a line: refusals, notices, keys that are held. Returns what ends it. */
 export function writeEntries(
-  factory: string,
+  factoryName: string,
   { passes, explain, explainPerMinute }: ReadOptions<typeof table>,
   write: (entry: Entry) => void,
 ): () => void {
   const mayExplain = perMinute(explainPerMinute);
-  return listen(factory, {
+  return listen(factoryName, {
     verdict(event) {
       if (event.outcome === "pass" && !passes) return;
       write(entryOf(event));
@@ -61,7 +61,7 @@ export function writeEntries(
       if (message === undefined) return;
       write({ level: "warn", message, fields: { guard: event.guard, code: event.code, id: event.id } });
     } catch (error) {
-      warnOfError(factory, "caught what explain threw", error);
+      warnOfError(factoryName, "caught what explain threw", error);
     }
   }
 }

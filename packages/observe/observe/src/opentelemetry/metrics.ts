@@ -3,7 +3,7 @@ import { docsOf } from "@countersign/core";
 import { boundedLabel, listen } from "@countersign/core/door";
 
 /** Records metrics with attributes of few values. Returns what ends that. */
-export function recordMetrics(factory: string, meter: Meter, maxLabels: number): () => void {
+export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {
   const histogram = (name: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { unit: "s", advice: { explicitBucketBoundaries } });
   const timed = (name: string) => histogram(name, [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]);
@@ -32,7 +32,7 @@ export function recordMetrics(factory: string, meter: Meter, maxLabels: number):
     "countersign.code": codes(code),
   });
 
-  return listen(factory, {
+  return listen(factoryName, {
     verdict({ guard, outcome, code, durationMs, ageSeconds }) {
       const type = failed(code === undefined ? undefined : codes(code));
       verdicts.record(durationMs / 1000, { ...of(guard, outcome), ...type });

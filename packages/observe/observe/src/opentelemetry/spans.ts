@@ -11,7 +11,7 @@ import {
 import { aroundTrace, listen, type Trace, type TraceContext } from "@countersign/core/door";
 
 /** Makes a span of each trace, and one of each verdict. Returns what ends that. */
-export function recordSpans(factory: string, tracer: api.Tracer): () => void {
+export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {
   const ends = [
     follow(tracer, claimTrace, ({ guard, key }) => ({
       name: "claim key",
@@ -39,7 +39,7 @@ export function recordSpans(factory: string, tracer: api.Tracer): () => void {
         "countersign.event.type": type,
       },
     })),
-    listen(factory, { verdict: (event) => verdictSpan(tracer, event) }),
+    listen(factoryName, { verdict: (event) => verdictSpan(tracer, event) }),
   ];
   return () => {
     for (const end of ends) end();

@@ -38,7 +38,7 @@ const timeoutMs = 5_000;
 
 /** Sets the gauge by what each store lists now. A store that does not answer has no value, which an alert can see. */
 export async function countHeld(
-  factory: string,
+  factoryName: string,
   stores: Readonly<Record<string, HeldKeysStore>>,
   gauge: Gauge<"store">,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function countHeld(
         gauge.set({ store }, await inTime(heldIn(keys), timeoutMs, late));
       } catch (error) {
         gauge.remove({ store });
-        warnOfError(factory, `could not list the held keys of ${store}`, error);
+        warnOfError(factoryName, `could not list the held keys of ${store}`, error);
       }
     }),
   );

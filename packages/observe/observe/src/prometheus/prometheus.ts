@@ -23,7 +23,7 @@ export interface PrometheusOptions {
   readonly maxLabels?: number | undefined;
 }
 
-const factory = "prometheus";
+const factoryName = "prometheus";
 
 export const table = {
   registry: option.optional(option.own(readRegistry), "register of prom-client"),
@@ -49,7 +49,7 @@ const ages = [-60, -30, -10, -5, -1, 0, 1, 5, 10, 30, 60, 120, 300];
  * one. Returns what unsubscribes, and removes the metrics. Throws an OptionError.
  */
 export function prometheus(options: PrometheusOptions = {}): () => void {
-  const { registry = register, heldKeys, maxLabels } = readOptions(factory, table, options);
+  const { registry = register, heldKeys, maxLabels } = readOptions(factoryName, table, options);
   const registers = [registry];
   const names: string[] = [];
   const named = <Name extends string>(name: string, help: string, labelNames: readonly Name[]) => {
@@ -85,7 +85,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
   const gauge = named("countersign_held_keys", "Keys that wait for an operator", ["store"]);
   const held: Gauge<"store"> = new Gauge({
     ...gauge,
-    collect: (): Promise<void> => countHeld(factory, heldKeys, held),
+    collect: (): Promise<void> => countHeld(factoryName, heldKeys, held),
   });
 
   const guards = boundedLabel(maxLabels);
@@ -96,7 +96,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
   const keyids = boundedLabel(maxLabels);
   const subjects = boundedLabel(maxLabels);
 
-  const end = listen(factory, {
+  const end = listen(factoryName, {
     verdict({ guard, outcome, code = "none", durationMs, ageSeconds }) {
       verdicts.inc({ guard: guards(guard), outcome, code: codes(code) });
       verdictTime.observe({ guard: guards(guard) }, durationMs / 1000);
