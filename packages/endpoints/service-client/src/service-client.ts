@@ -58,7 +58,7 @@ async function createWebhookEndpoint(
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
   const request = { fetch, url, headers, body, timeoutMs };
-  return withRetries(async (signal) => judge(await exchange({ ...request, signal }), secrets), {
+  return withRetries(async (signal) => readAnswer(await exchange({ ...request, signal }), secrets), {
     ...limits,
     signal: stop,
   });
@@ -90,7 +90,7 @@ function secretsOf(
 }
 
 /** A 2xx with JSON or without a body is a success; everything else throws a ServiceClientError. */
-function judge(answer: Answer, secrets: readonly string[]): WebhookEndpointAnswer {
+function readAnswer(answer: Answer, secrets: readonly string[]): WebhookEndpointAnswer {
   const { status } = answer;
   if (status < 200 || status > 299) throw answerError(refusalOf(status), answer, secrets);
   if (answer.bytes.length === 0) return { status, body: undefined };
