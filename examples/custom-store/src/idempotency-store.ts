@@ -47,7 +47,7 @@ const transaction: TransactionShape = {
   needs: "the connection on which your transaction is open, as withTransaction() gives it",
   has: ["execute"],
   lacks: { getConnection: "a pool", promise: "a connection of mysql2, not of mysql2/promise" },
-  told: "https://github.com/countersign/countersign/tree/main/examples/custom-store#what-completein-takes",
+  page: "https://github.com/countersign/countersign/tree/main/examples/custom-store#what-completein-takes",
 };
 
 export class KeyTable implements MariadbIdempotencyStore {

@@ -9,7 +9,7 @@ import {
   type DigestPolicy,
   type ReceivedDigests,
 } from "./digest-fields.ts";
-import { policyTable, type ResolvedOptions } from "./options.ts";
+import { policyTable, type ResolvedDigestOptions } from "./options.ts";
 
 interface VerifiedDigests {
   readonly bytes: Uint8Array;
@@ -44,7 +44,7 @@ export function verifiedDigest(subject: object, algorithm: DigestAlgorithm): Buf
 /** {@link verifyContentDigest} of a body that may be yet to be read: the field alone first, so that nothing is read in vain. */
 export async function checkContentDigest(
   request: ReceivedRequest,
-  { limit, ...policy }: ResolvedOptions,
+  { limit, ...policy }: ResolvedDigestOptions,
 ): Promise<void> {
   const captured = capturedRawBody(request);
   if (captured !== undefined) {

@@ -28,9 +28,9 @@ const limitBytes = 1_048_576;
  * whatever changes bodies, such as compression. An answer of over a megabyte leaves without. Throws an OptionError on a bad option.
  */
 export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
-  const factory = "digestResponse";
-  const resolved = readOptions(factory, answerTable, options);
-  const watchCoding = createCodingWatch(factory);
+  const factoryName = "digestResponse";
+  const resolved = readOptions(factoryName, answerTable, options);
+  const watchCoding = createCodingWatch(factoryName);
   const middleware: Middleware = (req, res, next) => {
     const { method, rawHeaders: lines } = receivedRequest(req);
     holdResponse(res, {
@@ -38,12 +38,12 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
       destroyed() {},
       unsendable(error) {
         const message = "an answer could not be sent";
-        publishFailure({ guard: factory, code: "answer-unsendable", message, req, error });
+        publishFailure({ guard: factoryName, code: "answer-unsendable", message, req, error });
       },
     });
     copyResponse(res, {
       limitBytes,
-      hear({ status, rawHeaders, body }) {
+      onEnd({ status, rawHeaders, body }) {
         // By its first output an answer of this size has left.
         if (body === undefined || res.headersSent) return;
         const digests = digestsOf({ method, rawHeaders: lines }, { status, rawHeaders, body }, resolved);
@@ -53,5 +53,5 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
     });
     next();
   };
-  return Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
+  return Object.defineProperty(middleware, "name", { value: `${factoryName}Middleware` });
 }

@@ -31,7 +31,7 @@ export const table = {
 } satisfies OptionTable<ContentDigestOptions, unknown>;
 
 /** The options of `contentDigest` with defaults. */
-export type ResolvedOptions = ReadOptions<typeof table>;
+export type ResolvedDigestOptions = ReadOptions<typeof table>;
 
 export function readAlgorithms(
   algorithms: unknown = ["sha-256", "sha-512"],

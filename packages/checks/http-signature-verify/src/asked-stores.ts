@@ -8,7 +8,7 @@ import {
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 import type { HttpSignatureCode } from "./codes.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedVerifyOptions } from "./options.ts";
 
 const keyStore = {
   step: "get-key",
@@ -26,7 +26,7 @@ const nonceStore = {
 export async function lookupKey(
   request: ReceivedRequest,
   { keyid }: ReceivedSignature,
-  { knownKeys, keyStore: store, storeTimeoutMs: timeoutMs }: ResolvedOptions,
+  { knownKeys, keyStore: store, storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
 ): Promise<VerificationKey | undefined> {
   if (store === undefined) return knownKeys.get(keyid);
   const { engine } = store;
@@ -45,7 +45,7 @@ const claimTokens: RequestFact<string> = createRequestFact();
 export async function claimNonce(
   request: ReceivedRequest,
   received: ReceivedSignature,
-  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedOptions,
+  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
 ): Promise<void> {
   const { keyid, nonce } = received;
   // Undefined only where requiredParameters leaves the nonce out.

@@ -39,7 +39,7 @@ export type KeySource = (
 export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptions = {}): KeyStore {
   const lookup = sourceOf(store);
   const { ttlSeconds, negativeTtlSeconds, max, lookupTimeoutMs, maxLookups } = readOptions(
-    factory,
+    factoryName,
     table,
     options,
   );
@@ -53,7 +53,8 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
   const underWay = new Map<string, Promise<VerificationKey | undefined>>();
 
   const load = async (keyid: string): Promise<VerificationKey | undefined> => {
-    const late = (): Error => new Error(`${factory}: a look-up had no answer within ${lookupTimeoutMs} ms`);
+    const late = (): Error =>
+      new Error(`${factoryName}: a look-up had no answer within ${lookupTimeoutMs} ms`);
     // What comes later is dropped: a newer look-up may have found the key withdrawn.
     const found = await withDeadline(ask(lookup, keyid), lookupTimeoutMs, late);
     if (found === undefined || found === null) {
@@ -61,7 +62,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
       unknown.set(keyid, true);
       return undefined;
     }
-    const key = vet(found, { keyid, owner: factory, name: "keys" });
+    const key = vet(found, { keyid, owner: factoryName, name: "keys" });
     known.set(keyid, key);
     return key;
   };
@@ -79,7 +80,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
       const pending = underWay.get(keyid);
       if (pending !== undefined) return pending;
       if (!hasRoom(keyid)) {
-        return Promise.reject(new Error(`${factory}: ${maxLookups} look-ups are under way`));
+        return Promise.reject(new Error(`${factoryName}: ${maxLookups} look-ups are under way`));
       }
       const loading = load(keyid).finally(() => underWay.delete(keyid));
       underWay.set(keyid, loading);
@@ -88,12 +89,12 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
   };
 }
 
-const factory = "cachedKeys";
+const factoryName = "cachedKeys";
 
 function sourceOf(store: unknown): KeySource {
   if (isLookup(store)) return store;
   if (typeof store === "object" && store !== null && isKeyStore(store)) return (keyid) => store.get(keyid);
-  throw optionError(factory, "store", "a function or a KeyStore", store);
+  throw optionError(factoryName, "store", "a function or a KeyStore", store);
 }
 
 // async: a throw of a synchronous source becomes a rejection.

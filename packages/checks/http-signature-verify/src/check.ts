@@ -27,7 +27,12 @@ import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
 import { coverageWarner } from "./profile-components.ts";
 import { claimNonce, lookupKey } from "./asked-stores.ts";
-import { factory, resolveOptions, type HttpSignatureVerifyOptions, type ResolvedOptions } from "./options.ts";
+import {
+  factoryName,
+  resolveOptions,
+  type HttpSignatureVerifyOptions,
+  type ResolvedVerifyOptions,
+} from "./options.ts";
 
 /** What is known of a signature that was verified. */
 export interface VerifiedSignature {
@@ -71,7 +76,7 @@ export type VerifyHttpSignature = (request: ReceivedRequest) => Promise<Verified
  */
 export function httpSignatureVerifier(
   options: HttpSignatureVerifyOptions,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): VerifyHttpSignature {
   const resolved = resolveOptions(options, owner);
   const warnOfCoverage = coverageWarner(resolved);
@@ -91,7 +96,7 @@ export async function verifyHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factory));
+  return verifyRequest(request, resolveOptions(options, factoryName));
 }
 
 /** {@link verifyHttpSignature} for whoever looks at a request again, to explain it: that is no use of the key, and nobody is told of one. */
@@ -99,7 +104,7 @@ export async function recheckHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factory), { isKeyUse: false });
+  return verifyRequest(request, resolveOptions(options, factoryName), { isKeyUse: false });
 }
 
 /** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */
@@ -110,7 +115,7 @@ export function methodOverride(): GuardError<HttpSignatureCode> {
 // The nonce is claimed last: nobody can use one up without a valid signature over the very body.
 async function verifyRequest(
   request: ReceivedRequest,
-  options: ResolvedOptions,
+  options: ResolvedVerifyOptions,
   { isKeyUse } = { isKeyUse: true },
 ): Promise<VerifiedSignature> {
   try {
@@ -199,7 +204,7 @@ function publishKeyUse({ keyid, created }: ReceivedSignature, key: VerificationK
   keyUseChannel.publish(event);
 }
 
-function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOptions): RequestMessage {
+function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedVerifyOptions): RequestMessage {
   if (pathPrefix === "" && origin === undefined) return request;
   const { method, target, rawHeaders } = request;
   return {
@@ -216,7 +221,7 @@ function toMessage(request: ReceivedRequest, { pathPrefix, origin }: ResolvedOpt
 function assertRequestCovered(
   request: ReceivedRequest,
   { coveredComponents, values }: ReceivedSignature,
-  { allowUnsignedQuery }: ResolvedOptions,
+  { allowUnsignedQuery }: ResolvedVerifyOptions,
 ): void {
   if (overrideFields.some((name) => fieldLines(request, name).length > 0)) throw methodOverride();
   const signsQuery = coveredComponents.some((name) => queryCovering.includes(name));
@@ -227,14 +232,14 @@ function assertRequestCovered(
 
 const overrideFields = ["x-http-method-override", "x-http-method", "x-method-override"];
 
-function assertInTime(received: ReceivedSignature, options: ResolvedOptions): void {
+function assertInTime(received: ReceivedSignature, options: ResolvedVerifyOptions): void {
   assertTimely(received, options, options.clock() / 1000);
 }
 
 async function verifyBytes(
   received: ReceivedSignature,
   key: VerificationKey | undefined,
-  { clock, environment, engine, threadPool }: ResolvedOptions,
+  { clock, environment, engine, threadPool }: ResolvedVerifyOptions,
 ): Promise<void> {
   const context = { now: clock() / 1000, environment };
   if (threadPool) await verifySignatureAsync(received, key, context);

@@ -30,7 +30,7 @@ export const table: OptionTable<DirectoryKeysOptions> = {
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
-const factory = "directoryKeys";
+const factoryName = "directoryKeys";
 // Editors and kubelet make several events of one change.
 const settleMs = 50;
 
@@ -42,14 +42,14 @@ const settleMs = 50;
  */
 export function directoryKeys(location: string, options: DirectoryKeysOptions = {}): LiveKeyStore {
   if (typeof location !== "string" || location === "" || location.includes("\0")) {
-    throw optionError(factory, "path", "the path of a directory or a file", location);
+    throw optionError(factoryName, "path", "the path of a directory or a file", location);
   }
-  const { pollSeconds, staleIfErrorSeconds, now, ...bounds } = readOptions(factory, table, options);
+  const { pollSeconds, staleIfErrorSeconds, now, ...bounds } = readOptions(factoryName, table, options);
   const place = path.resolve(location);
   const watcher = new PlaceWatcher(() => void store.refresh().catch(() => {}));
   const pollMs = 1000 * pollSeconds;
   const store = new LiveKeys({
-    guard: factory,
+    guard: factoryName,
     async load() {
       // Before it is read: what changes meanwhile is an event.
       watcher.watch(place);

@@ -47,7 +47,7 @@ export const table: OptionTable<JwksKeysOptions> = {
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
-const factory = "jwksKeys";
+const factoryName = "jwksKeys";
 const refreshAhead = 0.8;
 
 /**
@@ -57,14 +57,14 @@ const refreshAhead = 0.8;
  * left out and told. An empty set withdraws all keys. Throws an OptionError on a bad URL or option.
  */
 export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): LiveKeyStore {
-  const read = readOptions(factory, table, options);
+  const read = readOptions(factoryName, table, options);
   const { minTtlSeconds, maxTtlSeconds, ttlSeconds, maxKeys, validity } = read;
   if (minTtlSeconds > maxTtlSeconds) {
-    throw new OptionError(factory, { option: "minTtlSeconds", what: "must not exceed maxTtlSeconds" });
+    throw new OptionError(factoryName, { option: "minTtlSeconds", what: "must not exceed maxTtlSeconds" });
   }
   const address = readUrl(url, read.allowHttpOnLoopback);
   return new LiveKeys({
-    guard: factory,
+    guard: factoryName,
     async load(signal) {
       const { document, maxAgeSeconds } = await fetchJwkSet(address, { ...read, signal });
       const freshSeconds =
@@ -87,12 +87,12 @@ function readUrl(given: string | URL, allowHttpOnLoopback: boolean): URL {
   const text: unknown = given instanceof URL ? given.href : given;
   const url = typeof text === "string" && URL.canParse(text) ? new URL(text) : undefined;
   // It is shown nowhere: a query may be a secret.
-  if (url === undefined) throw optionError(factory, "url", "an https URL", text);
+  if (url === undefined) throw optionError(factoryName, "url", "an https URL", text);
   if (url.username !== "" || url.password !== "") {
-    throw new OptionError(factory, { option: "url", what: "must hold no user name and no password" });
+    throw new OptionError(factoryName, { option: "url", what: "must hold no user name and no password" });
   }
   const isLocal = url.protocol === "http:" && loopback.test(url.hostname) && allowHttpOnLoopback;
   if (url.protocol === "https:" || isLocal) return url;
   const what = "must be an https URL; one of http is taken on loopback alone, with allowHttpOnLoopback: true";
-  throw new OptionError(factory, { option: "url", what });
+  throw new OptionError(factoryName, { option: "url", what });
 }

@@ -1,5 +1,5 @@
 import { quoteForLog } from "@countersign/core";
-import { LiveValue, publishFailure, publishNotice } from "@countersign/core/door";
+import { RefreshingValue, publishFailure, publishNotice } from "@countersign/core/door";
 import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
 import type { KeyStore } from "./key-store.ts";
 
@@ -45,14 +45,14 @@ export class LiveKeys implements LiveKeyStore {
   /** The factory: `jwksKeys` and its like. */
   readonly engine: string;
   readonly #source: LiveKeysSource;
-  readonly #live: LiveValue<LoadedKeys>;
-  #toldFaults = "";
+  readonly #live: RefreshingValue<LoadedKeys>;
+  #publishedFaults = "";
 
   constructor(source: LiveKeysSource) {
     this.#source = source;
     this.engine = source.guard;
     const { guard, clock, cooldownMs, onClose } = source;
-    this.#live = new LiveValue<LoadedKeys>({
+    this.#live = new RefreshingValue<LoadedKeys>({
       guard,
       load: async (signal, previous) => {
         const value = await this.#load(signal, previous);
@@ -143,24 +143,24 @@ export class LiveKeys implements LiveKeyStore {
   async #load(signal: AbortSignal, previous: LoadedKeys | undefined): Promise<LoadedKeys> {
     const loaded = await this.#source.load(signal);
     if (signal.aborted) throw this.#live.closed();
-    this.#tellFaults(loaded);
+    this.#publishFaults(loaded);
     if (loaded.keys.size === 0 && loaded.faults.length > 0) throw new Error("no key of the set can be used");
-    this.#tellChanges(loaded, previous);
+    this.#publishChanges(loaded, previous);
     return loaded;
   }
 
   // Once for as long as they stay the same: a set is read every few minutes.
-  #tellFaults({ faults }: ImportedKeys): void {
-    const told = faults.map(({ keyid, error }) => `${shown(keyid)}: ${error.message}`).join("; ");
-    if (told === this.#toldFaults) return;
-    this.#toldFaults = told;
-    for (const { keyid, error } of faults.slice(0, maxTold)) {
+  #publishFaults({ faults }: ImportedKeys): void {
+    const published = faults.map(({ keyid, error }) => `${shown(keyid)}: ${error.message}`).join("; ");
+    if (published === this.#publishedFaults) return;
+    this.#publishedFaults = published;
+    for (const { keyid, error } of faults.slice(0, maxPublished)) {
       const message = `the key ${shown(keyid)} is left out`;
       publishFailure({ guard: this.#source.guard, code: "key-left-out", message, error });
     }
   }
 
-  #tellChanges({ keys }: ImportedKeys, previous: LoadedKeys | undefined): void {
+  #publishChanges({ keys }: ImportedKeys, previous: LoadedKeys | undefined): void {
     const before = previous?.keys ?? new Map<string, VerificationKey>();
     const added = [...keys.keys()].filter((keyid) => !before.has(keyid));
     const removed = [...before.keys()].filter((keyid) => !keys.has(keyid));
@@ -170,11 +170,11 @@ export class LiveKeys implements LiveKeyStore {
   }
 }
 
-const maxTold = 5;
+const maxPublished = 5;
 
 function listed(keyids: readonly string[]): string {
-  const more = keyids.length > maxTold ? ` and ${keyids.length - maxTold} more` : "";
-  return keyids.length === 0 ? "none" : keyids.slice(0, maxTold).map(shown).join(", ") + more;
+  const more = keyids.length > maxPublished ? ` and ${keyids.length - maxPublished} more` : "";
+  return keyids.length === 0 ? "none" : keyids.slice(0, maxPublished).map(shown).join(", ") + more;
 }
 
 function shown(keyid: string | undefined): string {

@@ -59,7 +59,7 @@ interface CallersOrigin {
 }
 
 /** The name in messages, where no endpoint has one of its own. */
-export const factory = "httpSignatureVerify";
+export const factoryName = "httpSignatureVerify";
 
 export const table = {
   keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),
@@ -78,7 +78,7 @@ export const table = {
 } satisfies OptionTable<HttpSignatureVerifyOptions, unknown>;
 
 /** The options with defaults, checked. */
-export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
+export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
   /** Those that are configured; none where `keyStore` finds them. */
   readonly knownKeys: ReadonlyMap<string, VerificationKey>;
   readonly keyStore: AskedKeyStore | undefined;
@@ -86,7 +86,10 @@ export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, "keys" 
 }
 
 /** Checks the options and fills in defaults. Throws an OptionError. */
-export function resolveOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): ResolvedOptions {
+export function resolveOptions(
+  options: HttpSignatureVerifyOptions,
+  owner: OptionOwner,
+): ResolvedVerifyOptions {
   const resolved = readOptions(owner, table, options);
   assertConsistent(owner, resolved);
   if (resolved.requiredParameters.includes("nonce")) readNonceStore(resolved.nonces, owner, "nonces");

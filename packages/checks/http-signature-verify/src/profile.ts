@@ -4,8 +4,8 @@ import {
   optionError,
   readOptions,
   type OptionOwner,
-  type OptionRule,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import {
   defaultComponents,
@@ -14,7 +14,6 @@ import {
   type FieldTypes,
   type SignatureAlgorithm,
   type SignatureParameter,
-  type SignatureProfile,
   type TagPolicy,
 } from "@countersign/http-message-signatures";
 import { assertComponents, readForbiddenComponents, readRequiredComponents } from "./profile-components.ts";
@@ -63,15 +62,10 @@ export interface ProfileOptions {
   readonly clockSkewSeconds?: number | undefined;
 }
 
-/** The options with defaults, checked. */
-export interface ResolvedProfile extends SignatureProfile {
-  readonly requiredParameters: readonly SignatureParameter[];
-}
+const tags = option.optional(option.own(readTags));
+const tagTable = { require: tags, exclude: tags } satisfies OptionTable<TagOption, unknown>;
 
-const tags: OptionRule<readonly string[] | undefined> = option.optional(option.own(readTags));
-const tagTable: OptionTable<TagOption, TagPolicy> = { require: tags, exclude: tags };
-
-export const profileRules: OptionTable<ProfileOptions, ResolvedProfile> = {
+export const profileRules = {
   requiredComponents: option.shown(option.own(readRequiredComponents, defaultComponents.join(", "))),
   forbiddenComponents: option.optional(option.own(readForbiddenComponents)),
   requiredParameters: option.shown(option.own(readRequiredParameters, defaultParameters.join(", "))),
@@ -82,7 +76,10 @@ export const profileRules: OptionTable<ProfileOptions, ResolvedProfile> = {
   algorithms: option.own(readAlgorithms, '["ed25519"]'),
   windowSeconds: option.integer({ min: 1, max: 3600, fallback: 60 }),
   clockSkewSeconds: option.integer({ min: 0, max: 300, fallback: 30 }),
-};
+} satisfies OptionTable<ProfileOptions, unknown>;
+
+/** The options with defaults, checked. */
+export type ResolvedProfile = ReadOptions<typeof profileRules>;
 
 /** What a rule by itself cannot see. Throws an OptionError. */
 export function assertConsistent(

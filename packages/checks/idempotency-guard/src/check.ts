@@ -21,7 +21,7 @@ import {
 import type { KeptAnswer } from "./answer-record.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
 import {
-  factory,
+  factoryName,
   resolveOptions,
   resolveOwnerOptions,
   type IdempotencyGuardOptions,
@@ -93,15 +93,15 @@ export function runOf(subject: object): OwnedRun | undefined {
 }
 
 /** Throws an OptionError on a bad option; `owner` is who it says has it. */
-export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factory): KeyOwner {
+export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factoryName): KeyOwner {
   const resolved = resolveOwnerOptions(options, owner);
   const state = createState(resolved, { doneStatus: 409, replay: undefined });
   return {
-    async claim(native, told, whileConnected) {
+    async claim(native, attempt, whileConnected) {
       // First, so that no rejection of its promise goes unheard.
-      const fingerprint = checkFingerprint(await fingerprintInTime(told.fingerprint, resolved));
+      const fingerprint = checkFingerprint(await fingerprintInTime(attempt.fingerprint, resolved));
       if (runOf(native) !== undefined) throw claimedTwice();
-      const key = checkIdempotencyKey(told.key, resolved.scope);
+      const key = checkIdempotencyKey(attempt.key, resolved.scope);
       const claimed = await claimKey(state, { req: native, key, fingerprint }, whileConnected);
       if (claimed instanceof OwnedRun) return claimed;
       assertSamePayload(state, claimed);
@@ -114,7 +114,7 @@ export function keyOwner(options: KeyOwnerOptions, owner: OptionOwner = factory)
 /** Throws an OptionError on a bad option; `owner` is who it says has it. */
 export function keyGuard<Native extends object>(
   options: IdempotencyGuardOptions<Native>,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): KeyGuard<Native> {
   const resolved = resolveOptions(options, owner);
   const { scope, methods, required, key: keyOf, fingerprint: fingerprintOf = bodyFingerprint } = resolved;
@@ -184,7 +184,7 @@ function isGuarded(native: object, methods: ReadonlySet<string> | undefined): bo
   if (methods === undefined) return true;
   const method: unknown = Reflect.get(native, "method");
   if (typeof method === "string") return methods.has(method);
-  throw new TypeError(`${factory}: option methods: the request has no method`);
+  throw new TypeError(`${factoryName}: option methods: the request has no method`);
 }
 
 async function claimInTurn(
@@ -255,7 +255,7 @@ function storedKey(scope: string | undefined, key: string): string {
   return scope === undefined ? key : `${scope}:${key}`;
 }
 
-/** What was told, to be awaited and checked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
+/** Awaits a fingerprint, unchecked; rejects with a GuardError (503) when it is too late. No key is claimed by then. */
 function fingerprintInTime(
   fingerprint: Awaitable<string>,
   { storeTimeoutMs, retryAfterSeconds }: Pick<ResolvedKeyOptions, "storeTimeoutMs" | "retryAfterSeconds">,

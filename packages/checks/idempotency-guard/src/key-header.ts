@@ -36,7 +36,7 @@ export interface IdempotencyKeyHeaderPreset {
   readonly reusedStatus: 422;
 }
 
-const factory = "idempotencyKeyHeader";
+const factoryName = "idempotencyKeyHeader";
 
 export const headerTable = {
   header: option.own(readHeader, '"Idempotency-Key"'),
@@ -52,7 +52,7 @@ const bareKey = /^[ \t]*([!#-+\-./0-:<-[\]-~]{1,255})[ \t]*$/;
 export function keyHeaderPreset<Native>(
   options: IdempotencyKeyHeaderOptions<Native>,
 ): IdempotencyKeyHeaderPreset {
-  const { header, bareKeys } = readOptions(factory, headerTable, options);
+  const { header, bareKeys } = readOptions(factoryName, headerTable, options);
   const { caller } = options;
   return {
     key: (req) => {
@@ -61,7 +61,9 @@ export function keyHeaderPreset<Native>(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the guard gives both the same request
       const who: unknown = caller(req as Native);
       if (typeof who === "string" && who !== "") return `${encodeURIComponent(who)}:${key}`;
-      throw new TypeError(`${factory}: option caller must return who is asking, a string that is not empty`);
+      throw new TypeError(
+        `${factoryName}: option caller must return who is asking, a string that is not empty`,
+      );
     },
     fingerprint: requestFingerprint,
     methods: ["POST", "PATCH"],
@@ -120,7 +122,7 @@ function linesOf(req: AnyRequest, name: string): readonly string[] {
     const line = req.headers.get(name);
     return line === null ? [] : [line];
   }
-  throw new TypeError(`${factory}: the request has no header lines that are known`);
+  throw new TypeError(`${factoryName}: the request has no header lines that are known`);
 }
 
 function isReader(headers: unknown): headers is { get(name: string): string | null } {

@@ -16,7 +16,7 @@ import {
   type IdempotencyKeyHeaderOptions as KeyHeaderOptionsOf,
   type IdempotencyKeyHeaderPreset,
 } from "./key-header.ts";
-import { factory, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
+import { factoryName, type IdempotencyGuardOptions as OptionsOf } from "./options.ts";
 import { bodyNotParsed } from "./refusals.ts";
 import type { OwnedRun, RequestIdempotency } from "./run.ts";
 
@@ -57,7 +57,7 @@ export interface DrainableMiddleware extends Middleware, Pick<KeyGuard<GuardRequ
  */
 export function idempotencyGuard(options: IdempotencyGuardOptions): DrainableMiddleware {
   const { admit, drain } = keyGuard(options);
-  const middleware = guard(factory, (req, res) => admit(req, (work) => whileConnected(res, work)), {
+  const middleware = guard(factoryName, (req, res) => admit(req, (work) => whileConnected(res, work)), {
     found(admission: Admission, req, res, next) {
       if ("run" in admission) refuseUnparsedBody(req, res, bodyNotParsed);
       goOn(admission, { req, res, next });
@@ -95,7 +95,7 @@ export function beginHandler(run: OwnedRun, { req, res, next }: Passage): void {
     holdResponse(res, run);
     const { keeps } = run;
     if (keeps !== undefined) {
-      copyResponse(res, { limitBytes: keeps.limitBytes, hear: (answer) => run.answered(answer) });
+      copyResponse(res, { limitBytes: keeps.limitBytes, onEnd: (answer) => run.answered(answer) });
     }
   } catch (error) {
     // What the app has hung on the request or the response threw. Behind a promise Express would not see it.

@@ -3,10 +3,9 @@ import {
   option,
   optionError,
   readOptions,
-  type Given,
   type OptionOwner,
-  type OptionRule,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import {
   assertTimeoutInLease,
@@ -15,7 +14,7 @@ import {
   type IdempotencyStore,
   type ResolvedKeyOptions,
 } from "@countersign/idempotency";
-import { replayRule, type ReplayOptions, type ResolvedReplay } from "./replay.ts";
+import { replayTable, type ReplayOptions } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */
 export interface IdempotencyGuardOptions<Native> {
@@ -75,42 +74,21 @@ export type KeyOwnerOptions = Omit<
   "key" | "fingerprint" | "methods" | "required" | "doneStatus" | "replay"
 >;
 
-/** {@link KeyOwnerOptions}, checked, all present. */
-export interface ResolvedOwnerOptions
-  extends Omit<Given<KeyOwnerOptions>, "store" | "scope">, Omit<ResolvedKeyOptions, "onSettled"> {
-  readonly scope: string | undefined;
-}
-
-/** Checked options, all present. */
-export interface ResolvedOptions<Native>
-  extends ResolvedOwnerOptions, Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> {
-  readonly methods: ReadonlySet<string> | undefined;
-  readonly required: boolean;
-  readonly doneStatus: 409 | 200 | 204;
-  readonly replay: ResolvedReplay | undefined;
-}
-
 /** The name in messages, notices and stack traces. */
-export const factory = "idempotencyGuard";
+export const factoryName = "idempotencyGuard";
 
 const scopeForm = /^[a-z0-9][a-z0-9_-]{0,31}$/;
 
 // Whether the guard that was given this store first had a scope.
 const stores = new WeakMap<object, boolean>();
 
-/** The rule of the option `scope`. */
-const scopeRule: OptionRule<string> = option.own((scope, owner, name) => {
-  if (typeof scope === "string" && scopeForm.test(scope)) return scope;
-  throw optionError(owner, name, "1 to 32 lower-case letters, digits, - and _", scope);
-});
-
-const ownerTable: OptionTable<KeyOwnerOptions, ResolvedOwnerOptions> = {
+const ownerTable = {
   ...keyRules,
   store: option.shown(keyRules.store, (store) => ({
     lists: typeof store.list === "function",
     retentionMs: store.retentionMs ?? null,
   })),
-  scope: option.optional(scopeRule),
+  scope: option.optional(option.own(readScope)),
   handlerTimeoutMs: option.integer({ min: 1_000, max: 86_400_000, fallback: 600_000 }),
   waitMs: option.integer({ min: 0, max: 60_000, fallback: 2_000 }),
   pollMs: option.integer({ min: 5, max: 10_000, fallback: 100 }),
@@ -118,34 +96,42 @@ const ownerTable: OptionTable<KeyOwnerOptions, ResolvedOwnerOptions> = {
   inFlightStatus: option.oneOf([503, 409], 503),
   reusedStatus: option.oneOf([409, 422], 409),
   heldRetryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
-};
+} satisfies OptionTable<KeyOwnerOptions, unknown>;
 
-export const table: OptionTable<IdempotencyGuardOptions<never>, ResolvedOptions<never>> = {
+export const table = {
   ...ownerTable,
   key: option.call(),
   fingerprint: option.optional(option.call(), "SHA-256 of the body"),
   methods: option.optional(option.own(readMethods), "all"),
   required: option.boolean(true),
   doneStatus: option.oneOf([409, 200, 204], 409),
-  replay: replayRule,
-};
+  replay: option.optional(option.group(replayTable, "none")),
+} satisfies OptionTable<IdempotencyGuardOptions<never>, unknown>;
+
+/** {@link KeyOwnerOptions}, checked, all present. */
+export type ResolvedOwnerOptions = ReadOptions<typeof ownerTable> & Pick<ResolvedKeyOptions, "factory">;
+
+/** {@link IdempotencyGuardOptions}, checked, all present. */
+export type ResolvedGuardOptions<Native> = Omit<ReadOptions<typeof table>, "key" | "fingerprint"> &
+  Pick<IdempotencyGuardOptions<Native>, "key" | "fingerprint"> &
+  Pick<ResolvedKeyOptions, "factory">;
 
 /** Fills in the defaults; throws an OptionError on a bad option. */
 export function resolveOptions<Native extends object>(
   options: IdempotencyGuardOptions<Native>,
   owner: OptionOwner,
-): ResolvedOptions<Native> {
+): ResolvedGuardOptions<Native> {
   const read = readOptions(owner, table, options);
   assertConsistent(owner, read);
   const { key, fingerprint } = options;
-  return { ...read, factory, key, fingerprint };
+  return { ...read, factory: factoryName, key, fingerprint };
 }
 
 /** As {@link resolveOptions}, for whoever tells keys and fingerprints. */
 export function resolveOwnerOptions(options: KeyOwnerOptions, owner: OptionOwner): ResolvedOwnerOptions {
   const read = readOptions(owner, ownerTable, options);
   assertConsistent(owner, read);
-  return { ...read, factory };
+  return { ...read, factory: factoryName };
 }
 
 function assertConsistent(
@@ -171,6 +157,11 @@ function assertKeysApart(owner: OptionOwner, scope: string | undefined, store: o
         'give each of them an option scope, for example scope: "payout" and scope: "refund"',
     });
   }
+}
+
+function readScope(scope: unknown, owner: OptionOwner, name: string): string {
+  if (typeof scope === "string" && scopeForm.test(scope)) return scope;
+  throw optionError(owner, name, "1 to 32 lower-case letters, digits, - and _", scope);
 }
 
 const methodForm = /^[A-Z]+$/;

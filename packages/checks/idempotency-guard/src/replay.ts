@@ -4,14 +4,12 @@ import {
   askStore,
   assertFunction,
   comeAgain,
-  holderOf,
   limitRule,
   option,
   optionError,
-  readOptions,
   type OptionOwner,
-  type OptionRule,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import type { AnswerStore, Awaitable, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
 import {
@@ -44,14 +42,6 @@ export interface AnswerEncryptionKey {
   readonly secret: string;
 }
 
-/** The option, checked. */
-export interface ResolvedReplay {
-  readonly answers: AnswerStore;
-  readonly headers: ReadonlySet<string>;
-  readonly limit: number;
-  readonly encryptionKeys: readonly AnswerKey[];
-}
-
 // What is held back of a body before it is decided: a larger one is not whole by then.
 const mostBytes = 1_048_576;
 
@@ -71,18 +61,15 @@ const neverKept: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-export const replayTable: OptionTable<ReplayOptions, ResolvedReplay> = {
+export const replayTable = {
   answers: option.own(readAnswers),
   headers: option.own(readHeaders, '["Content-Language", "Content-Type", "Location"]'),
   limit: option.own(readLimit, limitRule().byDefault),
   encryptionKeys: option.own(readKeys, "none"),
-};
+} satisfies OptionTable<ReplayOptions, unknown>;
 
-/** The rule of the option `replay`. */
-export const replayRule: OptionRule<ResolvedReplay | undefined> = option.optional({
-  byDefault: "none",
-  read: (value, owner, name) => readOptions(holderOf(owner, name), replayTable, value),
-});
+/** The option, checked. */
+export type ResolvedReplay = ReadOptions<typeof replayTable>;
 
 /** An answer on its way out. */
 export interface GivenAnswer {

@@ -55,9 +55,6 @@ export interface GuardState {
   readonly doneStatus: 409 | 200 | 204;
 }
 
-/** The verdict on the handler's answer; undefined lets it out. */
-type Verdict = Replacement | undefined;
-
 const maxReasonLength = 256;
 
 // What runs on behalf of a handler. A time-out middleware that stands before the guard has set its timer outside of it.
@@ -90,7 +87,7 @@ export class OwnedRun {
     this.#reserves409 = doneStatus === 409 && options.inFlightStatus === 503;
   }
 
-  /** How much of a body is to be told to answered(), and how long to read it; undefined where no answer is kept. */
+  /** How much of a body is given to answered(), and how long to read it; undefined where no answer is kept. */
   get keeps(): Pick<Replay, "limitBytes" | "readMs"> | undefined {
     return this.#replay;
   }
@@ -124,8 +121,8 @@ export class OwnedRun {
     this.#holdReason = reason.slice(0, maxReasonLength);
   }
 
-  /** Ends the key by the handler's answer, and says what becomes of that. Neither throws nor rejects. */
-  decide(status: number): Promise<Verdict> {
+  /** Ends the key by the handler's answer; undefined lets that out. Neither throws nor rejects. */
+  decide(status: number): Promise<Replacement | undefined> {
     this.#responseEnded = true;
     // An explicit success outweighs an earlier hold().
     if (status >= 200 && status < 300) return this.owned.complete(this.#keeping(status));
@@ -134,7 +131,7 @@ export class OwnedRun {
     return this.#failed(status);
   }
 
-  async #failedInDoubt(status: number): Promise<Verdict> {
+  async #failedInDoubt(status: number): Promise<Replacement | undefined> {
     const isHandlers = handlers.getStore() === this;
     // A handler that has answered itself ends in the same callback.
     if (isHandlers && this.#working !== undefined) await callbackEnd();
@@ -179,11 +176,11 @@ export class OwnedRun {
     return () => replay.keep(this.#attempt, answer);
   }
 
-  async #failed(status: number): Promise<Verdict> {
+  async #failed(status: number): Promise<Replacement | undefined> {
     const left = this.#leave();
-    const verdict = status === 409 && this.#reserves409 ? this.#handlerAnswered409() : undefined;
+    const replacement = status === 409 && this.#reserves409 ? this.#handlerAnswered409() : undefined;
     await left;
-    return verdict;
+    return replacement;
   }
 
   /** For doors whose handler returns its answer, when it has returned none: nobody knows what it has done, so the key is held. */
@@ -194,7 +191,7 @@ export class OwnedRun {
     return handlerWithoutResponse();
   }
 
-  /** The response was destroyed by the app: its handler may still be at work, and nobody will hear from it. */
+  /** The response was destroyed by the app: its handler may still be at work, and nothing will report its end. */
   destroyed(): void {
     this.#responseEnded = true;
     if (this.#recovery === "hold") {

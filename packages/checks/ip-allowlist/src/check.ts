@@ -4,7 +4,7 @@ import type { IpAllowlistCode } from "./codes.ts";
 import { parseAddress, type AddressMatcher } from "./address.ts";
 import { compileAllowlist } from "./allowlist.ts";
 import type { AddressSource } from "./live-allowlist.ts";
-import { factory, matcherOfSource, resolveOptions, type IpAllowlistOptions } from "./options.ts";
+import { factoryName, matcherOfSource, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
  * Admits a client address that is in `allow`: addresses and CIDR blocks, or what compileAllowlist() or liveAllowlist() has made of them. Throws a
@@ -30,7 +30,7 @@ function matcherOf(allow: AddressMatcher | AddressSource | readonly string[]): A
  */
 export function addressAdmission(
   options: IpAllowlistOptions,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): (address: string | undefined) => void {
   const { isAllowed, status } = resolveOptions(options, owner);
   return (address) => admitAddress(address, isAllowed, status);

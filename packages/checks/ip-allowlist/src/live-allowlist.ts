@@ -1,6 +1,6 @@
 import {
   inTime,
-  LiveValue,
+  RefreshingValue,
   option,
   publishFailure,
   publishNotice,
@@ -56,23 +56,23 @@ export const liveTable: OptionTable<LiveAllowlistOptions> = {
   now: option.clock(() => performance.now(), "performance.now"),
 };
 
-const factory = "liveAllowlist";
+const factoryName = "liveAllowlist";
 
 /**
  * A list of addresses that changes at run time. While it cannot be read, or is not exactly a list of rules, the last good one stays in use
  * for `maxAgeSeconds`, told once on `countersign:notice`; without a good one everybody is refused. Throws an OptionError on a bad option.
  */
 export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
-  const read = readOptions(factory, liveTable, options);
+  const read = readOptions(factoryName, liveTable, options);
   const { refreshSeconds, cooldownSeconds, maxAgeSeconds, timeoutMs, now } = read;
   let isFailing = false;
-  const live = new LiveValue<ReadList>({
-    guard: factory,
+  const live = new RefreshingValue<ReadList>({
+    guard: factoryName,
     async load(signal, previous) {
       const late = (): Error => new Error(`load did not answer within ${timeoutMs} ms`);
       const given: unknown = await inTime(read.load(signal), timeoutMs, late);
       const { dangerouslyAllowAnyAddress } = read;
-      const value = compileEntries(given, { owner: factory, name: "load()", dangerouslyAllowAnyAddress });
+      const value = compileEntries(given, { owner: factoryName, name: "load()", dangerouslyAllowAnyAddress });
       isFailing = false;
       tellChanges(value.entries, previous?.entries);
       return { value, refreshMs: 1000 * refreshSeconds };
@@ -87,7 +87,7 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
       const message = hasList
         ? "the last good list of addresses stays in use"
         : "there is no list of addresses";
-      publishFailure({ guard: factory, code: "allowlist-not-refreshed", message, error });
+      publishFailure({ guard: factoryName, code: "allowlist-not-refreshed", message, error });
     },
   });
   const present = (): ReadList => {
@@ -97,7 +97,7 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
     const isDue = list === undefined || live.ageMs() >= 1000 * refreshSeconds;
     if (isDue && live.mayAttempt()) live.refreshInBackground();
     if (list !== undefined && live.ageMs() < 1000 * maxAgeSeconds) return list;
-    throw live.failure ?? new Error(`${factory}: there is no list of addresses yet: await ready()`);
+    throw live.failure ?? new Error(`${factoryName}: there is no list of addresses yet: await ready()`);
   };
   return {
     isAllowed: (address) => present().isAllowed(address),
@@ -111,14 +111,14 @@ export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
 function tellChanges(entries: readonly string[], previous: readonly string[] | undefined): void {
   if (entries.length === 0 && previous?.length !== 0) {
     const message = "the list of addresses is empty: everybody is refused";
-    publishFailure({ guard: factory, code: "allowlist-empty", message });
+    publishFailure({ guard: factoryName, code: "allowlist-empty", message });
   }
   if (previous === undefined) return;
   const added = entries.filter((entry) => !previous.includes(entry));
   const removed = previous.filter((entry) => !entries.includes(entry));
   if (added.length + removed.length === 0) return;
   const message = `addresses that came: ${listed(added)}; addresses that went: ${listed(removed)}`;
-  publishNotice({ guard: factory, code: "allowlist-changed", message });
+  publishNotice({ guard: factoryName, code: "allowlist-changed", message });
 }
 
 const maxTold = 5;

@@ -18,7 +18,7 @@ import {
 import type { IpAllowlistCode } from "./codes.ts";
 import type { AddressMatcher } from "./address.ts";
 import { admitAddress } from "./check.ts";
-import { factory, resolveOptions, type IpAllowlistOptions } from "./options.ts";
+import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
  * Admits requests whose client address is in `allow`, and refuses all others with 401. The client address is Express's
@@ -32,7 +32,7 @@ export function ipAllowlist(options: IpAllowlistOptions): Middleware {
 /** The check of {@link ipAllowlist}, for an endpoint that is made of several: `owner` has the options, in messages. */
 export function expressAdmission(
   options: IpAllowlistOptions,
-  owner: OptionOwner = factory,
+  owner: OptionOwner = factoryName,
 ): (req: GuardRequest) => void {
   const { isAllowed, status } = resolveOptions(options, owner);
   const warnOnce = createWarnOnce("ipAllowlist");

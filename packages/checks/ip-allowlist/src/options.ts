@@ -23,7 +23,7 @@ export interface IpAllowlistOptions {
 export type AllowFunction = () => readonly string[] | AddressMatcher;
 
 /** The name in messages, where no endpoint has one of its own. */
-export const factory = "ipAllowlist";
+export const factoryName = "ipAllowlist";
 
 export const table = {
   allow: option.shown(option.own(readAllow), (allow) => (Array.isArray(allow) ? allow.length : null)),
@@ -32,15 +32,15 @@ export const table = {
 } satisfies OptionTable<IpAllowlistOptions, unknown>;
 
 /** {@link IpAllowlistOptions}, checked and compiled. */
-export interface ResolvedOptions {
+export interface ResolvedAllowlistOptions {
   readonly isAllowed: AddressMatcher;
   readonly status: number;
 }
 
 /** Throws an OptionError on anything that is not exactly as documented. */
-export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedOptions {
+export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedAllowlistOptions {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  if (typeof allow === "function") return { isAllowed: told(matcherOfFunction(allow, rules)), status };
+  if (typeof allow === "function") return { isAllowed: decisive(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {
     return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
   }
@@ -53,16 +53,16 @@ export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner):
 
 /** Matches by the present list of a source; throws a GuardError (503) while there is none that is good. */
 export function matcherOfSource(source: AddressSource): AddressMatcher {
-  return told((address) => source.isAllowed(address));
+  return decisive((address) => source.isAllowed(address));
 }
 
 /** A matcher that refuses while it cannot say, rather than fail. */
-function told(isAllowed: AddressMatcher): AddressMatcher {
+function decisive(isAllowed: AddressMatcher): AddressMatcher {
   return (address) => {
-    let verdict: unknown;
+    let answer: unknown;
     try {
-      verdict = isAllowed(address);
-      if (typeof verdict === "boolean") return verdict;
+      answer = isAllowed(address);
+      if (typeof answer === "boolean") return answer;
     } catch (cause) {
       throw unavailable(cause);
     }

@@ -13,7 +13,7 @@ export interface JsonBodyOptions {
   readonly maxDepth?: number | undefined;
 }
 
-export const table: OptionTable<RawBodyOptions, { readonly limit: number }> = { limit: limitRule() };
+export const table = { limit: limitRule() } satisfies OptionTable<RawBodyOptions, unknown>;
 
 export const jsonTable: OptionTable<JsonBodyOptions> = {
   maxDepth: option.integer({ min: 1, max: 512, fallback: defaultMaxDepth }),

@@ -80,7 +80,7 @@ export const table = {
 } satisfies OptionTable<WebhookBasicAuthOptions<never>, unknown>;
 
 /** The options with defaults, checked and compiled. */
-export interface ResolvedOptions<Native> {
+export interface ResolvedBasicAuthOptions<Native> {
   readonly realm: string;
   readonly status: number;
   /** Who decides: a matcher of tokens, or the app. */
@@ -97,7 +97,7 @@ export interface VerifyAuthority<Native> {
 export function resolveOptions<Native>(
   options: WebhookBasicAuthOptions<Native>,
   owner: OptionOwner,
-): ResolvedOptions<Native> {
+): ResolvedBasicAuthOptions<Native> {
   const read = readOptions(owner, table, options);
   return { authority: resolveAuthority(owner, options, read), realm: read.realm, status: read.status };
 }
@@ -106,7 +106,7 @@ function resolveAuthority<Native>(
   owner: OptionOwner,
   { username, password, verify, timeoutMs }: WebhookBasicAuthOptions<Native>,
   read: ReadOptions<typeof table>,
-): ResolvedOptions<Native>["authority"] {
+): ResolvedBasicAuthOptions<Native>["authority"] {
   const single = username !== undefined || password !== undefined;
   const forms = [single, read.credentials !== undefined, verify !== undefined];
   if (forms.filter(Boolean).length !== 1) {

@@ -16,7 +16,7 @@ import {
   resolveField,
   resolveOptions,
   type ResolvedField,
-  type ResolvedOptions,
+  type ResolvedHmacOptions,
   type SecretsFunction,
   type VerifyPayloadOptions,
   type WebhookHmacOptions,
@@ -131,7 +131,7 @@ async function askForKeys<Native>(
     owner,
     scheme,
     timeoutMs,
-  }: Pick<ResolvedOptions<Native>, "scheme" | "timeoutMs"> & { readonly owner: OptionOwner },
+  }: Pick<ResolvedHmacOptions<Native>, "scheme" | "timeoutMs"> & { readonly owner: OptionOwner },
 ): Promise<readonly KeyObject[]> {
   const late = (): Error => new Error(`the secrets function did not answer within ${timeoutMs} ms`);
   try {

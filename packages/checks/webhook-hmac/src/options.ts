@@ -8,6 +8,7 @@ import {
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import { importSecret } from "./payload-signature.ts";
 import { readScheme, type ResolvedScheme } from "./scheme.ts";
@@ -55,30 +56,14 @@ export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">
 /** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
 export type WebhookHmacOptions<Native> = SignatureOptions & (SingleSecret | SeveralSecrets<Native>);
 
-/** Each option by itself: how a secret is read goes by others. */
-interface CheckedOptions extends ResolvedField {
-  readonly secret: unknown;
-  readonly secrets: unknown;
-  readonly limit: number;
-  readonly timeoutMs: number;
-}
-
-/** How a signature is read and judged, checked. */
-export interface ResolvedField {
-  readonly scheme: ResolvedScheme;
-  readonly toleranceSeconds: number;
-  readonly clock: () => number;
-  readonly status: number;
-}
-
 /** The options with defaults, checked; secrets imported. */
-export interface ResolvedOptions<Native> extends ResolvedField {
+export interface ResolvedHmacOptions<Native> extends ResolvedField {
   readonly keys: readonly KeyObject[] | SecretsFunction<Native>;
   readonly limitBytes: number;
   readonly timeoutMs: number;
 }
 
-export const fieldTable: OptionTable<VerifyPayloadOptions, ResolvedField> = {
+export const fieldTable = {
   scheme: option.own(
     (value = { header: "X-Payload-Signature" }, owner, name) => readScheme(value, owner, name),
     '{ header: "X-Payload-Signature" }',
@@ -86,22 +71,25 @@ export const fieldTable: OptionTable<VerifyPayloadOptions, ResolvedField> = {
   toleranceSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
   clock: option.clock(() => Date.now(), "Date.now"),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
-};
+} satisfies OptionTable<VerifyPayloadOptions, unknown>;
+
+/** How a signature is read and compared, checked. */
+export type ResolvedField = ReadOptions<typeof fieldTable>;
 
 // What a secret may be, goes by the scheme.
 const secretText = option.shown(option.optional(option.own((value) => value)), showSecrets);
 
-export const table: OptionTable<WebhookHmacOptions<never>, CheckedOptions> = {
+export const table = {
   secret: secretText,
   secrets: secretText,
   ...fieldTable,
   limit: limitRule("1mb"),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
-};
+} satisfies OptionTable<WebhookHmacOptions<never>, unknown>;
 
 const shortSecretBytes = 16;
 
-function showSecrets(given: unknown, { scheme }: CheckedOptions): BuiltFact {
+function showSecrets(given: unknown, { scheme }: ResolvedField): BuiltFact {
   const isShort = (secret: unknown): boolean => {
     try {
       const { symmetricKeySize = 0 } = importSchemeSecret(secret, scheme, { owner: "", name: "" });
@@ -132,7 +120,7 @@ export function resolveField(
 export function resolveOptions<Native>(
   options: WebhookHmacOptions<Native>,
   owner: OptionOwner,
-): ResolvedOptions<Native> {
+): ResolvedHmacOptions<Native> {
   const {
     secret: _secret,
     secrets: _secrets,
@@ -172,7 +160,7 @@ function resolveKeys<Native>(
   owner: OptionOwner,
   { secret, secrets }: WebhookHmacOptions<Native>,
   scheme: SecretForm,
-): ResolvedOptions<Native>["keys"] {
+): ResolvedHmacOptions<Native>["keys"] {
   if ((secret === undefined) === (secrets === undefined)) {
     const what =
       "give exactly one of secret and secrets; " +

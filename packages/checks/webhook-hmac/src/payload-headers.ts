@@ -80,14 +80,7 @@ export interface SignPayloadHeadersOptions {
   readonly timestampSeconds?: number | undefined;
 }
 
-export const signTable: OptionTable<
-  SignPayloadHeadersOptions,
-  {
-    readonly scheme: ResolvedScheme;
-    readonly id: string | undefined;
-    readonly timestampSeconds: number | undefined;
-  }
-> = {
+export const signTable = {
   scheme: option.own(readScheme),
   id: option.optional(
     option.own((value, owner, name) => {
@@ -96,7 +89,7 @@ export const signTable: OptionTable<
     }),
   ),
   timestampSeconds: option.optional(option.integer({ min: 0, max: 999_999_999_999 }), "now"),
-};
+} satisfies OptionTable<SignPayloadHeadersOptions, unknown>;
 
 /**
  * For senders, and for the tests of a receiver: the header fields that {@link verifyPayload} expects with these bytes. Throws a

@@ -6,13 +6,9 @@ import {
   readOptions,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
-import {
-  isSignatureEncoding,
-  type SecretEncoding,
-  type SignatureAlgorithm,
-  type SignatureEncoding,
-} from "./payload-signature.ts";
+import { isSignatureEncoding, type SignatureEncoding } from "./payload-signature.ts";
 import { signatureSchemes, type SignatureScheme } from "./signature-schemes.ts";
 
 const seconds = 'either { header: "X-Timestamp" } or { prefix: "t=" }';
@@ -22,19 +18,8 @@ export interface FieldName {
   readonly lower: string;
 }
 
-/** A scheme with its defaults, checked. */
-export interface ResolvedScheme {
-  readonly header: FieldName;
-  readonly algorithm: SignatureAlgorithm;
-  readonly signatureEncodings: readonly SignatureEncoding[];
-  readonly prefix: string;
-  readonly separator: "," | " " | undefined;
-  readonly timestamp: { readonly header: FieldName } | { readonly prefix: string } | undefined;
-  readonly id: FieldName | undefined;
-  readonly signed: SignedParts;
-  readonly secretEncoding: SecretEncoding;
-  readonly secretPrefix: string;
-}
+/** Where a scheme has its time: a field of its own, or entries of the signature's field. */
+export type TimestampPlace = { readonly header: FieldName } | { readonly prefix: string };
 
 /** What stands around the body in what is signed, by turns literal text and the name of a value. */
 export interface SignedParts {
@@ -42,7 +27,7 @@ export interface SignedParts {
   readonly after: readonly string[];
 }
 
-export const schemeTable: OptionTable<SignatureScheme, ResolvedScheme> = {
+export const schemeTable = {
   header: option.own(readHeader),
   algorithm: option.oneOf(["sha256", "sha512"], "sha256"),
   signatureEncodings: option.own(readSignatureEncodings, '["base64"]'),
@@ -53,7 +38,10 @@ export const schemeTable: OptionTable<SignatureScheme, ResolvedScheme> = {
   signed: option.own(readSigned, '"{body}"'),
   secretEncoding: option.oneOf(["utf8", "base64", "hex"], "utf8"),
   secretPrefix: option.own(readText, '""'),
-};
+} satisfies OptionTable<SignatureScheme, unknown>;
+
+/** A scheme with its defaults, checked. */
+export type ResolvedScheme = ReadOptions<typeof schemeTable>;
 
 function resolveScheme(value: object, owner: OptionOwner): ResolvedScheme {
   const scheme = readOptions(owner, schemeTable, value);
@@ -145,11 +133,7 @@ function readText(value: unknown = "", owner: OptionOwner, name: string): string
   throw optionError(owner, name, "up to 32 visible ASCII characters", value);
 }
 
-function readTimestamp(
-  value: unknown,
-  owner: OptionOwner,
-  name: string,
-): NonNullable<ResolvedScheme["timestamp"]> {
+function readTimestamp(value: unknown, owner: OptionOwner, name: string): TimestampPlace {
   if (typeof value !== "object" || value === null || Object.keys(value).length !== 1) {
     throw optionError(owner, name, seconds, value);
   }

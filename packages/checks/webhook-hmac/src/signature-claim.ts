@@ -1,7 +1,7 @@
 import { GuardError } from "@countersign/core";
 import type { PayloadSignatureCode } from "./codes.ts";
 import { parseSignature } from "./payload-signature.ts";
-import type { FieldName, ResolvedScheme } from "./scheme.ts";
+import type { FieldName, ResolvedScheme, TimestampPlace } from "./scheme.ts";
 import { signatureSchemes } from "./signature-schemes.ts";
 
 /** What the header fields of a message say about its signature; nothing of it is verified. */
@@ -102,11 +102,7 @@ function expectationOf({ algorithm, signatureEncodings, prefix, separator }: Res
     : `one line of up to ${maxEntries} entries with ${one}${behind} among them`;
 }
 
-function timestampText(
-  place: NonNullable<ResolvedScheme["timestamp"]>,
-  entries: readonly string[],
-  lines: Lines,
-): string | undefined {
+function timestampText(place: TimestampPlace, entries: readonly string[], lines: Lines): string | undefined {
   if ("header" in place) return only(lines, place.header);
   const [entry, ...others] = entries.filter((candidate) => candidate.startsWith(place.prefix));
   return entry === undefined ? undefined : others.length === 0 ? entry.slice(place.prefix.length) : "";

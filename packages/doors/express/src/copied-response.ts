@@ -6,12 +6,12 @@ import { fieldsOfHead, linesOf, type WholeAnswer } from "./whole-response.ts";
 export interface Copying {
   /** How much of a body is copied, in bytes. */
   readonly limitBytes: number;
-  /** Hears the answer in the turn of its end, before anything behind hears of that. Must not throw. */
-  readonly hear: (answer: WholeAnswer) => void;
+  /** Called with the answer in the turn of its end, before what comes after it. Must not throw. */
+  readonly onEnd: (answer: WholeAnswer) => void;
 }
 
 /**
- * Copies the answer on its way, which it neither keeps nor changes. Installed behind what holds answers back, it tells before that
+ * Copies the answer on its way, which it neither keeps nor changes. Installed after what holds answers back, it is called before that
  * decides.
  */
 export function copyResponse(res: GuardResponse, copying: Copying): void {
@@ -60,7 +60,7 @@ class CopiedResponse implements ResponseHooks {
       this.#ended = true;
       this.#copy(...call);
       const body = this.#bytes > this.#copying.limitBytes ? undefined : Buffer.concat(this.#chunks);
-      this.#copying.hear({
+      this.#copying.onEnd({
         status: this.#status ?? this.#res.statusCode,
         rawHeaders: this.#rawHeaders(),
         body,

@@ -4,7 +4,7 @@ import { Server, type Socket } from "node:net";
 import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 
-const factory = "gracefulClose";
+const factoryName = "gracefulClose";
 
 /** What owns idempotency keys: an endpoint, a route, a plugin, a guard, a handler of events. */
 export interface Drainable {
@@ -46,9 +46,9 @@ export const table = {
  */
 export function gracefulClose(server: Server, options: GracefulCloseOptions): () => Promise<CloseReport> {
   if (!((server as unknown) instanceof Server)) {
-    throw optionError(factory, "server", "a server of node:http, node:https or node:http2", server);
+    throw optionError(factoryName, "server", "a server of node:http, node:https or node:http2", server);
   }
-  const { endpoints, timeoutMs } = readOptions(factory, table, options);
+  const { endpoints, timeoutMs } = readOptions(factoryName, table, options);
   const traffic = new Traffic(server);
   const close = async (): Promise<CloseReport> => {
     const endsAtMs = performance.now() + timeoutMs;

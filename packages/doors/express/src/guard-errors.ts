@@ -6,7 +6,7 @@ import {
   problemAnswer,
   readOptions,
   reportReject,
-  tellLeftover,
+  publishLateRefusal,
   warnOfError,
   type HeaderFields,
   type OptionOwner,
@@ -16,7 +16,7 @@ import {
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
 
-const factory = "guardErrors";
+const factoryName = "guardErrors";
 
 /** Options of {@link guardErrors}. */
 export interface GuardErrorsOptions {
@@ -54,32 +54,32 @@ export const table = {
  * for every 401; hands any other error on, unless `hide` is set. Throws an OptionError on a bad option.
  */
 export function guardErrors(options: GuardErrorsOptions = {}): ErrorMiddleware {
-  const { hide, onReject, ...answer } = readOptions(factory, table, options);
+  const { hide, onReject, ...answer } = readOptions(factoryName, table, options);
 
   // Express tells an error handler by its four parameters.
   return function guardErrorsMiddleware(error, req, res, next) {
     if (res.headersSent) {
       next(error);
     } else if (hide) {
-      if (onReject !== undefined) reportReject(factory, onReject, error, req);
-      else if (!isGuardError(error)) warnOfError(factory, "hid an error", error);
+      if (onReject !== undefined) reportReject(factoryName, onReject, error, req);
+      else if (!isGuardError(error)) warnOfError(factoryName, "hid an error", error);
       releaseUnreadBody(req);
-      tell(error, req);
+      publish(error, req);
       // A status that a failing handler left behind would show in a custom 404 handler.
       res.statusCode = 200;
       next();
     } else if (isGuardError(error)) {
-      if (onReject !== undefined) reportReject(factory, onReject, error, req);
+      if (onReject !== undefined) reportReject(factoryName, onReject, error, req);
       render(req, res, problemAnswer(error, answer));
-      tell(error, req);
+      publish(error, req);
     } else {
       next(error);
     }
   };
 }
 
-function tell(error: unknown, req: GuardRequest): void {
-  if (isGuardError(error)) tellLeftover({ name: factory, req }, req.method, error);
+function publish(error: unknown, req: GuardRequest): void {
+  if (isGuardError(error)) publishLateRefusal({ name: factoryName, req }, req.method, error);
 }
 
 function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): HeaderFields {

@@ -6,8 +6,8 @@ import {
   startVerdict,
   titleOf,
   warnOfError,
-  writeUnheardRefusal,
-  type Judge,
+  writeUnreportedRefusal,
+  type Check,
 } from "@countersign/core/door";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
@@ -40,10 +40,10 @@ export interface Ways<Found> {
 export function guard(name: string, decide: GuardFunction): Middleware;
 export function guard<Found>(name: string, decide: FindingFunction<Found>, ways: Ways<Found>): Middleware;
 export function guard(name: string, decide: GuardFunction, ways: Ways<never> = {}): Middleware {
-  return createGuard({ name, decide, ways, tellsPass: true });
+  return createGuard({ name, decide, ways, publishesPass: true });
 }
 
-/** As {@link guard}, for checks that publish their own verdicts by `Steps` of core: tells of what they have not told. */
+/** As {@link guard}, for checks that publish their own verdicts by `Steps` of core: publishes only what they have not published. */
 export function composedGuard(name: string, decide: GuardFunction): Middleware;
 export function composedGuard<Found>(
   name: string,
@@ -51,19 +51,19 @@ export function composedGuard<Found>(
   ways: Ways<Found>,
 ): Middleware;
 export function composedGuard(name: string, decide: GuardFunction, ways: Ways<never> = {}): Middleware {
-  return createGuard({ name, decide, ways, tellsPass: false });
+  return createGuard({ name, decide, ways, publishesPass: false });
 }
 
 interface Guard {
   readonly name: string;
   readonly decide: GuardFunction;
   readonly ways: Ways<never>;
-  readonly tellsPass: boolean;
+  readonly publishesPass: boolean;
 }
 
-function createGuard({ name, decide, ways, tellsPass }: Guard): Middleware {
+function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
   const middleware: Middleware = (req, res, next) => {
-    const passage = { name, req, res, next, ways, tellsPass, startedAt: startVerdict() };
+    const passage = { name, req, res, next, ways, publishesPass, startedAt: startVerdict() };
     let verdict: void | Promise<unknown>;
     try {
       assertReceivedWhole(req);
@@ -87,18 +87,18 @@ function createGuard({ name, decide, ways, tellsPass }: Guard): Middleware {
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
 
-interface Passage extends Judge {
+interface Passage extends Check {
   readonly req: GuardRequest;
   readonly res: GuardResponse;
   readonly next: NextFunction;
   readonly ways: Ways<never>;
-  readonly tellsPass: boolean;
+  readonly publishesPass: boolean;
   /** 0 when nobody listened at the start. */
   readonly startedAt: number;
 }
 
 function pass(passage: Passage, found: unknown): void {
-  if (passage.tellsPass) publishVerdict(passage, passage.startedAt, undefined);
+  if (passage.publishesPass) publishVerdict(passage, passage.startedAt, undefined);
   const { ways, req, res, next } = passage;
   if (ways.found === undefined) next();
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the signatures of guard() pair each check with its ways
@@ -115,8 +115,8 @@ function refuse(passage: Passage, thrown: unknown): void {
     if (ways.refused === undefined) next(reason);
     else ways.refused(reason, req, res, next);
   } finally {
-    // Behind next(), where the answer usually is: an onReject may have heard of it, and nobody waits for the line.
-    if (passage.startedAt === 0) writeUnheardRefusal(passage, req.method, reason);
+    // Behind next(), where the answer usually is: it may have been reported to an onReject, and nobody waits for the line.
+    if (passage.startedAt === 0) writeUnreportedRefusal(passage, req.method, reason);
   }
 }
 
@@ -142,7 +142,7 @@ export function replaceOrCut(res: GuardResponse, replace: () => void): void {
   try {
     if (!res.headersSent) return replace();
   } catch {
-    // What Node refused first was told.
+    // What Node refused first was reported.
   }
   res.destroy();
 }

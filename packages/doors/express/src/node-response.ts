@@ -199,14 +199,14 @@ export function beginsAnew(res: GuardResponse, status: number | undefined): bool
 
 /**
  * Makes what warns once, `digest-of-other-bytes`, when an answer that has its digest leaves with another content coding than it has now:
- * whatever encodes stands in front of `factory`, and sees the answer behind it.
+ * whatever encodes stands in front of `factoryName`, and sees the answer behind it.
  */
-export function createCodingWatch(factory: string): (req: GuardRequest, res: GuardResponse) => void {
-  const warnOnce = createWarnOnce(factory);
+export function createCodingWatch(factoryName: string): (req: GuardRequest, res: GuardResponse) => void {
+  const warnOnce = createWarnOnce(factoryName);
   const code = "digest-of-other-bytes";
   const message =
-    `something in front of ${factory}() has encoded an answer behind its digest, which is wrong by that: ` +
-    `mount ${factory}() before compression`;
+    `something in front of ${factoryName}() has encoded an answer behind its digest, which is wrong by that: ` +
+    `mount ${factoryName}() before compression`;
   return (req, res) => {
     const before = res.getHeader("content-encoding");
     res.once("finish", () => {

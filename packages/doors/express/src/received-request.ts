@@ -158,7 +158,7 @@ function isLiteral(path: unknown): boolean {
 /** Express's compiled `trust proxy` setting: whether the address at this distance from the server is a trusted proxy. */
 export type TrustFunction = (address: string | undefined, hop: number) => boolean;
 
-type Verdict = "trusts-nobody" | "trusts-proxies" | "trusts-everybody";
+type TrustKind = "trusts-nobody" | "trusts-proxies" | "trusts-everybody";
 
 /** No chain of proxies is this long: trust at this distance is trust in the caller's own text. */
 const farHop = 32;
@@ -174,26 +174,26 @@ export type TrustInspector = (req: GuardRequest) => TrustFunction | undefined;
  * Returns a function that looks at the app's `trust proxy` setting behind a request and returns the trust function when
  * proxies are trusted. It throws a GuardError (500, `trust-proxy-unsafe`) while the setting trusts everybody, because the caller
  * then writes X-Forwarded-For and X-Forwarded-Proto itself, and warns once of that and of a setting that is read otherwise than it
- * looks. A setting is judged once, by the identity of its compiled function.
+ * looks. A setting is examined once, by the identity of its compiled function.
  */
 export function createTrustInspector(warnOnce: WarnOnce): TrustInspector {
-  const verdicts = new WeakMap<TrustFunction, Verdict>();
-  const verdictOn = (trust: TrustFunction, setting: unknown, req: GuardRequest): Verdict => {
-    const known = verdicts.get(trust);
+  const kinds = new WeakMap<TrustFunction, TrustKind>();
+  const kindOf = (trust: TrustFunction, setting: unknown, req: GuardRequest): TrustKind => {
+    const known = kinds.get(trust);
     if (known !== undefined) return known;
-    const verdict = judge(setting, trust);
-    verdicts.set(trust, verdict);
-    if (verdict === "trusts-proxies" && isMisread(setting)) warnOnce(misreadSetting(req));
-    return verdict;
+    const kind = kindOfTrust(setting, trust);
+    kinds.set(trust, kind);
+    if (kind === "trusts-proxies" && isMisread(setting)) warnOnce(misreadSetting(req));
+    return kind;
   };
 
   return function inspectTrust(req) {
     const app = expressAppOf(req);
     const trust = app?.get("trust proxy fn");
     if (app === undefined || !isTrustFunction(trust)) return undefined;
-    const verdict = verdictOn(trust, app.get("trust proxy"), req);
-    if (verdict === "trusts-everybody") throw unsafeTrust(req, warnOnce);
-    return verdict === "trusts-proxies" ? trust : undefined;
+    const kind = kindOf(trust, app.get("trust proxy"), req);
+    if (kind === "trusts-everybody") throw unsafeTrust(req, warnOnce);
+    return kind === "trusts-proxies" ? trust : undefined;
   };
 }
 
@@ -219,7 +219,7 @@ function isTrustFunction(value: unknown): value is TrustFunction {
   return typeof value === "function";
 }
 
-function judge(setting: unknown, trust: TrustFunction): Verdict {
+function kindOfTrust(setting: unknown, trust: TrustFunction): TrustKind {
   // false, undefined, 0, NaN, "" and []: Express compiles all of them to trust in nobody.
   if (!setting || (Array.isArray(setting) && setting.length === 0)) return "trusts-nobody";
   return trustsEverybody(trust) ? "trusts-everybody" : "trusts-proxies";

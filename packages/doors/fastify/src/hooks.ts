@@ -62,7 +62,7 @@ export function refusal({
   return (error, request, reply, next) => {
     if (isGuardError(error)) {
       takeOverReply(reply);
-      const answer = guardErrors({ ...options, onReject: told(onReject, request) });
+      const answer = guardErrors({ ...options, onReject: callbackOf(onReject, request) });
       answer(error, request.raw, reply.raw, () => undefined);
     } else next(errorOf(error));
   };
@@ -85,7 +85,7 @@ const describesBody =
 /** Tells of a refusal, and goes on as if there had been none: to the app's own parsers, and to a handler that calls callNotFound(). */
 export function hiddenRefusal({ onReject }: RefusalOptions): Refuse {
   return (error, request, reply, next) => {
-    const hide = guardErrors({ hide: true, onReject: told(onReject, request) });
+    const hide = guardErrors({ hide: true, onReject: callbackOf(onReject, request) });
     hide(error, request.raw, reply.raw, () => {
       // Of a body over the limit the beginning is gone; whoever sent it knows the credentials.
       const isCut = request.raw.readableDidRead && capturedRawBody(request) === undefined;
@@ -101,6 +101,9 @@ export function errorOf(error: unknown): Error | undefined {
   return new Error("a check threw a value that is no Error", { cause: error });
 }
 
-function told(onReject: RefusalOptions["onReject"], request: FastifyRequest): GuardErrorsOptions["onReject"] {
+function callbackOf(
+  onReject: RefusalOptions["onReject"],
+  request: FastifyRequest,
+): GuardErrorsOptions["onReject"] {
   return onReject && ((refused) => onReject(refused, request));
 }

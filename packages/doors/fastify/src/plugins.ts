@@ -72,12 +72,12 @@ export const payoutTable = {
 /** `payoutEndpoint` with its handler, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
   const name = "payoutEndpoint";
-  const factory = "payoutPlugin";
-  assertNotRegistered(factory, options);
-  const [own, steps] = splitOptions(factory, payoutTable, options);
+  const factoryName = "payoutPlugin";
+  assertNotRegistered(factoryName, options);
+  const [own, steps] = splitOptions(factoryName, payoutTable, options);
   const { url, onReject, verdictId, handler, ...connection } = own;
   const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<FastifyRequest>(steps, {
-    factory,
+    factory: factoryName,
     assertRoute: assertPost,
   });
   const claim = step(name, (request, reply) =>
@@ -93,7 +93,7 @@ export function payoutPlugin(options: PayoutPluginOptions): DrainablePlugin {
         refused: (error) => refuse(error, request, reply, next),
       }));
   const plugin: FastifyPluginCallback = (fastify, _options, done) => {
-    warnOfTrust(fastify, factory, connection);
+    warnOfTrust(fastify, factoryName, connection);
     leaveBodiesAlone(fastify);
     fastify.all(url, {
       onRequest: (request, reply, next) =>
@@ -129,19 +129,19 @@ export const webhookTable = {
 
 /** `webhookEndpoint`, for `fastify.register()`. Throws a TypeError on a bad option. */
 export function webhookPlugin(options: WebhookPluginOptions): FastifyPluginCallback {
-  const factory = "webhookPlugin";
-  assertNotRegistered(factory, options);
+  const factoryName = "webhookPlugin";
+  assertNotRegistered(factoryName, options);
   const [{ url, onReject, verdictId, hide, ...connection }, steps] = splitOptions(
-    factory,
+    factoryName,
     webhookTable,
     options,
   );
-  const receive = webhookReception<FastifyRequest>(steps, { factory });
+  const receive = webhookReception<FastifyRequest>(steps, { factory: factoryName });
   const verify = hook("webhookEndpoint", (request) => receive(receivedRequest(request, connection), request));
   const refuse = hide ? hiddenRefusal({ onReject }) : refusal({ onReject, verdictId });
-  const warnOnce = createWarnOnce(factory);
+  const warnOnce = createWarnOnce(factoryName);
   return (fastify, _options, done) => {
-    warnOfTrust(fastify, factory, connection);
+    warnOfTrust(fastify, factoryName, connection);
     if (hide) fastify.addHook("onReady", (ready) => ready(tellUnhidden(fastify, url, warnOnce)));
     // Before its 404 an unknown route has its body parsed, and refused, by the app's own parsers; a type without one passes.
     if (!fastify.hasContentTypeParser("*")) fastify.addContentTypeParser("*", leaveAlone);
@@ -170,9 +170,9 @@ export function idempotencyHook(
   options: IdempotencyHookOptions,
 ): preHandlerHookHandler & Pick<KeyGuard<FastifyRequest>, "drain"> {
   const name = "idempotencyGuard";
-  const factory = "idempotencyHook";
-  const [answers, steps] = splitOptions(factory, refusalTable, options);
-  const { admit, drain } = keyGuard<FastifyRequest>(steps, factory);
+  const factoryName = "idempotencyHook";
+  const [answers, steps] = splitOptions(factoryName, refusalTable, options);
+  const { admit, drain } = keyGuard<FastifyRequest>(steps, factoryName);
   const claim = step(name, async (request, reply) => {
     receivedRequest(request);
     const admission = await admit(request, (work) => whileConnected(reply.raw, work));
@@ -239,10 +239,10 @@ function leaveAlone(_request: FastifyRequest, _payload: unknown, done: (error: E
 }
 
 /** Registered itself, in place of what it makes, it would get the instance for its options. */
-function assertNotRegistered(factory: string, options: object): void {
+function assertNotRegistered(factoryName: string, options: object): void {
   if (typeof options === "object" && options !== null && "addContentTypeParser" in options) {
     throw new TypeError(
-      `${factory}: write app.register(${factory}(options)), not app.register(${factory}, options)`,
+      `${factoryName}: write app.register(${factoryName}(options)), not app.register(${factoryName}, options)`,
     );
   }
 }

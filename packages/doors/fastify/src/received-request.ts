@@ -31,13 +31,17 @@ function isGiven(call: unknown): boolean {
 }
 
 /** Warns of an app that believes whatever a caller says of itself, where a plugin was told to ask Fastify. */
-export function warnOfTrust(fastify: FastifyInstance, factory: string, connection: ConnectionOptions): void {
+export function warnOfTrust(
+  fastify: FastifyInstance,
+  factoryName: string,
+  connection: ConnectionOptions,
+): void {
   const asks = connection.clientAddress !== undefined || connection.scheme !== undefined;
   if (!asks || Reflect.get(Object(internal(fastify, "fastify.options")), "trustProxy") !== true) return;
   const message =
     "trustProxy is true, so the caller chooses request.ip and request.protocol by writing X-Forwarded-For and " +
     'X-Forwarded-Proto; list the addresses of your proxies instead, for example trustProxy: ["10.0.0.5"]';
-  createWarnOnce(factory)({ code: "trust-proxy-unsafe", message });
+  createWarnOnce(factoryName)({ code: "trust-proxy-unsafe", message });
 }
 
 const received: RequestFact<ReceivedRequest> = createRequestFact();

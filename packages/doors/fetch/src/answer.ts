@@ -9,7 +9,7 @@ import {
   statusAnswer,
   publishVerdict,
   startVerdict,
-  writeUnheardRefusal,
+  writeUnreportedRefusal,
   type HeaderFields,
   type OptionTable,
   type ProblemAnswer,
@@ -48,18 +48,18 @@ export function refusalResponse(error: unknown, options?: ProblemOptions): Respo
   return toResponse(problemAnswer(error, options));
 }
 
-/** {@link refusalResponse} of a route: told, and hidden where the route hides. */
+/** {@link refusalResponse} of a route: published, and hidden where the route hides. */
 export async function refuse(request: Request, thrown: unknown, refusing: Refusing): Promise<Response> {
   const { name, onReject, hide } = refusing;
   const error = refusedWith(name, thrown);
   if (isGuardError(error) && error.code === requestAborted) return refusalResponse(error);
   if (onReject !== undefined) reportReject(name, onReject, error, request);
-  // Of what a handler has thrown no check has told.
+  // No check has published what a handler has thrown.
   publishVerdict({ name, req: request }, startVerdict(), error);
   try {
     return hide === undefined ? refusalResponse(error, refusing) : await hide();
   } finally {
-    writeUnheardRefusal({ name, req: request }, request.method, error);
+    writeUnreportedRefusal({ name, req: request }, request.method, error);
   }
 }
 

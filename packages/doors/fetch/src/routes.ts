@@ -46,11 +46,11 @@ export type PayoutHandler = (
 /** `payoutEndpoint` with its handler, for `fetch`. Throws a TypeError on a bad option. */
 export function payoutRoute(options: PayoutRouteOptions, handler: PayoutHandler): DrainableRoute {
   const name = "payoutEndpoint";
-  const factory = "payoutRoute";
-  assertFunction(factory, "handler", handler);
-  const [refusal, steps] = splitOptions(factory, refusalTable, options);
+  const factoryName = "payoutRoute";
+  assertFunction(factoryName, "handler", handler);
+  const [refusal, steps] = splitOptions(factoryName, refusalTable, options);
   const { receive, lookUp, drain, unauthorizedHeaders } = payoutReception<Request>(steps, {
-    factory,
+    factory: factoryName,
     assertRoute: assertPost,
   });
   const refusing = { name, ...refusal, unauthorizedHeaders };
@@ -96,9 +96,9 @@ export const webhookTable = {
 /** `webhookEndpoint` for `fetch`. Throws a TypeError on a bad option. */
 export function webhookRoute(options: WebhookRouteOptions): FetchRoute {
   const name = "webhookEndpoint";
-  const factory = "webhookRoute";
-  const [{ hide, ...refusal }, steps] = splitOptions(factory, webhookTable, options);
-  const receive = webhookReception<Request>(steps, { factory });
+  const factoryName = "webhookRoute";
+  const [{ hide, ...refusal }, steps] = splitOptions(factoryName, webhookTable, options);
+  const receive = webhookReception<Request>(steps, { factory: factoryName });
   return async (request, info) => {
     try {
       await receive(receivedRequest(request, info), request);
@@ -148,10 +148,10 @@ export function idempotentRoute(
   handler: (request: Request, idempotency: never) => Response | Promise<Response>,
 ): DrainableRoute {
   const name = "idempotencyGuard";
-  const factory = "idempotentRoute";
-  assertFunction(factory, "handler", handler);
-  const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factory, idempotentTable, options);
-  const { admit, drain } = keyGuard<Request>(keys, factory);
+  const factoryName = "idempotentRoute";
+  assertFunction(factoryName, "handler", handler);
+  const [{ limit: limitBytes, ...refusal }, keys] = splitOptions(factoryName, idempotentTable, options);
+  const { admit, drain } = keyGuard<Request>(keys, factoryName);
   const handle = (
     request: Request,
     idempotency: RequestIdempotency | undefined,

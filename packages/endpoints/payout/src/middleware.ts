@@ -17,7 +17,7 @@ import { beginHandler, type DrainableMiddleware, type OwnedRun } from "@counters
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./codes.ts";
 import {
-  factory,
+  factoryName,
   table,
   unauthorizedHeaders,
   type PayoutIdempotency as IdempotencyOf,
@@ -77,9 +77,9 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
   // The handler's own errors are the app's: only those of the steps come here.
   const refused = answers && guardErrors({ ...answers, unauthorizedHeaders });
   // Behind the claim: a paid key is 409 even when its business has gone since.
-  const lookUp = reception.lookUp && composedGuard(factory, reception.lookUp, { refused });
+  const lookUp = reception.lookUp && composedGuard(factoryName, reception.lookUp, { refused });
   const receive = composedGuard(
-    factory,
+    factoryName,
     (req, res) => reception.receive(receivedRequest(req), req, (work) => whileConnected(res, work)),
     {
       refused,
@@ -98,7 +98,7 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
     expectManyProperties(res, "sendDate");
     receive(req, res, next);
   };
-  Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
+  Object.defineProperty(middleware, "name", { value: `${factoryName}Middleware` });
   const endpoint = Object.assign(middleware, { drain: reception.drain });
   return endpoint;
 }
@@ -144,14 +144,14 @@ interface ResolvedEndpointOptions {
 
 /** Tells the options of the Express door from those of the steps. Throws an OptionError. */
 function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
-  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
+  assertKnownOptions(factoryName, options, Object.keys({ ...table, ...answersTable }));
   const { errors: givenErrors, onReject: givenOnReject, verdictId: givenId, ...steps } = options;
   const given = { errors: givenErrors, onReject: givenOnReject, verdictId: givenId };
-  const { errors, onReject, verdictId } = readOptions(factory, answersTable, given);
+  const { errors, onReject, verdictId } = readOptions(factoryName, answersTable, given);
   if (errors === "respond") return { steps, answers: { onReject, verdictId } };
   const useless = onReject !== undefined ? "onReject" : verdictId ? "verdictId" : undefined;
   if (useless === undefined) return { steps, answers: undefined };
-  throw new OptionError(factory, {
+  throw new OptionError(factoryName, {
     option: useless,
     what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',
   });

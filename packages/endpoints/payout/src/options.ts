@@ -4,10 +4,10 @@ import {
   option,
   optionError,
   readOptions,
-  type Given,
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
@@ -77,18 +77,8 @@ export interface PayoutOptions<Native> {
   readonly maxLengths?: PayoutMaxLengths | undefined;
 }
 
-/** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
-export interface ReadPayoutOptions<Native> extends Given<
-  Pick<PayoutOptions<never>, "addresses" | "signature" | "lookupTimeoutMs">
-> {
-  readonly idempotency: KeyOwnerOptions & Pick<PayoutIdempotency<Native>, "fingerprint">;
-  readonly findBusiness: FindBusiness<Native> | undefined;
-  readonly referenceField: string | undefined;
-  readonly maxLengths: Given<PayoutMaxLengths>;
-}
-
 /** The name in messages. */
-export const factory = "payoutEndpoint";
+export const factoryName = "payoutEndpoint";
 
 /** Header fields of every 401: which digests the signature may cover (RFC 9530 section 4). */
 export const unauthorizedHeaders: HeaderFields = { "Want-Content-Digest": wantContentDigest(["sha-256"]) };
@@ -103,15 +93,24 @@ const lengthsTable: OptionTable<PayoutMaxLengths> = {
   reference: option.integer({ min: 1, max: 100_000, fallback: 1024 }),
 };
 
-export const table: OptionTable<PayoutOptions<never>, ReadPayoutOptions<never>> = {
-  addresses: option.section('{ allow: ["192.0.2.10"] }', ["status"]),
-  signature: option.section("{ keys, nonces }", fixedBySpec),
+export const table = {
+  addresses: option.section<PayoutAddresses>('{ allow: ["192.0.2.10"] }', ["status"]),
+  signature: option.section<PayoutSignature>("{ keys, nonces }", fixedBySpec),
   idempotency: option.section("{ store }", fixedByWire),
   findBusiness: option.shown(option.optional(option.call()), (call) => call !== undefined),
   lookupTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5_000 }),
   referenceField: option.optional(option.own(readFieldName)),
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
-};
+} satisfies OptionTable<PayoutOptions<never>, unknown>;
+
+/** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
+export interface ReadPayoutOptions<Native> extends Omit<
+  ReadOptions<typeof table>,
+  "idempotency" | "findBusiness"
+> {
+  readonly idempotency: KeyOwnerOptions & Pick<PayoutIdempotency<Native>, "fingerprint">;
+  readonly findBusiness: FindBusiness<Native> | undefined;
+}
 
 const fingerprintRule = option.optional(option.call());
 

@@ -19,7 +19,7 @@ import {
 } from "@countersign/idempotency-guard";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { defaultMaxDepth, parseJsonBody } from "@countersign/raw-body";
-import { factory, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
+import { factoryName, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
 import { lookUpBusiness, payoutReader, type Payout } from "./payout.ts";
 import { payoutStoreKey } from "./schema.ts";
 
@@ -70,7 +70,7 @@ export interface PayoutReception<Native> {
 export function payoutReception<Native extends object>(
   options: PayoutOptions<Native>,
   {
-    factory: owner = factory,
+    factory: owner = factoryName,
     admission = usualAdmission,
     assertRoute,
     show = showNothing,
@@ -104,7 +104,7 @@ export function payoutReception<Native extends object>(
         const payout = readPayout(request, body);
         show(native, { payout });
         steps.begin("idempotencyGuard");
-        // Without the keyid: a key that was paid under the old public key must not be paid again under the new one.
+        // Without the keyid: a payout key that was paid under the old signing key must not be paid again under the new one.
         const key = scope === undefined ? payoutStoreKey(payout.idempotencyKey) : payout.idempotencyKey;
         const fingerprint = fingerprintOf(native);
         const run = await keys.claim(native, { key, fingerprint }, whileConnected);

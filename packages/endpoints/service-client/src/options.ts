@@ -1,5 +1,11 @@
 import { OptionError } from "@countersign/core";
-import { option, readOptions, type Given, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
 import { appendPath, baseUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
@@ -25,16 +31,7 @@ export interface ServiceClientOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-/** The options with defaults, checked. */
-export interface ResolvedOptions extends Omit<
-  Given<ServiceClientOptions>,
-  "baseUrl" | "dangerouslyAllowHttp"
-> {
-  readonly webhookEndpointsUrl: string;
-  readonly allowLoopbackHttp: boolean;
-}
-
-const factory = "createServiceClient";
+const factoryName = "createServiceClient";
 
 export const table = {
   baseUrl: option.own(readUrl),
@@ -47,18 +44,28 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<ServiceClientOptions, unknown>;
 
+/** The options with defaults, checked. */
+export interface ResolvedClientOptions extends Omit<
+  ReadOptions<typeof table>,
+  "baseUrl" | "dangerouslyAllowHttp"
+> {
+  readonly fetch: FetchFunction;
+  readonly webhookEndpointsUrl: string;
+  readonly allowLoopbackHttp: boolean;
+}
+
 const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
 /** Throws an OptionError, which shows neither the API key nor the base URL. */
-export function resolveOptions(options: ServiceClientOptions): ResolvedOptions {
+export function resolveOptions(options: ServiceClientOptions): ResolvedClientOptions {
   const {
     baseUrl,
     dangerouslyAllowHttp: allowLoopbackHttp,
     fetch,
     ...read
-  } = readOptions(factory, table, options);
+  } = readOptions(factoryName, table, options);
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
-  if (fault !== undefined) throw new OptionError(factory, { option: "baseUrl", what: fault });
+  if (fault !== undefined) throw new OptionError(factoryName, { option: "baseUrl", what: fault });
   if (fetch === undefined) assertCertificatesAreVerified();
   return {
     ...read,
@@ -89,5 +96,5 @@ function assertCertificatesAreVerified(): void {
   const what =
     "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; " +
     "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS";
-  throw new OptionError(factory, { what });
+  throw new OptionError(factoryName, { what });
 }

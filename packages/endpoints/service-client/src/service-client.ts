@@ -1,11 +1,11 @@
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { exchange, type Answer } from "./exchange.ts";
-import { resolveOptions, type ResolvedOptions, type ServiceClientOptions } from "./options.ts";
+import { resolveOptions, type ResolvedClientOptions, type ServiceClientOptions } from "./options.ts";
 import { redact } from "./redact.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { withRetries } from "./retry.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
-import { factory, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
+import { factoryName, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
 
 /** How one call is made. */
 export interface CreateOptions {
@@ -13,13 +13,9 @@ export interface CreateOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-interface ReadCreateOptions {
-  readonly signal: AbortSignal | undefined;
-}
-
-export const createTable: OptionTable<CreateOptions, ReadCreateOptions> = {
+export const createTable = {
   signal: option.optional(option.own(readSignal)),
-};
+} satisfies OptionTable<CreateOptions, unknown>;
 
 /** The service's 2xx answer. The spec shows neither its status nor its body. */
 export interface WebhookEndpointAnswer {
@@ -53,16 +49,16 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 }
 
 async function createWebhookEndpoint(
-  { webhookEndpointsUrl: url, apiKey, fetch, timeoutMs, allowLoopbackHttp, ...limits }: ResolvedOptions,
+  { webhookEndpointsUrl: url, apiKey, fetch, timeoutMs, allowLoopbackHttp, ...limits }: ResolvedClientOptions,
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
-  const { signal: stop } = readOptions(factory, createTable, createOptions);
+  const { signal: stop } = readOptions(factoryName, createTable, createOptions);
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
   const secrets = secretsOf(apiKey, endpoint);
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
   const request = { fetch, url, headers, body, timeoutMs };
-  return withRetries(async (signal) => judge(await exchange({ ...request, signal }), secrets), {
+  return withRetries(async (signal) => readAnswer(await exchange({ ...request, signal }), secrets), {
     ...limits,
     signal: stop,
   });
@@ -94,7 +90,7 @@ function secretsOf(
 }
 
 /** A 2xx with JSON or without a body is a success; everything else throws a ServiceClientError. */
-function judge(answer: Answer, secrets: readonly string[]): WebhookEndpointAnswer {
+function readAnswer(answer: Answer, secrets: readonly string[]): WebhookEndpointAnswer {
   const { status } = answer;
   if (status < 200 || status > 299) throw answerError(refusalOf(status), answer, secrets);
   if (answer.bytes.length === 0) return { status, body: undefined };

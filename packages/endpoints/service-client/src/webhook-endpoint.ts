@@ -16,7 +16,7 @@ export interface WebhookEndpoint {
 }
 
 /** The call that takes it, in messages. */
-export const factory = "createWebhookEndpoint";
+export const factoryName = "createWebhookEndpoint";
 
 const table: OptionTable<WebhookEndpoint> = {
   url: option.own(readUrl),
@@ -29,9 +29,9 @@ const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
 
 /** The JSON body of the request. Throws an OptionError, which shows no value, on what a receiver could never verify. */
 export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbackHttp: boolean): string {
-  const { url, authUsername, authPassword, signatureSecret } = readOptions(factory, table, endpoint);
+  const { url, authUsername, authPassword, signatureSecret } = readOptions(factoryName, table, endpoint);
   const fault = serviceUrlFault(url, allowLoopbackHttp);
-  if (fault !== undefined) throw new OptionError(factory, { option: "url", what: fault });
+  if (fault !== undefined) throw new OptionError(factoryName, { option: "url", what: fault });
   return JSON.stringify({
     url,
     auth_username: authUsername,

@@ -52,14 +52,14 @@ export interface GuardNotice {
 
 const noticeChannel: Channel = channel(noticeChannelName);
 
-const heard: RequestFact<true> = createRequestFact();
+const reported: RequestFact<true> = createRequestFact();
 
-/** Notes that an `onReject` has heard of the request's refusal, so that it needs no line on stderr. */
-export function noteHeard(req: object): void {
-  heard.set(req, true);
+/** Notes that the refusal was reported to an `onReject`, so that it needs no line on stderr. */
+export function noteReported(req: object): void {
+  reported.set(req, true);
 }
 
-/** Whether {@link noteHeard} was told of the request. */
-export function wasHeard(req: object): boolean {
-  return heard.get(req) === true;
+/** Whether {@link noteReported} was called for the request. */
+export function wasReported(req: object): boolean {
+  return reported.get(req) === true;
 }

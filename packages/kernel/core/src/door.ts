@@ -29,7 +29,7 @@ export { escapeForLog, identifierFault, parseJsonBytes, type ParsedJson } from "
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
 export { boundedLabel, listen, type Listener } from "./listener.ts";
-export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
+export { RefreshingValue, type Loaded, type RefreshSource } from "./refreshing-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
   assertKnownOptions,
@@ -58,9 +58,9 @@ export {
   refusedWith,
   startVerdict,
   Steps,
-  tellLeftover,
-  writeUnheardRefusal,
-  type Judge,
+  publishLateRefusal,
+  writeUnreportedRefusal,
+  type Check,
 } from "./verdict.ts";
 export { aroundTrace, traced, type Around, type Trace, type TraceContext } from "./traces.ts";
 export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";

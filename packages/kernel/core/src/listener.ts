@@ -21,7 +21,7 @@ import {
   type WaitTrace,
 } from "./traces.ts";
 
-/** What a sink hears; traces when they are over. What it leaves out is not subscribed to, and costs nothing. */
+/** The subscribers of a sink; those of traces are called when a trace is over. What it leaves out is not subscribed to, and costs nothing. */
 export interface Listener {
   readonly verdict?: ((event: GuardEvent) => void) | undefined;
   readonly notice?: ((notice: GuardNotice) => void) | undefined;
@@ -35,55 +35,55 @@ export interface Listener {
 }
 
 /**
- * Subscribes a sink to all channels that it hears. What it throws becomes a process warning of `factory`: behind a channel it would
- * end the process. Returns what unsubscribes it.
+ * Subscribes a sink to the channels of its members. What it throws becomes a process warning of `factoryName`: a throwing subscriber
+ * would end the process. Returns what unsubscribes it.
  */
-export function listen(factory: string, listener: Listener): () => void {
+export function listen(factoryName: string, listener: Listener): () => void {
   const ends = [
-    hear(factory, guardChannelName, listener.verdict),
-    hear(factory, noticeChannelName, listener.notice),
-    hear(factory, keyUseChannelName, listener.keyUse),
-    hear(factory, settledChannel.name, listener.settled),
-    hear(factory, leaseLostChannel.name, listener.leaseLost),
-    hearEnd(factory, claimTrace, listener.claim),
-    hearEnd(factory, waitTrace, listener.wait),
-    hearEnd(factory, storeTrace, listener.store),
-    hearEnd(factory, eventTrace, listener.event),
+    subscribe(factoryName, guardChannelName, listener.verdict),
+    subscribe(factoryName, noticeChannelName, listener.notice),
+    subscribe(factoryName, keyUseChannelName, listener.keyUse),
+    subscribe(factoryName, settledChannel.name, listener.settled),
+    subscribe(factoryName, leaseLostChannel.name, listener.leaseLost),
+    subscribeToEnd(factoryName, claimTrace, listener.claim),
+    subscribeToEnd(factoryName, waitTrace, listener.wait),
+    subscribeToEnd(factoryName, storeTrace, listener.store),
+    subscribeToEnd(factoryName, eventTrace, listener.event),
   ];
   return () => {
     for (const end of ends) end();
   };
 }
 
-function hear(
-  factory: string,
+function subscribe(
+  factoryName: string,
   name: string | symbol,
-  tell: ((event: never) => void) | undefined,
+  handle: ((event: never) => void) | undefined,
 ): () => void {
-  if (tell === undefined) return nothing;
-  const heard = carefully(factory, tell);
+  if (handle === undefined) return nothing;
+  const safe = warningOnThrow(factoryName, handle);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what these packages publish
-  const listener = (event: unknown): void => heard(event as never);
+  const listener = (event: unknown): void => safe(event as never);
   channel(name).subscribe(listener);
   return () => {
     channel(name).unsubscribe(listener);
   };
 }
 
-function hearEnd<Context extends TraceContext>(
-  factory: string,
+function subscribeToEnd<Context extends TraceContext>(
+  factoryName: string,
   trace: Trace<Context>,
-  tell: ((context: Context) => void) | undefined,
+  handle: ((context: Context) => void) | undefined,
 ): () => void {
-  return tell === undefined ? nothing : onTraceEnd(trace, carefully(factory, tell));
+  return handle === undefined ? nothing : onTraceEnd(trace, warningOnThrow(factoryName, handle));
 }
 
-function carefully<Event>(factory: string, tell: (event: Event) => void): (event: Event) => void {
+function warningOnThrow<Event>(factoryName: string, handle: (event: Event) => void): (event: Event) => void {
   return (event) => {
     try {
-      tell(event);
+      handle(event);
     } catch (error) {
-      warnOfError(factory, "could not tell of an event", error);
+      warnOfError(factoryName, "could not tell of an event", error);
     }
   };
 }

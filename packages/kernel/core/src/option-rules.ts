@@ -160,15 +160,15 @@ export function assertFunction(
  * Throws an OptionError when NODE_ENV is `production`: what a memory store knows is gone with the process and unknown to the others.
  * Returns a function for each use of the store: where production is allowed, it warns once, `memory-store`.
  */
-export function refuseInProduction(factory: string, allowInProduction: boolean): () => void {
+export function refuseInProduction(factoryName: string, allowInProduction: boolean): () => void {
   if (process.env["NODE_ENV"] !== "production") return () => {};
   const what = "a memory store forgets everything on restart and is not shared between processes; ";
   if (!allowInProduction) {
-    throw new OptionError(factory, {
+    throw new OptionError(factoryName, {
       what: `${what}use a durable store in production, or set allowInProduction: true`,
     });
   }
-  const warnOnce = createWarnOnce(factory);
+  const warnOnce = createWarnOnce(factoryName);
   const warning = { code: "memory-store", message: `${what}NODE_ENV is production` };
   return () => warnOnce(warning);
 }

@@ -1,5 +1,5 @@
 import type { GuardError, HeaderFields } from "./guard-error.ts";
-import { tellVerdictId } from "./verdict.ts";
+import { quoteVerdictId } from "./verdict.ts";
 
 /** An answer that a door has yet to write. */
 export interface ProblemAnswer {
@@ -18,7 +18,7 @@ export interface ProblemOptions {
 }
 
 /**
- * What a refusal is answered with: problem details, one body for every 401, but for its id where that is told. Of a 401's own header
+ * What a refusal is answered with: problem details, one body for every 401, but for its id with `verdictId`. Of a 401's own header
  * fields only WWW-Authenticate is there, beside `unauthorizedHeaders`; all others would tell the caller which check failed.
  */
 export function problemAnswer(
@@ -28,13 +28,13 @@ export function problemAnswer(
   const { status } = error;
   const unauthorized = status === 401;
   const own = unauthorized ? { ...wwwAuthenticateOf(error), ...unauthorizedHeaders } : error.headers;
-  const id = verdictId ? tellVerdictId(error) : undefined;
+  const id = verdictId ? quoteVerdictId(error) : undefined;
   const problem = unauthorized ? {} : error.problem;
-  const told = id === undefined ? problem : { ...problem, instance: `urn:uuid:${id}` };
+  const shown = id === undefined ? problem : { ...problem, instance: `urn:uuid:${id}` };
   const body =
     unauthorized && id === undefined
       ? unauthorizedBody
-      : problemBody(status, unauthorized ? undefined : error.code, told);
+      : problemBody(status, unauthorized ? undefined : error.code, shown);
   return { status, headers: { ...own, ...problemHeaders }, body };
 }
 

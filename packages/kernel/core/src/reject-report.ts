@@ -1,37 +1,37 @@
 import { types } from "node:util";
-import { noteHeard } from "./diagnostics.ts";
+import { noteReported } from "./diagnostics.ts";
 import { quoteForLog } from "./wire-text.ts";
 
 /**
- * Tells an `onReject` of a refusal, which then needs no line on stderr. Nobody waits for it; its throw or rejection becomes a process
- * warning of `factory`.
+ * Calls `onReject` with a refusal, which then needs no line on stderr. Nobody waits for it; its throw or rejection becomes a process
+ * warning of `factoryName`.
  */
 export function reportReject<Native extends object>(
-  factory: string,
+  factoryName: string,
   onReject: (error: unknown, req: Native) => unknown,
   error: unknown,
   req: Native,
 ): void {
-  noteHeard(req);
-  void hear(factory, () => onReject(error, req));
+  noteReported(req);
+  void callOnReject(factoryName, () => onReject(error, req));
 }
 
 // An async callback that rejects must not end the process as an unhandled rejection.
-async function hear(factory: string, tell: () => unknown): Promise<void> {
+async function callOnReject(factoryName: string, call: () => unknown): Promise<void> {
   try {
-    await tell();
+    await call();
   } catch (thrown) {
-    warnOfError(factory, "caught what onReject threw", thrown);
+    warnOfError(factoryName, "caught what onReject threw", thrown);
   }
 }
 
-/** A process warning about an error that nobody else hears of. */
-export function warnOfError(factory: string, what: string, error: unknown): void {
+/** Emits a process warning about an error that is reported nowhere else. */
+export function warnOfError(factoryName: string, what: string, error: unknown): void {
   const isError = types.isNativeError(error);
   // The message can quote the request, so it is escaped; the stack repeats it in front of its frames.
   const text = isError ? `${error.name}: ${quoteForLog(error.message, 200)}` : "a value that is no Error";
   const frames = isError ? framesOf(error) : "";
-  process.emitWarning(`${factory} ${what}: ${text}`, frames === "" ? {} : { detail: frames });
+  process.emitWarning(`${factoryName} ${what}: ${text}`, frames === "" ? {} : { detail: frames });
 }
 
 function framesOf(error: Error): string {

@@ -46,7 +46,7 @@ function record(subject: object): unknown[] {
 
 /** Its constructor returns what it is given, so that a class below it puts its private fields there. */
 // oxlint-disable-next-line typescript/no-extraneous-class -- only the constructor of a class puts private fields
-class Given {
+class Subject {
   constructor(subject: object) {
     return subject;
   }
@@ -56,7 +56,7 @@ class Given {
  * All facts of a request, in a private field on the request itself. A WeakMap holds what its values lead to until the next full
  * collection, and most facts lead to their request: each would outlive its answer, which costs 5 to 20 us a request.
  */
-class Facts extends Given {
+class Facts extends Subject {
   #record: unknown[];
 
   private constructor(subject: object, facts: unknown[]) {
@@ -87,15 +87,15 @@ export function markKeyClaimed(req: object): void {
 
 /**
  * Throws a GuardError (500, `checked-after-claim`) when an idempotency key was claimed before this check: whoever fails it could
- * hold a payer's keys, without a signature of the payer.
+ * hold a payer's idempotency keys, without a signature of the payer.
  */
-export function assertNoKeyClaimed(factory: string, req: object): void {
+export function assertNoKeyClaimed(factoryName: string, req: object): void {
   if (keyClaimed.get(req) === undefined) return;
   throw new GuardError<CoreCode>({
     status: 500,
     code: "checked-after-claim",
     message:
-      `${factory}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
+      `${factoryName}() runs behind idempotencyGuard(), where strangers can claim a payer's keys: ` +
       "mount idempotencyGuard() after every check of who is calling, and an endpoint once on a route",
   });
 }

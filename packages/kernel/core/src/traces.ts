@@ -11,7 +11,7 @@ export interface TraceContext {
   error?: unknown;
 }
 
-/** The claim of a key. Outcomes: `acquired`, `done`, `held`, `in-flight`, and `error` when the store gave no answer. */
+/** The claim of an idempotency key. Outcomes: `acquired`, `done`, `held`, `in-flight`, and `error` when the store gave no answer. */
 export interface ClaimTrace extends TraceContext {
   /** The factory of the receiver. */
   readonly guard: string;
@@ -46,7 +46,7 @@ export interface EventTrace extends TraceContext {
   attempt: number | undefined;
 }
 
-/** An owned key that was settled, for `countersign:settled`. */
+/** An owned idempotency key that was settled, for `countersign:settled`. */
 export interface SettledEvent {
   readonly guard: string;
   readonly key: string;
@@ -60,7 +60,7 @@ export interface SettledEvent {
   readonly req: object | undefined;
 }
 
-/** An owner that was told that another attempt may own its key, for `countersign:lease-lost`. */
+/** An owner whose idempotency key another attempt may own, for `countersign:lease-lost`. */
 export interface LeaseLostEvent {
   readonly guard: string;
   readonly key: string;
@@ -72,7 +72,7 @@ export interface LeaseLostEvent {
 /** The `diagnostics_channel` on which each signature that was verified publishes one {@link KeyUseEvent}. */
 export const keyUseChannelName = "countersign:key-use";
 
-/** What a subscriber of `countersign:key-use` receives. */
+/** The use of a signing key, for `countersign:key-use`. */
 export interface KeyUseEvent {
   readonly keyid: string;
   /** Whose key it is; undefined when the key says nothing of it. */
@@ -93,8 +93,8 @@ export interface Trace<Context extends TraceContext> {
   readonly asyncEnd: Channel;
   readonly error: Channel;
   readonly hasSubscribers: boolean;
-  /** For the compiler alone, no such member is there: what its channels tell. */
-  readonly told?: Context | undefined;
+  /** For the compiler alone, no such member is there: what its channels publish. */
+  readonly published?: Context | undefined;
 }
 
 /** Subscribed to by `tracingChannel(name)` of node:diagnostics_channel. Ask `hasSubscribers` before a context is made. */
@@ -221,13 +221,13 @@ function endOf<R>(work: () => R): { readonly answer: R } | { readonly error: unk
   }
 }
 
-/** Hears of each trace when it is over. Returns what ends that. */
+/** Subscribes to the end of each trace. Returns what unsubscribes. */
 export function onTraceEnd<Context extends TraceContext>(
   trace: Trace<Context>,
-  hear: (context: Context) => void,
+  subscriber: (context: Context) => void,
 ): () => void {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- of what this package publishes alone
-  const atAsyncEnd = (context: unknown): void => hear(context as Context);
+  const atAsyncEnd = (context: unknown): void => subscriber(context as Context);
   // What goes on behind a promise has no outcome yet.
   const atEnd = (context: unknown): void => {
     if (Object(context).outcome !== undefined) atAsyncEnd(context);

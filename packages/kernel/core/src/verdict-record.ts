@@ -4,7 +4,7 @@ export interface VerdictFacts {
   readonly label?: string | undefined;
   /** As received: of a signature that was refused it names no key that somebody has. */
   readonly keyid?: string | undefined;
-  /** Whose key it is. */
+  /** Whose signing key it is. */
   readonly subject?: string | undefined;
   /** When the signature says that it was made, in Unix seconds. */
   readonly created?: number | undefined;

@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
-import { guardChannel, wasHeard } from "./diagnostics.ts";
+import { guardChannel, wasReported } from "./diagnostics.ts";
 import { isGuardError, type GuardError } from "./guard-error.ts";
 import { createRequestFact, type RequestFact } from "./request-fact.ts";
 import { nameOr, writeStderrLine } from "./stderr-lines.ts";
 import type { Verdict, VerdictFacts } from "./verdict-record.ts";
 import { escapeForLog } from "./wire-text.ts";
 
-/** A check that decides about a request; `req` is the request as its framework knows it. */
-export interface Judge {
+/** A check of one request; `req` is the request as its framework knows it. */
+export interface Check {
   readonly name: string;
   readonly req: object;
 }
 
-// What was told of a request last: a check inside of another one has told of its error, and the outer one tells nobody twice.
-const told: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
+// The error that was published last: an outer check must not publish that of a check inside of it again.
+const published: RequestFact<{ readonly name: string; readonly error: Error }> = createRequestFact();
 
 /**
  * The checks of one request that a door composes, one after the other, each with its verdict on `countersign:guard`: begin(name)
  * before each, end() behind the last one, and `throw steps.refused(thrown)` for what one of them has thrown. No closure and no promise
  * for a check, of which a request has many.
  */
-export class Steps implements Judge {
+export class Steps implements Check {
   name = "";
   readonly req: object;
   #startedAt = 0;
@@ -63,11 +63,11 @@ export function refusedWith(name: string, thrown: unknown): Error {
 
 const passed = { status: undefined, code: undefined };
 
-/** Publishes what a check decided: a pass without `error`. Not again what a check inside of this one has told. */
-export function publishVerdict({ name, req }: Judge, startedAt: number, error: Error | undefined): void {
+/** Publishes what a check decided: a pass without `error`. Skips the error that a check inside of this one has published. */
+export function publishVerdict({ name, req }: Check, startedAt: number, error: Error | undefined): void {
   if (error !== undefined) {
-    if (told.get(req)?.error === error) return;
-    told.set(req, { name, error });
+    if (published.get(req)?.error === error) return;
+    published.set(req, { name, error });
   } else if (startedAt === 0) return;
   const durationMs = startedAt === 0 ? undefined : performance.now() - startedAt;
   const verdict = recordOf({ name, req }, durationMs, error);
@@ -104,7 +104,7 @@ export function noteStoreTime(req: object, durationMs: number): void {
 const longestText = 256;
 const maxComponents = 32;
 
-function recordOf({ name, req }: Judge, durationMs: number | undefined, error: Error | undefined): Verdict {
+function recordOf({ name, req }: Check, durationMs: number | undefined, error: Error | undefined): Verdict {
   const { status, code } = error === undefined ? passed : verdictOf(error);
   const noted = facts.get(req) ?? [];
   const storeMs = storeTimes.get(req);
@@ -134,7 +134,7 @@ function escaped(text: string | undefined): string | undefined {
 }
 
 /** The id of the verdict behind a refusal, for its answer: whoever quotes it leads to the log. */
-export function tellVerdictId(error: GuardError): string | undefined {
+export function quoteVerdictId(error: GuardError): string | undefined {
   const id = error.verdict?.id;
   if (error.verdict !== undefined) quoted.add(error.verdict);
   return id;
@@ -144,16 +144,16 @@ export function tellVerdictId(error: GuardError): string | undefined {
 const quoted = new WeakSet<Verdict>();
 
 /**
- * Writes a refusal on stderr when nobody else hears of it: neither a subscriber of `countersign:guard` nor an `onReject`. For
+ * Writes a refusal on stderr when it was not reported: to a subscriber of `countersign:guard`, or to an `onReject`. For
  * doors, behind the answer. Without the target: the path of a webhook is a secret.
  */
-export function writeUnheardRefusal({ name, req }: Judge, method: unknown, error: Error): void {
-  if (guardChannel.hasSubscribers || wasHeard(req)) return;
+export function writeUnreportedRefusal({ name, req }: Check, method: unknown, error: Error): void {
+  if (guardChannel.hasSubscribers || wasReported(req)) return;
   const { status, code } = verdictOf(error);
   const what = `refused a ${nameOr(method, "request")} with ${status}`;
-  const teller = told.get(req);
+  const publisher = published.get(req);
   const known = isGuardError(error) && error.verdict !== undefined ? knownOf(error.verdict) : undefined;
-  writeStderrLine({ guard: teller?.error === error ? teller.name : name, code, what, error, known });
+  writeStderrLine({ guard: publisher?.error === error ? publisher.name : name, code, what, error, known });
 }
 
 /** What a line says of a verdict beside its error; undefined for nothing. Its texts are escaped already. */
@@ -177,13 +177,13 @@ function agoOf(ageSeconds: number): string {
 }
 
 /**
- * Tells of what no check has told of: a refusal that came from behind them, such as that of a completeIn() in a handler. For doors,
- * behind the answer.
+ * Publishes a refusal that no check has published, such as that of a completeIn() in a handler; writes it on stderr if it was not
+ * reported. For doors, after the answer.
  */
-export function tellLeftover(judge: Judge, method: unknown, error: Error): void {
-  if (told.get(judge.req)?.error === error) return;
-  publishVerdict(judge, startVerdict(), error);
-  writeUnheardRefusal(judge, method, error);
+export function publishLateRefusal(check: Check, method: unknown, error: Error): void {
+  if (published.get(check.req)?.error === error) return;
+  publishVerdict(check, startVerdict(), error);
+  writeUnreportedRefusal(check, method, error);
 }
 
 function verdictOf(error: unknown): { readonly status: number; readonly code: string } {

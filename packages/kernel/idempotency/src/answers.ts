@@ -37,7 +37,7 @@ export interface MemoryAnswerStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-const factory = "memoryAnswerStore";
+const factoryName = "memoryAnswerStore";
 
 export const answersTable: OptionTable<MemoryAnswerStoreOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 10_000 }),
@@ -51,8 +51,8 @@ export const answersTable: OptionTable<MemoryAnswerStoreOptions> = {
  * TypeError on a bad option, and with NODE_ENV=production unless `allowInProduction` is true.
  */
 export function memoryAnswerStore(options: MemoryAnswerStoreOptions = {}): MemoryAnswerStore {
-  const read = readOptions(factory, answersTable, options);
-  refuseInProduction(factory, read.allowInProduction);
+  const read = readOptions(factoryName, answersTable, options);
+  refuseInProduction(factoryName, read.allowInProduction);
   return new MemoryAnswerStore(read);
 }
 

@@ -4,9 +4,9 @@ import {
   option,
   optionError,
   readOptions,
-  type Given,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import type { IdempotencyStore } from "./store.ts";
 
@@ -30,21 +30,10 @@ export interface IdempotencyKeysOptions {
   readonly onSettled?: ((key: string) => void) | undefined;
 }
 
-/** Checked options, all present. */
-export interface ResolvedKeyOptions
-  extends
-    Given<Omit<IdempotencyKeysOptions, "store" | "onSettled">>,
-    Pick<IdempotencyKeysOptions, "onSettled"> {
-  readonly store: IdempotencyStore<unknown>;
-}
-
 const handlerTimeoutMs = option.integer({ min: 1_000, max: 86_400_000 });
 
 /** The rules of the options that every receiver of keys has: its own table holds them too. */
-export const keyRules: OptionTable<
-  Omit<IdempotencyKeysOptions, "factory" | "onSettled">,
-  ResolvedKeyOptions
-> = {
+export const keyRules = {
   store: option.own(readStore),
   leaseMs: option.integer({ min: 1_000, max: 3_600_000, fallback: 30_000 }),
   storeTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2_000 }),
@@ -54,13 +43,16 @@ export const keyRules: OptionTable<
     "none",
   ),
   retryAfterSeconds: option.integer({ min: 1, max: 86_400, fallback: 5 }),
-};
+} satisfies OptionTable<Omit<IdempotencyKeysOptions, "factory" | "onSettled">, unknown>;
 
-export const table: OptionTable<IdempotencyKeysOptions, ResolvedKeyOptions> = {
+export const table = {
   ...keyRules,
   factory: option.own(readFactory),
   onSettled: option.optional(option.call<(key: string) => void>(), "none"),
-};
+} satisfies OptionTable<IdempotencyKeysOptions, unknown>;
+
+/** Checked options, all present. */
+export type ResolvedKeyOptions = ReadOptions<typeof table>;
 
 /** Fills in the defaults; throws an OptionError on a bad option. */
 export function resolveKeyOptions(options: IdempotencyKeysOptions): ResolvedKeyOptions {

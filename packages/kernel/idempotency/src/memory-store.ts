@@ -34,7 +34,7 @@ export interface MemoryIdempotencyStoreOptions {
   readonly now?: (() => number) | undefined;
 }
 
-const factory = "memoryIdempotencyStore";
+const factoryName = "memoryIdempotencyStore";
 const pageRule = option.integer({ min: 1, max: 1_000 });
 
 // A full store is searched for ended records at most this often, so that a flood of claims costs no walk each.
@@ -52,8 +52,8 @@ export const table: OptionTable<MemoryIdempotencyStoreOptions> = {
  * TypeError on a bad option, and with NODE_ENV=production unless `allowInProduction` is true.
  */
 export function memoryIdempotencyStore(options: MemoryIdempotencyStoreOptions = {}): MemoryIdempotencyStore {
-  const read = readOptions(factory, table, options);
-  const warnInProduction = refuseInProduction(factory, read.allowInProduction);
+  const read = readOptions(factoryName, table, options);
+  const warnInProduction = refuseInProduction(factoryName, read.allowInProduction);
   // Of a decision one wants the time of day; performance.now() begins with the process.
   const originMs = options.now === undefined ? performance.timeOrigin : 0;
   return new MemoryIdempotencyStore({ ...read, originMs, warnInProduction });
@@ -165,7 +165,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
-    assertDecision(factory, decision);
+    assertDecision(factoryName, decision);
     const entry = this.#entry(key);
     if (entry === undefined || entry.fence !== decision.fence) return "not-held";
     const isExpired = entry.state === "run" && entry.untilMs <= this.#now();
@@ -181,7 +181,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
   }
 
   reopen(key: string, decision: IdempotencyDecision): "ok" | "not-decided" {
-    assertDecision(factory, decision);
+    assertDecision(factoryName, decision);
     const entry = this.#entry(key);
     if (entry === undefined || entry.fence !== decision.fence) return "not-decided";
     const { state, decision: kept } = entry;
@@ -205,7 +205,7 @@ export class MemoryIdempotencyStore implements IdempotencyStore {
 
   list({ state, cursor = "", limit }: IdempotencyListQuery): IdempotencyListing {
     this.#assertOpen();
-    pageRule.read(limit, `${factory}: list`, "limit");
+    pageRule.read(limit, `${factoryName}: list`, "limit");
     const nowMs = this.#now();
     const matching: { key: string; record: IdempotencyRecord }[] = [];
     for (const [key, entry] of this.#entries) {

@@ -13,19 +13,19 @@ export interface KeyNotice {
 }
 
 /** Publishes on `countersign:notice`. */
-export function notice(factory: string, { code, key, message, req, error }: KeyNotice): boolean {
-  return publishNotice({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
+export function notice(guard: string, { code, key, message, req, error }: KeyNotice): boolean {
+  return publishNotice({ guard, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
 /** For what a caller will ask about: one line on stderr when nobody subscribes. */
-export function failure(factory: string, { code, key, message, req, error }: KeyNotice): void {
-  publishFailure({ guard: factory, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
+export function failure(guard: string, { code, key, message, req, error }: KeyNotice): void {
+  publishFailure({ guard, code, message: `key ${quoteForLog(key)} ${message}`, req, error });
 }
 
 /** For what may concern money: becomes a process warning when nobody subscribes. */
-export function alarm(factory: string, event: KeyNotice): void {
-  if (notice(factory, event)) return;
-  process.emitWarning(`${factory}: key ${quoteForLog(event.key)} ${event.message}`, {
+export function alarm(guard: string, event: KeyNotice): void {
+  if (notice(guard, event)) return;
+  process.emitWarning(`${guard}: key ${quoteForLog(event.key)} ${event.message}`, {
     type: "CountersignWarning",
     code: event.code,
   });

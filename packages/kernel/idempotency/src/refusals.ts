@@ -32,9 +32,9 @@ export function idempotencyLost(retryAfterSeconds: number): GuardError<Idempoten
 }
 
 /** Of `completeIn` with the store in memory or in Redis. */
-export function noTransactions(factory: string): TypeError {
-  const told = pageOf("reference/packages/idempotency.html#stores-with-completein");
+export function noTransactions(factoryName: string): TypeError {
+  const page = pageOf("reference/packages/idempotency.html#stores-with-completein");
   return new TypeError(
-    `${factory}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${told}`,
+    `${factoryName}: completeIn: this store has no transactions; succeed without it instead, or take one that has. See ${page}`,
   );
 }

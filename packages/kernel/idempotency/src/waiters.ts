@@ -118,7 +118,7 @@ export class Waiters {
     }
     room.reading = true;
     try {
-      this.#tell(room, await readRecord(this.#options, key));
+      this.#wake(room, await readRecord(this.#options, key));
     } catch {
       // The waiters' own time runs: a store that stays away ends in 503.
     }
@@ -130,7 +130,7 @@ export class Waiters {
     } else this.#schedule(key, room);
   }
 
-  #tell(room: Room, record: IdempotencyRecord | undefined): void {
+  #wake(room: Room, record: IdempotencyRecord | undefined): void {
     if (record?.state === "done" || record?.state === "held") {
       for (const waiter of room.waiters) waiter.end(record);
     } else if (record === undefined || record.remainingMs <= 0) {

@@ -7,7 +7,7 @@ import {
   pruneAllRemote,
 } from "@countersign/idempotency/store";
 import { Engine } from "./engine.ts";
-import { type PostgresStoresOptions, type ResolvedOptions, resolveOptions } from "./options.ts";
+import { type PostgresStoresOptions, type ResolvedPostgresOptions, resolveOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { clockOf, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
 import { inTransaction } from "./errors.ts";
@@ -39,13 +39,13 @@ class AnswerTable implements PostgresAnswerStore {
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedPostgresOptions;
   readonly #keepSql: string;
   readonly #findSql: string;
   readonly #removeExpiredSql: string;
   readonly #stopPruning: () => void;
 
-  constructor(engine: Engine, options: ResolvedOptions) {
+  constructor(engine: Engine, options: ResolvedPostgresOptions) {
     this.#engine = engine;
     this.#options = options;
     this.retentionMs = options.retentionMs;
@@ -95,6 +95,6 @@ ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, until_at = excluded.
 
   async #removeBatch(): Promise<PrunedBatch> {
     const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
-    return { rows: length, told: length };
+    return { rows: length, counted: length };
   }
 }

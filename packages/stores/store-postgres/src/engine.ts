@@ -1,8 +1,8 @@
 import type { Row } from "@countersign/idempotency/store";
 import { explained, isSerializationFailure } from "./errors.ts";
 import { runAlone } from "./lone-statement.ts";
-import type { ResolvedOptions } from "./options.ts";
-import { factory } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
+import { factoryName } from "./options.ts";
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 import { checkedTables } from "./table-keys.ts";
@@ -13,11 +13,11 @@ const maxAttempts = 20;
 
 /** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
 export class Engine {
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedPostgresOptions;
   #isReady = false;
   #checking: Promise<void> | undefined;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedPostgresOptions) {
     this.#options = options;
   }
 
@@ -73,7 +73,7 @@ export class Engine {
       const [version] = await this.#runOnce(readVersion(this.#options), []);
       assertVersion(version, this.#options);
     } catch (error) {
-      throw explained(factory, place, error);
+      throw explained(factoryName, place, error);
     }
   }
 }

@@ -1,6 +1,6 @@
 import { leaseExpired } from "@countersign/idempotency";
 import { fenceMemoryMs } from "@countersign/idempotency/store";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
 import { pruneBatchSize } from "./pruning.ts";
 import {
   type Clock,
@@ -42,7 +42,7 @@ export interface IdempotencyStatements {
   readonly removeExpired: string;
 }
 
-export function idempotencyStatements(options: ResolvedOptions): IdempotencyStatements {
+export function idempotencyStatements(options: ResolvedPostgresOptions): IdempotencyStatements {
   const { names, lockTimeoutMs, retentionMs } = options;
   const { idempotency } = names;
   const now = clockOf(options);
@@ -134,7 +134,7 @@ function remaining(now: string): string {
  * Its fence is the time, and above all that was pruned, in case the clock was set back. What pruned the key since this statement
  * began is not seen here, but neither is it that the key has gone.
  */
-function insertStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
+function insertStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
 SELECT $1, 'run', $2, greatest(${microseconds(now(4))}, (SELECT pruned.fence + 1 FROM ${names.idempotency} AS pruned WHERE pruned.key = ${floorKey})),
   $3, '', ${now(4)} + ${milliseconds("$4")}
@@ -151,7 +151,7 @@ ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
  * The fence is above that of the row as it is when it is locked, whatever the clock says, and at least the time, so that it is also
  * above those that this server has never seen: of the server before it, whose last commits a failover has lost.
  */
-function takeOverStatement({ names, lockTimeoutMs }: ResolvedOptions, now: Clock): string {
+function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   const until = `settings.now + ${milliseconds("$4")}`;
   const isOwn = "kept.state = 'run' AND kept.token = $2";
   const isOther = "kept.state = 'run' AND kept.token <> $2";

@@ -31,7 +31,7 @@ import { inTransaction } from "./errors.ts";
 import { type IdempotencyStatements, idempotencyStatements } from "./idempotency-statements.ts";
 import { claimedOf, storedOf } from "./key-row.ts";
 import { pageParameters, pageReading, pageStatement } from "./listing.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { type PostgresTransaction, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
@@ -55,7 +55,7 @@ const neededTransaction: TransactionShape = {
   needs: "the client on which your transaction is open, as withPostgresTransaction() gives it",
   has: ["query"],
   lacks: { totalCount: "a pool" },
-  told: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
+  page: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
 };
 
 export class IdempotencyTable implements PostgresIdempotencyStore {
@@ -63,11 +63,11 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedPostgresOptions;
   readonly #sql: IdempotencyStatements;
   readonly #stopPruning: () => void;
 
-  constructor(engine: Engine, options: ResolvedOptions) {
+  constructor(engine: Engine, options: ResolvedPostgresOptions) {
     this.retentionMs = options.retentionMs;
     this.#engine = engine;
     this.#options = options;

@@ -2,7 +2,7 @@ import { type IdempotencyListQuery, type IdempotencyRecord, recordOf } from "@co
 import { type PageReading, keyBefore } from "@countersign/idempotency/store";
 import { keyColumns } from "./idempotency-statements.ts";
 import { storedOf } from "./key-row.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
 import { clockOf } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 
@@ -11,7 +11,7 @@ import { decodeKey } from "./stored-key.ts";
  * others add or remove in the meantime moves no key from one page to another. The state is a literal: an index of some states
  * alone serves no parameter.
  */
-export function pageStatement(options: ResolvedOptions, state: IdempotencyRecord["state"]): string {
+export function pageStatement(options: ResolvedPostgresOptions, state: IdempotencyRecord["state"]): string {
   const now = clockOf(options)(2);
   const live = state === "done" ? ` AND kept.until_at > (SELECT ${now})` : "";
   return `SELECT kept.key, ${keyColumns(now)} FROM ${options.names.idempotency} AS kept

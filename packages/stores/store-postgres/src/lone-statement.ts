@@ -1,5 +1,5 @@
 import { inTransaction, isLockTimeout } from "./errors.ts";
-import { factory } from "./options.ts";
+import { factoryName } from "./options.ts";
 import type { PostgresQueryable, PostgresResult, PostgresTransaction } from "./queryable.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 import { type PostgresPool, releaseClient, takeClient } from "./transaction.ts";
@@ -47,7 +47,7 @@ async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
 // The state that came with the end of the statement just awaited: nobody else has the client meanwhile.
 function assertEnded(connection: PostgresTransaction): void {
   const status = connection.getTransactionStatus?.();
-  if (status === "T" || status === "E") throw new Error(`${factory}: ${inTransaction}`);
+  if (status === "T" || status === "E") throw new Error(`${factoryName}: ${inTransaction}`);
 }
 
 // A client of `pg` has a function connect(), too.

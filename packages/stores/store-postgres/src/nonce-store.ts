@@ -2,7 +2,7 @@ import type { NonceClaim, NonceStore } from "@countersign/core";
 import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { clockOf, isAlone, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
@@ -23,13 +23,13 @@ export class NonceTable implements PostgresNonceStore {
   readonly engine = "postgresql";
   readonly #gate = new StoreGate(name);
   readonly #engine: Engine;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedPostgresOptions;
   readonly #claimSql: string;
   readonly #lookSql: string;
   readonly #removeExpiredSql: string;
   readonly #stopPruning: () => void;
 
-  constructor(engine: Engine, options: ResolvedOptions) {
+  constructor(engine: Engine, options: ResolvedPostgresOptions) {
     this.#engine = engine;
     this.#options = options;
     this.#claimSql = claimStatement(options);
@@ -68,13 +68,13 @@ export class NonceTable implements PostgresNonceStore {
 
   async #removeBatch(): Promise<PrunedBatch> {
     const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
-    return { rows: length, told: length };
+    return { rows: length, counted: length };
   }
 }
 
 // $1 digest, $2 token, $3 retention. A nonce is live up to and including its last millisecond, so that it outlives the signature
 // even by the coarsest clock.
-function claimStatement(options: ResolvedOptions): string {
+function claimStatement(options: ResolvedPostgresOptions): string {
   const now = clockOf(options)(3);
   return `INSERT INTO ${options.names.nonces} AS kept (digest, token, until_at)
 SELECT $1, $2, ${now} + ${milliseconds("$3")} WHERE ${isReadyToInsert(options.lockTimeoutMs)}
@@ -83,7 +83,7 @@ WHERE kept.token = excluded.token OR kept.until_at < ${now} RETURNING 1`;
 }
 
 // By row address, and expired there, as in the idempotency store.
-function removeExpiredStatement(options: ResolvedOptions): string {
+function removeExpiredStatement(options: ResolvedPostgresOptions): string {
   const { nonces } = options.names;
   const isExpired = `until_at < (SELECT ${clockOf(options)(0)})`;
   return `DELETE FROM ${nonces} WHERE ${isExpired} AND ctid = ANY (ARRAY(

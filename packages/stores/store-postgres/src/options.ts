@@ -27,7 +27,7 @@ export interface PostgresStoresOptions extends PostgresTables {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createPostgresStores";
+export const factoryName = "createPostgresStores";
 
 const dayMs = 86_400_000;
 
@@ -46,7 +46,7 @@ export const table = {
 } satisfies OptionTable<PostgresStoresOptions, unknown>;
 
 /** The options with their defaults. */
-export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
+export interface ResolvedPostgresOptions extends Omit<ReadOptions<typeof table>, keyof PostgresTables> {
   /** `schema.table`, as messages name the tables. */
   readonly place: string;
   readonly names: TableNames;
@@ -55,8 +55,8 @@ export interface ResolvedOptions extends Omit<ReadOptions<typeof table>, keyof P
 /** Checks the options and fills in the defaults. Throws an OptionError. */
 export function resolveOptions(
   options: PostgresStoresOptions,
-  owner: OptionOwner = factory,
-): ResolvedOptions {
+  owner: OptionOwner = factoryName,
+): ResolvedPostgresOptions {
   const { schema, table: prefix, ...read } = readOptions(owner, table, options);
   return { ...read, place: `${schema}.${prefix}_*`, names: tableNames({ schema, table: prefix }) };
 }

@@ -1,5 +1,5 @@
 import { type PrunedBatch, startPruning } from "@countersign/idempotency/store";
-import { factory } from "./options.ts";
+import { factoryName } from "./options.ts";
 
 /** How many rows one step removes: their locks are given back in between. */
 export const pruneBatchSize = 500;
@@ -8,7 +8,7 @@ export const pruneBatchSize = 500;
 export function pruneInBackground(intervalMs: number, removeBatch: () => Promise<PrunedBatch>): () => void {
   const tryBatch = async (): Promise<number> => (await removeBatch()).rows;
   return startPruning({
-    factory,
+    factory: factoryName,
     engine: "postgresql",
     intervalMs,
     batchSize: pruneBatchSize,

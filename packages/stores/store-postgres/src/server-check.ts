@@ -1,7 +1,7 @@
 import { publishNotice } from "@countersign/core/door";
 import type { Row } from "@countersign/idempotency/store";
 import { postgresSchemaVersion } from "./migration.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
+import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, missingKeys } from "./table-keys.ts";
 
@@ -14,7 +14,7 @@ export const readServer: string = `SELECT current_setting('server_version_num'):
 const oldestVersion = 130_000;
 
 /** The version of the tables, for {@link assertVersion}. */
-export function readVersion({ names }: ResolvedOptions): string {
+export function readVersion({ names }: ResolvedPostgresOptions): string {
   return `SELECT version::text AS version FROM ${names.version} WHERE id = 1`;
 }
 
@@ -23,39 +23,39 @@ export function readVersion({ names }: ResolvedOptions): string {
  * fsync it throws in production and publishes `postgres-not-durable` elsewhere, as it does without full_page_writes, which
  * some file systems can do without.
  */
-export function assertServer(row: Row, { place }: ResolvedOptions): void {
+export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {
   const version = integerOf(row["version"]);
   if (version < oldestVersion) {
     throw new Error(
-      `${factory}: PostgreSQL ${Math.floor(version / 10_000)} is too old, 13 or newer is needed`,
+      `${factoryName}: PostgreSQL ${Math.floor(version / 10_000)} is too old, 13 or newer is needed`,
     );
   }
   if (row["encoding"] !== "UTF8") {
     throw new Error(
-      `${factory}: the database has the encoding ${String(row["encoding"])}, in which different keys can become one; ` +
+      `${factoryName}: the database has the encoding ${String(row["encoding"])}, in which different keys can become one; ` +
         "use a database with ENCODING 'UTF8'",
     );
   }
   if (row["standby"] !== false) {
-    throw new Error(`${factory}: the server is a standby; connect the pool to the primary server`);
+    throw new Error(`${factoryName}: the server is a standby; connect the pool to the primary server`);
   }
   if (integerOf(row["unlogged"]) > 0) {
     throw new Error(
-      `${factory}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
+      `${factoryName}: tables ${place} are unlogged, a crash would empty them; run ALTER TABLE … SET LOGGED`,
     );
   }
-  assertKeys(factory, row["missing_keys"]);
+  assertKeys(factoryName, row["missing_keys"]);
   assertDurable(row);
 }
 
 /** Throws unless the tables are of this release. */
-export function assertVersion(row: Row | undefined, { place }: ResolvedOptions): void {
+export function assertVersion(row: Row | undefined, { place }: ResolvedPostgresOptions): void {
   const version = row === undefined ? 0 : integerOf(row["version"]);
   if (version === postgresSchemaVersion) return;
   const remedy =
     version < postgresSchemaVersion ? "run: countersign migrate" : "upgrade @countersign/store-postgres";
   throw new Error(
-    `${factory}: the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}; ${remedy}`,
+    `${factoryName}: the tables ${place} have schema version ${version}, this release needs ${postgresSchemaVersion}; ${remedy}`,
   );
 }
 
@@ -64,7 +64,7 @@ function assertDurable(row: Row): void {
   if (off.length === 0) return;
   const message = `${off.join(" and ")} off: after a crash of the server's machine, paid keys can be forgotten`;
   if (off.includes("fsync") && process.env["NODE_ENV"] === "production") {
-    throw new Error(`${factory}: ${message}; run the server with fsync = on`);
+    throw new Error(`${factoryName}: ${message}; run the server with fsync = on`);
   }
-  publishNotice({ guard: factory, code: "postgres-not-durable", message });
+  publishNotice({ guard: factoryName, code: "postgres-not-durable", message });
 }

@@ -1,15 +1,15 @@
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedPostgresOptions } from "./options.ts";
 
 /** Now, as a statement has it whose parameters but the clock are so many; {@link timed} completes its values. */
 export type Clock = (parameters: number) => string;
 
 /** The server's clock, or the one of the options as the last parameter: what is not sent needs no planning. */
-export function clockOf({ now }: ResolvedOptions): Clock {
+export function clockOf({ now }: ResolvedPostgresOptions): Clock {
   return now === undefined ? () => "clock_timestamp()" : (parameters) => `$${parameters + 1}::timestamptz`;
 }
 
 /** The values of a statement that reads the clock. */
-export function timed({ now }: ResolvedOptions, values: readonly unknown[]): unknown[] {
+export function timed({ now }: ResolvedPostgresOptions, values: readonly unknown[]): unknown[] {
   return now === undefined ? [...values] : [...values, now()];
 }
 

@@ -65,8 +65,8 @@ export const tablesTable: OptionTable<PostgresTables> = {
 };
 
 /** The tables' schema and prefix, checked. Throws an OptionError. */
-export function resolveTables(factory: string, tables: PostgresTables): Given<PostgresTables> {
-  return readOptions(factory, tablesTable, tables);
+export function resolveTables(factoryName: string, tables: PostgresTables): Given<PostgresTables> {
+  return readOptions(factoryName, tablesTable, tables);
 }
 
 function nameRule(fallback: string, longest: number): OptionRule<string> {

@@ -137,7 +137,7 @@ async function rollBack(client: PostgresPoolClient): Promise<void> {
   try {
     await withDeadline(client.query("ROLLBACK"), rollbackTimeoutMs, rollbackLate);
   } catch {
-    // The server rolls back by itself when the connection ends. The error of `work` is the one to be told.
+    // The server rolls back by itself when the connection ends. The error of `work` is the one to throw.
     releaseClient(client, true);
     return;
   }

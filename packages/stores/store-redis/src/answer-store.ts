@@ -2,7 +2,7 @@ import { readOptions } from "@countersign/core/door";
 import type { AnswerStore } from "@countersign/idempotency";
 import { StoreGate, assertText, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
-import { table, type RedisStoresOptions, type ResolvedOptions } from "./options.ts";
+import { table, type RedisStoresOptions, type ResolvedRedisOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
 import { findAnswerScript, keepAnswerScript } from "./scripts.ts";
 
@@ -32,9 +32,9 @@ class Answers implements RedisAnswerStore {
   readonly engine = "redis";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedRedisOptions;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedRedisOptions) {
     this.#options = options;
     this.retentionMs = options.retentionMs;
   }

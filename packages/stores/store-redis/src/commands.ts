@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { withDeadline } from "@countersign/core";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedRedisOptions } from "./options.ts";
 import { oneOf, plain, unexpected } from "./replies.ts";
 import type { RedisScript } from "./scripts.ts";
 
 type Send = (command: readonly string[], key: string | undefined) => Promise<unknown>;
 
 /** Sends one command; fails when it takes longer than `commandTimeoutMs`. */
-export async function send(options: ResolvedOptions, command: readonly string[]): Promise<unknown> {
+export async function send(options: ResolvedRedisOptions, command: readonly string[]): Promise<unknown> {
   return await inTime(options, (sendNow) => sendNow(command, undefined));
 }
 
@@ -17,7 +17,7 @@ export async function send(options: ResolvedOptions, command: readonly string[])
  * must not be taken for an answer about this one.
  */
 export async function runScript(
-  options: ResolvedOptions,
+  options: ResolvedRedisOptions,
   { sha1, text }: RedisScript,
   key: string | undefined,
   args: readonly string[],
@@ -37,7 +37,7 @@ export async function runScript(
 
 /** Gives all that a step sends one deadline. */
 async function inTime(
-  { sendCommand, commandTimeoutMs }: ResolvedOptions,
+  { sendCommand, commandTimeoutMs }: ResolvedRedisOptions,
   step: (sendNow: Send) => Promise<unknown>,
 ): Promise<unknown> {
   let sent = "";
@@ -68,7 +68,7 @@ function answerTo(call: string, reply: unknown): unknown {
 }
 
 /** Fails when the server cannot be reached. */
-export async function ping(options: ResolvedOptions): Promise<void> {
+export async function ping(options: ResolvedRedisOptions): Promise<void> {
   oneOf(await send(options, ["PING"]), ["PONG"]);
 }
 

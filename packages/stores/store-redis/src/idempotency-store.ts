@@ -17,7 +17,7 @@ import {
 } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
 import { listKeys } from "./listing.ts";
-import { type ResolvedOptions, longestMs } from "./options.ts";
+import { type ResolvedRedisOptions, longestMs } from "./options.ts";
 import { claimResult, oneOf, ownership, record, releasedKey } from "./replies.ts";
 import {
   type RedisScript,
@@ -49,10 +49,10 @@ export class IdempotencyKeys implements RedisIdempotencyStore {
   readonly engine = "redis";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedRedisOptions;
   readonly #server: ServerCheck;
 
-  constructor(options: ResolvedOptions, server: ServerCheck) {
+  constructor(options: ResolvedRedisOptions, server: ServerCheck) {
     this.retentionMs = options.retentionMs;
     this.#options = options;
     this.#server = server;

@@ -1,14 +1,14 @@
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { damagedCursor } from "@countersign/idempotency/store";
 import { runScript } from "./commands.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedRedisOptions } from "./options.ts";
 import { plain, storedText, texts } from "./replies.ts";
 import { nameScript, pageScript } from "./scripts.ts";
 
 /** The store whose keys are listed. */
 export interface ListedStore {
   readonly name: string;
-  readonly options: ResolvedOptions;
+  readonly options: ResolvedRedisOptions;
   readonly read: (key: string) => Promise<IdempotencyRecord | undefined>;
 }
 

@@ -1,7 +1,7 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
 import { StoreGate, encodeText } from "@countersign/idempotency/store";
 import { ping, runScript } from "./commands.ts";
-import { type ResolvedOptions, longestMs } from "./options.ts";
+import { type ResolvedRedisOptions, longestMs } from "./options.ts";
 import { oneOf } from "./replies.ts";
 import { nonceScript } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
@@ -18,10 +18,10 @@ export interface RedisNonceStore extends NonceStore {
 export class Nonces implements RedisNonceStore {
   readonly engine = "redis";
   readonly #gate = new StoreGate("redis nonce store");
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedRedisOptions;
   readonly #server: ServerCheck;
 
-  constructor(options: ResolvedOptions, server: ServerCheck) {
+  constructor(options: ResolvedRedisOptions, server: ServerCheck) {
     this.#options = options;
     this.#server = server;
   }

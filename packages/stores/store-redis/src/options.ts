@@ -32,7 +32,7 @@ export interface RedisStoresOptions {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createRedisStores";
+export const factoryName = "createRedisStores";
 
 const dayMs = 86_400_000;
 
@@ -51,7 +51,7 @@ export const table = {
 } satisfies OptionTable<RedisStoresOptions, unknown>;
 
 /** The options with their defaults. */
-export type ResolvedOptions = ReadOptions<typeof table>;
+export type ResolvedRedisOptions = ReadOptions<typeof table>;
 
 // In the year 2255: a fence is the time in microseconds, and above this not exact.
 const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);

@@ -1,7 +1,7 @@
 import { publishNotice } from "@countersign/core/door";
 import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
-import { type ResolvedOptions, factory } from "./options.ts";
+import { type ResolvedRedisOptions, factoryName } from "./options.ts";
 import { plain } from "./replies.ts";
 
 const oldestVersion = [6, 2] as const;
@@ -12,12 +12,12 @@ const oldestVersion = [6, 2] as const;
  * that never shows INFO is not asked for it with each payment.
  */
 export class ServerCheck {
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedRedisOptions;
   #state: "due" | "under way" | "seen" = "due";
   #pause = 0;
   #failures = 0;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedRedisOptions) {
     this.#options = options;
   }
 
@@ -36,7 +36,7 @@ export class ServerCheck {
     try {
       const doubts = doubtsAbout(plain(await send(this.#options, ["INFO"])));
       this.#state = "seen";
-      for (const [code, message] of doubts) publishNotice({ guard: factory, code, message });
+      for (const [code, message] of doubts) publishNotice({ guard: factoryName, code, message });
     } catch (error) {
       this.#state = "due";
       this.#pause = 2 ** this.#failures;
@@ -47,7 +47,7 @@ export class ServerCheck {
       const message =
         "the settings of Redis could not be read: check maxmemory-policy noeviction and appendonly yes by hand";
       const code: RedisNoticeCode = "redis-not-checked";
-      publishNotice({ guard: factory, code, message, error });
+      publishNotice({ guard: factoryName, code, message, error });
     }
   }
 }

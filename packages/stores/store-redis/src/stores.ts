@@ -1,7 +1,7 @@
 import { readOptions } from "@countersign/core/door";
 import { IdempotencyKeys, type RedisIdempotencyStore } from "./idempotency-store.ts";
 import { Nonces, type RedisNonceStore } from "./nonce-store.ts";
-import { type RedisStoresOptions, factory, table } from "./options.ts";
+import { type RedisStoresOptions, factoryName, table } from "./options.ts";
 import { ServerCheck } from "./server-check.ts";
 
 /** Both stores on one client. */
@@ -17,7 +17,7 @@ export interface RedisStores {
  * an option is wrong.
  */
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
-  const resolved = readOptions(factory, table, options);
+  const resolved = readOptions(factoryName, table, options);
   const server = new ServerCheck(resolved);
   const idempotency = new IdempotencyKeys(resolved, server);
   const nonces = new Nonces(resolved, server);

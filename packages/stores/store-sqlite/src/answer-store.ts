@@ -9,7 +9,7 @@ import {
 } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
 import { ensureDurability } from "./durability.ts";
-import { table, type ResolvedOptions, type SqliteStoresOptions } from "./options.ts";
+import { table, type ResolvedSqliteOptions, type SqliteStoresOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { answersMigration, answersName, assertKey, engineClock } from "./schema.ts";
 
@@ -23,7 +23,7 @@ export interface SqliteAnswerStore extends AnswerStore {
   close(): void;
 }
 
-const factory = "createSqliteAnswers";
+const factoryName = "createSqliteAnswers";
 const name = "sqlite answer store";
 
 /**
@@ -32,26 +32,26 @@ const name = "sqlite answer store";
  * option is wrong.
  */
 export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerStore {
-  const resolved = readOptions(factory, table, options);
-  ensureDurability(factory, resolved.database, resolved.allowInProduction);
+  const resolved = readOptions(factoryName, table, options);
+  ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
   withImmediateTransaction(resolved.database, () => {
     resolved.database.exec(answersMigration(resolved.table));
   });
-  assertKey(factory, resolved.database, `${resolved.table}_answers`, "token");
+  assertKey(factoryName, resolved.database, `${resolved.table}_answers`, "token");
   return new AnswerTable(resolved);
 }
 
 class AnswerTable implements SqliteAnswerStore {
   readonly engine = "sqlite";
   readonly retentionMs: number;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #keep: SqliteStatement<unknown>;
   readonly #find: SqliteStatement<unknown>;
   readonly #removeExpired: SqliteStatement<unknown>;
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, pruneIntervalMs: intervalMs, retentionMs } = options;
     const answers = answersName(options.table);
     const time = `coalesce(?, ${engineClock})`;
@@ -68,7 +68,7 @@ class AnswerTable implements SqliteAnswerStore {
          SELECT rowid FROM ${answers} WHERE until_ms <= ${time} ORDER BY until_ms LIMIT ?)`,
     );
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),
@@ -111,6 +111,6 @@ class AnswerTable implements SqliteAnswerStore {
     const { database, now } = this.#options;
     const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
     const rows = Number(withImmediateTransaction(database, remove).changes);
-    return { rows, told: rows };
+    return { rows, counted: rows };
   }
 }

@@ -35,7 +35,7 @@ export function singleRow(row: unknown): SqliteRow {
   return row;
 }
 
-/** Connections that were told to return every integer as a bigint are fine: nothing here reaches 2^53. */
+/** Connections that were isOpen to return every integer as a bigint are fine: nothing here reaches 2^53. */
 export function integerOf(value: unknown): number {
   if (typeof value === "number" || typeof value === "bigint") return Number(value);
   throw new Error("the SQLite driver returned no number where there is always one");
@@ -109,8 +109,8 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
 
 /** Whether a transaction is open on the connection. */
 export function isInTransaction(database: SqliteTransaction): boolean {
-  const told = database.inTransaction ?? database.isTransaction;
-  if (told !== undefined) return told;
+  const isOpen = database.inTransaction ?? database.isTransaction;
+  if (isOpen !== undefined) return isOpen;
   try {
     // Takes no lock. SQLite refuses it exactly when a transaction is open; node:sqlite before 22.16 tells in no other way.
     database.exec("BEGIN DEFERRED");
@@ -137,7 +137,7 @@ function isSettled<T>(value: T): value is Exclude<T, PromiseLike<unknown>> {
 export function createGate(store: string, database: SqliteDatabase): StoreGate {
   return new StoreGate(store, () => {
     // Inside the caller's transaction a claim could be rolled back after it was answered, and a read could see a `done` that
-    // never commits, for which the sender would be told that it was paid.
+    // never commits, for which the sender would be isOpen that it was paid.
     if (isInTransaction(database)) {
       throw new Error(
         `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +

@@ -9,21 +9,21 @@ const minBusyTimeoutMs = 5000;
  * EXTRA, a busy timeout of at least five seconds. Throws when one cannot be had.
  */
 export function ensureDurability(
-  factory: string,
+  factoryName: string,
   database: SqliteDatabase,
   allowInProduction: boolean,
 ): void {
   if (isInTransaction(database)) {
-    throw new Error(`${factory}: a transaction is open on the connection; create the stores before it`);
+    throw new Error(`${factoryName}: a transaction is open on the connection; create the stores before it`);
   }
-  ensureClock(factory, database);
+  ensureClock(factoryName, database);
   if (busyTimeoutMs(database) < minBusyTimeoutMs) database.exec(`PRAGMA busy_timeout = ${minBusyTimeoutMs}`);
   if (busyTimeoutMs(database) < minBusyTimeoutMs) {
-    throw new Error(`${factory}: busy_timeout stays below ${minBusyTimeoutMs} ms`);
+    throw new Error(`${factoryName}: busy_timeout stays below ${minBusyTimeoutMs} ms`);
   }
-  ensureJournal(factory, database, allowInProduction);
+  ensureJournal(factoryName, database, allowInProduction);
   if (synchronousLevel(database) < fullSynchronous) database.exec("PRAGMA synchronous = FULL");
-  assertSynchronous(factory, database);
+  assertSynchronous(factoryName, database);
 }
 
 /** Throws unless every commit on this connection is flushed to the disk before it is reported. */
@@ -37,27 +37,27 @@ export function assertSynchronous(caller: string, database: SqliteDatabase): voi
   }
 }
 
-function ensureJournal(factory: string, database: SqliteDatabase, allowInProduction: boolean): void {
+function ensureJournal(factoryName: string, database: SqliteDatabase, allowInProduction: boolean): void {
   const mode = String(pragma(database, "journal_mode = WAL")["journal_mode"]);
   const lasting = !isTemporary(database);
   if (mode !== "wal" && (lasting || mode !== "memory")) {
     throw new Error(
-      `${factory}: journal_mode stays ${mode}; the database must be a local file that can use WAL`,
+      `${factoryName}: journal_mode stays ${mode}; the database must be a local file that can use WAL`,
     );
   }
   if (!lasting && process.env["NODE_ENV"] === "production" && !allowInProduction) {
     const what =
       "a database in memory forgets every paid key on restart; " +
       "open a file in production, or set allowInProduction: true";
-    throw new OptionError(factory, { what });
+    throw new OptionError(factoryName, { what });
   }
 }
 
-function ensureClock(factory: string, database: SqliteDatabase): void {
+function ensureClock(factoryName: string, database: SqliteDatabase): void {
   const query = "SELECT sqlite_version() AS version, typeof(unixepoch('now', 'subsec')) AS clock";
   const row = singleRow(database.prepare(query).get());
   if (row["clock"] !== "real") {
-    throw new Error(`${factory}: SQLite ${String(row["version"])} is too old, 3.42 or newer is needed`);
+    throw new Error(`${factoryName}: SQLite ${String(row["version"])} is too old, 3.42 or newer is needed`);
   }
 }
 

@@ -45,7 +45,7 @@ import {
   takeWriteLock,
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
-import { factory, type ResolvedOptions } from "./options.ts";
+import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
@@ -78,13 +78,13 @@ const neededTransaction: TransactionShape = {
   needs: "the connection on which your transaction is open, as withImmediateTransaction() gives it",
   has: ["exec", "prepare"],
   lacks: {},
-  told: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
+  page: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
 };
 
 export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly engine = "sqlite";
   readonly retentionMs: number;
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
@@ -92,7 +92,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     this.retentionMs = options.retentionMs;
     this.#options = options;
@@ -102,7 +102,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),

@@ -1,7 +1,7 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
 import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
 import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
-import { factory, type ResolvedOptions } from "./options.ts";
+import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
@@ -16,13 +16,13 @@ export interface SqliteNonceStore extends NonceStore {
 
 export class NonceTable implements SqliteNonceStore {
   readonly engine = "sqlite";
-  readonly #options: ResolvedOptions;
+  readonly #options: ResolvedSqliteOptions;
   readonly #gate: StoreGate;
   readonly #claim: SqliteStatement;
   readonly #removeExpired: SqliteStatement;
   readonly #stopPruning: () => void;
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedSqliteOptions) {
     const { database, table, pruneIntervalMs: intervalMs } = options;
     const { nonces } = tableNames(table);
     const time = `coalesce(?, ${engineClock})`;
@@ -39,7 +39,7 @@ export class NonceTable implements SqliteNonceStore {
          SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
     );
     this.#stopPruning = pruneInBackground({
-      factory,
+      factory: factoryName,
       database,
       intervalMs,
       removeBatch: () => this.#removeBatch(),
@@ -72,6 +72,6 @@ export class NonceTable implements SqliteNonceStore {
     const { database, now } = this.#options;
     const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
     const rows = Number(withImmediateTransaction(database, remove).changes);
-    return { rows, told: rows };
+    return { rows, counted: rows };
   }
 }

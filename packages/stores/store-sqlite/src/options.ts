@@ -29,7 +29,7 @@ export interface SqliteStoresOptions {
 }
 
 /** The name that begins every message about the options. */
-export const factory = "createSqliteStores";
+export const factoryName = "createSqliteStores";
 
 const dayMs = 86_400_000;
 // In microseconds, as a fence has it, still a safe integer.
@@ -48,7 +48,7 @@ export const table = {
 } satisfies OptionTable<SqliteStoresOptions, unknown>;
 
 /** The options with their defaults. */
-export type ResolvedOptions = ReadOptions<typeof table>;
+export type ResolvedSqliteOptions = ReadOptions<typeof table>;
 
 function readDatabase(database: unknown, owner: OptionOwner, name: string): SqliteDatabase {
   if (isDatabase(database)) return database;

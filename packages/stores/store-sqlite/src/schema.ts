@@ -96,7 +96,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
  * Creates what is missing, and brings tables of an earlier version up to date. Throws when they are of a later one, or have lost a
  * primary key.
  */
-export function ensureSchema(factory: string, database: SqliteDatabase, table: string): void {
+export function ensureSchema(factoryName: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
     database.exec(migration(table));
     const { schema, idempotency } = tableNames(table);
@@ -110,16 +110,21 @@ export function ensureSchema(factory: string, database: SqliteDatabase, table: s
     }
     if (version !== sqliteSchemaVersion) {
       throw new Error(
-        `${factory}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
+        `${factoryName}: the tables ${table}_* have schema version ${version}, this release needs ${sqliteSchemaVersion}`,
       );
     }
   });
-  assertKey(factory, database, `${table}_idempotency`, "key");
-  assertKey(factory, database, `${table}_nonces`, "scope, nonce");
+  assertKey(factoryName, database, `${table}_idempotency`, "key");
+  assertKey(factoryName, database, `${table}_nonces`, "scope, nonce");
 }
 
 /** Throws when a table takes the same key twice, as a copy by CREATE TABLE … AS does. */
-export function assertKey(factory: string, database: SqliteDatabase, name: string, columns: string): void {
+export function assertKey(
+  factoryName: string,
+  database: SqliteDatabase,
+  name: string,
+  columns: string,
+): void {
   try {
     // Is not run. SQLite prepares it only where a primary key or a unique index holds these columns.
     database.prepare(
@@ -128,7 +133,7 @@ export function assertKey(factory: string, database: SqliteDatabase, name: strin
   } catch (error) {
     if (!String(error).includes("ON CONFLICT clause")) throw error;
     const remedy = `CREATE UNIQUE INDEX "main"."${name}_key" ON "${name}" (${columns})`;
-    throw new Error(`${factory}: the table ${name} has lost its primary key; run: ${remedy}`, {
+    throw new Error(`${factoryName}: the table ${name} has lost its primary key; run: ${remedy}`, {
       cause: error,
     });
   }

@@ -3,7 +3,7 @@ import { readOptions } from "@countersign/core/door";
 import { ensureDurability } from "./durability.ts";
 import { IdempotencyTable, type SqliteIdempotencyStore } from "./idempotency-store.ts";
 import { NonceTable, type SqliteNonceStore } from "./nonce-store.ts";
-import { type SqliteStoresOptions, factory, table } from "./options.ts";
+import { type SqliteStoresOptions, factoryName, table } from "./options.ts";
 import { ensureSchema } from "./schema.ts";
 
 /** Both stores on one connection. */
@@ -21,9 +21,9 @@ export interface SqliteStores {
  */
 export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
   assertNoDatabase(options);
-  const resolved = readOptions(factory, table, options);
-  ensureDurability(factory, resolved.database, resolved.allowInProduction);
-  ensureSchema(factory, resolved.database, resolved.table);
+  const resolved = readOptions(factoryName, table, options);
+  ensureDurability(factoryName, resolved.database, resolved.allowInProduction);
+  ensureSchema(factoryName, resolved.database, resolved.table);
   const idempotency = new IdempotencyTable(resolved);
   const nonces = new NonceTable(resolved);
   return {
@@ -39,7 +39,7 @@ export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
 // Its own members would be called unknown options.
 function assertNoDatabase(options: object): void {
   if (typeof options !== "object" || options === null || !("prepare" in options)) return;
-  throw new OptionError(factory, {
+  throw new OptionError(factoryName, {
     option: "database",
     what: "is what was given: write { database }, in braces",
   });

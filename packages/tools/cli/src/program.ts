@@ -125,7 +125,7 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
     io.writeError(`error: ${printable(error.message)}\n`);
     return error.exitCode;
   }
-  const told = error instanceof Error ? error.stack : undefined;
-  io.writeError(`countersign failed: ${printable(told ?? messageOf(error))}\n`);
+  const stack = error instanceof Error ? error.stack : undefined;
+  io.writeError(`countersign failed: ${printable(stack ?? messageOf(error))}\n`);
   return exitCodes.internal;
 }

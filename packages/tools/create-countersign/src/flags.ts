@@ -8,10 +8,10 @@ export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }
 
-type Given<Of> = { readonly [Name in keyof Of]?: Of[Name] | undefined };
+type Undefinable<Of> = { readonly [Name in keyof Of]?: Of[Name] | undefined };
 
 /** What the command line says; undefined is what it leaves open. */
-export interface Flags extends Given<Choices> {
+export interface Flags extends Undefinable<Choices> {
   readonly folder?: string | undefined;
   readonly name?: string | undefined;
   readonly yes: boolean;

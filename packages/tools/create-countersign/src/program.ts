@@ -53,8 +53,8 @@ async function create(flags: Flags, world: World): Promise<ExitCode> {
   const { templates, manifest } = world;
   writeProject(folder, projectFiles({ ...answers, name, templates, versions: manifest.devDependencies }));
   const installed = flags.install && world.install(folder);
-  const told = { ...answers, folder, name, installed };
-  world.writeOut(printable(report(told, path.relative(world.cwd, folder), world.platform)));
+  const project = { ...answers, folder, name, installed };
+  world.writeOut(printable(report(project, path.relative(world.cwd, folder), world.platform)));
   return flags.install && !installed ? 1 : 0;
 }
 

@@ -42,20 +42,20 @@ export function explainAddress({ peer, trustProxy, allow, rawHeaders }: Explaine
     const role = index < taken ? ", trusted as a proxy" : index > taken ? "" : `, taken, since ${why}`;
     return `${placeOf(index)}: ${quoted(hop)}${role}`;
   });
-  const told = (code: string, [what, sentence]: Remedy): Explanation =>
+  const withHops = (code: string, [what, sentence]: Remedy): Explanation =>
     explanation(what, code, sentence, details);
   if (typeof trustProxy === "function" && trustsEverybody(trustProxy)) {
     const advice = "Set trust proxy to the addresses of your proxies";
     const sentence = `${advice}: it trusts every address, so that callers choose their own.`;
-    return told("trust-proxy-unsafe", ["address-everybody-trusted", sentence]);
+    return withHops("trust-proxy-unsafe", ["address-everybody-trusted", sentence]);
   }
   const address = hops[taken] ?? "";
   const code = refusalOf(() => admitAddress(address === "" ? undefined : address, isAllowed));
-  if (code !== undefined) return told(code, remedyOf(hops, { taken, isAllowed, trustProxy }));
+  if (code !== undefined) return withHops(code, remedyOf(hops, { taken, isAllowed, trustProxy }));
   if (untrusted === -1 && trustProxy !== undefined) {
     const advice = "Let the proxy send X-Forwarded-For, or count fewer proxies in trust proxy";
     const sentence = `${advice}: every address of the request is a trusted proxy.`;
-    return told("ip-is-proxy", ["address-is-proxy", sentence]);
+    return withHops("ip-is-proxy", ["address-is-proxy", sentence]);
   }
   return explanation("verifies", undefined, `The address ${quoted(address)} is in the list.`, details);
 }

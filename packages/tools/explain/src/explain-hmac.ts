@@ -26,13 +26,10 @@ export interface ExplainHmacOptions extends VerifyPayloadOptions {
 }
 
 /** The rules of the options that verifyPayload has not; the secrets it reads itself. */
-export const hmacTable: OptionTable<
-  Pick<ExplainHmacOptions, "atItsTime" | "secrets">,
-  { readonly atItsTime: boolean; readonly secrets: ExplainHmacOptions["secrets"] }
-> = {
+export const hmacTable = {
   secrets: option.own(readSecrets),
   atItsTime: option.boolean(false),
-};
+} satisfies OptionTable<Pick<ExplainHmacOptions, "atItsTime" | "secrets">, unknown>;
 
 function readSecrets(secrets: unknown, owner: OptionOwner, name: string): readonly string[] {
   if (Array.isArray(secrets) && secrets.every((secret) => typeof secret === "string")) return [...secrets];

@@ -7,6 +7,7 @@ import {
   systemClock,
   type OptionOwner,
   type OptionTable,
+  type ReadOptions,
 } from "@countersign/core/door";
 import { isVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 import {
@@ -36,31 +37,27 @@ export interface ExplainSignatureOptions extends Omit<
   readonly maxAttempts?: number | undefined;
 }
 
-/** What is the explanation's own; the rest is for the check. */
-export interface OwnOptions {
-  readonly keys: FindKeys;
-  readonly signerBase: string | undefined;
-  readonly pathPrefixes: readonly string[];
-  readonly maxAttempts: number;
-}
-
 /** The keys that an explanation goes by. Rejects when a store gives no answer. */
 type FindKeys = (keyids: readonly string[]) => Promise<KnownKeys>;
 
 /** By keyid. */
 export type KnownKeys = ReadonlyMap<string, VerificationKey>;
 
-type Own = Pick<ExplainSignatureOptions, "keys" | "maxAttempts" | "pathPrefixes" | "signerBase">;
-
 const maxBaseLength = 65_536;
 
 /** The rules of the options that no check has. */
-export const table: OptionTable<Own, OwnOptions> = {
+export const table = {
   keys: option.own(readKnownKeys),
   signerBase: option.optional(option.own(readBase)),
   pathPrefixes: option.own(readPrefixes, '`["/api", "/api/v1", "/v1", "/v2", "/payments", "/payout"]`'),
   maxAttempts: option.integer({ min: 0, max: 100_000, fallback: 2000 }),
-};
+} satisfies OptionTable<
+  Pick<ExplainSignatureOptions, "keys" | "maxAttempts" | "pathPrefixes" | "signerBase">,
+  unknown
+>;
+
+/** The options of an explanation alone; the rest is for the check. */
+export type OwnOptions = ReadOptions<typeof table>;
 
 // Who times stores sees by this that no request has waited.
 const engine = "explain";

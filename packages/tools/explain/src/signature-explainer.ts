@@ -30,20 +30,14 @@ export interface SignatureExplainer {
   close(): void;
 }
 
-interface Own {
-  readonly write: SignatureExplainerOptions["write"];
-  readonly perMinute: number;
-  readonly allowInProduction: boolean;
-}
-
-export const explainerTable: OptionTable<
-  Pick<SignatureExplainerOptions, "allowInProduction" | "perMinute" | "write">,
-  Own
-> = {
-  write: option.call(),
+export const explainerTable = {
+  write: option.call<SignatureExplainerOptions["write"]>(),
   perMinute: option.integer({ min: 1, max: 600, fallback: 6 }),
   allowInProduction: option.boolean(false),
-};
+} satisfies OptionTable<
+  Pick<SignatureExplainerOptions, "allowInProduction" | "perMinute" | "write">,
+  unknown
+>;
 
 const owner = "signatureExplainer";
 const minuteMs = 60_000;
@@ -77,15 +71,15 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
   const { clock = systemClock } = readExplainOptions(owner, rest).check(undefined);
   if (!isAllowed(allowInProduction)) return { isActive: false, close: () => undefined };
   const taken: number[] = [];
-  const hear = (event: GuardEvent): void => {
+  const onVerdict = (event: GuardEvent): void => {
     const request = refusedRequest(event);
     const at = clock();
     while (taken.length > 0 && !(at - (taken[0] ?? 0) < minuteMs)) taken.shift();
     if (request === undefined || taken.length >= perMinute) return;
     taken.push(at);
-    void tell(request, at);
+    void writeOne(request, at);
   };
-  const tell = async (request: ExplainedRequest, at: number): Promise<void> => {
+  const writeOne = async (request: ExplainedRequest, at: number): Promise<void> => {
     try {
       const explained = await explainWaiting(request, { ...rest, clock: () => at });
       if (explained !== undefined) write(explained);
@@ -99,17 +93,13 @@ export function signatureExplainer(options: SignatureExplainerOptions): Signatur
       });
     }
   };
-  return { isActive: true, close: listen(owner, { verdict: hear }) };
+  return { isActive: true, close: listen(owner, { verdict: onVerdict }) };
 }
 
 /** Those of {@link signatureExplainer} but for `write` and `perMinute`, which a log sink has itself. */
 export type RefusalExplainerOptions = Omit<SignatureExplainerOptions, "perMinute" | "write">;
 
-const { allowInProduction: allowRule } = explainerTable;
-const refusalTable: OptionTable<
-  Pick<SignatureExplainerOptions, "allowInProduction">,
-  Pick<Own, "allowInProduction">
-> = { allowInProduction: allowRule };
+const refusalTable = { allowInProduction: explainerTable.allowInProduction };
 
 /**
  * What the option `explain` of a log sink takes, such as that of pinoLog: the first sentence of {@link explainSignature} for a signature

@@ -10,7 +10,7 @@ export function pathVariants(path: string, context: MismatchContext): Texts {
   const start = context.target.indexOf("?");
   const whole = path + (start === -1 ? "" : context.target.slice(start));
   const authority = context.authority ?? "";
-  const [told, prefixes] = prefixesOf(path, context);
+  const [forwarded, prefixes] = prefixesOf(path, context);
   return [
     ["path-with-query", "with the query behind it", [whole], "usual"],
     ["path-full-url", "the full URL", [path, whole].map((text) => `https://${authority}${text}`), "usual"],
@@ -26,7 +26,7 @@ export function pathVariants(path: string, context: MismatchContext): Texts {
     ["path-letter-case", "in upper case", [path.toUpperCase()]],
     ["path-without-leading-slash", "without its first slash", [path.slice(1)]],
     ["path-slashes-merged", "its double slashes merged", [path.replaceAll(/\/{2,}/g, "/")]],
-    ["path-with-prefix", "the path that a proxy has received", told, "usual"],
+    ["path-with-prefix", "the path that a proxy has received", forwarded, "usual"],
     ["path-with-prefix", "with a prefix", prefixes, "usual"],
     ...shorterPaths(path),
     ["path-without-end", "the root", ["/"]],
@@ -44,11 +44,11 @@ const fieldsOfProxies = [
 ];
 
 function prefixesOf(path: string, context: MismatchContext): readonly [readonly string[], readonly string[]] {
-  const told = fieldsOfProxies.flatMap((name) =>
+  const forwarded = fieldsOfProxies.flatMap((name) =>
     fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
   );
-  const prefixes = [...told, ...context.pathPrefixes];
-  return [told, prefixes.map((prefix) => prefix.replace(/\/$/, "") + path)];
+  const prefixes = [...forwarded, ...context.pathPrefixes];
+  return [forwarded, prefixes.map((prefix) => prefix.replace(/\/$/, "") + path)];
 }
 
 const maxSegments = 10;

@@ -1,5 +1,12 @@
 import { OptionError } from "@countersign/core";
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
 import {
   explainAddress,
   explainBasicAuth,
@@ -53,28 +60,10 @@ export interface InspectorOptions {
   readonly secrets?: readonly string[] | undefined;
 }
 
-/** What explanations are made with. */
-export interface Explainers {
-  readonly signature: ExplainSignatureOptions | undefined;
-  readonly hmac: ExplainHmacOptions | undefined;
-  readonly basicAuth: readonly BasicAuthCredential[] | undefined;
-  readonly addresses: InspectedAddresses | undefined;
-}
-
-/** The options as the inspector works with them. */
-export interface ResolvedOptions extends Explainers {
-  readonly port: number;
-  readonly host: "127.0.0.1" | "::1" | "localhost";
-  readonly kept: number;
-  readonly bodyLimitBytes: number;
-  readonly stores: ReadonlyMap<string, IdempotencyStore>;
-  readonly secrets: readonly string[];
-}
-
 const owner = "inspector";
 const maxKeptBytes = 1_073_741_824;
 
-export const table: OptionTable<InspectorOptions, ResolvedOptions> = {
+export const table = {
   port: option.integer({ min: 0, max: 65_535, fallback: 0 }),
   host: option.oneOf(["127.0.0.1", "::1", "localhost"], "127.0.0.1"),
   kept: option.integer({ min: 1, max: 10_000, fallback: 500 }),
@@ -85,10 +74,16 @@ export const table: OptionTable<InspectorOptions, ResolvedOptions> = {
   addresses: option.optional(option.own(readAddresses)),
   stores: option.own(readStores, "none"),
   secrets: option.own(readSecrets, "none"),
-};
+} satisfies OptionTable<InspectorOptions, unknown>;
+
+/** The options with defaults, checked. */
+export type ResolvedInspectorOptions = ReadOptions<typeof table>;
+
+/** What explanations are made with. */
+export type Explainers = Pick<ResolvedInspectorOptions, "signature" | "hmac" | "basicAuth" | "addresses">;
 
 /** Throws an OptionError, which shows no secret; in production always. */
-export async function resolveOptions(options: InspectorOptions): Promise<ResolvedOptions> {
+export async function resolveOptions(options: InspectorOptions): Promise<ResolvedInspectorOptions> {
   if (process.env["NODE_ENV"] === "production") {
     throw new OptionError(owner, {
       what: "it shows requests to whoever has the address; it is for development, and NODE_ENV is production",

@@ -12,7 +12,7 @@ import {
   type RecordedRequest,
 } from "./recorded-request.ts";
 
-/** A key as it was seen in traffic. */
+/** A signing key as it was seen in traffic. */
 export interface SeenKey {
   /** Escaped and cut: where it was only refused, it is a stranger's text. */
   readonly keyid: string;
@@ -41,12 +41,12 @@ interface Present {
   readonly before: LifeEntry[];
 }
 
-const factory = "inspector";
+const factoryName = "inspector";
 const maxGuards = 100;
 const maxKeys = 200;
 const maxBefore = 50;
 
-/** Writes down what the channels tell, on the request path: so it explains nothing, keeps no request, and throws nothing. */
+/** Writes down what the channels publish, on the request path: so it explains nothing, keeps no request, and throws nothing. */
 export class Recorder {
   readonly requests: KeptRequests;
   readonly guards: Set<string> = new Set();
@@ -62,22 +62,22 @@ export class Recorder {
     this.#init = init;
     this.requests = new KeptRequests(init.kept);
     this.#ends = [
-      listen(factory, {
+      listen(factoryName, {
         verdict: (event) => this.#verdict(event),
         keyUse: (event) => this.#keyUse(event),
-        claim: ({ key, req, ...trace }) => this.#tell("claim", { text: `key "${key}"`, ...trace }, req),
-        wait: ({ key, ...trace }) => this.#tell("wait", { text: `key "${key}"`, ...trace }),
+        claim: ({ key, req, ...trace }) => this.#add("claim", { text: `key "${key}"`, ...trace }, req),
+        wait: ({ key, ...trace }) => this.#add("wait", { text: `key "${key}"`, ...trace }),
         settled: ({ key, req, outcome, ownedMs }) =>
-          this.#tell("settled", { text: `key "${key}"`, outcome, durationMs: ownedMs }, req),
+          this.#add("settled", { text: `key "${key}"`, outcome, durationMs: ownedMs }, req),
         leaseLost: ({ key, req, code }) =>
-          this.#tell("lease-lost", { text: `key "${key}"`, outcome: code }, req),
-        store: ({ engine, step, ...trace }) => this.#tell("store", { text: `${engine} ${step}`, ...trace }),
-        event: ({ type, eventId, ...trace }) => this.#tell("event", { text: `${type} ${eventId}`, ...trace }),
+          this.#add("lease-lost", { text: `key "${key}"`, outcome: code }, req),
+        store: ({ engine, step, ...trace }) => this.#add("store", { text: `${engine} ${step}`, ...trace }),
+        event: ({ type, eventId, ...trace }) => this.#add("event", { text: `${type} ${eventId}`, ...trace }),
         notice: ({ guard, code, message, req }) =>
-          this.#tell("notice", { text: `${guard}: ${message}`, outcome: code }, req),
+          this.#add("notice", { text: `${guard}: ${message}`, outcome: code }, req),
       }),
-      hear("http.server.request.start", () => this.#present.enterWith({ id: undefined, before: [] })),
-      hear("http.server.response.finish", (message) => this.#answered(message)),
+      subscribe("http.server.request.start", () => this.#present.enterWith({ id: undefined, before: [] })),
+      subscribe("http.server.response.finish", (message) => this.#answered(message)),
     ];
   }
 
@@ -128,19 +128,19 @@ export class Recorder {
     return id === undefined ? undefined : this.requests.get(id);
   }
 
-  #tell(what: LifeEntry["what"], entry: Omit<LifeEntry, "at" | "what">, req?: object): void {
+  #add(what: LifeEntry["what"], entry: Omit<LifeEntry, "at" | "what">, req?: object): void {
     const { text, outcome, durationMs } = entry;
     if (what === "settled" || what === "claim") this.#init.changed({ kind: "stores" });
-    const told = { at: Date.now(), what, outcome, durationMs, text };
+    const life = { at: Date.now(), what, outcome, durationMs, text };
     const present = this.#present.getStore();
     const id = (req === undefined ? undefined : this.#numberOf(req)) ?? present?.id;
     if (id === undefined) {
       // A guard that claims tells of it before its own verdict.
-      if (present !== undefined && present.before.length < maxBefore) present.before.push(told);
+      if (present !== undefined && present.before.length < maxBefore) present.before.push(life);
       return;
     }
     const record = this.requests.get(id);
-    if (record !== undefined && addLife(record, told)) this.#init.changed({ ids: [id] });
+    if (record !== undefined && addLife(record, life)) this.#init.changed({ ids: [id] });
   }
 
   #answered(message: unknown): void {
@@ -192,12 +192,12 @@ export class Recorder {
 }
 
 /** What a subscriber of Node's own channels throws would end the process. */
-function hear(name: string, tell: (message: unknown) => void): () => void {
+function subscribe(name: string, handle: (message: unknown) => void): () => void {
   const listener = (message: unknown): void => {
     try {
-      tell(message);
+      handle(message);
     } catch (error) {
-      warnOfError(factory, "could not record a request", error);
+      warnOfError(factoryName, "could not record a request", error);
     }
   };
   channel(name).subscribe(listener);

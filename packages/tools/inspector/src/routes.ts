@@ -8,7 +8,7 @@ import {
 } from "./loopback/index.ts";
 import { Router, type RequestHandler } from "express";
 import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedInspectorOptions } from "./options.ts";
 import type { ChangeKind, Recorder } from "./recorder.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
 import { maskerOfRequest } from "./secrets.ts";
@@ -24,7 +24,7 @@ import { claimNow } from "./claim-now.ts";
 
 /** What the paths show. */
 export interface Shown {
-  readonly options: ResolvedOptions;
+  readonly options: ResolvedInspectorOptions;
   readonly recorder: Recorder;
   /** Masks what the options name. */
   readonly mask: Masker;

@@ -1,6 +1,6 @@
 import { maskerOf, type Masker } from "./loopback/index.ts";
 import type { RecordedRequest } from "./recorded-request.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedInspectorOptions } from "./options.ts";
 
 /** What stands in the place of the value of a header that is a credential. */
 export const notShown = "(not shown)";
@@ -11,7 +11,7 @@ export function isCredentialName(name: string): boolean {
 }
 
 /** Masks what the options name, in every answer. */
-export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedOptions): Masker {
+export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorOptions): Masker {
   const hmacSecrets = hmac?.secrets ?? [];
   return maskerOf({
     texts: [...secrets, ...hmacSecrets.flatMap(formsOfHmacSecret)],

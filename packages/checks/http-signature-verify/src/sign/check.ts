@@ -10,9 +10,9 @@ import {
 import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";
-import { table, type ResolvedOptions, type SignResponseOptions } from "./options.ts";
+import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
 
-export const factory = "signResponse";
+export const factoryName = "signResponse";
 
 /** An answer that has not left yet. */
 export interface AnswerToSign {
@@ -44,19 +44,19 @@ export interface SignAnswer {
  * Signature over the status, media type, content coding, Location and digest of the answer, and method, path, digest and signature of the
  * request. Throws an OptionError on a bad option.
  */
-export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factory): SignAnswer {
+export function responseSigner(options: SignResponseOptions, owner: OptionOwner = factoryName): SignAnswer {
   return signerOf(readOptions(owner, table, options));
 }
 
 /** {@link responseSigner} of options that were read. */
-export function signerOf(options: ResolvedOptions): SignAnswer {
+export function signerOf(options: ResolvedSignOptions): SignAnswer {
   const { limit, signTimeoutMs } = options;
   const late = (): Error => new Error(`the signer gave no signature within ${signTimeoutMs} ms`);
   const sign = async (subject: object, { status, rawHeaders, body }: AnswerToSign): Promise<SignedAnswer> => {
     const request = verifiedMessage(subject);
     if (request === undefined) return { headers: {} };
     if (body === undefined || body.length > limit) {
-      tell("answer-too-large", `an answer has more than ${limit} bytes: it is 500 instead`, subject);
+      publish("answer-too-large", `an answer has more than ${limit} bytes: it is 500 instead`, subject);
       return { status: 500 };
     }
     const requestLabel = verifiedSignature(subject)?.label ?? "";
@@ -69,7 +69,7 @@ export function signerOf(options: ResolvedOptions): SignAnswer {
         headers: { "Content-Digest": digest, "Signature-Input": signatureInput, Signature: signature },
       };
     } catch (error) {
-      tell("signing-failed", "an answer could not be signed: it is 503 instead", subject, error);
+      publish("signing-failed", "an answer could not be signed: it is 503 instead", subject, error);
       return { status: 503, retryAfterSeconds: 1 };
     }
   };
@@ -88,7 +88,7 @@ interface Answer {
 function receiptOf(
   answer: Answer,
   requestLabel: string,
-  { signer, components, label, tag, clock }: ResolvedOptions,
+  { signer, components, label, tag, clock }: ResolvedSignOptions,
 ): ReturnType<typeof signAsync> {
   const bound = receiptComponents(answer, requestLabel);
   return signAsync(answer, {
@@ -107,6 +107,6 @@ function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
   return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
 }
 
-export function tell(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
-  publishFailure({ guard: factory, code, message, req, error });
+export function publish(code: HttpSignatureSignCode, message: string, req: object, error?: unknown): void {
+  publishFailure({ guard: factoryName, code, message, req, error });
 }

@@ -1,6 +1,6 @@
 import { readOptions } from "@countersign/core/door";
 import { createCodingWatch, finishResponse, type Middleware } from "@countersign/express";
-import { factory, signerOf, tell } from "./check.ts";
+import { factoryName, signerOf, publish } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";
 
 /**
@@ -9,8 +9,8 @@ import { table, type SignResponseOptions } from "./options.ts";
  * paid answer that cannot be signed is 503, and comes again as the 409 of a paid key. Throws a TypeError on a bad option.
  */
 export function signResponse(options: SignResponseOptions): Middleware {
-  const sign = signerOf(readOptions(factory, table, options));
-  const watchCoding = createCodingWatch(factory);
+  const sign = signerOf(readOptions(factoryName, table, options));
+  const watchCoding = createCodingWatch(factoryName);
   const middleware: Middleware = (req, res, next) => {
     finishResponse(res, {
       method: req.method,
@@ -22,9 +22,9 @@ export function signResponse(options: SignResponseOptions): Middleware {
         return signed;
       },
       unsendable: (error) =>
-        tell("answer-unsendable", "an answer could not be sent: it is 500 instead", req, error),
+        publish("answer-unsendable", "an answer could not be sent: it is 500 instead", req, error),
     });
     next();
   };
-  return Object.defineProperty(middleware, "name", { value: `${factory}Middleware` });
+  return Object.defineProperty(middleware, "name", { value: `${factoryName}Middleware` });
 }

@@ -48,7 +48,7 @@ export const table = {
 } satisfies OptionTable<SignResponseOptions, unknown>;
 
 /** The options with defaults, checked. */
-export type ResolvedOptions = ReadOptions<typeof table>;
+export type ResolvedSignOptions = ReadOptions<typeof table>;
 
 function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {
   if (isSigner(signer)) return signer;

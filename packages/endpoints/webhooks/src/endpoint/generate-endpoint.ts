@@ -9,13 +9,10 @@ export interface GenerateEndpointOptions {
   readonly dangerouslyAllowHttp?: boolean | undefined;
 }
 
-export const table: OptionTable<
-  GenerateEndpointOptions,
-  { readonly baseUrl: URL; readonly dangerouslyAllowHttp: boolean }
-> = {
+export const table = {
   baseUrl: option.own(readBaseUrl),
   dangerouslyAllowHttp: option.boolean(false),
-};
+} satisfies OptionTable<GenerateEndpointOptions, unknown>;
 
 /** A new webhook endpoint, to be kept as a secret and handed to the service once. */
 export interface GeneratedEndpoint {
@@ -36,10 +33,10 @@ export interface GeneratedEndpoint {
  * Throws an OptionError unless `baseUrl` is an https URL without user, query and fragment.
  */
 export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEndpoint {
-  const { baseUrl: base, dangerouslyAllowHttp } = readOptions(factory, table, options);
+  const { baseUrl: base, dangerouslyAllowHttp } = readOptions(factoryName, table, options);
   if (base.protocol !== "https:" && !(dangerouslyAllowHttp && isLoopback(base.hostname))) {
     const expected = "an https URL; an http URL of this machine also needs dangerouslyAllowHttp: true";
-    throw optionError(factory, "baseUrl", expected, options.baseUrl);
+    throw optionError(factoryName, "baseUrl", expected, options.baseUrl);
   }
   // Express routes match whatever the case, so that upper case would add no bits.
   const path = `${base.pathname.replace(/\/$/, "")}/${randomHex(160)}`;
@@ -52,7 +49,7 @@ export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEnd
   };
 }
 
-const factory = "generateEndpoint";
+const factoryName = "generateEndpoint";
 
 function readBaseUrl(baseUrl: unknown, owner: OptionOwner, name: string): URL {
   // The URL parser drops white space and turns a backslash into a slash.

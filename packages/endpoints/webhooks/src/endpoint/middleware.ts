@@ -34,7 +34,7 @@ import {
   httpsAdmission,
 } from "./reception.ts";
 import {
-  factory,
+  factoryName,
   readHandler,
   table,
   type WebhookOptions as OptionsOf,
@@ -83,8 +83,8 @@ export function webhookEndpoint(
   const { steps, answers } = resolveEndpointOptions(options);
   const answerError = webhookErrors(answers);
   const reception = webhookReception(steps, door);
-  const verify = composedGuard(factory, (req) => reception(receivedRequest(req), req));
-  const receive = chain(factory, [verify, acknowledge], answerError);
+  const verify = composedGuard(factoryName, (req) => reception(receivedRequest(req), req));
+  const receive = chain(factoryName, [verify, acknowledge], answerError);
   const warnWithoutPath = createWarnWithoutPath();
   return [
     function webhookEndpointMiddleware(req, res, next) {
@@ -181,9 +181,9 @@ function resolveEndpointOptions(options: WebhookEndpointOptions): {
   readonly steps: WebhookOptions;
   readonly answers: Required<Pick<GuardErrorsOptions, "hide">> & Pick<GuardErrorsOptions, "onReject">;
 } {
-  assertKnownOptions(factory, options, Object.keys({ ...table, ...answersTable }));
+  assertKnownOptions(factoryName, options, Object.keys({ ...table, ...answersTable }));
   const { hide, onReject, ...steps } = options;
-  return { steps, answers: readOptions(factory, answersTable, { hide, onReject }) };
+  return { steps, answers: readOptions(factoryName, answersTable, { hide, onReject }) };
 }
 
 /**

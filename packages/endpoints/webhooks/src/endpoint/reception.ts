@@ -16,7 +16,7 @@ import { EnvelopeReading } from "../envelope/envelope.ts";
 import { isAcknowledged, workSlices } from "../events/event-dispatch.ts";
 import type { EventResult, WebhookHandler, WebhookOutcome } from "../events/webhook-handler-types.ts";
 import {
-  factory,
+  factoryName,
   httpsFactory,
   httpsTable,
   resolveOptions,
@@ -55,7 +55,7 @@ export type ReceiveWebhook<Native> = (request: ReceivedRequest, native: Native) 
 export function webhookReception<Native extends object>(
   options: WebhookOptions<Native>,
   {
-    factory: owner = factory,
+    factory: owner = factoryName,
     https = usualHttps,
     admission = usualAdmission,
     show = showNothing,

@@ -1,4 +1,11 @@
-import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
+import {
+  option,
+  optionError,
+  readOptions,
+  type OptionOwner,
+  type OptionTable,
+  type ReadOptions,
+} from "@countersign/core/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
@@ -34,18 +41,8 @@ export interface WebhookOptions<Native> {
   readonly maxEvents?: number | undefined;
 }
 
-/** {@link WebhookOptions} as far as the endpoint reads them; what is nested is read by its own check. */
-export interface ReadWebhookOptions<Native> {
-  readonly basicAuth: WebhookBasicAuthOptions<Native>;
-  readonly hmac: WebhookHmacOptions<Native>;
-  readonly handler: WebhookHandler;
-  readonly https: HttpsOnlyOptions;
-  readonly addresses: IpAllowlistOptions | undefined;
-  readonly maxEvents: number;
-}
-
 /** The name in messages. */
-export const factory = "webhookEndpoint";
+export const factoryName = "webhookEndpoint";
 
 /** The name in messages, where no endpoint has one of its own. */
 export const httpsFactory = "httpsOnly";
@@ -57,17 +54,24 @@ export const httpsTable: OptionTable<HttpsOnlyOptions> = {
 
 const httpsRule = option.section<HttpsOnlyOptions>("{ dangerouslyAllowHttp: true }");
 
-export const table: OptionTable<WebhookOptions<never>, ReadWebhookOptions<never>> = {
+export const table = {
   basicAuth: option.section("{ username, password }", ["status"]),
   hmac: option.section("{ secret }", ["status"]),
   handler: option.own(readHandler),
-  https: {
-    byDefault: "https alone",
-    read: (value = {}, owner, name) => httpsRule.read(value, owner, name),
-  },
-  addresses: option.optional(option.section('{ allow: ["192.0.2.10"] }', ["status"]), "every address"),
+  https: option.own<HttpsOnlyOptions>(
+    (value = {}, owner, name) => httpsRule.read(value, owner, name),
+    "https alone",
+  ),
+  addresses: option.optional(
+    option.section<IpAllowlistOptions>('{ allow: ["192.0.2.10"] }', ["status"]),
+    "every address",
+  ),
   maxEvents: maxEventsRule,
-};
+} satisfies OptionTable<WebhookOptions<never>, unknown>;
+
+/** {@link WebhookOptions} as far as the endpoint reads them; what is nested is read by its own check. */
+export type ReadWebhookOptions<Native> = Omit<ReadOptions<typeof table>, "basicAuth" | "hmac"> &
+  Pick<WebhookOptions<Native>, "basicAuth" | "hmac">;
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
 export function resolveOptions<Native>(

@@ -9,7 +9,7 @@ import {
   type OwnedKey,
 } from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
-import { factory, type DeadLetters } from "./webhook-handler-options.ts";
+import { factoryName, type DeadLetters } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";
 
 /** When a failing event is given up, by its failures so far. */
@@ -128,13 +128,13 @@ export function reportFailure(
   const { key } = attempt.claim;
   if (onError === undefined) {
     publishFailure({
-      guard: factory,
+      guard: factoryName,
       code: "event-failed",
       message: `key ${quoteForLog(key)} has a failed attempt, its outcome: ${failed.outcome}`,
       error: failed.error,
     });
   } else {
-    const tell = async (): Promise<void> => {
+    const callHook = async (): Promise<void> => {
       try {
         await onError(failureOf(attempt, failed));
       } catch (error) {
@@ -142,12 +142,12 @@ export function reportFailure(
       }
     };
     // Nobody waits for it.
-    void tell();
+    void callHook();
   }
   return failed.outcome;
 }
 
-/** What the hooks are told. */
+/** What the hooks are called with. */
 function failureOf({ delivery, number }: EventAttempt, failed: Failed): EventFailure {
   return { ...delivery, attempt: number, ...failed };
 }

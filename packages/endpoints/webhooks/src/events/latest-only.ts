@@ -24,20 +24,13 @@ export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
   readonly latest?: LatestTimestamps | undefined;
 }
 
-const factory = "latestOnly";
+const factoryName = "latestOnly";
 
-/** What the rules read. */
-interface ReadLatestOptions {
-  readonly key: unknown;
-  readonly onStale: unknown;
-  readonly latest: LatestTimestamps | undefined;
-}
-
-export const table: OptionTable<LatestOnlyOptions, ReadLatestOptions> = {
+export const table = {
   key: option.call(),
   onStale: option.optional(option.call(), "nothing"),
   latest: option.optional(option.own(readLatest), "`memoryLatestTimestamps()`"),
-};
+} satisfies OptionTable<LatestOnlyOptions, unknown>;
 
 export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),
@@ -54,9 +47,9 @@ export function latestOnly<Event extends WebhookEvent>(
   options: LatestOnlyOptions<Event>,
   handler: EventHandler<Event>,
 ): EventHandler<Event> {
-  const { latest = memoryLatestTimestamps() } = readOptions(factory, table, options);
+  const { latest = memoryLatestTimestamps() } = readOptions(factoryName, table, options);
   const { key, onStale = skip } = options;
-  assertFunction(factory, "handler", handler);
+  assertFunction(factoryName, "handler", handler);
   const queue = queues.get(latest) ?? new LatestQueue();
   queues.set(latest, queue);
   return async (event, context) => {
@@ -108,7 +101,7 @@ function turnContext(context: EventContext): TurnContext {
 
 function checkKey(key: unknown): string {
   if (typeof key === "string" && key !== "") return key;
-  throw optionError(factory, "key", "a function that returns a string that is not empty", key);
+  throw optionError(factoryName, "key", "a function that returns a string that is not empty", key);
 }
 
 function skip(): void {}

@@ -15,7 +15,7 @@ import {
   type EventAttempt,
   type FailureState,
 } from "./failed-event.ts";
-import { factory } from "./webhook-handler-options.ts";
+import { factoryName } from "./webhook-handler-options.ts";
 import type { EventContext, EventDelivery, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
 /** What all events of one handler share. */
@@ -44,13 +44,13 @@ export async function claimTraced(state: EventState, delivery: EventDelivery): P
 }
 
 /**
- * Handles one event unless it is done: claims its key, and hands it to its handlers. Does not reject. `heard` is told of the
- * number of the attempt.
+ * Handles one event unless it is done: claims its key, and hands it to its handlers. Does not reject. Writes the number
+ * of the attempt into `trace`.
  */
 export async function claimEvent(
   state: EventState,
   delivery: EventDelivery,
-  heard?: Pick<EventTrace, "attempt">,
+  trace?: Pick<EventTrace, "attempt">,
 ): Promise<EventOutcome> {
   const handlers = delivery.invalid === undefined ? state.handlersOf(delivery.type) : none;
   if (handlers.length === 0 && delivery.invalid === undefined) {
@@ -71,7 +71,7 @@ export async function claimEvent(
   }
   if (key.status !== "acquired") return notAcquired(state, first, key);
   if (state.deadLetters === undefined) {
-    if (heard !== undefined) heard.attempt = first.number;
+    if (trace !== undefined) trace.attempt = first.number;
     return await new OwnedEvent(state, first, { key, handlers }).outcome();
   }
   let failures: number;
@@ -82,7 +82,7 @@ export async function claimEvent(
     return reportFailure(state, first, { outcome: "unavailable", error });
   }
   const attempt = { delivery, claim, number: failures + 1 };
-  if (heard !== undefined) heard.attempt = attempt.number;
+  if (trace !== undefined) trace.attempt = attempt.number;
   return await new OwnedEvent(state, attempt, { key, handlers }).outcome();
 }
 
@@ -253,7 +253,7 @@ export class OwnedEvent implements EventContext, Expiring {
   #completeIn(tx: unknown): void | Promise<void> {
     if (!this.#inLastHandler) {
       throw new TypeError(
-        `${factory}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
+        `${factoryName}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
       );
     }
     // The turn of `latestOnly` may be another event's by now: what it wrote would be written over.

@@ -29,7 +29,7 @@ export interface ResolvedWebhookHandlerOptions {
 }
 
 /** The name in messages and notices. */
-export const factory = "createWebhookHandler";
+export const factoryName = "createWebhookHandler";
 
 const usualKeyPrefix = "webhook-event:";
 
@@ -57,11 +57,18 @@ type ReadHandlerOptions = ReadOptions<typeof table>;
 export function resolveWebhookHandlerOptions(
   options: CreateWebhookHandlerOptions,
 ): ResolvedWebhookHandlerOptions {
-  const read = readOptions(factory, table, options);
+  const read = readOptions(factoryName, table, options);
   const { store, keyPrefix = usualKeyPrefix, fallback, concurrency, timeoutMs, onError } = read;
   const { leaseMs, storeTimeoutMs, recovery } = read;
   const handlerTimeoutMs = handlerTimeout(read);
-  const keys = idempotencyKeys({ factory, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs });
+  const keys = idempotencyKeys({
+    factory: factoryName,
+    store,
+    leaseMs,
+    storeTimeoutMs,
+    recovery,
+    handlerTimeoutMs,
+  });
   assertRetention(read);
   const deadLetters = deadLettersOf(read);
   // Last, when this handler is certain to be made.
@@ -78,7 +85,7 @@ function assertOwnKeys(store: object, keyPrefix: string, isSaid: boolean): void 
   prefixesOf.set(store, prefixes);
   const first = prefixes.get(keyPrefix);
   if (first !== undefined && !(first && isSaid)) {
-    throw new OptionError(factory, {
+    throw new OptionError(factoryName, {
       what:
         "this store was given to another handler already, and what one has handled would be a duplicate for the other; " +
         'give each of them an option keyPrefix, for example keyPrefix: "ledger:" and keyPrefix: "mail:"',
@@ -93,7 +100,7 @@ function handlerTimeout({
   handlerTimeoutMs = Math.max(600_000, timeoutMs),
 }: ReadHandlerOptions): number {
   if (handlerTimeoutMs >= timeoutMs) return handlerTimeoutMs;
-  throw optionError(factory, "handlerTimeoutMs", `at least timeoutMs (${timeoutMs})`, handlerTimeoutMs);
+  throw optionError(factoryName, "handlerTimeoutMs", `at least timeoutMs (${timeoutMs})`, handlerTimeoutMs);
 }
 
 // In UTF-16 units: with an event_id of 256 and the number of a failure a key has at most 512. A lone surrogate has no UTF-8
@@ -120,7 +127,7 @@ const hourMs = 3_600_000;
 function assertRetention({ store: { retentionMs }, retentionHours }: ReadHandlerOptions): void {
   // Undefined and, from a store of somebody's own, null: not known.
   if ((retentionMs ?? Infinity) >= retentionHours * hourMs) return;
-  throw new OptionError(factory, {
+  throw new OptionError(factoryName, {
     option: "store",
     what:
       `remembers an event for ${retentionMs} ms, which is less than ${retentionHours} hours; ` +
@@ -142,8 +149,9 @@ function keepsEvents(value: unknown): value is DeadLetters["onDeadLetter"] {
 function deadLettersOf({ maxAttempts, onDeadLetter }: ReadHandlerOptions): DeadLetters | undefined {
   if (maxAttempts === undefined && onDeadLetter === undefined) return undefined;
   // Without one, the event would be acknowledged and gone.
-  if (onDeadLetter === undefined) throw optionError(factory, "onDeadLetter", deadLetterForm, onDeadLetter);
+  if (onDeadLetter === undefined)
+    throw optionError(factoryName, "onDeadLetter", deadLetterForm, onDeadLetter);
   if (maxAttempts === undefined)
-    throw optionError(factory, "maxAttempts", "an integer from 1 to 100", maxAttempts);
+    throw optionError(factoryName, "maxAttempts", "an integer from 1 to 100", maxAttempts);
   return { maxAttempts, onDeadLetter };
 }

@@ -13,7 +13,7 @@ import { dispatchEvents } from "./event-dispatch.ts";
 import { FailureCounts } from "./failed-event.ts";
 import { nearest } from "./near-text.ts";
 import {
-  factory,
+  factoryName,
   resolveWebhookHandlerOptions,
   type ResolvedWebhookHandlerOptions,
 } from "./webhook-handler-options.ts";
@@ -108,15 +108,15 @@ class EventRoutes {
     assertType("onOther", type);
     if (knownEventTypes.includes(type)) {
       const quoted = JSON.stringify(type);
-      throw new TypeError(`${factory}: onOther: ${quoted} is a known type; write on(${quoted}, ...)`);
+      throw new TypeError(`${factoryName}: onOther: ${quoted} is a known type; write on(${quoted}, ...)`);
     }
     this.#add("onOther", type, handler);
   }
 
   onAny(handler: RoutedHandler): void {
-    assertFunction(factory, "onAny", handler);
+    assertFunction(factoryName, "onAny", handler);
     this.#assertOpen("onAny");
-    if (this.#any !== undefined) throw new TypeError(`${factory}: onAny: there is one already`);
+    if (this.#any !== undefined) throw new TypeError(`${factoryName}: onAny: there is one already`);
     this.#any = handler;
   }
 
@@ -136,23 +136,27 @@ class EventRoutes {
   }
 
   #add(method: string, type: string, handler: RoutedHandler): void {
-    assertFunction(factory, `${method}(${JSON.stringify(type)})`, handler);
+    assertFunction(factoryName, `${method}(${JSON.stringify(type)})`, handler);
     this.#assertOpen(method);
     if (this.#handlers.has(type)) {
-      throw new TypeError(`${factory}: ${method}: the type ${JSON.stringify(type)} has a handler already`);
+      throw new TypeError(
+        `${factoryName}: ${method}: the type ${JSON.stringify(type)} has a handler already`,
+      );
     }
     this.#handlers.set(type, [handler]);
   }
 
   #assertOpen(method: string): void {
     if (!this.#sealed) return;
-    throw new TypeError(`${factory}: ${method}: register every handler before the first webhook is handled`);
+    throw new TypeError(
+      `${factoryName}: ${method}: register every handler before the first webhook is handled`,
+    );
   }
 }
 
 function assertType(method: string, type: unknown): void {
   if (typeof type === "string" && type !== "") return;
-  throw new TypeError(`${factory}: ${method}: the type must be a string that is not empty`);
+  throw new TypeError(`${factoryName}: ${method}: the type must be a string that is not empty`);
 }
 
 // A misspelt type would never come, and the events of the right one would be acknowledged without a handler.
@@ -164,7 +168,7 @@ function unknownType(type: string): TypeError {
       ? `the known types are ${knownEventTypes.join(", ")}.`
       : `did you mean ${JSON.stringify(near)}?`;
   return new TypeError(
-    `${factory}: on: ${quoted} is no known type; ${meant} For a type that is not known here, write onOther(${quoted}, ...)`,
+    `${factoryName}: on: ${quoted} is no known type; ${meant} For a type that is not known here, write onOther(${quoted}, ...)`,
   );
 }
 
@@ -178,7 +182,7 @@ class IgnoredTypes {
   notice(type: string): void {
     if (this.#noticed.has(type) || this.#noticed.size >= maxNoticed) return;
     const isHeard = publishNotice({
-      guard: factory,
+      guard: factoryName,
       code: "event-type-ignored",
       message: `events of the type ${quoteForLog(type)} have no handler: they are acknowledged, and nothing else`,
     });

@@ -70,21 +70,21 @@ function observedBatch({ engine = "other", removeBatch }: Pruning): ReturnType<P
 /** What one step of pruning has removed. */
 export interface PrunedBatch {
   readonly rows: number;
-  /** How many of them `prune()` tells of. */
-  readonly told: number;
+  /** How many of them `prune()` counts. */
+  readonly counted: number;
 }
 
-/** The batch of these rows of keys. A free one is not told of: no caller knows that it was there. */
+/** The batch of these rows of keys. A free one is not counted: no caller knows that it was there. */
 export function prunedKeys(rows: readonly Row[]): PrunedBatch {
-  return { rows: rows.length, told: rows.filter((row) => row["state"] === "done").length };
+  return { rows: rows.length, counted: rows.filter((row) => row["state"] === "done").length };
 }
 
-/** Removes batches until one is not full. Returns how many rows are to be told of. */
+/** Removes batches until one is not full. Returns how many rows are counted. */
 export function pruneAll(batchSize: number, removeBatch: () => PrunedBatch): number {
   let pruned = 0;
   for (;;) {
-    const { rows, told } = removeBatch();
-    pruned += told;
+    const { rows, counted } = removeBatch();
+    pruned += counted;
     if (rows < batchSize) return pruned;
   }
 }
@@ -97,8 +97,8 @@ export async function pruneAllRemote(
   let pruned = 0;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one batch at a time, so that its locks are given back in between
-    const { rows, told } = await removeBatch();
-    pruned += told;
+    const { rows, counted } = await removeBatch();
+    pruned += counted;
     if (rows < batchSize) return pruned;
   }
 }

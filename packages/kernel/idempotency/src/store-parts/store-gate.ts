@@ -128,22 +128,22 @@ export interface TransactionShape {
   readonly has: readonly string[];
   /** Members of what is often given in its place, and what that is: `{ getConnection: "a pool" }`. */
   readonly lacks: Readonly<Record<string, string>>;
-  /** Where that is told: an address. */
-  readonly told: string;
+  /** The address of the page about it. */
+  readonly page: string;
 }
 
 /**
  * For `completeIn`, before anything is sent: throws a TypeError, which no guard takes for a failure of the store, unless `tx` has the
- * shape of what the store needs. The message says what that is and where it is told.
+ * shape of what the store needs. The message says what that is, and the page about it.
  */
 export function assertTransaction(
   store: string,
   tx: unknown,
-  { needs, has, lacks, told }: TransactionShape,
+  { needs, has, lacks, page }: TransactionShape,
 ): void {
   const fault = isObject(tx) ? (otherThing(tx, lacks) ?? missingFunction(tx, has)) : `got ${kindOf(tx)}`;
   if (fault === undefined) return;
-  throw new TypeError(`${store}: completeIn needs ${needs}; ${fault}. See ${told}`);
+  throw new TypeError(`${store}: completeIn needs ${needs}; ${fault}. See ${page}`);
 }
 
 function otherThing(tx: object, lacks: TransactionShape["lacks"]): string | undefined {

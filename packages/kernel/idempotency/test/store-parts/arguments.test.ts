@@ -36,7 +36,7 @@ describe("assertTransaction()", () => {
     needs: "the client",
     has: ["query", "release"],
     lacks: { totalCount: "a pool" },
-    told: "https://pages.example/",
+    page: "https://pages.example/",
   };
 
   test("takes an object with each function, its own or inherited", () => {

@@ -172,20 +172,20 @@ describe("startPruning()", () => {
 describe.each([
   [
     "pruneAll()",
-    async (removeBatch: () => { rows: number; told: number }) => pruneAll(batchSize, removeBatch),
+    async (removeBatch: () => { rows: number; counted: number }) => pruneAll(batchSize, removeBatch),
   ],
   [
     "pruneAllRemote()",
-    async (removeBatch: () => { rows: number; told: number }) =>
+    async (removeBatch: () => { rows: number; counted: number }) =>
       pruneAllRemote(batchSize, async () => removeBatch()),
   ],
 ])("%s", (_name, prune) => {
   test("removes batches until one is not full, and counts what is to be told of", async () => {
     const batches = [
-      { rows: batchSize, told: batchSize },
-      { rows: batchSize, told: 3 },
-      { rows: batchSize - 1, told: 5 },
-      { rows: batchSize, told: 7 },
+      { rows: batchSize, counted: batchSize },
+      { rows: batchSize, counted: 3 },
+      { rows: batchSize - 1, counted: 5 },
+      { rows: batchSize, counted: 7 },
     ];
     let removed = 0;
     await expect(prune(() => batches[removed++]!)).resolves.toBe(batchSize + 8);
@@ -204,6 +204,6 @@ describe.each([
 describe("prunedKeys()", () => {
   test("tells of done keys alone: nobody knows of a free one", () => {
     const rows = [{ state: "done" }, { state: "free" }, { state: "done" }];
-    expect(prunedKeys(rows)).toEqual({ rows: 3, told: 2 });
+    expect(prunedKeys(rows)).toEqual({ rows: 3, counted: 2 });
   });
 });

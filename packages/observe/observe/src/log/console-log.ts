@@ -6,7 +6,7 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { isLogger, table, writeEntries, type LogOptions, type ReadLogOptions } from "./entries.ts";
+import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
 /** What of a console is written to. */
 export type LineConsole = Pick<Console, "info" | "warn" | "error">;
@@ -17,16 +17,13 @@ export interface ConsoleLogOptions extends LogOptions {
   readonly console?: LineConsole | undefined;
 }
 
-const factory = "consoleLog";
+const factoryName = "consoleLog";
 const longestText = 300;
 
-export const consoleTable: OptionTable<
-  ConsoleLogOptions,
-  ReadLogOptions & { readonly console: LineConsole | undefined }
-> = {
+export const consoleTable = {
   ...table,
   console: option.optional(option.own(readConsole)),
-};
+} satisfies OptionTable<ConsoleLogOptions, unknown>;
 
 function readConsole(given: unknown, owner: OptionOwner, name: string): LineConsole {
   if (isLogger(given)) return given;
@@ -38,8 +35,8 @@ function readConsole(given: unknown, owner: OptionOwner, name: string): LineCons
  * escaped and cut. Returns what ends it. Throws an OptionError.
  */
 export function consoleLog(options: ConsoleLogOptions = {}): () => void {
-  const { console: target = globalThis.console, ...read } = readOptions(factory, consoleTable, options);
-  return writeEntries(factory, read, ({ level, message, fields, error }) => {
+  const { console: target = globalThis.console, ...read } = readOptions(factoryName, consoleTable, options);
+  return writeEntries(factoryName, read, ({ level, message, fields, error }) => {
     const parts = Object.entries({ ...fields, error: textOf(error) }).flatMap(([name, value]) =>
       value === undefined ? [] : [`${name}=${show(value)}`],
     );

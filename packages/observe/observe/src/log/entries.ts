@@ -1,9 +1,9 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
-import { listen, option, warnOfError, type OptionTable } from "@countersign/core/door";
+import { listen, option, warnOfError, type OptionTable, type ReadOptions } from "@countersign/core/door";
 
 /** Options of both sinks. */
 export interface LogOptions {
-  /** Whether passes are told too, each of them. Default false. */
+  /** Whether passes are logged too, each of them. Default false. */
   readonly passes?: boolean | undefined;
   /**
    * Says in a sentence or two what the caller has to change, for a refusal (4xx). Asked behind the request, at most
@@ -16,18 +16,11 @@ export interface LogOptions {
 
 type Explanation = string | undefined;
 
-/** What the rules of {@link LogOptions} read. */
-export interface ReadLogOptions {
-  readonly passes: boolean;
-  readonly explain: LogOptions["explain"];
-  readonly explainPerMinute: number;
-}
-
-export const table: OptionTable<LogOptions, ReadLogOptions> = {
+export const table = {
   passes: option.boolean(false),
-  explain: option.optional(option.call()),
+  explain: option.optional(option.call<NonNullable<LogOptions["explain"]>>()),
   explainPerMinute: option.integer({ min: 1, max: 10_000, fallback: 10 }),
-};
+} satisfies OptionTable<LogOptions, unknown>;
 
 /** One entry of a log. */
 export interface Entry {
@@ -40,18 +33,18 @@ export interface Entry {
 
 /** Writes what is worth a line: refusals, notices, keys that are held. Returns what ends it. */
 export function writeEntries(
-  factory: string,
-  { passes, explain, explainPerMinute }: ReadLogOptions,
+  factoryName: string,
+  { passes, explain, explainPerMinute }: ReadOptions<typeof table>,
   write: (entry: Entry) => void,
 ): () => void {
   const mayExplain = perMinute(explainPerMinute);
-  return listen(factory, {
+  return listen(factoryName, {
     verdict(event) {
       if (event.outcome === "pass" && !passes) return;
       write(entryOf(event));
       if (explain === undefined || event.outcome !== "reject" || !mayExplain()) return;
       // Behind the answer: nobody waits for it.
-      setImmediate(() => void tell(event));
+      setImmediate(() => void writeExplanation(event));
     },
     notice: ({ guard, code, message, error }) =>
       write({ level: "warn", message, fields: { guard, code }, error }),
@@ -62,13 +55,13 @@ export function writeEntries(
     },
   });
 
-  async function tell(event: GuardEvent): Promise<void> {
+  async function writeExplanation(event: GuardEvent): Promise<void> {
     try {
       const message = await explain?.(event);
       if (message === undefined) return;
       write({ level: "warn", message, fields: { guard: event.guard, code: event.code, id: event.id } });
     } catch (error) {
-      warnOfError(factory, "caught what explain threw", error);
+      warnOfError(factoryName, "caught what explain threw", error);
     }
   }
 }

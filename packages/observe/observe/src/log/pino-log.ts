@@ -8,16 +8,16 @@ export interface FieldLogger {
   error(fields: object, message: string): void;
 }
 
-const factory = "pinoLog";
+const factoryName = "pinoLog";
 
 /**
  * Logs the refusals, notices and held keys of this process: `warn` for the caller's faults, `error` for requests that were not decided.
  * Fields are those of the verdict; an error is `err`, which pino serialises. Returns what ends it. Throws an OptionError.
  */
 export function pinoLog(logger: FieldLogger, options: LogOptions = {}): () => void {
-  const read = readOptions(factory, table, options);
-  if (!isLogger(logger)) throw optionError(factory, "logger", "a pino logger", logger);
-  return writeEntries(factory, read, ({ level, message, fields, error }) =>
+  const read = readOptions(factoryName, table, options);
+  if (!isLogger(logger)) throw optionError(factoryName, "logger", "a pino logger", logger);
+  return writeEntries(factoryName, read, ({ level, message, fields, error }) =>
     logger[level](error === undefined ? fields : { ...fields, err: error }, message),
   );
 }

@@ -3,7 +3,7 @@ import { docsOf } from "@countersign/core";
 import { boundedLabel, listen } from "@countersign/core/door";
 
 /** Records metrics with attributes of few values. Returns what ends that. */
-export function recordMetrics(factory: string, meter: Meter, maxLabels: number): () => void {
+export function recordMetrics(factoryName: string, meter: Meter, maxLabels: number): () => void {
   const histogram = (name: string, explicitBucketBoundaries: number[]) =>
     meter.createHistogram(name, { unit: "s", advice: { explicitBucketBoundaries } });
   const timed = (name: string) => histogram(name, [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]);
@@ -27,12 +27,12 @@ export function recordMetrics(factory: string, meter: Meter, maxLabels: number):
     "countersign.guard": guards(guard),
     "countersign.outcome": outcome ?? "",
   });
-  const told = (guard: string, code: string) => ({
+  const coded = (guard: string, code: string) => ({
     "countersign.guard": guards(guard),
     "countersign.code": codes(code),
   });
 
-  return listen(factory, {
+  return listen(factoryName, {
     verdict({ guard, outcome, code, durationMs, ageSeconds }) {
       const type = failed(code === undefined ? undefined : codes(code));
       verdicts.record(durationMs / 1000, { ...of(guard, outcome), ...type });
@@ -40,11 +40,11 @@ export function recordMetrics(factory: string, meter: Meter, maxLabels: number):
       if (guard === "httpSignatureVerify" && outcome === "pass" && ageSeconds !== undefined)
         age.record(ageSeconds);
     },
-    notice: ({ guard, code }) => notices.add(1, told(guard, code)),
+    notice: ({ guard, code }) => notices.add(1, coded(guard, code)),
     claim: ({ guard, outcome, durationMs = 0 }) => claims.record(durationMs / 1000, of(guard, outcome)),
     wait: ({ guard, outcome, durationMs = 0 }) => waits.record(durationMs / 1000, of(guard, outcome)),
     settled: ({ guard, outcome, ownedMs }) => owned.record(ownedMs / 1000, of(guard, outcome)),
-    leaseLost: ({ guard, code }) => losses.add(1, told(guard, code)),
+    leaseLost: ({ guard, code }) => losses.add(1, coded(guard, code)),
     store({ engine, step, outcome, durationMs = 0 }) {
       const type = failed(outcome === "ok" ? undefined : outcome);
       const called = { "db.system.name": engines(engine), "db.operation.name": step };

@@ -13,14 +13,11 @@ export interface OpenTelemetryOptions {
   readonly maxLabels?: number | undefined;
 }
 
-export const table: OptionTable<
-  OpenTelemetryOptions,
-  { tracerProvider: TracerProvider | undefined; meterProvider: MeterProvider | undefined; maxLabels: number }
-> = {
+export const table = {
   tracerProvider: option.optional(option.own(readTracers)),
   meterProvider: option.optional(option.own(readMeters)),
   maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
-};
+} satisfies OptionTable<OpenTelemetryOptions, unknown>;
 
 function readTracers(given: unknown, owner: OptionOwner, name: string): TracerProvider {
   if (has<TracerProvider>(given, "getTracer")) return given;
@@ -41,11 +38,15 @@ function has<Provider>(given: unknown, method: keyof Provider): given is Provide
  * call or an event has its span as parent, where a context manager is registered. Returns what ends it. Throws an OptionError.
  */
 export function opentelemetry(options: OpenTelemetryOptions = {}): () => void {
-  const factory = "opentelemetry";
-  const { tracerProvider = trace, meterProvider = metrics, maxLabels } = readOptions(factory, table, options);
+  const factoryName = "opentelemetry";
+  const {
+    tracerProvider = trace,
+    meterProvider = metrics,
+    maxLabels,
+  } = readOptions(factoryName, table, options);
   const scope = "@countersign/observe/opentelemetry";
-  const endSpans = recordSpans(factory, tracerProvider.getTracer(scope));
-  const endMetrics = recordMetrics(factory, meterProvider.getMeter(scope), maxLabels);
+  const endSpans = recordSpans(factoryName, tracerProvider.getTracer(scope));
+  const endMetrics = recordMetrics(factoryName, meterProvider.getMeter(scope), maxLabels);
   return () => {
     endSpans();
     endMetrics();

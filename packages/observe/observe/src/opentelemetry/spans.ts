@@ -11,7 +11,7 @@ import {
 import { aroundTrace, listen, type Trace, type TraceContext } from "@countersign/core/door";
 
 /** Makes a span of each trace, and one of each verdict. Returns what ends that. */
-export function recordSpans(factory: string, tracer: api.Tracer): () => void {
+export function recordSpans(factoryName: string, tracer: api.Tracer): () => void {
   const ends = [
     follow(tracer, claimTrace, ({ guard, key }) => ({
       name: "claim key",
@@ -39,7 +39,7 @@ export function recordSpans(factory: string, tracer: api.Tracer): () => void {
         "countersign.event.type": type,
       },
     })),
-    listen(factory, { verdict: (event) => verdictSpan(tracer, event) }),
+    listen(factoryName, { verdict: (event) => verdictSpan(tracer, event) }),
   ];
   return () => {
     for (const end of ends) end();
@@ -53,22 +53,22 @@ function attributesOf(guard: string, key: string): api.Attributes {
 function follow<Traced extends TraceContext & { readonly attempt?: number | undefined }>(
   tracer: api.Tracer,
   traces: Trace<Traced>,
-  describe: (told: Traced) => api.SpanOptions & { readonly name: string },
+  describe: (context: Traced) => api.SpanOptions & { readonly name: string },
 ): () => void {
   const spans = new WeakMap<object, api.Span>();
-  const endAround = aroundTrace(traces, (told, work) => {
+  const endAround = aroundTrace(traces, (context, work) => {
     const parent = api.context.active();
-    const { name, ...options } = describe(told);
+    const { name, ...options } = describe(context);
     const span = tracer.startSpan(name, options, parent);
-    spans.set(told, span);
+    spans.set(context, span);
     return api.context.with(api.trace.setSpan(parent, span), work);
   });
-  const end = onTraceEnd(traces, (told) => {
-    const span = spans.get(told);
-    spans.delete(told);
-    span?.setAttribute("countersign.outcome", told.outcome ?? "");
-    if (told.attempt !== undefined) span?.setAttribute("countersign.event.attempt", told.attempt);
-    if (told.error !== undefined) fail(span, told.error);
+  const end = onTraceEnd(traces, (context) => {
+    const span = spans.get(context);
+    spans.delete(context);
+    span?.setAttribute("countersign.outcome", context.outcome ?? "");
+    if (context.attempt !== undefined) span?.setAttribute("countersign.event.attempt", context.attempt);
+    if (context.error !== undefined) fail(span, context.error);
     span?.end();
   });
   return () => {

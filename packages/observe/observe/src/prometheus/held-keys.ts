@@ -1,7 +1,7 @@
 import { inTime, optionError, warnOfError, type OptionOwner } from "@countersign/core/door";
 import type { Gauge } from "prom-client";
 
-/** A store that lists its keys: an `IdempotencyStore` with `list`. */
+/** A store that lists its idempotency keys: an `IdempotencyStore` with `list`. */
 export interface HeldKeysStore {
   list?(query: {
     readonly state: "held";
@@ -38,7 +38,7 @@ const timeoutMs = 5_000;
 
 /** Sets the gauge by what each store lists now. A store that does not answer has no value, which an alert can see. */
 export async function countHeld(
-  factory: string,
+  factoryName: string,
   stores: Readonly<Record<string, HeldKeysStore>>,
   gauge: Gauge<"store">,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function countHeld(
         gauge.set({ store }, await inTime(heldIn(keys), timeoutMs, late));
       } catch (error) {
         gauge.remove({ store });
-        warnOfError(factory, `could not list the held keys of ${store}`, error);
+        warnOfError(factoryName, `could not list the held keys of ${store}`, error);
       }
     }),
   );

@@ -23,19 +23,13 @@ export interface PrometheusOptions {
   readonly maxLabels?: number | undefined;
 }
 
-interface ReadOptions {
-  readonly registry: Registry | undefined;
-  readonly heldKeys: Readonly<Record<string, HeldKeysStore>>;
-  readonly maxLabels: number;
-}
+const factoryName = "prometheus";
 
-const factory = "prometheus";
-
-export const table: OptionTable<PrometheusOptions, ReadOptions> = {
+export const table = {
   registry: option.optional(option.own(readRegistry), "register of prom-client"),
   heldKeys: option.own(readStores, "none"),
   maxLabels: option.integer({ min: 10, max: 10_000, fallback: 100 }),
-};
+} satisfies OptionTable<PrometheusOptions, unknown>;
 
 function readRegistry(given: unknown, owner: OptionOwner, name: string): Registry {
   if (isRegistry(given)) return given;
@@ -55,7 +49,7 @@ const ages = [-60, -30, -10, -5, -1, 0, 1, 5, 10, 30, 60, 120, 300];
  * one. Returns what unsubscribes, and removes the metrics. Throws an OptionError.
  */
 export function prometheus(options: PrometheusOptions = {}): () => void {
-  const { registry = register, heldKeys, maxLabels } = readOptions(factory, table, options);
+  const { registry = register, heldKeys, maxLabels } = readOptions(factoryName, table, options);
   const registers = [registry];
   const names: string[] = [];
   const named = <Name extends string>(name: string, help: string, labelNames: readonly Name[]) => {
@@ -91,7 +85,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
   const gauge = named("countersign_held_keys", "Keys that wait for an operator", ["store"]);
   const held: Gauge<"store"> = new Gauge({
     ...gauge,
-    collect: (): Promise<void> => countHeld(factory, heldKeys, held),
+    collect: (): Promise<void> => countHeld(factoryName, heldKeys, held),
   });
 
   const guards = boundedLabel(maxLabels);
@@ -102,7 +96,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
   const keyids = boundedLabel(maxLabels);
   const subjects = boundedLabel(maxLabels);
 
-  const end = listen(factory, {
+  const end = listen(factoryName, {
     verdict({ guard, outcome, code = "none", durationMs, ageSeconds }) {
       verdicts.inc({ guard: guards(guard), outcome, code: codes(code) });
       verdictTime.observe({ guard: guards(guard) }, durationMs / 1000);

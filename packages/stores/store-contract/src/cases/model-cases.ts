@@ -56,7 +56,7 @@ async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Pr
     if (failure === undefined) continue;
     // oxlint-disable-next-line no-await-in-loop -- the first failure ends the loop
     const shortest = await shorten(events.slice(0, failure.length), failure, play);
-    throw tell(shortest, seed);
+    throw errorOf(shortest, seed);
   }
 }
 
@@ -115,7 +115,7 @@ async function shorten(
   return shortest;
 }
 
-function tell({ error, lines }: Failure, seed: number): Error {
+function errorOf({ error, lines }: Failure, seed: number): Error {
   // Not by its class: a runner may have several of it.
   const what = String(memberOf(error, "message") ?? error);
   const steps = lines.map((line, index) => `  ${index + 1}. ${line}`).join("\n");

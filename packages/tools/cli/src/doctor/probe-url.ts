@@ -53,7 +53,7 @@ export async function urlFindings({ url, timeoutMs }: ProbeOptions): Promise<rea
   }
   const [text, json] = answers;
   if (text === undefined || json === undefined) return [];
-  return [...plainHttp(found, url), ...judge(found, text, json), ...clockFinding(found, clockOf(text))];
+  return [...plainHttp(found, url), ...fromAnswers(found, text, json), ...clockFinding(found, clockOf(text))];
 }
 
 function clockOf({ dateMs, sentMs, receivedMs }: Answer): Parameters<typeof clockFinding>[1] {
@@ -87,8 +87,8 @@ function plainHttp(found: Found, url: string): readonly Finding[] {
 
 const refusals = new Set([401, 403, 404]);
 
-function judge(found: Found, text: Answer, json: Answer): readonly Finding[] {
-  const findings = judgeRefusal(found, text);
+function fromAnswers(found: Found, text: Answer, json: Answer): readonly Finding[] {
+  const findings = fromRefusal(found, text);
   // A guard refuses both before it looks at the body.
   if (json.status === 400 && text.status !== 400) {
     const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;
@@ -97,7 +97,7 @@ function judge(found: Found, text: Answer, json: Answer): readonly Finding[] {
   return findings;
 }
 
-function judgeRefusal(found: Found, { status, code }: Answer): Finding[] {
+function fromRefusal(found: Found, { status, code }: Answer): Finding[] {
   if (code === "trust-proxy-unsafe") {
     return [found("trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)")];
   }

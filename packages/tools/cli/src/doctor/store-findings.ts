@@ -32,7 +32,7 @@ async function conditionOf(target: StoreTarget): Promise<StoreCondition> {
   return await (await loadPostgres()).inspectPostgres(location, target);
 }
 
-/** The keys that wait for an operator. Not on Redis, which would have to scan all keys for them. */
+/** The idempotency keys that wait for an operator. Not on Redis, which would have to scan all keys for them. */
 async function waiting(found: Found, target: StoreTarget): Promise<readonly Finding[]> {
   if (target.location.engine === "redis") return [];
   return await withOperatorStore(target, {}, async ({ idempotency, canList = true }) => {

@@ -41,14 +41,14 @@ export function createChangeStream<Kind extends string>({
       if (res.writableLength > backlogBytes) res.destroy();
     }
   };
-  const tell = (): void => {
+  const publish = (): void => {
     timer = undefined;
-    const told = { changed: [...ids], kinds: [...kinds] };
+    const change = { changed: [...ids], kinds: [...kinds] };
     ids.clear();
     kinds.clear();
     if (listeners.size === 0 || isClosed) return;
     try {
-      write(`event: change\ndata: ${JSON.stringify({ counts: counts(), ...told })}\n\n`);
+      write(`event: change\ndata: ${JSON.stringify({ counts: counts(), ...change })}\n\n`);
     } catch (error) {
       process.emitWarning(`${service}'s stream paused: ${messageOf(error)}`, "CountersignWarning");
     }
@@ -60,7 +60,7 @@ export function createChangeStream<Kind extends string>({
     changed({ ids: numbers = [], kind }) {
       for (const id of numbers) ids.add(id);
       if (kind !== undefined) kinds.add(kind);
-      if (timer === undefined && !isClosed) timer = setTimeout(tell, pauseMs);
+      if (timer === undefined && !isClosed) timer = setTimeout(publish, pauseMs);
     },
     open(res) {
       res.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });

@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import { codeOf, messageOf } from "./thrown.ts";
 import { ServiceError, serviceError } from "./service-error.ts";
 
-/** How errors of one service are told. */
+/** How errors of one service are shown. */
 export interface ProblemInit {
   /** The service in the warning about a fault of its own: "the sandbox". */
   readonly service: string;

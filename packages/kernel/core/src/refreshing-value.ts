@@ -1,14 +1,14 @@
 import { AsyncResource } from "node:async_hooks";
 import { types } from "node:util";
 
-/** What a source gives, and when it is asked again in the background, in milliseconds from the reading on. */
+/** A value that was loaded, and after how many milliseconds it is loaded again in the background. */
 export interface Loaded<Value> {
   readonly value: Value;
   readonly refreshMs: number;
 }
 
-/** Where a value comes from that is replaced whole. */
-export interface LiveSource<Value> {
+/** The source of a value that is replaced whole. */
+export interface RefreshSource<Value> {
   /** Whose it is, in errors. */
   readonly guard: string;
   /** Rejects when there is no usable value. `previous` is the one in use. */
@@ -17,7 +17,7 @@ export interface LiveSource<Value> {
   readonly cooldownMs: number;
   /** Milliseconds that never go back. */
   readonly clock: () => number;
-  /** Hears why an attempt has failed, and whether there is a value. */
+  /** Called with why an attempt has failed, and whether there is a value. */
   readonly onFailure: (error: Error, hasValue: boolean) => void;
   /** Why nothing can be had after close(): `the key store is closed`. */
   readonly closedBecause: string;
@@ -25,14 +25,14 @@ export interface LiveSource<Value> {
 }
 
 /**
- * A value that is read again by itself: single flight, refreshed by a timer that keeps no process alive, kept over failures. For how
- * long an old one is good is its reader's to say, by {@link LiveValue.ageMs}.
+ * A value that refreshes itself: one load at a time, by a timer that keeps no process alive; the last good one is kept over failures.
+ * Its reader decides by {@link RefreshingValue.ageMs} for how long an old one may be used.
  */
-export class LiveValue<Value> {
-  readonly #source: LiveSource<Value>;
+export class RefreshingValue<Value> {
+  readonly #source: RefreshSource<Value>;
   readonly #closing = new AbortController();
   // What is started here would keep the asynchronous context of some request otherwise.
-  readonly #outside = new AsyncResource("countersign.live-value");
+  readonly #outside = new AsyncResource("countersign.refreshing-value");
   #value: Value | undefined;
   #loadedAtMs = 0;
   #attemptedAtMs = -Infinity;
@@ -40,7 +40,7 @@ export class LiveValue<Value> {
   #underWay: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(source: LiveSource<Value>) {
+  constructor(source: RefreshSource<Value>) {
     this.#source = source;
   }
 
@@ -63,7 +63,7 @@ export class LiveValue<Value> {
     return this.#source.clock() - this.#loadedAtMs;
   }
 
-  /** Whether one who asks has an attempt to wait for, or to cause. */
+  /** A load is running, or may start now. */
   mayWait(): boolean {
     return this.#underWay !== undefined || this.mayAttempt();
   }
@@ -89,7 +89,7 @@ export class LiveValue<Value> {
   }
 
   refreshInBackground(): void {
-    // #load has told why it failed.
+    // #load has reported why it failed.
     void this.refresh().catch(() => {});
   }
 
@@ -101,7 +101,7 @@ export class LiveValue<Value> {
     this.#source.onClose?.();
   }
 
-  /** The error of whoever asks after close(). */
+  /** The error after close(). */
   closed(): Error {
     return new Error(`${this.#source.guard}: ${this.#source.closedBecause}`);
   }
