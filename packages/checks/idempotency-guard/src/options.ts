@@ -8,13 +8,8 @@ import {
   type OptionRule,
   type OptionTable,
 } from "@countersign/core/door";
-import {
-  assertTimeoutInLease,
-  keyRules,
-  type Awaitable,
-  type IdempotencyStore,
-  type ResolvedKeyOptions,
-} from "@countersign/idempotency";
+import { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "@countersign/idempotency/door";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 import { replayRule, type ReplayOptions, type ResolvedReplay } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */

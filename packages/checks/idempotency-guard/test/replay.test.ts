@@ -2,13 +2,15 @@ import { memoryAnswerStore, memoryIdempotencyStore, type AnswerStore } from "@co
 import {
   idempotencyGuard,
   idempotencyKeyHeader,
+  type IdempotencyGuardOptions,
+} from "@countersign/idempotency-guard";
+import {
   keyGuard,
   type Admission,
-  type IdempotencyGuardOptions,
   type OwnedRun,
-  type ReplayOptions,
   type WhileConnected,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency-guard/door";
+import type { ReplayOptions } from "../dist/replay.js";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";

@@ -10,11 +10,9 @@ import {
   addressOf,
   countForwardedFor,
   createTrustInspector,
-  guard,
-  type GuardRequest,
-  type Middleware,
   type TrustFunction,
-} from "@countersign/express";
+} from "@countersign/express/door";
+import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import type { IpAllowlistCode } from "./codes.ts";
 import type { AddressMatcher } from "./address.ts";
 import { admitAddress } from "./check.ts";

@@ -9,19 +9,18 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { whileConnected } from "@countersign/express";
+import { whileConnected } from "@countersign/express/door";
 import {
   beginHandler,
   goOn,
   keyGuard,
   runOf,
-  type IdempotencyGuardOptions,
   type KeyGuard,
   type KeyOwner,
   type OwnedRun,
   type Passage,
-  type RequestIdempotency,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency-guard/door";
+import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import type {

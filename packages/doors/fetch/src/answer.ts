@@ -15,7 +15,7 @@ import {
   type ProblemAnswer,
   type ProblemOptions,
 } from "@countersign/core/door";
-import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
+import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
 /** How a route answers what its checks refuse. */

@@ -4,7 +4,7 @@ export * from "@countersign/payout";
 export * from "@countersign/store-sqlite";
 export * from "@countersign/webhooks";
 // Where errors of the endpoints, of a body parser and of handlers become answers.
-export { guardErrors, type GuardErrorsOptions } from "@countersign/express";
+export { guardErrors } from "@countersign/express";
 export {
   GuardError,
   guardChannelName,
@@ -22,29 +22,15 @@ export {
   keyUse,
   keyUseChannelName,
   memoryNonceStore,
-  type CachedKeysOptions,
-  type ConfiguredKey,
-  type DirectoryKeysOptions,
-  type JwksKeysOptions,
-  type KeyLookup,
   type Keys,
   type KeySource,
-  type KeyStore,
   type KeyUse,
-  type KeyUseEvent,
-  type KeyUseOptions,
-  type KeyUseTable,
   type LiveKeyStore,
-  type MemoryNonceStoreOptions,
-  type NonceClaim,
   type NonceStore,
-  type VerificationKey,
 } from "@countersign/http-signature-verify";
 export {
   memoryIdempotencyStore,
-  type IdempotencyRecord,
-  type IdempotencyStore,
   type MemoryIdempotencyStore,
-  type MemoryIdempotencyStoreOptions,
+  type IdempotencyStore,
 } from "@countersign/idempotency";
 export type { RequestIdempotency } from "@countersign/idempotency-guard";

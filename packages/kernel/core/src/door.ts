@@ -21,15 +21,15 @@ export {
 } from "./received-request.ts";
 export { builtChannelName, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, systemClock, type Clock, type Expiring } from "./deadlines.ts";
+export { Deadlines, inTime, isPromiseLike, systemClock, type Expiring } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { publishFailure, publishNotice } from "./diagnostics.ts";
 export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
 export { escapeForLog, identifierFault, parseJsonBytes, type ParsedJson } from "./wire-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
-export { boundedLabel, listen, type Listener } from "./listener.ts";
-export { LiveValue, type Loaded, type LiveSource } from "./live-value.ts";
+export { boundedLabel, listen } from "./listener.ts";
+export { LiveValue } from "./live-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
   assertKnownOptions,
@@ -62,5 +62,5 @@ export {
   writeUnheardRefusal,
   type Judge,
 } from "./verdict.ts";
-export { aroundTrace, traced, type Around, type Trace, type TraceContext } from "./traces.ts";
+export { aroundTrace, traced, type Trace, type TraceContext } from "./traces.ts";
 export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";

@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { types } from "node:util";
 
 /** What a source gives, and when it is asked again in the background, in milliseconds from the reading on. */
-export interface Loaded<Value> {
+interface Loaded<Value> {
   readonly value: Value;
   readonly refreshMs: number;
 }

@@ -4,7 +4,6 @@ import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   importVerificationKey,
-  parseByteSequenceDictionary,
   parseSignatureInput,
   sign,
   verify,
@@ -14,6 +13,7 @@ import {
   type RequestMessage,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { ComponentValues } from "../src/components.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { profile, verdictOf } from "./hand-signer.ts";

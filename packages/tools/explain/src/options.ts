@@ -8,7 +8,8 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { isVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
+import { isVerificationKey } from "@countersign/http-message-signatures/door";
+import type { VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,
   readKeys,

@@ -1,7 +1,9 @@
 import { hash, randomUUID } from "node:crypto";
 import { eventTrace, GuardError, type EventTrace } from "@countersign/core";
 import { escapeForLog, traced, type Deadlines, type Expiring } from "@countersign/core/door";
-import type { KeyAttempt, KeyRefusal, OwnedKey } from "@countersign/idempotency";
+import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { OwnedKey } from "@countersign/idempotency";
+import type { KeyRefusal } from "@countersign/idempotency/door";
 import type { WebhookCode } from "../codes.ts";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import {

@@ -5,10 +5,10 @@ import {
   type BuyerStatusChanged,
   type CreateWebhookHandlerOptions,
   type KnownEventType,
-  type UnknownWebhookEvent,
   type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";
+import type { UnknownWebhookEvent } from "../../dist/envelope/events.js";
 import { bodyOf, buyerEvent, envelopeOf } from "../envelope/envelope-body.ts";
 import { collectNotices, createHandler, handleAll, wireEvent } from "./event-kit.ts";
 
