@@ -1,12 +1,12 @@
 export type { HttpSignatureCode } from "./codes.ts";
-export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
+export { cachedKeys, type CachedKeysOptions } from "./cached-keys.ts";
 export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
 export { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
 export { keyUse, type KeyUse, type KeyUseOptions } from "./key-use.ts";
 export type { LiveKeyStore } from "./live-keys.ts";
 // What a nonce store of one's own implements; stores need no more of this than the types.
-export type { NonceClaim, NonceStore } from "@countersign/core";
+export type { NonceStore } from "@countersign/core";
 export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";
 export {
   assertVerifyOptions,

@@ -1,11 +1,5 @@
 import { GuardError } from "@countersign/core";
-import {
-  assertNoKeyClaimed,
-  createWarnOnce,
-  type OptionOwner,
-  type Warning,
-  type WarnOnce,
-} from "@countersign/core/door";
+import { assertNoKeyClaimed, createWarnOnce, type OptionOwner, type WarnOnce } from "@countersign/core/door";
 import {
   addressOf,
   countForwardedFor,
@@ -79,7 +73,7 @@ function warnOfListedProxy(trust: TrustFunction, req: GuardRequest, { isAllowed,
   });
 }
 
-function ignoredField(req: GuardRequest): Warning {
+function ignoredField(req: GuardRequest): Parameters<WarnOnce>[0] {
   return {
     code: "forwarded-for-ignored",
     message:

@@ -15,7 +15,6 @@ import {
   goOn,
   keyGuard,
   runOf,
-  type KeyGuard,
   type KeyOwner,
   type OwnedRun,
   type Passage,
@@ -167,7 +166,7 @@ export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyR
 /** `idempotencyGuard` as a `preHandler` of a route, behind the parser of its body. Throws a TypeError on a bad option. */
 export function idempotencyHook(
   options: IdempotencyHookOptions,
-): preHandlerHookHandler & Pick<KeyGuard<FastifyRequest>, "drain"> {
+): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
   const name = "idempotencyGuard";
   const factory = "idempotencyHook";
   const [answers, steps] = splitOptions(factory, refusalTable, options);

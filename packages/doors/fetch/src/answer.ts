@@ -12,8 +12,6 @@ import {
   writeUnheardRefusal,
   type HeaderFields,
   type OptionTable,
-  type ProblemAnswer,
-  type ProblemOptions,
 } from "@countersign/core/door";
 import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
@@ -41,7 +39,7 @@ export interface Refusing extends RefusalOptions {
 }
 
 /** The answer to what a check threw: problem details (RFC 9457), one body for every 401. Throws what is no refusal. */
-export function refusalResponse(error: unknown, options?: ProblemOptions): Response {
+export function refusalResponse(error: unknown, options?: Parameters<typeof problemAnswer>[1]): Response {
   if (!isGuardError(error)) throw error;
   // Nobody is left to read it.
   if (error.code === requestAborted) return new Response(null, { status: 400 });
@@ -138,7 +136,7 @@ export function replacementResponse({ status, retryAfterSeconds }: Replacement):
   return toResponse(statusAnswer(status, headers));
 }
 
-function toResponse({ status, headers, body }: ProblemAnswer): Response {
+function toResponse({ status, headers, body }: ReturnType<typeof problemAnswer>): Response {
   const lines = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     for (const line of [value ?? []].flat()) lines.append(name, String(line));

@@ -23,7 +23,6 @@ export {
   keyUseChannelName,
   memoryNonceStore,
   type Keys,
-  type KeySource,
   type KeyUse,
   type LiveKeyStore,
   type NonceStore,

@@ -2,9 +2,7 @@ export { captureRawBody } from "@countersign/raw-body";
 export type { WebhookCode } from "./codes.ts";
 export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope/envelope.ts";
 export {
-  allFields,
   type BuyerStatusChanged,
-  type KnownEventType,
   type PartyStatus,
   type PaymentRequestReminder,
   type PaymentRequestRepaid,
@@ -40,7 +38,6 @@ export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,
-  EventHandler,
   WebhookHandler,
 } from "./events/webhook-handler-types.ts";
 export type { HttpsOnlyOptions } from "./endpoint/webhook-endpoint-options.ts";

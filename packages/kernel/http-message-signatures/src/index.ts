@@ -1,10 +1,10 @@
 export { parseSignatureInput, type SignatureInput } from "./signature-fields.ts";
-export type { Message, RequestMessage, ResponseMessage } from "./message.ts";
+export type { RequestMessage, ResponseMessage } from "./message.ts";
 export type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 export { signatureAlgorithms } from "./algorithms/registry.ts";
 export { jwkThumbprint } from "./jwk-thumbprint.ts";
 export { importVerificationKey, type VerificationKeyOptions } from "./key-import.ts";
-export { type KeyScope, type KeyValidity, type VerificationKey } from "./verification-key.ts";
+export { type KeyValidity, type VerificationKey } from "./verification-key.ts";
 export { importKeys, type ImportedKeys } from "./key-set.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 export { assertTimely } from "./signature-parameters.ts";
@@ -12,7 +12,7 @@ export type { SignatureProfile } from "./signature-profile.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
 export { createSignatureBase } from "./signature-base.ts";
 export { sign, signAsync, withSignature, type SignOptions } from "./sign.ts";
-export { defaultComponents, type SignatureOptions } from "./signature-plan.ts";
+export { defaultComponents } from "./signature-plan.ts";
 export { createSigner, type Signer } from "./signer.ts";
 export {
   answerAcceptSignature,

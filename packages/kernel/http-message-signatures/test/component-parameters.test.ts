@@ -1,10 +1,10 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
-  type Message,
   type RequestMessage,
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
 import { parseComponentIdentifier, type FieldTypes } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "./hand-signer.ts";
 

@@ -2,9 +2,9 @@ import { expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   parseSignatureInput,
-  type Message,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
 import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import * as fc from "fast-check";
 import { messageValues } from "../src/components.ts";

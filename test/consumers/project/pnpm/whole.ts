@@ -18,10 +18,10 @@ import {
   webhookEndpoint,
   type CreateWebhookHandlerOptions,
   type IdempotencyStore,
-  type KeySource,
   type PayoutEndpointOptions,
   type SqliteDatabase,
 } from "countersign";
+import type { KeySource } from "../../../../packages/checks/http-signature-verify/dist/cached-keys.js";
 import type { GuardErrorsOptions } from "@countersign/express";
 import express, { type Express } from "express";
 

@@ -1,14 +1,12 @@
 import { describe, expect, test } from "@jest/globals";
+import { allFields, type KnownEventType, type UnknownWebhookEvent } from "../../dist/envelope/events.js";
 import {
-  allFields,
   parseWebhookEnvelope,
   type BuyerStatusChanged,
   type CreateWebhookHandlerOptions,
-  type KnownEventType,
   type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";
-import type { UnknownWebhookEvent } from "../../dist/envelope/events.js";
 import { bodyOf, buyerEvent, envelopeOf } from "../envelope/envelope-body.ts";
 import { collectNotices, createHandler, handleAll, wireEvent } from "./event-kit.ts";
 

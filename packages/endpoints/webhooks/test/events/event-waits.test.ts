@@ -6,9 +6,8 @@ import {
   memoryLatestTimestamps,
   type BuyerStatusChanged,
   type CreateWebhookHandlerOptions,
-  type EventHandler,
 } from "@countersign/webhooks";
-import type { EventFailure } from "../../dist/events/webhook-handler-types.js";
+import type { EventHandler, EventFailure } from "../../dist/events/webhook-handler-types.js";
 import {
   collectNotices,
   createHandler,

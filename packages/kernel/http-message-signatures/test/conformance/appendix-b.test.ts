@@ -5,10 +5,10 @@ import {
   importVerificationKey,
   parseSignatureInput,
   verify,
-  type Message,
   type SignatureAlgorithm,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../../dist/message.js";
 import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "../hand-signer.ts";
 import { readJson, suiteFolder } from "./vectors.ts";
