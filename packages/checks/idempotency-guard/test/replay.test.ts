@@ -4,12 +4,7 @@ import {
   idempotencyKeyHeader,
   type IdempotencyGuardOptions,
 } from "@countersign/idempotency-guard";
-import {
-  keyGuard,
-  type Admission,
-  type OwnedRun,
-  type WhileConnected,
-} from "@countersign/idempotency-guard/door";
+import { keyGuard, type OwnedRun, type WhileConnected } from "@countersign/idempotency-guard/door";
 import type { ReplayOptions } from "../dist/replay.js";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
@@ -27,6 +22,7 @@ import {
   transactionalStore,
   FakeTransaction,
 } from "./kit.ts";
+import type { Admission } from "../dist/check.js";
 
 afterEach(closePlatforms);
 

@@ -17,7 +17,6 @@ import {
   runOf,
   type KeyOwner,
   type OwnedRun,
-  type Passage,
 } from "@countersign/idempotency-guard/door";
 import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
@@ -199,7 +198,7 @@ function passageOf(
   { raw: req }: FastifyRequest,
   { raw: res }: FastifyReply,
   next: (error?: Error) => void,
-): Passage {
+): Parameters<typeof goOn>[1] {
   return { req, res, next: (fault) => next(errorOf(fault)) };
 }
 

@@ -13,7 +13,7 @@ import {
   type HeaderFields,
   type OptionTable,
 } from "@countersign/core/door";
-import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
+import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
 /** How a route answers what its checks refuse. */
@@ -104,7 +104,7 @@ function isResponse(value: unknown): boolean {
 async function copyAnswer(
   response: Response,
   { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
-): Promise<GivenAnswer> {
+): Promise<Parameters<OwnedRun["answered"]>[0]> {
   const { status, headers } = response;
   return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
 }

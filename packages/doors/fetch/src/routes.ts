@@ -10,7 +10,7 @@ import {
   type OptionTable,
   Steps,
 } from "@countersign/core/door";
-import { keyGuard, type Admission, type OwnedRun } from "@countersign/idempotency-guard/door";
+import { keyGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type {
   DrainableMiddleware,
   IdempotencyGuardOptions,
@@ -152,7 +152,7 @@ export function idempotentRoute(
   ): Response | Promise<Response> => Reflect.apply(handler, undefined, [request, idempotency]);
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
-    let admission: Admission;
+    let admission: Awaited<ReturnType<typeof admit>>;
     const steps = new Steps(request);
     try {
       steps.begin(name);

@@ -53,7 +53,6 @@ export {
   Steps,
   tellLeftover,
   writeUnheardRefusal,
-  type Judge,
 } from "./verdict.ts";
 export { aroundTrace, traced, type Trace, type TraceContext } from "./traces.ts";
 export { createWarnOnce, type WarnOnce } from "./warn-once.ts";
