@@ -1,9 +1,9 @@
 export type { HttpSignatureCode } from "./codes.ts";
-export { cachedKeys, type CachedKeysOptions } from "./cached-keys.ts";
+export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
 export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
-export { readKeys, type KeyLookup, type Keys } from "./key-store.ts";
-export { keyUse, type KeyUse, type KeyUseOptions } from "./key-use.ts";
+export { readKeys, type KeyLookup, type KeyStore, type Keys } from "./key-store.ts";
+export { keyUse, type KeyUse, type KeyUseOptions, type KeyUseTable } from "./key-use.ts";
 export type { LiveKeyStore } from "./live-keys.ts";
 // What a nonce store of one's own implements; stores need no more of this than the types.
 export type { NonceStore } from "@countersign/core";
@@ -15,6 +15,7 @@ export {
   recheckHttpSignature,
   verifyHttpSignature,
   type VerifiedSignature,
+  type VerifyHttpSignature,
 } from "./check.ts";
 export { httpSignatureVerify } from "./middleware.ts";
 export type { HttpSignatureVerifyOptions } from "./options.ts";

@@ -4,7 +4,7 @@ export * from "@countersign/payout";
 export * from "@countersign/store-sqlite";
 export * from "@countersign/webhooks";
 // Where errors of the endpoints, of a body parser and of handlers become answers.
-export { guardErrors } from "@countersign/express";
+export { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 export {
   GuardError,
   guardChannelName,
@@ -23,7 +23,10 @@ export {
   keyUseChannelName,
   memoryNonceStore,
   type Keys,
+  type KeySource,
+  type KeyStore,
   type KeyUse,
+  type KeyUseTable,
   type LiveKeyStore,
   type NonceStore,
 } from "@countersign/http-signature-verify";

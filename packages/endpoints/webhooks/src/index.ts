@@ -19,6 +19,7 @@ export {
 export {
   latestOnly,
   memoryLatestTimestamps,
+  type LatestTimestamps,
   type LatestOnlyOptions,
   type MemoryLatestTimestampsOptions,
 } from "./events/latest-only.ts";
@@ -30,6 +31,7 @@ export {
   receiveWebhook,
   webhookEndpoint,
   type WebhookEndpointMiddleware,
+  type ErrorMiddleware,
   type Middleware,
   type WebhookEndpointOptions,
   type WebhookOptions,
@@ -38,6 +40,7 @@ export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,
+  EventHandler,
   WebhookHandler,
 } from "./events/webhook-handler-types.ts";
 export type { HttpsOnlyOptions } from "./endpoint/webhook-endpoint-options.ts";

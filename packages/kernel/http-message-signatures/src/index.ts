@@ -29,3 +29,4 @@ export {
   type ReceivedSignature,
   type VerifyOptions,
 } from "./verify.ts";
+export type { LocalSigner } from "./signer.ts";

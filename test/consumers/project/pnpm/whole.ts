@@ -17,12 +17,12 @@ import {
   payoutOf,
   webhookEndpoint,
   type CreateWebhookHandlerOptions,
+  type GuardErrorsOptions,
   type IdempotencyStore,
+  type KeySource,
   type PayoutEndpointOptions,
   type SqliteDatabase,
 } from "countersign";
-import type { KeySource } from "../../../../packages/checks/http-signature-verify/dist/cached-keys.js";
-import type { GuardErrorsOptions } from "@countersign/express";
 import express, { type Express } from "express";
 
 // Their types are inferred, so that each has to have a name in the declarations of whoever has no other package of ours.

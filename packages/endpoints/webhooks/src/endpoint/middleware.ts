@@ -39,7 +39,7 @@ import {
 } from "./webhook-endpoint-options.ts";
 
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export { gracefulClose, type Middleware } from "@countersign/express";
+export { gracefulClose, type ErrorMiddleware, type Middleware } from "@countersign/express";
 
 /** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
 export type WebhookOptions<Native = GuardRequest> = OptionsOf<Native>;
