@@ -9,7 +9,8 @@ import {
 } from "@countersign/fastify";
 import { isGuardError } from "@countersign/core";
 import { httpSignatureVerifier } from "@countersign/http-signature-verify";
-import { runOf, type RequestIdempotency } from "@countersign/idempotency-guard";
+import { runOf } from "@countersign/idempotency-guard/door";
+import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { AddressInfo } from "node:net";
 import { send } from "../support/servers/http-client.ts";

@@ -3,9 +3,9 @@ import {
   idempotentRoute,
   payoutRoute,
   webhookRoute,
-  type ConnectionInfo,
   type FetchRoute,
 } from "@countersign/fetch";
+import type { ConnectionInfo } from "../../packages/doors/fetch/dist/received-request.js";
 import { httpSignatureVerifier } from "@countersign/http-signature-verify";
 import type { RequestIdempotency } from "@countersign/idempotency-guard";
 import { keyInBody } from "./key-in-body.ts";

@@ -5,7 +5,8 @@ import {
   type AnswerStore,
   type IdempotencyStore,
 } from "@countersign/idempotency";
-import type { IdempotencyGuardOptions, KeptAnswer } from "@countersign/idempotency-guard";
+import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import type { KeptAnswer } from "@countersign/idempotency-guard/door";
 import { writeRecord } from "../../packages/checks/idempotency-guard/dist/answer-record.js";
 import { problem, unavailable, type ExactAnswer } from "./answers.ts";
 import { appError, handlerType, type Handler, type IdempotencyScene } from "./scene.ts";

@@ -5,9 +5,9 @@ import {
   createWebhookHandler,
   webhookEndpoint,
   type EventContext,
-  type KnownEventType,
   type WebhookEvent,
 } from "@countersign/webhooks";
+import type { KnownEventType } from "../../packages/endpoints/webhooks/dist/envelope/events.js";
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import express from "express";
 import Database from "libsql";

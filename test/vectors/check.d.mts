@@ -2,10 +2,10 @@ import type {
   PublicKeyInput,
   SignatureAlgorithm,
   SignatureProfile,
-  VerificationEngine,
   VerificationKey,
   VerificationKeyOptions,
 } from "@countersign/http-message-signatures";
+import type { VerificationEngine } from "@countersign/http-message-signatures/door";
 
 /** A key of a vector. */
 export interface VectorKey extends Omit<VerificationKeyOptions, "alg"> {

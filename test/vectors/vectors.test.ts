@@ -5,7 +5,8 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "@jest/globals";
-import { derivedComponents, signatureAlgorithms } from "@countersign/http-message-signatures";
+import { derivedComponents } from "@countersign/http-message-signatures/door";
+import { signatureAlgorithms } from "@countersign/http-message-signatures";
 import { faultsOf, readVectors, type Vector } from "./check.mjs";
 
 const engines = ["native", "noble", "sodium"] as const;

@@ -1,9 +1,5 @@
-import {
-  decideClaim,
-  leaseExpired,
-  type IdempotencyClaim,
-  type IdempotencyClaimResult,
-} from "@countersign/idempotency";
+import { decideClaim, leaseExpired } from "@countersign/idempotency/store";
+import type { IdempotencyClaim, IdempotencyClaimResult } from "@countersign/idempotency";
 import { storedOf, type KeyRow, type SeenRow } from "./key-row.ts";
 
 /** What becomes of a claim. */

@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  IdempotencyStore,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import {
-  type IdempotencyClaim,
-  type IdempotencyClaimResult,
-  type IdempotencyDecision,
-  type IdempotencyListing,
-  type IdempotencyListQuery,
-  type IdempotencyOwnership,
-  type IdempotencyRecord,
-  type IdempotencyStore,
-  type ReleasedKey,
   leaseExpired,
   recordOf,
   releasedOf,
-} from "@countersign/idempotency";
-import {
   assertDecision,
   assertDuration,
   assertListQuery,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { operatorEntry, type KeptDecision, type StoredRecord } from "@countersign/idempotency";
-import { decodeText, encodeText } from "@countersign/idempotency/store";
+import { operatorEntry, type StoredRecord, decodeText, encodeText } from "@countersign/idempotency/store";
+import type { KeptDecision } from "@countersign/idempotency";
 import type { RowDataPacket } from "mysql2/promise";
 
 /** The row of a key. */

@@ -1,5 +1,5 @@
-import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
-import { damagedCursor } from "@countersign/idempotency/store";
+import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import { recordOf, damagedCursor } from "@countersign/idempotency/store";
 import { columns, seenRow, storedOf, textOf } from "./key-row.ts";
 import type { StoreParts } from "./options.ts";
 

@@ -1,5 +1,6 @@
 // parseByteSequenceDictionary: accepts exactly what a reading by splitting at commas and decoding bit by bit accepts.
-import { MessageSignatureError, parseByteSequenceDictionary } from "@countersign/http-message-signatures";
+import { MessageSignatureError } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { assertProperty, assertSame, attempt } from "../property.mjs";
 import { decodeBase64 } from "../reference/base64.mjs";
 

@@ -5,10 +5,10 @@ import { noteVerdict, publishNotice, Steps } from "@countersign/core/door";
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
-  Waiters,
   type IdempotencyStore,
   type MemoryIdempotencyStore,
 } from "@countersign/idempotency";
+import { Waiters } from "@countersign/idempotency/door";
 import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
 
 /** The engine that {@link liveThrough} names: what else is under way in this process is told of another one. */

@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 import { GuardError } from "@countersign/core";
 import { type Given } from "@countersign/core/door";
+import { MessageSignatureError } from "@countersign/http-message-signatures";
 import {
-  MessageSignatureError,
   parseByteSequenceDictionary,
   parseDictionary,
   type Member,
-} from "@countersign/http-message-signatures";
+} from "@countersign/http-message-signatures/door";
 import type { ContentDigestCode } from "./codes.ts";
 
 /** The algorithms that RFC 9530 section 5 calls "active". */

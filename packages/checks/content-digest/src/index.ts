@@ -1,10 +1,4 @@
-export {
-  answerDigests,
-  type AnswerDigestOptions,
-  type AnswerToDigest,
-  type AskingRequest,
-  type DigestField,
-} from "./answer-digests.ts";
+export { answerDigests, type AnswerDigestOptions } from "./answer-digests.ts";
 export type { ContentDigestCode } from "./codes.ts";
 export {
   hasVerifiedContentDigest,
@@ -16,12 +10,8 @@ export {
 export {
   createContentDigest,
   createReprDigest,
-  preferredDigestAlgorithm,
   wantContentDigest,
-  type ContentDigestPolicyOptions,
-  type DigestAlgorithm,
   type DigestPolicy,
-  type ReceivedDigests,
 } from "./digest-fields.ts";
 export { contentDigest, digestResponse } from "./middleware.ts";
 export type { ContentDigestOptions } from "./options.ts";

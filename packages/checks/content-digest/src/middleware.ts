@@ -1,12 +1,6 @@
 import { publishFailure, readOptions } from "@countersign/core/door";
-import {
-  copyResponse,
-  createCodingWatch,
-  guard,
-  holdResponse,
-  receivedRequest,
-  type Middleware,
-} from "@countersign/express";
+import { copyResponse, createCodingWatch, holdResponse } from "@countersign/express/door";
+import { guard, receivedRequest, type Middleware } from "@countersign/express";
 import { answerTable, digestsOf, type AnswerDigestOptions } from "./answer-digests.ts";
 import { checkContentDigest } from "./check.ts";
 import { table, type ContentDigestOptions } from "./options.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import { createContentDigest, verifyContentDigest, type DigestAlgorithm } from "@countersign/content-digest";
+import { createContentDigest, verifyContentDigest } from "@countersign/content-digest";
+import type { DigestAlgorithm } from "../dist/digest-fields.js";
 import { isGuardError } from "@countersign/core";
 import * as fc from "fast-check";
 import { requestOf } from "./harness.ts";

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  createReprDigest,
-  preferredDigestAlgorithm,
-  verifyReprDigest,
-  wantContentDigest,
-  type DigestAlgorithm,
-} from "@countersign/content-digest";
+import { createReprDigest, verifyReprDigest, wantContentDigest } from "@countersign/content-digest";
+import { preferredDigestAlgorithm, type DigestAlgorithm } from "../dist/digest-fields.js";
 import { refusalOf } from "./harness.ts";
 
 // RFC 9530 appendix B: the whole representation, of which a 206 carries a part.

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
-import { createContentDigest, verifyContentDigest, type DigestAlgorithm } from "@countersign/content-digest";
+import { createContentDigest, verifyContentDigest } from "@countersign/content-digest";
+import type { DigestAlgorithm } from "../dist/digest-fields.js";
 import { refusalOf, requestOf } from "./harness.ts";
 
 interface DigestValue {

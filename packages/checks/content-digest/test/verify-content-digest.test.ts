@@ -3,8 +3,8 @@ import {
   createContentDigest,
   hasVerifiedContentDigest,
   verifyContentDigest,
-  type DigestAlgorithm,
 } from "@countersign/content-digest";
+import type { DigestAlgorithm } from "../dist/digest-fields.js";
 import { refusalOf, requestOf } from "./harness.ts";
 
 const body = Buffer.from('{ "amount" : 10.10 }');

@@ -1,12 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import { askStore } from "@countersign/core/door";
-import {
-  endOf,
-  isVerificationKey,
-  type ReceivedSignature,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import { endOf, isVerificationKey } from "@countersign/http-message-signatures/door";
+import type { ReceivedSignature, VerificationKey } from "@countersign/http-message-signatures";
 import type { HttpSignatureCode } from "./codes.ts";
 import type { ResolvedVerifyOptions } from "./options.ts";
 

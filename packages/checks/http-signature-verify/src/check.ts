@@ -14,7 +14,6 @@ import { fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/doo
 import {
   assertTimely,
   MessageSignatureError,
-  queryCovering,
   readSignature,
   verifySignature,
   verifySignatureAsync,
@@ -23,6 +22,7 @@ import {
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { queryCovering } from "@countersign/http-message-signatures/door";
 import { readBody } from "@countersign/raw-body";
 import type { HttpSignatureCode } from "./codes.ts";
 import { coverageWarner } from "./profile-components.ts";

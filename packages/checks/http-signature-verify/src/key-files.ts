@@ -4,11 +4,11 @@ import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
 import {
   importKeys,
-  keyidOfFile,
   type ImportedKeys,
   type KeyValidity,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { keyidOfFile } from "@countersign/http-message-signatures/door";
 
 /** Bounds of {@link readKeyFiles}. */
 export interface KeyFileBounds {

@@ -2,11 +2,11 @@ import { OptionError } from "@countersign/core";
 import { optionError, type OptionOwner } from "@countersign/core/door";
 import {
   importVerificationKey,
-  isVerificationKey,
   type PublicKeyInput,
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { isVerificationKey } from "@countersign/http-message-signatures/door";
 
 /** Finds the key of a keyid; undefined or null when it is unknown. A throw or a rejection answers 503. */
 export type KeyLookup = (

@@ -10,12 +10,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import {
-  jwkThumbprint,
-  loadEngine,
-  type VerificationEngine,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import { jwkThumbprint, type VerificationKey } from "@countersign/http-message-signatures";
+import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
 import { assertConsistent, profileRules, type ProfileOptions } from "./profile.ts";
 

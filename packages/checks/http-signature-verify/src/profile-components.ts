@@ -3,12 +3,11 @@ import { createWarnOnce, optionError, type OptionOwner } from "@countersign/core
 import {
   assertComputable,
   componentText,
-  defaultComponents,
   derivedComponents,
   parseComponentIdentifier,
   type ComponentIdentifier,
-  type SignatureProfile,
-} from "@countersign/http-message-signatures";
+} from "@countersign/http-message-signatures/door";
+import { defaultComponents, type SignatureProfile } from "@countersign/http-message-signatures";
 
 /** Reads the option `requiredComponents`. Throws an OptionError. */
 export function readRequiredComponents(

@@ -9,17 +9,19 @@ import {
 } from "@countersign/core/door";
 import {
   defaultComponents,
-  defaultParameters,
   signatureAlgorithms,
-  type FieldTypes,
   type SignatureAlgorithm,
+} from "@countersign/http-message-signatures";
+import {
+  defaultParameters,
+  type FieldTypes,
   type SignatureParameter,
   type TagPolicy,
-} from "@countersign/http-message-signatures";
+} from "@countersign/http-message-signatures/door";
 import { assertComponents, readForbiddenComponents, readRequiredComponents } from "./profile-components.ts";
 
 /** Exactly one of the two. Values are compared exactly; none is empty. */
-export type TagOption =
+type TagOption =
   | {
       /** The signature's tag has to be this one, or one of these. */
       readonly require: string | readonly string[];

@@ -10,9 +10,9 @@ import {
   cachedKeys,
   importVerificationKey,
   type HttpSignatureVerifyOptions,
-  type KeyValidity,
   type VerificationKey,
 } from "@countersign/http-signature-verify";
+import type { KeyValidity } from "@countersign/http-message-signatures";
 import type { WireAnswer, WireRequest } from "@countersign/test-support/servers/http-client.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import express5 from "express";

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { afterEach, expect, test } from "@jest/globals";
-import { jwksKeys, keyUse, type KeyUseTable, type LiveKeyStore } from "@countersign/http-signature-verify";
+import { jwksKeys, keyUse, type LiveKeyStore } from "@countersign/http-signature-verify";
+import type { KeyUseTable } from "../dist/key-use.js";
 import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 import { answer } from "./live-keys-bench.ts";
 import { startPlatform, type Platform } from "./platform.ts";

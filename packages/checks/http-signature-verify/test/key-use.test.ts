@@ -5,8 +5,8 @@ import {
   keyUse,
   keyUseChannelName,
   verifiedSignature,
-  type KeyUseTable,
 } from "@countersign/http-signature-verify";
+import type { KeyUseTable } from "../dist/key-use.js";
 import { signRequest, type SigningPlan } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem, strangerKey } from "@countersign/test-support/signers/test-keys.ts";
 import { startPlatform, type Platform } from "./platform.ts";

@@ -6,9 +6,9 @@ import {
   importVerificationKey,
   memoryNonceStore,
   verifiedSignature,
-  type NonceClaim,
   type NonceStore,
 } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body";
 import express from "express";
 import {

@@ -4,8 +4,8 @@ import {
   httpSignatureVerify,
   memoryNonceStore,
   type HttpSignatureVerifyOptions,
-  type NonceClaim,
 } from "@countersign/http-signature-verify";
+import type { NonceClaim } from "@countersign/core";
 import express from "express";
 import {
   samplePath,

@@ -11,13 +11,12 @@ import {
 } from "@countersign/core/door";
 import {
   IdempotencyKeys,
-  Waiters,
   type Awaitable,
   type DrainOptions,
   type DrainReport,
   type OwnedKey,
-  type ResolvedKeyOptions,
 } from "@countersign/idempotency";
+import { Waiters, type ResolvedKeyOptions } from "@countersign/idempotency/door";
 import type { KeptAnswer } from "./answer-record.ts";
 import { OwnedRun, type Attempt, type GuardState } from "./run.ts";
 import {
@@ -56,7 +55,7 @@ export type Admission =
   | { readonly passes: true };
 
 /** What a request says of itself: which key it claims, and what tells its payload from another one under that key. */
-export interface KeyClaim {
+interface KeyClaim {
   /** 1 to 512 characters, less those of `scope`; anything else is refused with 400. */
   readonly key: unknown;
   /** 1 to 128 printable ASCII characters. A promise is due within `storeTimeoutMs`. */

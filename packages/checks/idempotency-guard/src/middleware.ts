@@ -1,9 +1,6 @@
+import { copyResponse, holdResponse, refuseUnparsedBody, whileConnected } from "@countersign/express/door";
 import {
-  copyResponse,
   guard,
-  holdResponse,
-  refuseUnparsedBody,
-  whileConnected,
   type GuardRequest,
   type GuardResponse,
   type Middleware,

@@ -7,13 +7,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import {
-  assertTimeoutInLease,
-  keyRules,
-  type Awaitable,
-  type IdempotencyStore,
-  type ResolvedKeyOptions,
-} from "@countersign/idempotency";
+import { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "@countersign/idempotency/door";
+import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 import { replayTable, type ReplayOptions } from "./replay.ts";
 
 /** Options of {@link idempotencyGuard}. `Native` is the request of the framework. */

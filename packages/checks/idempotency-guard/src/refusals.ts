@@ -1,6 +1,7 @@
 import { GuardError } from "@countersign/core";
 import { comeAgain, requestAborted } from "@countersign/core/door";
-import type { IdempotencyKeys, KeyAttempt } from "@countersign/idempotency";
+import type { IdempotencyKeys } from "@countersign/idempotency";
+import type { KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 

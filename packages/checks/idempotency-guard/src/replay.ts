@@ -11,7 +11,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import type { AnswerStore, Awaitable, IdempotencyKeys, ResolvedKeyOptions } from "@countersign/idempotency";
+import type { AnswerStore, Awaitable, IdempotencyKeys } from "@countersign/idempotency";
+import type { ResolvedKeyOptions } from "@countersign/idempotency/door";
 import {
   isKeptStatus,
   readRecord,
@@ -35,7 +36,7 @@ export interface ReplayOptions {
 }
 
 /** A key that answers are encrypted under. */
-export interface AnswerEncryptionKey {
+interface AnswerEncryptionKey {
   /** What records name the key by: 1 to 64 visible ASCII characters. */
   readonly id: string;
   /** 32 random bytes in base64. */

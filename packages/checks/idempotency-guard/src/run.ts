@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { isGuardError, type GuardError } from "@countersign/core";
 import { type Replacement } from "@countersign/core/door";
-import type { Awaitable, IdempotencyKeys, KeyAttempt, OwnedKey, Waiters } from "@countersign/idempotency";
+import type { Awaitable, IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
+import type { KeyAttempt, Waiters } from "@countersign/idempotency/door";
 import type { IdempotencyGuardCode } from "./codes.ts";
 import type { ResolvedOwnerOptions } from "./options.ts";
 import { handlerWithoutResponse } from "./refusals.ts";

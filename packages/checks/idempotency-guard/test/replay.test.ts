@@ -2,13 +2,10 @@ import { memoryAnswerStore, memoryIdempotencyStore, type AnswerStore } from "@co
 import {
   idempotencyGuard,
   idempotencyKeyHeader,
-  keyGuard,
-  type Admission,
   type IdempotencyGuardOptions,
-  type OwnedRun,
-  type ReplayOptions,
-  type WhileConnected,
 } from "@countersign/idempotency-guard";
+import { keyGuard, type OwnedRun, type WhileConnected } from "@countersign/idempotency-guard/door";
+import type { ReplayOptions } from "../dist/replay.js";
 import { onTraceEnd, storeTrace } from "@countersign/core";
 import { rawBody } from "@countersign/raw-body";
 import { guardErrors } from "@countersign/express";
@@ -25,6 +22,7 @@ import {
   transactionalStore,
   FakeTransaction,
 } from "./kit.ts";
+import type { Admission } from "../dist/check.js";
 
 afterEach(closePlatforms);
 

@@ -1,20 +1,12 @@
 import { GuardError } from "@countersign/core";
-import {
-  assertNoKeyClaimed,
-  createWarnOnce,
-  type OptionOwner,
-  type Warning,
-  type WarnOnce,
-} from "@countersign/core/door";
+import { assertNoKeyClaimed, createWarnOnce, type OptionOwner, type WarnOnce } from "@countersign/core/door";
 import {
   addressOf,
   countForwardedFor,
   createTrustInspector,
-  guard,
-  type GuardRequest,
-  type Middleware,
   type TrustFunction,
-} from "@countersign/express";
+} from "@countersign/express/door";
+import { guard, type GuardRequest, type Middleware } from "@countersign/express";
 import type { IpAllowlistCode } from "./codes.ts";
 import type { AddressMatcher } from "./address.ts";
 import { admitAddress } from "./check.ts";
@@ -81,7 +73,7 @@ function warnOfListedProxy(trust: TrustFunction, req: GuardRequest, { isAllowed,
   });
 }
 
-function ignoredField(req: GuardRequest): Warning {
+function ignoredField(req: GuardRequest): Parameters<WarnOnce>[0] {
   return {
     code: "forwarded-for-ignored",
     message:

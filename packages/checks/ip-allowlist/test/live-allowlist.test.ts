@@ -7,9 +7,9 @@ import {
   ipAllowlist,
   liveAllowlist,
   type IpAllowlistOptions,
-  type LiveAllowlist,
   type LiveAllowlistOptions,
 } from "@countersign/ip-allowlist";
+import type { LiveAllowlist } from "../dist/live-allowlist.js";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";

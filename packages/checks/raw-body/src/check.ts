@@ -7,9 +7,10 @@ import {
   isLimitBytes,
   parseJsonBytes,
   type HeaderLines,
-  type ParsedJson,
 } from "@countersign/core/door";
 import type { RawBodyCode } from "./codes.ts";
+
+type ParsedJson = ReturnType<typeof parseJsonBytes>;
 
 /**
  * The exact bytes of the body, read once for all checks of the request; the first caller's limit counts. Rejects with a GuardError:

@@ -1,7 +1,7 @@
 import { assertNoKeyClaimed } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { basicAuthVerifier } from "./check.ts";
-import type { VerifyCredential as VerifyOf, WebhookBasicAuthOptions as OptionsOf } from "./options.ts";
+import type { WebhookBasicAuthOptions as OptionsOf } from "./options.ts";
 
 declare global {
   namespace Express {
@@ -18,9 +18,6 @@ declare global {
 
 /** Options of {@link webhookBasicAuth}. `Native` is the request of the framework. */
 export type WebhookBasicAuthOptions<Native = GuardRequest> = OptionsOf<Native>;
-
-/** Decides about a credential by itself. `Native` is the request of the framework. */
-export type VerifyCredential<Native = GuardRequest> = VerifyOf<Native>;
 
 /**
  * Admits requests with HTTP basic authentication (RFC 7617), compared in constant time over all credentials. Reads no body.

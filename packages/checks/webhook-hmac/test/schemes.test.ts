@@ -6,11 +6,11 @@ import {
   verifiedPayload,
   verifyPayload,
   webhookHmac,
-  type SchemeName,
   type SignatureScheme,
   type VerifyPayloadOptions,
   type WebhookHmacOptions,
 } from "@countersign/webhook-hmac";
+import type { SchemeName } from "../dist/signature-schemes.js";
 import { describe, expect, test } from "@jest/globals";
 import { expressVersions, post, requestOf, run, siteWith } from "./harness.ts";
 

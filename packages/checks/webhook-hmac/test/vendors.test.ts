@@ -1,10 +1,6 @@
 import { readFileSync } from "node:fs";
-import {
-  signatureSchemes,
-  signPayloadHeaders,
-  verifyPayload,
-  type SchemeName,
-} from "@countersign/webhook-hmac";
+import { signatureSchemes, signPayloadHeaders, verifyPayload } from "@countersign/webhook-hmac";
+import type { SchemeName } from "../dist/signature-schemes.js";
 import { describe, expect, test } from "@jest/globals";
 
 interface VendorCase {

@@ -11,7 +11,6 @@ import {
   type HeaderFields,
   type OptionOwner,
   type OptionTable,
-  type ProblemAnswer,
 } from "@countersign/core/door";
 import type { ErrorMiddleware, GuardRequest, GuardResponse } from "./types.ts";
 import { releaseUnreadBody } from "./unread-body.ts";
@@ -99,7 +98,11 @@ function readHeaders(headers: unknown = {}, owner: OptionOwner, name: string): H
   return resolved;
 }
 
-function render(req: GuardRequest, res: GuardResponse, { status, headers, body }: ProblemAnswer): void {
+function render(
+  req: GuardRequest,
+  res: GuardResponse,
+  { status, headers, body }: ReturnType<typeof problemAnswer>,
+): void {
   res.statusCode = status;
   for (const [name, value] of Object.entries(headers)) {
     // HTTP/2 has no such field (RFC 9113 section 8.2.2).

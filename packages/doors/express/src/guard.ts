@@ -7,7 +7,6 @@ import {
   titleOf,
   warnOfError,
   writeUnreportedRefusal,
-  type Check,
 } from "@countersign/core/door";
 import { assertReceivedWhole } from "./received-request.ts";
 import type { ErrorMiddleware, GuardRequest, GuardResponse, Middleware, NextFunction } from "./types.ts";
@@ -87,7 +86,8 @@ function createGuard({ name, decide, ways, publishesPass }: Guard): Middleware {
   return Object.defineProperty(middleware, "name", { value: `${name}Middleware` });
 }
 
-interface Passage extends Check {
+interface Passage {
+  readonly name: string;
   readonly req: GuardRequest;
   readonly res: GuardResponse;
   readonly next: NextFunction;

@@ -7,7 +7,6 @@ import {
   fieldLines,
   receivedRequests,
   shareFacts,
-  type Warning,
   type WarnOnce,
 } from "@countersign/core/door";
 import { readNodeBody } from "./body.ts";
@@ -241,7 +240,7 @@ function unsafeTrust(req: GuardRequest, warnOnce: WarnOnce): GuardError<ExpressC
   return new GuardError<ExpressCode>({ status: 500, code, message });
 }
 
-function misreadSetting(req: GuardRequest): Warning {
+function misreadSetting(req: GuardRequest): Parameters<WarnOnce>[0] {
   return {
     code: "trust-proxy-misread",
     message:

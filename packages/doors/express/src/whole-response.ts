@@ -26,7 +26,7 @@ export interface WholeAnswer {
 }
 
 /** What an answer gets, or what takes its place. */
-export type Finished = { readonly headers: HeaderFields } | Replacement;
+type Finished = { readonly headers: HeaderFields } | Replacement;
 
 /** What is done with an answer when it is whole. Nothing of it throws or rejects. */
 export interface Finishing {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { GuardError } from "@countersign/core";
-import { chain, guard, guardErrors, type Middleware } from "@countersign/express";
+import { chain } from "@countersign/express/door";
+import { guard, guardErrors, type Middleware } from "@countersign/express";
 import express from "express";
 import express4 from "express4";
 import request from "supertest";

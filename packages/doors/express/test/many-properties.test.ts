@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { expectManyProperties } from "@countersign/express";
+import { expectManyProperties } from "@countersign/express/door";
 
 describe("expectManyProperties", () => {
   test("leaves the properties of an object as they were", () => {

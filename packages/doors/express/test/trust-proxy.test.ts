@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { createWarnOnce, type WarnOnce } from "@countersign/core/door";
-import { createTrustInspector, type GuardRequest, type TrustFunction } from "@countersign/express";
+import { createTrustInspector, type TrustFunction } from "@countersign/express/door";
+import type { GuardRequest } from "@countersign/express";
 
 let warnings: string[];
 let warnOnce: WarnOnce;

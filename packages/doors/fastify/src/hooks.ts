@@ -1,6 +1,7 @@
 import { isGuardError } from "@countersign/core";
 import { capturedRawBody, option, type OptionTable } from "@countersign/core/door";
-import { composedGuard, guardErrors, type GuardErrorsOptions } from "@countersign/express";
+import { composedGuard } from "@countersign/express/door";
+import { guardErrors, type GuardErrorsOptions } from "@countersign/express";
 import type { FastifyReply, FastifyRequest } from "fastify";
 
 /** How a hook answers what its checks refuse. */

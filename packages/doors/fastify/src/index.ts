@@ -1,9 +1,4 @@
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type GracefulCloseOptions,
-} from "@countersign/express";
+export { gracefulClose } from "@countersign/express";
 export { hook, refusal, type Hook, type Refuse, type RefusalOptions } from "./hooks.ts";
 export {
   idempotencyHook,
@@ -15,4 +10,4 @@ export {
   type PayoutPluginOptions,
   type WebhookPluginOptions,
 } from "./plugins.ts";
-export { receivedRequest, type ConnectionOptions } from "./received-request.ts";
+export { receivedRequest } from "./received-request.ts";

@@ -9,19 +9,16 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
-import { whileConnected } from "@countersign/express";
+import { whileConnected } from "@countersign/express/door";
 import {
   beginHandler,
   goOn,
   keyGuard,
   runOf,
-  type IdempotencyGuardOptions,
-  type KeyGuard,
   type KeyOwner,
   type OwnedRun,
-  type Passage,
-  type RequestIdempotency,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency-guard/door";
+import type { IdempotencyGuardOptions, RequestIdempotency } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { webhookReception, type WebhookOptions } from "@countersign/webhooks";
 import type {
@@ -168,7 +165,7 @@ export interface IdempotencyHookOptions extends IdempotencyGuardOptions<FastifyR
 /** `idempotencyGuard` as a `preHandler` of a route, behind the parser of its body. Throws a TypeError on a bad option. */
 export function idempotencyHook(
   options: IdempotencyHookOptions,
-): preHandlerHookHandler & Pick<KeyGuard<FastifyRequest>, "drain"> {
+): preHandlerHookHandler & Pick<KeyOwner, "drain"> {
   const name = "idempotencyGuard";
   const factoryName = "idempotencyHook";
   const [answers, steps] = splitOptions(factoryName, refusalTable, options);
@@ -201,7 +198,7 @@ function passageOf(
   { raw: req }: FastifyRequest,
   { raw: res }: FastifyReply,
   next: (error?: Error) => void,
-): Passage {
+): Parameters<typeof goOn>[1] {
   return { req, res, next: (fault) => next(errorOf(fault)) };
 }
 

@@ -10,9 +10,9 @@ import {
   receivedRequest,
   refusal,
   webhookPlugin,
-  type ConnectionOptions,
   type WebhookPluginOptions,
 } from "@countersign/fastify";
+import type { ConnectionOptions } from "../dist/received-request.js";
 import { memoryAnswerStore, memoryIdempotencyStore } from "@countersign/idempotency";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { basicAuthVerifier } from "@countersign/webhook-basic-auth";

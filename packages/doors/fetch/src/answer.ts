@@ -12,10 +12,8 @@ import {
   writeUnreportedRefusal,
   type HeaderFields,
   type OptionTable,
-  type ProblemAnswer,
-  type ProblemOptions,
 } from "@countersign/core/door";
-import type { GivenAnswer, KeptAnswer, OwnedRun } from "@countersign/idempotency-guard";
+import type { KeptAnswer, OwnedRun } from "@countersign/idempotency-guard/door";
 import { giveUp, readCapped } from "./body.ts";
 
 /** How a route answers what its checks refuse. */
@@ -41,7 +39,7 @@ export interface Refusing extends RefusalOptions {
 }
 
 /** The answer to what a check threw: problem details (RFC 9457), one body for every 401. Throws what is no refusal. */
-export function refusalResponse(error: unknown, options?: ProblemOptions): Response {
+export function refusalResponse(error: unknown, options?: Parameters<typeof problemAnswer>[1]): Response {
   if (!isGuardError(error)) throw error;
   // Nobody is left to read it.
   if (error.code === requestAborted) return new Response(null, { status: 400 });
@@ -106,7 +104,7 @@ function isResponse(value: unknown): boolean {
 async function copyAnswer(
   response: Response,
   { limitBytes, readMs }: NonNullable<OwnedRun["keeps"]>,
-): Promise<GivenAnswer> {
+): Promise<Parameters<OwnedRun["answered"]>[0]> {
   const { status, headers } = response;
   return { status, rawHeaders: [...headers].flat(), body: await copyBody(response, limitBytes, readMs) };
 }
@@ -138,7 +136,7 @@ export function replacementResponse({ status, retryAfterSeconds }: Replacement):
   return toResponse(statusAnswer(status, headers));
 }
 
-function toResponse({ status, headers, body }: ProblemAnswer): Response {
+function toResponse({ status, headers, body }: ReturnType<typeof problemAnswer>): Response {
   const lines = new Headers();
   for (const [name, value] of Object.entries(headers)) {
     for (const line of [value ?? []].flat()) lines.append(name, String(line));

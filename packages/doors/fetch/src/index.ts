@@ -1,12 +1,7 @@
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type GracefulCloseOptions,
-} from "@countersign/payout";
+export { gracefulClose } from "@countersign/payout";
 export { digestedRoute } from "./digested-route.ts";
 export { refusalResponse, type RefusalOptions } from "./answer.ts";
-export { receivedRequest, type ConnectionInfo } from "./received-request.ts";
+export { receivedRequest } from "./received-request.ts";
 export {
   checkedRoute,
   idempotentRoute,

@@ -10,14 +10,11 @@ import {
   type OptionTable,
   Steps,
 } from "@countersign/core/door";
-import {
-  keyGuard,
-  type Admission,
-  type DrainOptions,
-  type DrainReport,
-  type IdempotencyGuardOptions,
-  type OwnedRun,
-  type RequestIdempotency,
+import { keyGuard, type OwnedRun } from "@countersign/idempotency-guard/door";
+import type {
+  DrainableMiddleware,
+  IdempotencyGuardOptions,
+  RequestIdempotency,
 } from "@countersign/idempotency-guard";
 import { assertPost, payoutOf, payoutReception, type Payout, type PayoutOptions } from "@countersign/payout";
 import { readBody } from "@countersign/raw-body";
@@ -29,10 +26,7 @@ import { receivedRequest, type ConnectionInfo } from "./received-request.ts";
 export type FetchRoute = (request: Request, info?: ConnectionInfo) => Promise<Response>;
 
 /** A route that owns keys. */
-export interface DrainableRoute extends FetchRoute {
-  /** For the end of the process: claims no key from here on, and waits until what is under way is settled and recorded. */
-  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
-}
+export interface DrainableRoute extends FetchRoute, Pick<DrainableMiddleware, "drain"> {}
 
 /** Options of {@link payoutRoute}. */
 export interface PayoutRouteOptions extends PayoutOptions<Request>, RefusalOptions {}
@@ -158,7 +152,7 @@ export function idempotentRoute(
   ): Response | Promise<Response> => Reflect.apply(handler, undefined, [request, idempotency]);
   const route: FetchRoute = async (request, info) => {
     const refused = (error: unknown): Promise<Response> => refuse(request, error, { name, ...refusal });
-    let admission: Admission;
+    let admission: Awaited<ReturnType<typeof admit>>;
     const steps = new Steps(request);
     try {
       steps.begin(name);

@@ -3,40 +3,28 @@ import { assertKnownOptions, option, readOptions, type OptionTable } from "@coun
 import {
   composedGuard,
   expectManyProperties,
-  guardErrors,
   isMountPath,
   pathOf,
-  receivedRequest,
   whileConnected,
+} from "@countersign/express/door";
+import {
+  guardErrors,
+  receivedRequest,
   type GuardErrorsOptions,
   type GuardRequest,
   type Middleware,
   type NextFunction,
 } from "@countersign/express";
-import { beginHandler, type DrainableMiddleware, type OwnedRun } from "@countersign/idempotency-guard";
+import { beginHandler, type OwnedRun } from "@countersign/idempotency-guard/door";
+import type { DrainableMiddleware } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
 import type { PayoutCode } from "./codes.ts";
-import {
-  factoryName,
-  table,
-  unauthorizedHeaders,
-  type PayoutIdempotency as IdempotencyOf,
-  type PayoutOptions as OptionsOf,
-} from "./options.ts";
+import { factoryName, table, unauthorizedHeaders, type PayoutOptions as OptionsOf } from "./options.ts";
 import { assertPost, type FindBusiness as FindBusinessOf } from "./payout.ts";
 import { payoutReception, type PayoutDoor } from "./reception.ts";
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type GracefulCloseOptions,
-  type Middleware,
-} from "@countersign/express";
-
-/** How a payout is done once: options of idempotencyGuard. `Native` is the request of the framework. */
-export type PayoutIdempotency<Native = GuardRequest> = IdempotencyOf<Native>;
+export { gracefulClose, type Middleware } from "@countersign/express";
 
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;

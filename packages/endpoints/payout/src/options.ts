@@ -12,19 +12,20 @@ import {
 import { wantContentDigest } from "@countersign/content-digest";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
-import type { IdempotencyGuardOptions, KeyOwnerOptions } from "@countersign/idempotency-guard";
+import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
+import type { KeyOwnerOptions } from "@countersign/idempotency-guard/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
 import type { FindBusiness } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
 
 /** From where the lending service calls. */
-export type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
+type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
 
 /**
  * How the lending service signs. `requiredComponents` must include the interface's four, which are the default; what would take less
  * than the interface asks for cannot be set.
  */
-export type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
+type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
   /** Where nonces are remembered. */
   readonly nonces: NonceStore;
 };
@@ -34,7 +35,7 @@ type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
 const fixedBySpec: readonly FixedBySpec[] = ["algorithms", "allowUnsignedBody", "requiredParameters"];
 
 /** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
-export type PayoutIdempotency<Native> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
+type PayoutIdempotency<Native> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
 
 // On this wire 409 is final, and 503 whatever is not.
 type FixedByWire = "key" | "methods" | "required" | "doneStatus" | "inFlightStatus" | "replay";
@@ -49,7 +50,7 @@ const fixedByWire: readonly FixedByWire[] = [
 ];
 
 /** Longest accepted texts, in UTF-16 units. The interface shows no lengths; these keep a caller from filling a database. */
-export interface PayoutMaxLengths {
+interface PayoutMaxLengths {
   /** Default 256, at most 505, less with a longer `scope`: a store takes keys of 512 characters, and `payout:` is put before it. */
   readonly idempotencyKey?: number | undefined;
   /** Default 256. */

@@ -100,7 +100,7 @@ export interface BusinessQuery {
 }
 
 /** A known business (or true), or false, undefined or null for an unknown one. */
-export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined;
+type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined;
 
 /**
  * The platform's own records. `Native` is the request of the framework. A throw or a rejection is answered with 503, so that the

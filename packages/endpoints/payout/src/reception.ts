@@ -12,11 +12,10 @@ import {
 import { httpSignatureVerifier, type VerifiedSignature } from "@countersign/http-signature-verify";
 import {
   keyOwner,
-  type DrainOptions,
-  type DrainReport,
+  type KeyOwner,
   type OwnedRun,
   type WhileConnected,
-} from "@countersign/idempotency-guard";
+} from "@countersign/idempotency-guard/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
 import { defaultMaxDepth, parseJsonBody } from "@countersign/raw-body";
 import { factoryName, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
@@ -41,7 +40,7 @@ export interface PayoutDoor<Native> {
 }
 
 /** What is found of a payout, step by step. */
-export interface FoundOfPayout {
+interface FoundOfPayout {
   readonly signature?: VerifiedSignature;
   readonly body?: unknown;
   readonly payout?: Payout;
@@ -63,7 +62,7 @@ export interface PayoutReception<Native> {
   readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
   /** Header fields of every 401. */
   readonly unauthorizedHeaders: HeaderFields;
-  drain(this: void, options?: DrainOptions): Promise<DrainReport>;
+  readonly drain: KeyOwner["drain"];
 }
 
 /** The steps of a payout for a door. Throws an OptionError on a bad option. */

@@ -1,4 +1,4 @@
-import type { FindBusiness } from "@countersign/payout";
+import type { FindBusiness } from "../dist/middleware.js";
 import { describe, expect, test } from "@jest/globals";
 import { payoutWith } from "./payout-body.ts";
 import { platformOn, send, expressVersions } from "./platform.ts";

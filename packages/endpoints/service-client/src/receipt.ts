@@ -4,7 +4,6 @@ import { fieldLines } from "@countersign/core/door";
 import {
   MessageSignatureError,
   parseSignatureInput,
-  receiptComponents,
   signatureAlgorithms,
   verify,
   type RequestMessage,
@@ -12,6 +11,7 @@ import {
   type SignatureProfile,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { receiptComponents } from "@countersign/http-message-signatures/door";
 
 /** An answer, and the request that it is the answer to, as both were on the wire. */
 export interface SignedExchange {

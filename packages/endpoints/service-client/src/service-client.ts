@@ -18,7 +18,7 @@ export const createTable = {
 } satisfies OptionTable<CreateOptions, unknown>;
 
 /** The service's 2xx answer. The spec shows neither its status nor its body. */
-export interface WebhookEndpointAnswer {
+interface WebhookEndpointAnswer {
   readonly status: number;
   /** The parsed JSON, as it came: it may repeat the credentials. Undefined when the body was empty. */
   readonly body: unknown;

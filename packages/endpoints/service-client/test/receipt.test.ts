@@ -3,17 +3,13 @@ import { createContentDigest } from "@countersign/content-digest";
 import {
   createSigner,
   importVerificationKey,
-  receiptComponents,
   sign,
   signAsync,
   type RequestMessage,
 } from "@countersign/http-message-signatures";
-import {
-  ReceiptError,
-  verifyReceipt,
-  type ReceiptOptions,
-  type SignedExchange,
-} from "@countersign/service-client";
+import { receiptComponents } from "@countersign/http-message-signatures/door";
+import { ReceiptError, verifyReceipt, type ReceiptOptions } from "@countersign/service-client";
+import type { SignedExchange } from "../dist/receipt.js";
 import { describe, expect, test } from "@jest/globals";
 
 const service = generateKeyPairSync("ed25519");

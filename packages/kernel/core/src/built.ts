@@ -17,7 +17,7 @@ export interface Built {
 export type BuiltFact = string | number | boolean | null | readonly BuiltFact[] | BuiltFacts;
 
 /** Facts by name. */
-export interface BuiltFacts {
+interface BuiltFacts {
   readonly [name: string]: BuiltFact;
 }
 

@@ -1,5 +1,5 @@
 // What doors, checks and stores are made with, on top of index.ts: for whoever writes one.
-export { askStore, type StoreStep } from "./ask-store.ts";
+export { askStore } from "./ask-store.ts";
 export {
   assertAllHeaderLines,
   assertOneHost,
@@ -19,17 +19,17 @@ export {
   untilNotCutLate,
   type HeaderLines,
 } from "./received-request.ts";
-export { builtChannelName, type Built, type BuiltFact, type BuiltFacts } from "./built.ts";
+export { builtChannelName, type Built, type BuiltFact } from "./built.ts";
 export type { BodyCode, JsonCode } from "./codes.ts";
-export { Deadlines, inTime, isPromiseLike, systemClock, type Clock, type Expiring } from "./deadlines.ts";
+export { Deadlines, inTime, isPromiseLike, systemClock } from "./deadlines.ts";
 export { pageOf } from "./docs.ts";
 export { publishFailure, publishNotice } from "./diagnostics.ts";
 export { comeAgain, requestAborted, type HeaderFields } from "./guard-error.ts";
-export { escapeForLog, identifierFault, parseJsonBytes, type ParsedJson } from "./wire-text.ts";
+export { escapeForLog, identifierFault, parseJsonBytes } from "./wire-text.ts";
 export { assertNoKeyClaimed, markKeyClaimed, shareFacts } from "./request-fact.ts";
 export { limitRule } from "./limit-bytes.ts";
-export { boundedLabel, listen, type Listener } from "./listener.ts";
-export { RefreshingValue, type Loaded, type RefreshSource } from "./refreshing-value.ts";
+export { boundedLabel, listen } from "./listener.ts";
+export { RefreshingValue } from "./refreshing-value.ts";
 export { assertFunction, option, refuseInProduction } from "./option-rules.ts";
 export {
   assertKnownOptions,
@@ -43,14 +43,7 @@ export {
   type OptionTable,
   type ReadOptions,
 } from "./options.ts";
-export {
-  problemAnswer,
-  statusAnswer,
-  titleOf,
-  type ProblemAnswer,
-  type ProblemOptions,
-  type Replacement,
-} from "./problem.ts";
+export { problemAnswer, statusAnswer, titleOf, type Replacement } from "./problem.ts";
 export { reportReject, warnOfError } from "./reject-report.ts";
 export {
   noteVerdict,
@@ -60,7 +53,6 @@ export {
   Steps,
   publishLateRefusal,
   writeUnreportedRefusal,
-  type Check,
 } from "./verdict.ts";
-export { aroundTrace, traced, type Around, type Trace, type TraceContext } from "./traces.ts";
-export { createWarnOnce, type Warning, type WarnOnce } from "./warn-once.ts";
+export { aroundTrace, traced, type Trace, type TraceContext } from "./traces.ts";
+export { createWarnOnce, type WarnOnce } from "./warn-once.ts";

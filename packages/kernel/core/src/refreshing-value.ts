@@ -2,7 +2,7 @@ import { AsyncResource } from "node:async_hooks";
 import { types } from "node:util";
 
 /** A value that was loaded, and after how many milliseconds it is loaded again in the background. */
-export interface Loaded<Value> {
+interface Loaded<Value> {
   readonly value: Value;
   readonly refreshMs: number;
 }

@@ -1,7 +1,7 @@
 import { publishNotice } from "./diagnostics.ts";
 
 /** What {@link WarnOnce} says; without any text from the wire. */
-export interface Warning {
+interface Warning {
   readonly code: string;
   readonly message: string;
   /** Undefined for what is known without a request. */

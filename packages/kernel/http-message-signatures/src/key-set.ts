@@ -15,7 +15,7 @@ export interface KeysOptions {
 }
 
 /** A key of a document that cannot be taken. */
-export interface KeyFault {
+interface KeyFault {
   /** As the document has it, which may be any text; undefined when it states none. */
   readonly keyid: string | undefined;
   /** Its message holds nothing of the key. */

@@ -15,7 +15,7 @@ export function privateKeyError(got: string): TypeError {
 }
 
 /** For what a key may be used; an absent member leaves it open. */
-export interface KeyScope {
+interface KeyScope {
   /**
    * Paths of requests that the key may sign, compared with the signed path as it stands: an entry that ends with a slash is what
    * a path begins with, any other one is the whole path. At least one.

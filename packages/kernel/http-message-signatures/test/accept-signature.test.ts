@@ -6,10 +6,10 @@ import {
   parseAcceptSignature,
   verify,
   withSignature,
-  type AnswerOptions,
   type RequestMessage,
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
+import type { AnswerOptions } from "../dist/accept-signature.js";
 import { now, privateKey, profile, strict, verdictOf } from "./hand-signer.ts";
 
 const signer = createSigner(privateKey, "test-key");

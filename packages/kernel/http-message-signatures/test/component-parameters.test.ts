@@ -1,12 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
-  parseComponentIdentifier,
-  type FieldTypes,
-  type Message,
   type RequestMessage,
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
+import { parseComponentIdentifier, type FieldTypes } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "./hand-signer.ts";
 
 const request: RequestMessage = {

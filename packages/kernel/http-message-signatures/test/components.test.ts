@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { derivedComponents, queryCovering, type RequestMessage } from "@countersign/http-message-signatures";
+import { derivedComponents, queryCovering } from "@countersign/http-message-signatures/door";
+import type { RequestMessage } from "@countersign/http-message-signatures";
 import { ComponentValues } from "../src/components.ts";
 import { assertComputable } from "../src/signature-base.ts";
 import { collectFieldLines } from "../src/message.ts";

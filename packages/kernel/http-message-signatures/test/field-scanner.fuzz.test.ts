@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "@jest/globals";
 import {
   parseByteSequenceDictionary,
+  type ComponentIdentifier,
+} from "@countersign/http-message-signatures/door";
+import {
   parseSignatureInput,
   readSignature,
-  type BareItem,
-  type ComponentIdentifier,
-  type Parameters,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import * as fc from "fast-check";
 import { serializeSignatureParams } from "../src/signature-base.ts";
 import { profile, sampleHeaders, verdictOf } from "./hand-signer.ts";

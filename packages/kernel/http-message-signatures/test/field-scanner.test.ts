@@ -1,9 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  parseByteSequenceDictionary,
-  parseSignatureInput,
-  type BareItem,
-} from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseSignatureInput } from "@countersign/http-message-signatures";
+import type { BareItem } from "../dist/field-scanner.js";
 import { verdictOf } from "./hand-signer.ts";
 
 const valueOf = (text: string): BareItem | undefined =>

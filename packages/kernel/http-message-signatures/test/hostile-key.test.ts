@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, verify, type TagPolicy } from "@countersign/http-message-signatures";
+import { importVerificationKey, verify } from "@countersign/http-message-signatures";
+import type { TagPolicy } from "@countersign/http-message-signatures/door";
 import { key, now, publicKey, signByHand, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 import { good, withFields, withNote, withParameters } from "./hostile-rows.ts";
 

@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
-import { importKeys, isVerificationKey, type ImportedKeys } from "@countersign/http-message-signatures";
+import { importKeys, type ImportedKeys } from "@countersign/http-message-signatures";
+import { isVerificationKey } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { publicKey } from "./hand-signer.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";

@@ -4,9 +4,9 @@ import {
   readSignature,
   verify,
   verifySignatureAsync,
-  type KeyContext,
   type KeyValidity,
 } from "@countersign/http-message-signatures";
+import type { KeyContext } from "../dist/verification-key.js";
 import { now, profile, publicKey, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 
 const jwk = publicKey.export({ format: "jwk" });

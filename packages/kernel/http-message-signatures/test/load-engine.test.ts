@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
-import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures";
+import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
 
 const index = fileURLToPath(new URL("../dist/index.js", import.meta.url));
 

@@ -3,12 +3,11 @@
 import { expect, test } from "@jest/globals";
 import {
   createSignatureBase,
-  parseComponentIdentifier,
   parseSignatureInput,
-  type FieldTypes,
-  type Message,
   type RequestMessage,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
+import { parseComponentIdentifier, type FieldTypes } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 

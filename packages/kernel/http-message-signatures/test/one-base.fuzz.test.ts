@@ -2,11 +2,10 @@ import { expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   parseSignatureInput,
-  type BareItem,
-  type Message,
-  type Parameters,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
+import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import * as fc from "fast-check";
 import { messageValues } from "../src/components.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";

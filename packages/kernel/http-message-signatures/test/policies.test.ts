@@ -1,13 +1,13 @@
 import { describe, expect, test } from "@jest/globals";
 import {
   assertTimely,
-  endOf,
   importVerificationKey,
   readSignature,
   verify,
   type SignatureProfile,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
+import { endOf } from "@countersign/http-message-signatures/door";
 import {
   key,
   now,

@@ -1,5 +1,5 @@
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import {
-  parseByteSequenceDictionary,
   parseSignatureInput,
   sign,
   type ReceivedSignature,

@@ -10,9 +10,9 @@ import {
   withSignature,
   type RequestMessage,
   type ResponseMessage,
-  type SignatureOptions,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
+import type { SignatureOptions } from "../dist/signature-plan.js";
 import { key, now, privateKey, strict, verdictOf } from "./hand-signer.ts";
 
 const signing = { key: privateKey, keyid: "test-key", created: now };

@@ -4,16 +4,16 @@ import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   importVerificationKey,
-  parseByteSequenceDictionary,
   parseSignatureInput,
   sign,
   verify,
   verifySignature,
-  type Message,
   type ReceivedSignature,
   type RequestMessage,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../dist/message.js";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { ComponentValues } from "../src/components.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { profile, verdictOf } from "./hand-signer.ts";

@@ -2,9 +2,9 @@ import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   parseSignatureInput,
-  type BareItem,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { BareItem } from "../dist/field-scanner.js";
 import { serializeSignatureParams } from "../src/signature-base.ts";
 import { sampleHeaders, signByHand, verdictOf } from "./hand-signer.ts";
 

@@ -1,10 +1,7 @@
 import { createPublicKey, createSecretKey, generateKeyPairSync, KeyObject, webcrypto } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
-import {
-  importVerificationKey,
-  isVerificationKey,
-  type PublicKeyInput,
-} from "@countersign/http-message-signatures";
+import { importVerificationKey, type PublicKeyInput } from "@countersign/http-message-signatures";
+import { isVerificationKey } from "@countersign/http-message-signatures/door";
 import { rawPublicKey } from "../src/algorithms/ed25519.ts";
 import { privateKey, privatePem, publicKey } from "./hand-signer.ts";
 

@@ -1,4 +1,4 @@
-import { askStore, isPromiseLike, type StoreStep } from "@countersign/core/door";
+import { askStore, isPromiseLike } from "@countersign/core/door";
 import type { ResolvedKeyOptions } from "./key-options.ts";
 import { storeUnavailable } from "./refusals.ts";
 import type {
@@ -8,6 +8,8 @@ import type {
   IdempotencyRecord,
   IdempotencyStore,
 } from "./store.ts";
+
+type StoreStep = Parameters<typeof askStore>[0];
 
 /** One attempt to own a key. */
 export interface KeyAttempt {

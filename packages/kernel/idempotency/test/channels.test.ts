@@ -11,12 +11,12 @@ import {
 import {
   idempotencyKeys,
   memoryIdempotencyStore,
-  Waiters,
   type IdempotencyKeysOptions,
   type IdempotencyStore,
   type MemoryIdempotencyStore,
   type OwnedKey,
 } from "@countersign/idempotency";
+import { Waiters } from "@countersign/idempotency/door";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { randomUUID } from "node:crypto";
 import { collectNotices, faultyStore } from "@countersign/test-support/runs/faulty-store.ts";

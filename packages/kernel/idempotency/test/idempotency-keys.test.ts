@@ -5,9 +5,9 @@ import {
   memoryIdempotencyStore,
   type IdempotencyKeys,
   type IdempotencyKeysOptions,
-  type KeyAttempt,
   type OwnedKey,
 } from "@countersign/idempotency";
+import type { KeyAttempt } from "@countersign/idempotency/door";
 import { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 import {
   collectNotices,

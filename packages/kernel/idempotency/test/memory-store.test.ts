@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { leaseExpired } from "@countersign/idempotency/store";
 import {
-  leaseExpired,
   memoryIdempotencyStore,
   type IdempotencyClaim,
   type MemoryIdempotencyStore,

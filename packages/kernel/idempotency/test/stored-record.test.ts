@@ -1,11 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import {
-  decideClaim,
-  leaseExpired,
-  recordOf,
-  type IdempotencyClaim,
-  type StoredRecord,
-} from "@countersign/idempotency";
+import { decideClaim, leaseExpired, recordOf, type StoredRecord } from "@countersign/idempotency/store";
+import type { IdempotencyClaim } from "@countersign/idempotency";
 
 const leaseMs = 1_000;
 const stored = (more: Partial<StoredRecord> = {}): StoredRecord => ({

@@ -1,6 +1,7 @@
 import { channel } from "node:diagnostics_channel";
 import { guardChannel, type GuardEvent } from "@countersign/core";
-import { consoleLog, pinoLog, type LineConsole, type LogOptions } from "@countersign/observe/log";
+import { consoleLog, pinoLog, type LogOptions } from "@countersign/observe/log";
+import type { LineConsole } from "../dist/log/console-log.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { hostileText, judge, liveThrough } from "@countersign/test-support/runs/observed-life.ts";

@@ -1,7 +1,7 @@
 import type { ContractCase } from "./harness.ts";
 
 /** The `test` of a runner: jest, node:test, vitest and others have one of this shape. */
-export interface TestFunction {
+interface TestFunction {
   (name: string, run: () => Promise<void>, timeoutMs?: number): unknown;
   skip: (name: string, run: () => Promise<void>) => unknown;
 }

@@ -1,16 +1,12 @@
 export { answerStoreContract } from "./answer-contract.ts";
 export type { AnswerStoreHarness } from "./contract.ts";
-export { defineCases, type TestFunction, type TestRunner } from "./define-cases.ts";
+export { defineCases, type TestRunner } from "./define-cases.ts";
 export { idempotencyStoreContract } from "./idempotency-contract.ts";
 export { nonceStoreContract } from "./nonce-contract.ts";
 export type {
   ContractCase,
   ContractFacility,
-  ContractNonceStore,
   ContractOptions,
-  EngineHarness,
-  IdempotencyContractOptions,
   IdempotencyStoreHarness,
   NonceStoreHarness,
-  StoreHarness,
 } from "./harness.ts";

@@ -1,2 +1,2 @@
-export { ReferenceStore, type ReferenceOptions } from "./model/reference-store.ts";
+export { ReferenceStore } from "./model/reference-store.ts";
 export { fenceIn, performStep, type PayStep, type Step } from "./model/step.ts";

@@ -1,6 +1,7 @@
 // A correct nonce store with everything that the contract asks about, from which wrong ones are made.
 import type { NonceClaim } from "@countersign/core";
-import type { ContractNonceStore, EngineHarness, NonceStoreHarness } from "@countersign/store-contract";
+import type { ContractNonceStore, EngineHarness } from "../dist/harness.js";
+import type { NonceStoreHarness } from "@countersign/store-contract";
 
 const room = 300;
 

@@ -4,7 +4,8 @@ import {
   type MemoryIdempotencyStore,
   memoryIdempotencyStore,
 } from "@countersign/idempotency";
-import type { EngineHarness, IdempotencyStoreHarness } from "@countersign/store-contract";
+import type { EngineHarness } from "../dist/harness.js";
+import type { IdempotencyStoreHarness } from "@countersign/store-contract";
 
 export const dayMs = 86_400_000;
 

@@ -1,5 +1,4 @@
-import { leaseExpired } from "@countersign/idempotency";
-import { fenceMemoryMs } from "@countersign/idempotency/store";
+import { leaseExpired, fenceMemoryMs } from "@countersign/idempotency/store";
 import type { ResolvedPostgresOptions } from "./options.ts";
 import { pruneBatchSize } from "./pruning.ts";
 import {

@@ -1,20 +1,20 @@
 import { randomUUID } from "node:crypto";
 import { pageOf as pageAt } from "@countersign/core/door";
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import {
-  type IdempotencyClaim,
-  type IdempotencyClaimResult,
-  type IdempotencyDecision,
-  type IdempotencyListing,
-  type IdempotencyListQuery,
-  type IdempotencyOwnership,
-  type IdempotencyRecord,
-  type ReleasedKey,
   type StoredRecord,
   decideClaim,
   recordOf,
   releasedOf,
-} from "@countersign/idempotency";
-import {
   type PrunedBatch,
   type RemoteIdempotencyStore,
   type Row,

@@ -1,5 +1,5 @@
-import type { IdempotencyClaimResult, StoredRecord } from "@countersign/idempotency";
-import { type Row, decodeText, storedRecord } from "@countersign/idempotency/store";
+import type { IdempotencyClaimResult } from "@countersign/idempotency";
+import { type StoredRecord, type Row, decodeText, storedRecord } from "@countersign/idempotency/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 
 /** The record of a row as the database gives it. */

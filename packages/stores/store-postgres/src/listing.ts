@@ -1,5 +1,5 @@
-import { type IdempotencyListQuery, type IdempotencyRecord, recordOf } from "@countersign/idempotency";
-import { type PageReading, keyBefore } from "@countersign/idempotency/store";
+import type { IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
+import { recordOf, type PageReading, keyBefore } from "@countersign/idempotency/store";
 import { keyColumns } from "./idempotency-statements.ts";
 import { storedOf } from "./key-row.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";

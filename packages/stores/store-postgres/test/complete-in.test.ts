@@ -1,9 +1,7 @@
 import { type IdempotencyClaim, idempotencyKeys } from "@countersign/idempotency";
-import {
-  type PostgresIdempotencyStore,
-  type PostgresTransaction,
-  withPostgresTransaction,
-} from "@countersign/store-postgres";
+import type { PostgresIdempotencyStore } from "../dist/idempotency-store.js";
+import type { PostgresTransaction } from "../dist/queryable.js";
+import { withPostgresTransaction } from "@countersign/store-postgres";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";

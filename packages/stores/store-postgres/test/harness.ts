@@ -3,17 +3,17 @@ import type {
   IdempotencyStoreHarness,
   NonceStoreHarness,
 } from "@countersign/store-contract";
+import type { PostgresAnswerStore } from "../dist/answer-store.js";
 import {
-  type PostgresAnswerStore,
   type PostgresStores,
   type PostgresStoresOptions,
-  type PostgresTransaction,
   createPostgresAnswers,
   createPostgresStores,
   migratePostgres,
   migratePostgresAnswers,
   withPostgresTransaction,
 } from "@countersign/store-postgres";
+import type { PostgresTransaction } from "../dist/queryable.js";
 import { Pool } from "pg";
 import { isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import type { PrivatePostgres } from "@countersign/test-support/servers/private-postgres.ts";

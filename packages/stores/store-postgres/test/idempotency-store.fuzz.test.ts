@@ -1,6 +1,6 @@
 import type { IdempotencyClaim, KeptDecision } from "@countersign/idempotency";
+import type { PostgresIdempotencyStore } from "../dist/idempotency-store.js";
 import {
-  type PostgresIdempotencyStore,
   type PostgresStores,
   createPostgresStores,
   migratePostgres,

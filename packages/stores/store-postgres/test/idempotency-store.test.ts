@@ -1,5 +1,5 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import type { PostgresIdempotencyStore } from "@countersign/store-postgres";
+import type { PostgresIdempotencyStore } from "../dist/idempotency-store.js";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";

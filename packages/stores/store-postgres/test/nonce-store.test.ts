@@ -1,4 +1,4 @@
-import type { PostgresNonceStore } from "@countersign/store-postgres";
+import type { PostgresNonceStore } from "../dist/nonce-store.js";
 import { beforeEach, expect, test } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";

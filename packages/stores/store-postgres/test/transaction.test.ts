@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo } from "node:net";
-import { type PostgresPoolClient, withPostgresTransaction } from "@countersign/store-postgres";
+import type { PostgresPoolClient } from "../dist/queryable.js";
+import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { PoolClient, QueryConfig } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";

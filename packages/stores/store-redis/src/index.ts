@@ -1,6 +1,6 @@
 export { createRedisAnswers, type RedisAnswerStore } from "./answer-store.ts";
 export type { RedisNoticeCode } from "./codes.ts";
-export type { RedisIdempotencyStore } from "./idempotency-store.ts";
-export type { RedisNonceStore } from "./nonce-store.ts";
 export type { RedisStoresOptions, SendCommand } from "./options.ts";
 export { createRedisStores, type RedisStores } from "./stores.ts";
+export type { RedisIdempotencyStore } from "./idempotency-store.ts";
+export type { RedisNonceStore } from "./nonce-store.ts";

@@ -1,15 +1,18 @@
+import type {
+  IdempotencyClaimResult,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  KeptDecision,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import {
-  type IdempotencyClaimResult,
-  type IdempotencyOwnership,
-  type IdempotencyRecord,
-  type KeptDecision,
-  type ReleasedKey,
   type StoredRecord,
   operatorEntry,
   recordOf,
   releasedOf,
-} from "@countersign/idempotency";
-import { decodeText, encodeText } from "@countersign/idempotency/store";
+  decodeText,
+  encodeText,
+} from "@countersign/idempotency/store";
 
 // Whatever a client, a proxy or a damaged record makes of a reply: it is one of these or an error, never a guess.
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { leaseExpired } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 
 /**
  * One atomic step, on one key but for the list. It replies with a pair: its last argument, by which a caller knows its own reply,

@@ -3,8 +3,8 @@ import type {
   IdempotencyStoreHarness,
   NonceStoreHarness,
 } from "@countersign/store-contract";
+import type { RedisAnswerStore } from "../dist/answer-store.js";
 import {
-  type RedisAnswerStore,
   type RedisStores,
   type RedisStoresOptions,
   createRedisAnswers,

@@ -1,5 +1,4 @@
-import type { StoredRecord } from "@countersign/idempotency";
-import { StoreGate, storedRecord } from "@countersign/idempotency/store";
+import { type StoredRecord, StoreGate, storedRecord } from "@countersign/idempotency/store";
 
 /** What the stores bind to a statement, by position. */
 export type SqliteValue = string | number | null;

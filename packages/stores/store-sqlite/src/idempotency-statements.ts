@@ -1,4 +1,4 @@
-import { leaseExpired } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 import type { SqliteDatabase, SqliteStatement } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 

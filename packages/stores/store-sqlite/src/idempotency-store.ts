@@ -1,22 +1,22 @@
 // Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
 import { pageOf } from "@countersign/core/door";
+import type {
+  IdempotencyClaim,
+  IdempotencyClaimResult,
+  IdempotencyDecision,
+  IdempotencyListing,
+  IdempotencyListQuery,
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  IdempotencyStore,
+  ReleasedKey,
+} from "@countersign/idempotency";
 import {
-  type IdempotencyClaim,
-  type IdempotencyClaimResult,
-  type IdempotencyDecision,
-  type IdempotencyListing,
-  type IdempotencyListQuery,
-  type IdempotencyOwnership,
-  type IdempotencyRecord,
-  type IdempotencyStore,
-  type ReleasedKey,
   decideClaim,
   leaseExpired,
   recordOf,
   releasedOf,
-} from "@countersign/idempotency";
-import {
   type PrunedBatch,
   type StoreGate,
   type TransactionShape,

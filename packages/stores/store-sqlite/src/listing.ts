@@ -1,5 +1,5 @@
-import { type IdempotencyListing, type IdempotencyListQuery, recordOf } from "@countersign/idempotency";
-import { type PageReading, decodeText, keyBefore, pageOf } from "@countersign/idempotency/store";
+import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import { recordOf, type PageReading, decodeText, keyBefore, pageOf } from "@countersign/idempotency/store";
 import { type SqliteDatabase, type SqliteStatement, integerOf, singleRow, storedAt } from "./connection.ts";
 import { decisionColumns, engineClock, tableNames } from "./schema.ts";
 

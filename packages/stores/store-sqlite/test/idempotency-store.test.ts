@@ -1,5 +1,6 @@
 import type { IdempotencyClaim } from "@countersign/idempotency";
-import type { SqliteDatabase, SqliteIdempotencyStore } from "@countersign/store-sqlite";
+import type { SqliteDatabase } from "@countersign/store-sqlite";
+import type { SqliteIdempotencyStore } from "../dist/idempotency-store.js";
 import { beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
 import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";

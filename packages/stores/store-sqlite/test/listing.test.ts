@@ -1,5 +1,6 @@
 import type { IdempotencyClaim, IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
-import { type SqliteIdempotencyStore, createSqliteStores } from "@countersign/store-sqlite";
+import type { SqliteIdempotencyStore } from "../dist/idempotency-store.js";
+import { createSqliteStores } from "@countersign/store-sqlite";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 import {

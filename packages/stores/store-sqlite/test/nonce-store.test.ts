@@ -1,4 +1,4 @@
-import type { SqliteNonceStore } from "@countersign/store-sqlite";
+import type { SqliteNonceStore } from "../dist/nonce-store.js";
 import { beforeEach, describe, expect, test } from "@jest/globals";
 import { connect, createStores, databases, drivers, temporaryFile, testClock } from "./connections.ts";
 

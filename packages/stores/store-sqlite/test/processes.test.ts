@@ -1,7 +1,7 @@
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { SqliteIdempotencyStore } from "@countersign/store-sqlite";
+import type { SqliteIdempotencyStore } from "../dist/idempotency-store.js";
 import { afterEach, describe, expect } from "@jest/globals";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
 import { type Connection, connect, createStores, temporaryFile } from "./connections.ts";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { isSignatureOf, type VerificationKey } from "@countersign/http-message-signatures";
+import { isSignatureOf } from "@countersign/http-message-signatures/door";
+import type { VerificationKey } from "@countersign/http-message-signatures";
 
 /** One line of a signature base: a component identifier and its value. */
 export interface BaseLine {

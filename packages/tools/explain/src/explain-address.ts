@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { fieldLines, type HeaderLines } from "@countersign/core/door";
-import { trustsEverybody, type TrustFunction } from "@countersign/express";
+import { trustsEverybody, type TrustFunction } from "@countersign/express/door";
 import { admitAddress, compileAllowlist } from "@countersign/ip-allowlist";
 import { explanation, quoted, refusalOf, type Explanation, type Remedy } from "./explanation.ts";
 

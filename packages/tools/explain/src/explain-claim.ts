@@ -1,4 +1,6 @@
-import { begunAtMs, leaseExpired, type IdempotencyRecord } from "@countersign/idempotency";
+import { begunAtMs } from "@countersign/idempotency/door";
+import { leaseExpired } from "@countersign/idempotency/store";
+import type { IdempotencyRecord } from "@countersign/idempotency";
 import { explanation, quoted, type Explanation, type Remedy } from "./explanation.ts";
 
 /** A key of an idempotency store, as `store.read()` gives it. */

@@ -1,9 +1,6 @@
 import { fieldLines } from "@countersign/core/door";
-import {
-  MessageSignatureError,
-  parseByteSequenceDictionary,
-  parseSignatureInput,
-} from "@countersign/http-message-signatures";
+import { MessageSignatureError, parseSignatureInput } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { explanation, explanationOf, type Explanation, type Remedy } from "./explanation.ts";
 import { missesOf, type NearMiss, type Row } from "./near-miss.ts";
 import { pace } from "./pace.ts";

@@ -1,5 +1,6 @@
 import { fieldLines } from "@countersign/core/door";
-import { parseByteSequenceDictionary, parseSignatureInput } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { quoted, type Remedy } from "./explanation.ts";
 import type { SignatureContext } from "./signature-context.ts";
 

@@ -9,7 +9,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { isVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
+import { isVerificationKey } from "@countersign/http-message-signatures/door";
+import type { VerificationKey } from "@countersign/http-message-signatures";
 import {
   assertVerifyOptions,
   readKeys,

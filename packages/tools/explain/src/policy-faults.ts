@@ -1,7 +1,6 @@
+import { componentText, derivedComponents } from "@countersign/http-message-signatures/door";
 import {
-  componentText,
   defaultComponents,
-  derivedComponents,
   type SignatureInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";

@@ -2,11 +2,11 @@ import { type ReceivedRequest } from "@countersign/core";
 import { fieldLines, type HeaderLines } from "@countersign/core/door";
 import {
   createSignatureBase,
-  parseByteSequenceDictionary,
   parseSignatureInput,
   type RequestMessage,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { KnownKeys, OwnOptions } from "./options.ts";
 

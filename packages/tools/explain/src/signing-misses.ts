@@ -1,6 +1,7 @@
 import { constants, createHash, createHmac, timingSafeEqual, verify, type KeyObject } from "node:crypto";
 import { fieldLines } from "@countersign/core/door";
-import { isSignatureOf, type VerificationKey } from "@countersign/http-message-signatures";
+import { isSignatureOf } from "@countersign/http-message-signatures/door";
+import type { VerificationKey } from "@countersign/http-message-signatures";
 import { ed25519ph } from "@noble/curves/ed25519.js";
 import { bodyVariants, maxSignedBodyBytes } from "./body-variants.ts";
 import type { Draft, MismatchContext } from "./draft.ts";

@@ -2,7 +2,8 @@ import { createHmac, sign } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { importVerificationKey } from "@countersign/http-message-signatures";
 import { jwksKeys, type Keys } from "@countersign/http-signature-verify";
-import { explainSignature, knownBody, type ExplainedRequest } from "../dist/index.js";
+import type { ExplainedRequest } from "../dist/captured-request.js";
+import { explainSignature, knownBody } from "../dist/index.js";
 import {
   body,
   line,

@@ -7,6 +7,7 @@ import { guardErrors } from "@countersign/express";
 import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
+import { capturedRequest } from "../dist/captured-request.js";
 import {
   samplePath,
   signRequest,
@@ -14,7 +15,6 @@ import {
 } from "@countersign/test-support/signers/independent-signer.ts";
 import { servicePublicPem } from "@countersign/test-support/signers/test-keys.ts";
 import {
-  capturedRequest,
   refusalExplainer,
   signatureExplainer,
   type SignatureExplainer,

@@ -1,8 +1,2 @@
 export { inspector, type Inspector } from "./inspector.ts";
-export type {
-  InspectedAddresses,
-  InspectedBasicAuth,
-  InspectedHmac,
-  InspectedSignature,
-  InspectorOptions,
-} from "./options.ts";
+export type { InspectorOptions } from "./options.ts";

@@ -12,29 +12,28 @@ import {
   explainBasicAuth,
   explainHmac,
   explainSignature,
-  type ExplainedAddress,
   type ExplainHmacOptions,
   type ExplainSignatureOptions,
 } from "@countersign/explain";
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { IdempotencyStore } from "@countersign/idempotency";
-import type { BasicAuthChallenge, BasicAuthCredential } from "@countersign/webhook-basic-auth";
+import type { BasicAuthCredential, WebhookBasicAuthOptions } from "@countersign/webhook-basic-auth";
 import type { WebhookHmacOptions } from "@countersign/webhook-hmac";
 
 /** The options of `httpSignatureVerify`. */
-export type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
+type InspectedSignature = Omit<ExplainSignatureOptions, "signerBase"> &
   Partial<Pick<HttpSignatureVerifyOptions, "engine" | "limit" | "nonces" | "storeTimeoutMs" | "threadPool">>;
 
 /** The options of `webhookHmac`, with secrets that are known. */
-export type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
+type InspectedHmac = Omit<WebhookHmacOptions, "secret" | "secrets"> &
   ({ readonly secret: string } | { readonly secrets: readonly string[] });
 
 /** The options of `webhookBasicAuth`, with credentials that are known. */
-export type InspectedBasicAuth = BasicAuthChallenge &
+type InspectedBasicAuth = Pick<WebhookBasicAuthOptions, "realm" | "status"> &
   (BasicAuthCredential | { readonly credentials: readonly BasicAuthCredential[] });
 
 /** The options of `ipAllowlist`, and Express's setting `trust proxy`. */
-export type InspectedAddresses = Pick<ExplainedAddress, "allow" | "trustProxy">;
+type InspectedAddresses = Pick<Parameters<typeof explainAddress>[0], "allow" | "trustProxy">;
 
 /** Options of {@link inspector}. Each is for looking alone: no request is decided by it. */
 export interface InspectorOptions {

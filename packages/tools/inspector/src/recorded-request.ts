@@ -1,7 +1,9 @@
 import { isGuardError, type GuardEvent, type Verdict } from "@countersign/core";
 import { capturedRawBody, receivedRequests } from "@countersign/core/door";
 import { marginBytes } from "./loopback/index.ts";
-import type { SchemaFault } from "@countersign/explain";
+import type { explainPayload } from "@countersign/explain";
+
+type SchemaFault = Parameters<typeof explainPayload>[1][number];
 
 /** A verdict as it is kept. */
 export interface RecordedVerdict extends Verdict {

@@ -1,11 +1,6 @@
 import { readFileSync } from "node:fs";
-import {
-  refuseOtherMethods,
-  serviceError,
-  ServiceError,
-  type ChangeStream,
-  type Masker,
-} from "./loopback/index.ts";
+import { refuseOtherMethods, ServiceError, type ChangeStream, type Masker } from "./loopback/index.ts";
+import { serviceError } from "./loopback/service-error.ts";
 import { Router, type RequestHandler } from "express";
 import { explainRequest, type ExplainedRequest } from "./explain-request.ts";
 import type { ResolvedInspectorOptions } from "./options.ts";

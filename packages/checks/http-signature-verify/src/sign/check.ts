@@ -7,7 +7,8 @@ import {
   type OptionOwner,
   type Replacement,
 } from "@countersign/core/door";
-import { receiptComponents, signAsync, type RequestMessage } from "@countersign/http-message-signatures";
+import { receiptComponents } from "@countersign/http-message-signatures/door";
+import { signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
 import type { HttpSignatureSignCode } from "./codes.ts";
 import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
@@ -15,7 +16,7 @@ import { table, type ResolvedSignOptions, type SignResponseOptions } from "./opt
 export const factoryName = "signResponse";
 
 /** An answer that has not left yet. */
-export interface AnswerToSign {
+interface AnswerToSign {
   readonly status: number;
   /** Names and values by turns. */
   readonly rawHeaders: readonly string[];
@@ -24,7 +25,7 @@ export interface AnswerToSign {
 }
 
 /** Header fields that are added to an answer, none of them where it is not signed; or what takes its place. */
-export type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
+type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
 
 /** Signs answers; made by {@link responseSigner}. `subject` is the request as its framework knows it. */
 export interface SignAnswer {

@@ -1,5 +1,5 @@
 export type { HttpSignatureSignCode } from "./codes.ts";
-export { responseSigner, type AnswerToSign, type SignAnswer, type SignedAnswer } from "./check.ts";
+export { responseSigner, type SignAnswer } from "./check.ts";
 export { signResponse } from "./middleware.ts";
 export type { SignResponseOptions } from "./options.ts";
 export { createSigner, type Signer } from "@countersign/http-message-signatures";

@@ -1,5 +1,6 @@
 import { readOptions } from "@countersign/core/door";
-import { createCodingWatch, finishResponse, type Middleware } from "@countersign/express";
+import { createCodingWatch, finishResponse } from "@countersign/express/door";
+import type { Middleware } from "@countersign/express";
 import { factoryName, signerOf, publish } from "./check.ts";
 import { table, type SignResponseOptions } from "./options.ts";
 

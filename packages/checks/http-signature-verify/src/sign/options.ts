@@ -12,9 +12,8 @@ import {
   componentText,
   parseComponentIdentifier,
   receiptComponents,
-  signatureAlgorithms,
-  type Signer,
-} from "@countersign/http-message-signatures";
+} from "@countersign/http-message-signatures/door";
+import { signatureAlgorithms, type Signer } from "@countersign/http-message-signatures";
 
 /** Options of signResponse. */
 export interface SignResponseOptions {

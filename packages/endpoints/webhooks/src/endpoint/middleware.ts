@@ -7,14 +7,10 @@ import {
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
+import { chain, composedGuard, createTrustInspector, isHttps, pathOf } from "@countersign/express/door";
 import {
-  chain,
-  composedGuard,
-  createTrustInspector,
   guard,
   guardErrors,
-  isHttps,
-  pathOf,
   receivedRequest,
   type ErrorMiddleware,
   type GuardErrorsOptions,
@@ -43,14 +39,7 @@ import {
 } from "./webhook-endpoint-options.ts";
 
 // What a webhook endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
-export {
-  gracefulClose,
-  type CloseReport,
-  type Drainable,
-  type ErrorMiddleware,
-  type GracefulCloseOptions,
-  type Middleware,
-} from "@countersign/express";
+export { gracefulClose, type ErrorMiddleware, type Middleware } from "@countersign/express";
 
 /** What a webhook has to satisfy, at any door. `Native` is the request of the framework. */
 export type WebhookOptions<Native = GuardRequest> = OptionsOf<Native>;

@@ -40,7 +40,7 @@ export interface WebhookDoor<Native> {
 }
 
 /** What is found of a webhook, step by step. */
-export interface FoundOfWebhook {
+interface FoundOfWebhook {
   readonly credential?: VerifiedCredential;
   readonly payload?: VerifiedPayload;
 }

@@ -4,7 +4,7 @@ import type { WebhookTimestamp } from "./timestamp.ts";
  * What every event has (spec, "Event object"). Further fields are kept, but have no place in the type, where a misspelt name
  * would pass for one: see {@link allFields}.
  */
-export interface WebhookEventFields<Type extends string, Data> {
+interface WebhookEventFields<Type extends string, Data> {
   /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly event_id: string;
   /** When the event occurred: the source of truth for the order of events. */
@@ -17,7 +17,7 @@ export interface WebhookEventFields<Type extends string, Data> {
 export type PartyStatus = "PENDING" | "ACTIVE" | "INACTIVE" | "REJECTED" | "SUSPENDED";
 
 /** A status as received: a value that the spec does not name passes through. */
-export type ReceivedPartyStatus = PartyStatus | (string & {});
+type ReceivedPartyStatus = PartyStatus | (string & {});
 
 /** The status of a buyer changed. */
 export type BuyerStatusChanged = WebhookEventFields<
@@ -76,7 +76,7 @@ declare const unknownType: unique symbol;
  */
 // Of a marked plain string the compiler believes that it could be each of the known types, of a marked template it does not.
 // oxlint-disable-next-line typescript/no-explicit-any -- a template of string is string again
-export type UnknownEventType = `${any}` & { readonly [unknownType]: true };
+type UnknownEventType = `${any}` & { readonly [unknownType]: true };
 
 /** An event of a type without a schema: new types may be added at any time. Its data is as received, and was not checked. */
 export type UnknownWebhookEvent = WebhookEventFields<UnknownEventType, unknown>;

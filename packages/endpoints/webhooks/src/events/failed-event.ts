@@ -1,13 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { GuardError, isGuardError, quoteForLog } from "@countersign/core";
 import { publishFailure } from "@countersign/core/door";
-import {
-  failureFingerprint,
-  failureKey,
-  type IdempotencyKeys,
-  type KeyAttempt,
-  type OwnedKey,
-} from "@countersign/idempotency";
+import { failureFingerprint, failureKey, type KeyAttempt } from "@countersign/idempotency/door";
+import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
 import type { WebhookCode } from "../codes.ts";
 import { factoryName, type DeadLetters } from "./webhook-handler-options.ts";
 import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";

@@ -1,7 +1,9 @@
 import { hash, randomUUID } from "node:crypto";
 import { eventTrace, GuardError, type EventTrace } from "@countersign/core";
-import { escapeForLog, traced, type Deadlines, type Expiring } from "@countersign/core/door";
-import type { KeyAttempt, KeyRefusal, OwnedKey } from "@countersign/idempotency";
+import { escapeForLog, traced, type Deadlines } from "@countersign/core/door";
+import type { KeyAttempt } from "@countersign/idempotency/door";
+import type { OwnedKey } from "@countersign/idempotency";
+import type { KeyRefusal } from "@countersign/idempotency/door";
 import type { WebhookCode } from "../codes.ts";
 import { knownEventTypes } from "../envelope/envelope-schema.ts";
 import {
@@ -131,7 +133,7 @@ export interface OwnedEventState extends FailureState {
  * An event that this process owns: its handlers, within their time or not, and its end. It is the context that the handlers get:
  * what most of them never ask for is made when one does.
  */
-export class OwnedEvent implements EventContext, Expiring {
+export class OwnedEvent implements EventContext {
   readonly webhookId: string;
   readonly attempt: number;
   readonly #state: OwnedEventState;

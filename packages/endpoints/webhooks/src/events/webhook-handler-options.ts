@@ -7,7 +7,8 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { idempotencyKeys, keyRules, type IdempotencyKeys } from "@countersign/idempotency";
+import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency";
+import { keyRules } from "@countersign/idempotency/door";
 import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
 
 /** When a failing event is given up, and who keeps it then. */

@@ -8,11 +8,6 @@ import type {
   WebhookEventMap,
 } from "../envelope/events.ts";
 
-/** The event that a handler of `Type` gets, for a union of types one of theirs. */
-export type EventOf<Type extends string> = Type extends KnownEventType
-  ? WebhookEventMap[Type]
-  : UnknownWebhookEvent;
-
 /** `Type` itself unless it is a known type. */
 export type OtherEventType<Type extends string> = Type extends KnownEventType ? never : Type;
 

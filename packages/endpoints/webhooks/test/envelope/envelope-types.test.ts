@@ -6,10 +6,10 @@ import {
   type PaymentRequestReminder,
   type PaymentRequestRepaid,
   type SellerStatusChanged,
-  type UnknownWebhookEvent,
   type WebhookEvent,
   type WebhookEventMap,
 } from "@countersign/webhooks";
+import type { UnknownWebhookEvent } from "../../dist/envelope/events.js";
 import { bodyOf, buyerEvent, envelopeOf, reminderEvent } from "./envelope-body.ts";
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the compiler compares two such types member by member

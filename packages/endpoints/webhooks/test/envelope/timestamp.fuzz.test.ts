@@ -1,7 +1,8 @@
 import { isGuardError } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "@countersign/webhooks";
+import { compareTimestamps, parseTimestamp } from "@countersign/webhooks";
+import type { WebhookTimestamp } from "../../dist/envelope/timestamp.js";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const secondsInFourDigitYears = { min: -62_167_219_200, max: 253_402_300_799 };

@@ -12,11 +12,10 @@ import {
   createWebhookHandler,
   parseWebhookEnvelope,
   type CreateWebhookHandlerOptions,
-  type EventOutcome,
   type WebhookEnvelope,
   type WebhookHandler,
-  type WebhookOutcome,
 } from "@countersign/webhooks";
+import type { EventOutcome, WebhookOutcome } from "../../dist/events/webhook-handler-types.js";
 import Database from "libsql";
 
 export { sleep };

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
+import { allFields, type KnownEventType, type UnknownWebhookEvent } from "../../dist/envelope/events.js";
 import {
-  allFields,
   parseWebhookEnvelope,
   type BuyerStatusChanged,
   type CreateWebhookHandlerOptions,
-  type KnownEventType,
-  type UnknownWebhookEvent,
   type WebhookEvent,
   type WebhookHandler,
 } from "@countersign/webhooks";

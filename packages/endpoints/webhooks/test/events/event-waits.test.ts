@@ -6,9 +6,8 @@ import {
   memoryLatestTimestamps,
   type BuyerStatusChanged,
   type CreateWebhookHandlerOptions,
-  type EventFailure,
-  type EventHandler,
 } from "@countersign/webhooks";
+import type { EventHandler, EventFailure } from "../../dist/events/webhook-handler-types.js";
 import {
   collectNotices,
   createHandler,

@@ -5,9 +5,9 @@ import {
   parseTimestamp,
   type BuyerStatusChanged,
   type EventContext,
-  type LatestTimestamps,
-  type WebhookTimestamp,
 } from "@countersign/webhooks";
+import type { LatestTimestamps } from "../../dist/events/latest-only.js";
+import type { WebhookTimestamp } from "../../dist/envelope/timestamp.js";
 import {
   createHandler,
   envelope,

@@ -2,9 +2,9 @@ import { describe, expect, jest, test } from "@jest/globals";
 import {
   createWebhookHandler,
   type CreateWebhookHandlerOptions,
-  type EventFailure,
   type WebhookHandler,
 } from "@countersign/webhooks";
+import type { EventFailure } from "../../dist/events/webhook-handler-types.js";
 import {
   collectNotices,
   createHandler,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import type { EventFailure, KnownEventType } from "@countersign/webhooks";
+import type { EventFailure } from "../../dist/events/webhook-handler-types.js";
+import type { KnownEventType } from "../../dist/envelope/events.js";
 import {
   badEvent,
   collectNotices,

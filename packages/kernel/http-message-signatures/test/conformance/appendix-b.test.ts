@@ -3,13 +3,13 @@ import { describe, expect, test } from "@jest/globals";
 import {
   createSignatureBase,
   importVerificationKey,
-  parseByteSequenceDictionary,
   parseSignatureInput,
   verify,
-  type Message,
   type SignatureAlgorithm,
   type SignatureInput,
 } from "@countersign/http-message-signatures";
+import type { Message } from "../../dist/message.js";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "../hand-signer.ts";
 import { readJson, suiteFolder } from "./vectors.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import type { BareItem, Parameters } from "@countersign/http-message-signatures";
+import type { BareItem, Parameters } from "../../dist/field-scanner.js";
 import { assertSerializable } from "../../src/structured-field.ts";
 import { verdictOf } from "../hand-signer.ts";
 import { readCases, type Case } from "./structured-field-suite.ts";

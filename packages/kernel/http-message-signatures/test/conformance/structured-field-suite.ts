@@ -1,4 +1,5 @@
-import type { BareItem, Member as Structure, Parameters } from "@countersign/http-message-signatures";
+import type { BareItem, Parameters } from "../../dist/field-scanner.js";
+import type { Member as Structure } from "@countersign/http-message-signatures/door";
 import {
   parseDictionary,
   parseItem,

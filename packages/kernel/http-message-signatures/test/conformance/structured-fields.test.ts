@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { parseByteSequenceDictionary, parseSignatureInput } from "@countersign/http-message-signatures";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
+import { parseSignatureInput } from "@countersign/http-message-signatures";
 import { verdictOf } from "../hand-signer.ts";
 import {
   canonicalText,

@@ -10,22 +10,16 @@ export {
   StoreGate,
   type TransactionShape,
 } from "./store-gate.ts";
-export { fenceMemoryMs, storedRecord, type RowNumbers } from "./key-row.ts";
+export { fenceMemoryMs, storedRecord } from "./key-row.ts";
 export {
   assertListQuery,
-  cursorBehind,
   damagedCursor,
   keyBefore,
   pageOf,
   type PageReading,
   type Row,
 } from "./list-query.ts";
-export {
-  pruneAll,
-  pruneAllRemote,
-  prunedKeys,
-  startPruning,
-  type PrunedBatch,
-  type Pruning,
-} from "./pruning.ts";
+export { pruneAll, pruneAllRemote, prunedKeys, startPruning, type PrunedBatch } from "./pruning.ts";
 export type { RemoteIdempotencyStore } from "./remote-store.ts";
+export { leaseExpired } from "../store.ts";
+export { decideClaim, operatorEntry, recordOf, releasedOf, type StoredRecord } from "../stored-record.ts";

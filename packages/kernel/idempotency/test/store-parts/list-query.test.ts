@@ -1,4 +1,5 @@
-import { assertListQuery, cursorBehind, keyBefore, pageOf } from "@countersign/idempotency/store";
+import { assertListQuery, keyBefore, pageOf } from "@countersign/idempotency/store";
+import { cursorBehind } from "../../dist/store-parts/list-query.js";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
 

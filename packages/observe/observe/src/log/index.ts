@@ -1,3 +1,3 @@
-export { consoleLog, type ConsoleLogOptions, type LineConsole } from "./console-log.ts";
+export { consoleLog, type ConsoleLogOptions } from "./console-log.ts";
 export type { LogOptions } from "./entries.ts";
 export { pinoLog, type FieldLogger } from "./pino-log.ts";

@@ -1,1 +1,1 @@
-export { prometheus, type HeldKeysStore, type PrometheusOptions } from "./prometheus.ts";
+export { prometheus, type PrometheusOptions } from "./prometheus.ts";

@@ -11,8 +11,6 @@ import {
 import { Counter, Gauge, Histogram, register, type Registry } from "prom-client";
 import { countHeld, readStores, type HeldKeysStore } from "./held-keys.ts";
 
-export type { HeldKeysStore } from "./held-keys.ts";
-
 /** Options of {@link prometheus}. */
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default `register` of prom-client. */

@@ -1,4 +1,5 @@
-import { type IdempotencyClaim, leaseExpired } from "@countersign/idempotency";
+import type { IdempotencyClaim } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 import { type Platform, dayMs } from "../platform.ts";
 import { type WrongStore, clockAheadMs, runOf } from "./wrong-store.ts";
 

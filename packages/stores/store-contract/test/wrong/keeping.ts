@@ -1,4 +1,5 @@
-import { type IdempotencyRecord, type KeptDecision, leaseExpired } from "@countersign/idempotency";
+import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 import type { Platform, Store } from "../platform.ts";
 import type { WrongStore } from "./wrong-store.ts";
 

@@ -1,4 +1,4 @@
-import { leaseExpired } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 import { type WrongStore, runOf, stateOf } from "./wrong-store.ts";
 
 /** Wrong at an operator's decision. */

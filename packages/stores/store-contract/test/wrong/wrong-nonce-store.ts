@@ -1,5 +1,5 @@
 import type { NonceClaim } from "@countersign/core";
-import type { ContractNonceStore, EngineHarness } from "@countersign/store-contract";
+import type { ContractNonceStore, EngineHarness } from "../../dist/harness.js";
 import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platform.ts";
 
 /** A nonce store that breaks one rule. */

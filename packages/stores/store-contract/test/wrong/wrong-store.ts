@@ -3,7 +3,7 @@ import type {
   IdempotencyDecision,
   IdempotencyRecord,
 } from "@countersign/idempotency";
-import type { EngineHarness } from "@countersign/store-contract";
+import type { EngineHarness } from "../../dist/harness.js";
 import type { Platform, PlatformOptions, Store } from "../platform.ts";
 
 /** A store that breaks one rule. */

@@ -1,5 +1,6 @@
 import path from "node:path";
-import { importKeys, keyidOfFile, type ImportedKeys } from "@countersign/http-message-signatures";
+import { importKeys, type ImportedKeys } from "@countersign/http-message-signatures";
+import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";

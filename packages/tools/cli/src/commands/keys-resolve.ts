@@ -1,4 +1,4 @@
-import { operatorEntry } from "@countersign/idempotency";
+import { operatorEntry } from "@countersign/idempotency/store";
 import { Command, Option } from "commander";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger } from "../input.ts";

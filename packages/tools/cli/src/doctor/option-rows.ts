@@ -1,4 +1,4 @@
-import type { BuiltFact, BuiltFacts } from "@countersign/core/door";
+import type { Built, BuiltFact } from "@countersign/core/door";
 import { defaultComponents } from "@countersign/http-message-signatures";
 import { shownKey } from "../operator/key-text.ts";
 import type { FindingId } from "./findings.ts";
@@ -162,7 +162,7 @@ function duplicatesOf(fact: BuiltFact): readonly string[] {
   });
 }
 
-function isFacts(fact: BuiltFact): fact is BuiltFacts {
+function isFacts(fact: BuiltFact): fact is Built["facts"] {
   return typeof fact === "object" && fact !== null && !Array.isArray(fact);
 }
 

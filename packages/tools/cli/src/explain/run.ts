@@ -9,10 +9,10 @@ import {
 import {
   importKeys,
   importVerificationKey,
-  keyidOfFile,
   parseSignatureInput,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
+import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import path from "node:path";
 import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";

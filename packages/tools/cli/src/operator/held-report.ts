@@ -1,4 +1,4 @@
-import { leaseExpired } from "@countersign/idempotency";
+import { leaseExpired } from "@countersign/idempotency/store";
 import type { CommandIo } from "../command-io.ts";
 import { createPaint } from "../paint.ts";
 import { wrap } from "../table.ts";

@@ -1,4 +1,4 @@
-import { begunAtMs, isFailureCount } from "@countersign/idempotency";
+import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
 import type { CommandIo } from "../command-io.ts";
 import { jsonLine } from "../json-output.ts";
 import { createPaint } from "../paint.ts";

@@ -1,4 +1,5 @@
-import { isFailureCount, type IdempotencyListQuery, type IdempotencyRecord } from "@countersign/idempotency";
+import { isFailureCount } from "@countersign/idempotency/door";
+import type { IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import { messageOf } from "../thrown.ts";
 import { isUndecided, type KeyEntry } from "./known-record.ts";

@@ -1,9 +1,5 @@
-import {
-  leaseExpired,
-  operatorEntry,
-  type IdempotencyRecord,
-  type KeptDecision,
-} from "@countersign/idempotency";
+import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
+import type { IdempotencyRecord, KeptDecision } from "@countersign/idempotency";
 import type { Ask } from "../ask-terminal.ts";
 import { exitCodes, type CommandIo } from "../command-io.ts";
 import { wrap } from "../table.ts";

@@ -1,0 +1,7 @@
+// What guards and tools are made with: for whoever writes one.
+export type { KeyAttempt } from "./attempt-store.ts";
+export { begunAtMs } from "./begun-at.ts";
+export { failureFingerprint, failureKey, isFailureCount } from "./failure-count.ts";
+export { assertTimeoutInLease, keyRules, type ResolvedKeyOptions } from "./key-options.ts";
+export { Waiters } from "./waiters.ts";
+export type { KeyRefusal } from "./idempotency-keys.ts";
