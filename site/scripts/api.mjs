@@ -43,10 +43,7 @@ export async function writeApi(packages) {
   if (app.logger.hasErrors()) throw new Error("typedoc failed, see above");
   for (const name of packages) {
     const texts = modulesOf(name).map(({ source, entry }) => {
-      const text = readFileSync(
-        path.join(out, source.replace(/(\/src(?:\/.+)?)\/index\.ts$/, "$1.md")),
-        "utf8",
-      )
+      const text = readFileSync(path.join(out, pageOf(source)), "utf8")
         .replace(/^# .*$/m, entry === name ? "" : `# ${entry}`)
         .replaceAll(/\]\(([^)#\s]*\bsrc(?:\/[a-z-]+)*)\.md/g, (_link, to) => `](./${ownerOf(source, to)}.md`);
       return withReferencesAsList(text);
@@ -71,10 +68,14 @@ function modulesOf(name) {
     }));
 }
 
+/** Where typedoc writes the page of a module. */
+function pageOf(source) {
+  return `${source.replace(/(?:\/index)?\.ts$/, "")}.md`;
+}
+
 /** The package whose page a link of typedoc leads to, from the page of a module: the folder above its src. */
 function ownerOf(source, to) {
-  const page = source.replace(/(\/src(?:\/.+)?)\/index\.ts$/, "$1.md");
-  const [folder] = path.posix.join(path.posix.dirname(page), to).split("/src");
+  const [folder] = path.posix.join(path.posix.dirname(pageOf(source)), to).split("/src");
   return path.posix.basename(folder);
 }
 
