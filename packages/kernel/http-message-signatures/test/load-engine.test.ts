@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "@jest/globals";
 import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
 
-const index = fileURLToPath(new URL("../dist/index.js", import.meta.url));
+const index = fileURLToPath(new URL("../dist/door.js", import.meta.url));
 
 /** What `script` writes in a process in which sodium-native is not installed. */
 function withoutSodium(script: string): string {
