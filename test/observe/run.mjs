@@ -14,7 +14,7 @@ import { startPrometheus } from "./prometheus-server.mjs";
 // What is refused on purpose.
 process.env["COUNTERSIGN_STDERR"] ??= "off";
 const { picture } = parseArgs({ options: { picture: { type: "boolean", default: false } } }).values;
-const fileOf = (name) => fileURLToPath(new URL(`../../packages/observe/prometheus/${name}`, import.meta.url));
+const fileOf = (name) => fileURLToPath(new URL(`../../packages/observe/observe/${name}`, import.meta.url));
 
 // Seconds; Grafana's $__rate_interval is at least four scrapes. A picture is taken of more time, with smoother lines. By two names the
 // platform is two processes for Prometheus, as in production: what a panel does not sum over them is there twice.
