@@ -10,6 +10,7 @@ export {
 export {
   createContentDigest,
   createReprDigest,
+  preferredDigestAlgorithm,
   wantContentDigest,
   type DigestPolicy,
 } from "./digest-fields.ts";

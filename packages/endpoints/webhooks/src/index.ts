@@ -2,6 +2,7 @@ export { captureRawBody } from "@countersign/raw-body";
 export type { WebhookCode } from "./codes.ts";
 export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope/envelope.ts";
 export {
+  allFields,
   type BuyerStatusChanged,
   type PartyStatus,
   type PaymentRequestReminder,
@@ -41,6 +42,7 @@ export type {
   CreateWebhookHandlerOptions,
   EventContext,
   EventHandler,
+  EventOutcome,
   WebhookHandler,
 } from "./events/webhook-handler-types.ts";
 export type { HttpsOnlyOptions } from "./endpoint/webhook-endpoint-options.ts";

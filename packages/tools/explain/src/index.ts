@@ -1,5 +1,5 @@
 export type { Explanation } from "./explanation.ts";
-export { knownBody } from "./captured-request.ts";
+export { capturedRequest, knownBody, type ExplainedRequest } from "./captured-request.ts";
 export { explainAddress } from "./explain-address.ts";
 export { explainBasicAuth } from "./explain-basic-auth.ts";
 export { explainClaim } from "./explain-claim.ts";
