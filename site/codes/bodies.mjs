@@ -64,8 +64,8 @@ export const bodies = {
   "ip-unknown": row(
     401,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "Nothing says who calls. At the door to fetch: the route was given no `clientAddress` in its second argument. At Express: a unix socket, or text that is no address: `unknown`, a port, a zone id.",
-    "At fetch, hand the address over: [Hono](../guide/hono-nextjs.md). At Express, let the proxy send plain addresses in X-Forwarded-For.",
+    "The caller's address is unknown. With fetch, the route got no `clientAddress` in its second argument. With Express, the request came by a unix socket, or the text is not an address: `unknown`, a port, a zone id.",
+    "With fetch, pass the address: [Hono](../guide/hono-nextjs.md). With Express, let the proxy send plain addresses in X-Forwarded-For.",
     "A trusted proxy that says `unknown`:",
     answered(
       (app) => app.set("trust proxy", "loopback").post("/", ipAllowlist({ allow: ["192.0.2.10"] }), end),
@@ -75,8 +75,8 @@ export const bodies = {
   "allowlist-unavailable": row(
     503,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "There is no good list of addresses: `liveAllowlist` has none yet or none that is young enough, or the function `allow` threw or gave no list.",
-    "Await `ready()` before the server listens; repair the source, of which a notice tells.",
+    "There is no usable list of addresses: `liveAllowlist` has none yet or only an outdated one, or the function `allow` threw or returned no list.",
+    "Await `ready()` before the server listens, and repair the source; a notice names the fault.",
     "A function that throws:",
     answered((app) => {
       const allow = () => {
@@ -88,7 +88,7 @@ export const bodies = {
   "ip-is-proxy": row(
     401,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "Every address of the request is one of a trusted proxy: the caller is not named.",
+    "Every address of the request belongs to a trusted proxy, so the caller is unknown.",
     "Let the proxy send X-Forwarded-For, or lower the hop count of `trust proxy`.",
     "A proxy that names nobody:",
     answered(
@@ -99,7 +99,7 @@ export const bodies = {
   "trust-proxy-unsafe": row(
     500,
     ["ipAllowlist", "httpsOnly"],
-    "The app's `trust proxy` trusts everybody, so that a caller chooses its own address and scheme. In Fastify nothing is refused: a plugin with `clientAddress` or `scheme` warns once of `trustProxy: true`.",
+    "The app's `trust proxy` trusts everybody, so callers choose their own address and scheme. In Fastify nothing is refused: a plugin with `clientAddress` or `scheme` warns once of `trustProxy: true`.",
     'List the proxies: `app.set("trust proxy", ["10.0.0.5"])`, in Fastify `trustProxy: ["10.0.0.5"]`.',
     "`trust proxy` is `true`:",
     answered(
@@ -110,7 +110,7 @@ export const bodies = {
   "header-lines-dropped": row(
     431,
     ["payoutEndpoint", "webhookEndpoint"],
-    "The request has as many header lines as Node keeps, 1,000 or `server.maxHeadersCount`; some versions drop further ones in silence, such as the X-Forwarded-For that a proxy puts last.",
+    "The request has as many header lines as Node keeps: 1,000 or `server.maxHeadersCount`. Some versions silently drop further ones, such as an X-Forwarded-For that a proxy puts last.",
     "Send fewer.",
     "A thousand lines:",
     answered(
@@ -126,7 +126,7 @@ export const bodies = {
   "host-repeated": row(
     400,
     ["payoutEndpoint", "webhookEndpoint"],
-    "The request has more than one Host line, which Node lets pass (RFC 9112 section 3.2).",
+    "The request has more than one Host line (RFC 9112 section 3.2), which Node accepts.",
     "Send one.",
     "Two Host lines:",
     answered((app) => app.post("/", payoutEndpoint(payouts()), end), {
@@ -137,7 +137,7 @@ export const bodies = {
   "body-too-large": row(
     413,
     readers,
-    "Content-Length, or what arrived, is more than `limit`.",
+    "Content-Length or the body itself exceeds `limit`.",
     "Raise `limit`, or send less.",
     "101 kB where 100 are the limit:",
     answered(onJson, sends(`"${"x".repeat(101 * 1024)}"`)),
@@ -145,8 +145,8 @@ export const bodies = {
   "body-length-mismatch": row(
     400,
     readers,
-    "The body has not the length that Content-Length gives.",
-    "Repair the sender, or the proxy that changes bodies.",
+    "The body's length differs from Content-Length.",
+    "Correct the sender, or the proxy that changes bodies.",
     "A platform has left half of the body in `req.rawBody`:",
     answered(
       (app) =>
@@ -166,7 +166,7 @@ export const bodies = {
   "body-already-consumed": row(
     500,
     readers,
-    "A body parser has read the request before, and has kept no bytes to be checked.",
+    "A body parser has already read the request and kept no bytes to check.",
     "Mount the endpoint before every body parser, or give the parser `verify: captureRawBody`: [receive payouts](../guide/payouts.md#body-parsers).",
     "`express.json()` in front:",
     answered((app) => {
@@ -177,7 +177,7 @@ export const bodies = {
   "content-encoding-unsupported": row(
     415,
     readers,
-    "Content-Encoding is not `identity`: a compressed body.",
+    "The body is compressed: Content-Encoding is not `identity`.",
     "Send the body uncompressed.",
     "A body that says gzip:",
     answered(onJson, post({ headers: { "Content-Encoding": "gzip" } })),
@@ -193,16 +193,16 @@ export const bodies = {
   "request-aborted": row(
     undefined,
     [...readers, "idempotencyGuard"],
-    "The client left before its request was complete, or while it waited for the first attempt.",
-    "None needed: nobody is left to be answered, no error handler runs, and no line is written.",
+    "The client disconnected before its request was complete, or while it waited for the first attempt.",
+    "None: there is nobody to answer, no error handler runs, and nothing is logged.",
     "Its error, as a subscriber of `countersign:guard` gets it:",
     abortedUpload,
   ),
   "media-type-unsupported": row(
     415,
     [...json],
-    "Not exactly one `Content-Type: application/json`; only `charset=utf-8` may follow.",
-    "Send that. A webhook of GitHub: set its Content type to `application/json`; its form has `application/x-www-form-urlencoded` at first, and so has `curl -d`.",
+    "The request does not have exactly one `Content-Type: application/json`; only `charset=utf-8` may follow.",
+    "Send that type. GitHub's webhook form and `curl -d` default to `application/x-www-form-urlencoded`: set `application/json`.",
     "`text/plain`:",
     answered(onJson, post({ headers: { "Content-Type": "text/plain" } })),
   ),
@@ -218,7 +218,7 @@ export const bodies = {
   "json-invalid": row(
     400,
     json,
-    "No valid JSON, no valid UTF-8, or an escaped half of a surrogate pair.",
+    "The body is not valid JSON, not valid UTF-8, or has an escaped half of a surrogate pair.",
     "Repair the sender.",
     "A comma too many:",
     answered(onJson, sends('{"a":1,}')),
@@ -226,7 +226,7 @@ export const bodies = {
   "json-duplicate-key": row(
     400,
     json,
-    "An object has one key twice: one reader would take the first value, another one the last.",
+    "An object has one key twice: one parser would take the first value, another the last.",
     "Repair the sender.",
     "Two amounts:",
     answered(onJson, sends('{"amount":1,"amount":1000}')),
@@ -234,7 +234,7 @@ export const bodies = {
   "json-forbidden-key": row(
     400,
     json,
-    "`__proto__`, or `constructor` with a `prototype` in it.",
+    "The body has the key `__proto__`, or `constructor` with a `prototype` in it.",
     "Rename the key.",
     "`__proto__`:",
     answered(onJson, sends('{"__proto__":{}}')),
@@ -242,7 +242,7 @@ export const bodies = {
   "json-number-range": row(
     400,
     json,
-    "A number that is infinite as a double.",
+    "A number overflows a double.",
     "Send it as a string.",
     "`1e400`:",
     answered(onJson, sends('{"amount":1e400}')),
@@ -250,7 +250,7 @@ export const bodies = {
   "json-too-deep": row(
     400,
     json,
-    "Nested deeper than `maxDepth`, 64 by default.",
+    "The JSON is nested deeper than `maxDepth`, 64 by default.",
     "Flatten it, or raise `maxDepth`.",
     "65 arrays, each in another one:",
     answered(onJson, sends("[".repeat(65) + "]".repeat(65))),
@@ -258,7 +258,7 @@ export const bodies = {
   "json-too-many-values": row(
     413,
     ["webhookEndpoint"],
-    "More members and elements than a guard takes, counted before they are built: for a webhook 20 times `maxEvents`, and 20,000 at least.",
+    "The JSON has too many members and elements, counted before they are built: for a webhook more than 20 times `maxEvents`, and at least 20,000.",
     "Send less at a time.",
     "Eleven values where ten are the limit:",
     () => refusalOf("webhookEndpoint", () => parseJsonBytes(Buffer.from("[1,1,1,1,1,1,1,1,1,1,1]"), 64, 10)),
@@ -266,7 +266,7 @@ export const bodies = {
   "content-digest-missing": row(
     401,
     ["contentDigest", "httpSignatureVerify"],
-    "There is no Content-Digest, or an empty one.",
+    "Content-Digest is missing or empty.",
     "Send the field.",
     "Without the field:",
     digests([]),
@@ -274,7 +274,7 @@ export const bodies = {
   "content-digest-invalid": row(
     401,
     ["contentDigest", "httpSignatureVerify"],
-    "The field is no dictionary of digests: a member twice, parameters, base64 in another spelling, a wrong length, more than 4 members.",
+    "The field is not a strict dictionary of digests: a repeated member, parameters, non-canonical base64, a wrong length, or more than 4 members.",
     "Write it with `createContentDigest`.",
     "A digest as hex text:",
     digests(["Content-Digest", "sha-256=abc"]),
@@ -282,7 +282,7 @@ export const bodies = {
   "content-digest-unsupported": row(
     401,
     ["contentDigest", "httpSignatureVerify"],
-    "No digest is of an accepted algorithm.",
+    "No digest has an accepted algorithm.",
     "Send SHA-256.",
     "SHA-512 alone, where SHA-256 is asked for:",
     digests(["Content-Digest", digestOf(body, "sha512")]),
@@ -290,15 +290,15 @@ export const bodies = {
   "content-digest-mismatch": row(
     401,
     ["contentDigest", "httpSignatureVerify"],
-    "The digest is not that of the body as it arrived.",
-    "Compute it over the very bytes that are sent; look for a proxy that re-encodes bodies.",
+    "The digest does not fit the body as it arrived.",
+    "Compute it over exactly the bytes that are sent; look for a proxy that re-encodes bodies.",
     "A digest of another body:",
     digests(["Content-Digest", digestOf(`${body} `)]),
   ),
   "repr-digest-missing": row(
     401,
     ["verifyReprDigest"],
-    "There is no Repr-Digest, or an empty one.",
+    "Repr-Digest is missing or empty.",
     "Send the field.",
     "Without the field:",
     reprDigests([]),
@@ -306,7 +306,7 @@ export const bodies = {
   "repr-digest-invalid": row(
     401,
     ["verifyReprDigest"],
-    "As `content-digest-invalid`, of Repr-Digest.",
+    "As `content-digest-invalid`, for Repr-Digest.",
     "Write it with `createReprDigest`.",
     "A digest as hex text:",
     reprDigests(["Repr-Digest", "sha-256=abc"]),
@@ -314,7 +314,7 @@ export const bodies = {
   "repr-digest-unsupported": row(
     401,
     ["verifyReprDigest"],
-    "No digest is of an accepted algorithm.",
+    "No digest has an accepted algorithm.",
     "Send one that Want-Repr-Digest names.",
     "SHA-512 alone:",
     reprDigests(["Repr-Digest", digestOf(body, "sha512")]),
@@ -322,16 +322,16 @@ export const bodies = {
   "repr-digest-mismatch": row(
     401,
     ["verifyReprDigest"],
-    "The digest is not that of the whole representation.",
-    "Compute it over the representation, not over a part of it.",
+    "The digest does not fit the whole representation.",
+    "Compute it over the whole representation, not a part of it.",
     "A digest of another one:",
     reprDigests(["Repr-Digest", digestOf(`${body} `)]),
   ),
   "checked-after-claim": row(
     500,
     ["ipAllowlist", "httpSignatureVerify", "webhookBasicAuth", "webhookHmac"],
-    "A check of who is calling runs behind `idempotencyGuard()`, which has claimed the key of somebody who may be a stranger.",
-    "Mount the guard after every such check.",
+    "A check of the caller runs after `idempotencyGuard()`, which has already claimed a key, perhaps for a stranger.",
+    "Mount the guard after all checks of the caller.",
     "The check that finds a key claimed already:",
     () =>
       refusalOf("httpSignatureVerify", () => {
@@ -344,7 +344,7 @@ export const bodies = {
     400,
     "payoutEndpoint",
     "Fields are missing or malformed. The answer lists each: JSON pointer, code and detail.",
-    "Repair the instruction.",
+    "Correct the instruction.",
     "A payout without an amount:",
     answered(onPayouts(), () => payoutRequest({ text: changed({ amount: undefined }) })),
   ),
@@ -370,7 +370,7 @@ export const bodies = {
   "method-not-allowed": row(
     405,
     ["payoutEndpoint", "webhookEndpoint"],
-    "A request with another method than POST; of payouts a signed one, anything else is 401.",
+    "The method is not POST. For payouts this answers signed requests only; any other is 401.",
     "Send POST.",
     "A signed PUT:",
     answered(onPayouts(), () => payoutRequest({ method: "PUT" })),
@@ -378,8 +378,8 @@ export const bodies = {
   "path-not-mounted": row(
     404,
     "payoutEndpoint",
-    "A signed request for a path below the one that the endpoint is mounted at, or for another spelling of it.",
-    "Call the very path; mount the endpoint together with its path.",
+    "A signed request for a path below the endpoint's own, or for another spelling of it.",
+    "Call exactly the mounted path; mount the endpoint together with its path.",
     "One segment more:",
     answered(onPayouts(), () => payoutRequest({ path: "/api/v1/transaction/1" })),
   ),

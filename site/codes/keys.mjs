@@ -62,24 +62,24 @@ export const refusalsOfKeys = {
   "already-processed": row(
     409,
     by,
-    "The key is done, with this very payload: the payout is paid.",
-    "None: the caller stops. This is how a retry of something that was paid ends.",
+    "The key is done with this payload: the payout is paid.",
+    "None: the caller stops. This is how a retry of a paid payout ends.",
     "The same payout twice:",
     answered(route(), [keyed(), keyed()]),
   ),
   "idempotency-key-reused": row(
     409,
     by,
-    "The key is done, with another payload. With `reusedStatus: 422` that is the status. Also a notice, since somebody may be mistaken about a payment.",
-    "The caller takes a new key for a new payment.",
+    "The key is done with another payload. `reusedStatus: 422` changes the status. Also a notice, because one of the two payments may be a mistake.",
+    "The caller uses a new key for each new payment.",
     "Another amount under a key that was paid:",
     answered(route(), [keyed(), keyed({ rest: { body: "{}" } })]),
   ),
   "in-flight": row(
     503,
     by,
-    "The first attempt at this key still runs, and did not end within `waitMs`; or more than `maxWaiters` wait already.",
-    "Come again after Retry-After. Seen often: handlers take longer than the sender waits. After a crash: until the lease of the dead process ends, `leaseMs`; then recovery decides.",
+    "The first attempt at this key still runs after `waitMs`, or more than `maxWaiters` requests already wait.",
+    "Retry after Retry-After. If it is frequent, handlers take longer than the sender waits. After a crash it lasts until the dead process's lease ends (`leaseMs`); then `recovery` decides.",
     "A retry while the handler works for longer than `waitMs`:",
     answered(
       route({ waitMs: 20, pollMs: 10 }, (_req, res) => void setTimeout(() => res.json({}), 1500)),
@@ -91,7 +91,7 @@ export const refusalsOfKeys = {
     500,
     ["idempotentRoute", "payoutRoute"],
     "The handler of a fetch route ended without an answer: it returned nothing, or an object that is no Response. It may have paid, so the key is held.",
-    "Return a Response on every path, or throw. Of the held key an operator decides, as of `held`.",
+    "Return a Response on every path, or throw. An operator decides about the held key, as for `held`.",
     "A handler without `return`:",
     () =>
       refusalOf("idempotencyGuard", async () => {
@@ -109,7 +109,7 @@ export const refusalsOfKeys = {
   held: row(
     503,
     by,
-    "Nobody knows whether the first attempt took effect: its process died while the handler ran (recovery `hold`, the default of the guard), or its handler said `hold()` and failed. Of a payment, whether money has moved; of a delivery or a call of an API, whether it was handled. An operator has to decide. Also a notice.",
+    "The first attempt may have taken effect: its process died while the handler ran (recovery `hold`, the guard's default), or its handler called `hold()` and failed. Money may have moved, or a delivery may have been handled. An operator has to decide. Also a notice.",
     "A payment: look at the bank and at your own payouts. Anything else: look at what the handler writes. Then `countersign keys resolve`: [operate](../guide/operate.md#held-payments). Where a second run does no harm, take recovery `rerun`: [webhooks of others](../guide/other-webhooks.md#when-the-process-dies).",
     "A handler that had said `hold()` and then failed, and a retry:",
     answered(
@@ -123,8 +123,8 @@ export const refusalsOfKeys = {
   "answer-unavailable": row(
     503,
     ["idempotencyGuard"],
-    "With `replay`: the key is done, and a store does not tell which answer it had. The caller would take a status without it for the last word.",
-    "Repair the store; the caller comes again, and nothing runs twice.",
+    "With `replay`: the key is done, and the store of answers does not respond. Any other answer would look final to the caller.",
+    "Repair the store. The caller retries, and nothing runs twice.",
     "A store of answers that is down when the same request comes again:",
     answered(route({ replay: { answers: lost("find") } }), [keyed(), keyed()]),
   ),
@@ -132,15 +132,15 @@ export const refusalsOfKeys = {
     503,
     keys,
     "The store threw, did not answer within `storeTimeoutMs`, or is full.",
-    "Repair it; the caller comes again, and nothing was lost.",
+    "Repair the store. The caller retries, and nothing is lost.",
     "A database that is down:",
     answered(route({ store: down(memoryIdempotencyStore(), "claim") }), keyed()),
   ),
   "idempotency-lost": row(
     503,
     keys,
-    "The key is not this attempt's any more, or is done: another attempt took it over, or an operator has decided. `completeIn` throws it, and the handler's signal aborts with it.",
-    "Let it pass: the transaction rolls back, and the caller comes again.",
+    "This attempt no longer owns the key: another attempt took it over, an operator decided, or it is done. `completeIn` throws this error, and the handler's signal aborts with it.",
+    "Let the error through: the transaction rolls back, and the caller retries.",
     "`completeIn` of an attempt whose key somebody has resolved:",
     () =>
       refusalOf("idempotencyGuard", async () => {
@@ -166,7 +166,7 @@ export const refusalsOfKeys = {
   draining: row(
     503,
     keys,
-    "`drain()` was called: the process ends.",
+    "`drain()` was called: the process is shutting down.",
     "None: another process, or this one after its restart, takes the retry.",
     "A payout that comes after `drain()`:",
     answered((app) => {
@@ -181,24 +181,24 @@ export const refusalsOfKeys = {
   "idempotency-key-missing": row(
     400,
     by,
-    "The option `key` found no key in the request.",
-    "The caller sends one; or look in the right place of the request.",
+    "The option `key` finds no key in the request.",
+    "The caller sends one, or `key` reads another place of the request.",
     "No `Idempotency-Key`, where `key` reads that field:",
     answered(route(), post()),
   ),
   "idempotency-key-invalid": row(
     400,
     by,
-    "The key is no string, longer than 512 characters with its scope, or holds what nobody sees: control or zero-width characters, other spaces than U+0020, text that is not in NFC.",
-    "The caller sends a proper key.",
+    "The key is not a string, is longer than 512 characters with its scope, or has invisible characters: controls, zero-width characters, spaces other than U+0020, text that is not in NFC.",
+    "The caller sends a key of visible characters.",
     "A key of 600 characters:",
     answered(route(), keyed({ headers: { "Idempotency-Key": "k".repeat(600) } })),
   ),
   "fingerprint-missing": row(
     500,
     by,
-    "No body was captured, so that two payloads of one key could not be told apart.",
-    "Mount `rawBody()` or the signature guard before, or give the option `fingerprint`.",
+    "No body was captured, so the guard cannot tell two payloads of one key apart.",
+    "Mount `rawBody()` or the signature check before the guard, or set the option `fingerprint`.",
     "No `rawBody()` in front:",
     answered(
       route({}, paid, (_req, _res, next) => next()),
@@ -208,7 +208,7 @@ export const refusalsOfKeys = {
   "fingerprint-invalid": row(
     500,
     by,
-    "The option `fingerprint` gave something else than 1 to 128 ASCII characters.",
+    "The option `fingerprint` did not return 1 to 128 ASCII characters.",
     "Return a digest as text.",
     "It gives an object:",
     answered(route({ fingerprint: () => ({}) }), keyed()),
@@ -224,8 +224,8 @@ export const refusalsOfKeys = {
   "idempotency-guard-twice": row(
     500,
     ["idempotencyGuard"],
-    "Two guards stand on one request; one would answer with what the other one does.",
-    "Mount one.",
+    "Two idempotency guards run for one request; each would store the other's answer.",
+    "Mount one guard.",
     "The same guard twice:",
     answered((app) => {
       const guard = idempotencyGuard({
@@ -238,8 +238,8 @@ export const refusalsOfKeys = {
   "body-not-parsed": row(
     500,
     ["idempotencyGuard"],
-    "A handler has read `req.body`, and nobody has parsed the bytes: behind `rawBody()` and the checks `express.json()` finds nothing to read, and says nothing. The key is free again.",
-    "Mount `jsonBody()` in the place of `express.json()`, or read `req.rawBody`.",
+    "A handler read `req.body`, which no parser has set: after `rawBody()` and the checks `express.json()` finds nothing to read, silently. The key is free again.",
+    "Mount `jsonBody()` in place of `express.json()`, or read `req.rawBody`.",
     "`express.json()` behind `rawBody()`:",
     answered(
       route({}, (req, res) => void res.json({ amount: req.body.amount }), [rawBody(), express.json()]),
@@ -249,8 +249,8 @@ export const refusalsOfKeys = {
   "transaction-not-begun": row(
     503,
     ["withPostgresTransaction"],
-    "The pool gave no connection in time, or BEGIN failed: the work has not begun, and nothing has happened.",
-    "A larger pool, shorter transactions, or a server that answers.",
+    "The pool gave no connection in time, or BEGIN failed. Nothing has happened.",
+    "Enlarge the pool, shorten the transactions, or repair the server.",
     "A pool that gives no connection:",
     () =>
       refusalOf("payoutEndpoint", () =>
@@ -265,7 +265,7 @@ export const refusalsOfKeys = {
 export const noticesOfKeys = {
   "answer-not-kept": notice(
     ["idempotencyGuard"],
-    "With `replay`: a key is done without an answer that could be given again. The store failed, or the answer is over `limit`, or its status is not one that is kept, or its body, of a fetch route, had not ended after half of `leaseMs`. Its retry gets `doneStatus`.",
+    "With `replay`: a key is done, and its answer was not kept. The store failed, the answer exceeds `limit`, its status is not one that is kept, or the body of a fetch route had not ended after half of `leaseMs`. The retry gets `doneStatus`.",
     "Repair the store, or raise `limit`.",
     "A store of answers that is down:",
     noticed("answer-not-kept", () =>
@@ -274,8 +274,8 @@ export const noticesOfKeys = {
   ),
   "answer-unreadable": notice(
     ["idempotencyGuard"],
-    "With `replay`: the answer that is kept cannot be read: it was changed, or encrypted under a key that is not in `encryptionKeys` any more. The retry gets `doneStatus`.",
-    "Keep an old key in `encryptionKeys` for as long as the store keeps answers.",
+    "With `replay`: the kept answer cannot be read. It was changed, or encrypted under a key that `encryptionKeys` no longer has. The retry gets `doneStatus`.",
+    "Keep an old key in `encryptionKeys` as long as the store keeps answers.",
     "A record that is none:",
     noticed("answer-unreadable", () => {
       const answers = instead(memoryAnswerStore(), { find: () => Buffer.from("?") });
@@ -284,7 +284,7 @@ export const noticesOfKeys = {
   ),
   "answered-before-handler": notice(
     ["idempotencyGuard"],
-    "Somebody, such as a time-out of the app, answered while the key was claimed. No handler begins, and the key is given back.",
+    "Other code, such as a time-out of the app, answered while the key was being claimed. No handler begins, and the key is given back.",
     "None, unless it is frequent: then the app's time-out is too short for the store.",
     "An app that answers at once, and a claim that takes longer:",
     noticed("answered-before-handler", () =>
@@ -318,7 +318,7 @@ export const noticesOfKeys = {
   ),
   "answer-unsendable": notice(
     ["idempotencyGuard", "signResponse", "digestResponse"],
-    "Node refused to send an answer that had been held back; it was 500 in its place, or the connection was cut where that was refused too.",
+    "Node refused to send an answer that had been held back. The caller got 500 instead, or a cut connection where that was refused too.",
     "Look at the error: often a header field with a line feed, or a reason with other characters than Latin-1. A payment stands; the retry gets 409.",
     "A header field with a line feed:",
     noticed("answer-unsendable", () =>
@@ -330,7 +330,7 @@ export const noticesOfKeys = {
   ),
   "completion-delayed": notice(
     keys,
-    "The handler has ended with success, and the store did not record it. The caller was answered 503; the record is repeated in the background, with heartbeats, for an hour.",
+    "The handler succeeded, and the store did not record it. The caller got 503. The guard repeats the record in the background, with heartbeats, for an hour.",
     "Repair the store. Do not free the key by hand.",
     "A store that goes down between payment and record:",
     noticed("completion-delayed", async () => {
@@ -340,7 +340,7 @@ export const noticesOfKeys = {
   ),
   "completion-lost": notice(
     keys,
-    "The handler has ended with success, but its key belongs to another attempt by then: somebody else may pay, or has paid, too.",
+    "The handler succeeded, but its key belongs to another attempt by now, which may pay or has paid too.",
     "Look at both payments. With `completeIn` the loser has rolled back.",
     "An operator had resolved the key meanwhile:",
     noticed("completion-lost", async () => {
@@ -350,8 +350,8 @@ export const noticesOfKeys = {
   ),
   "commit-not-confirmed": notice(
     keys,
-    "The handler has ended with success, and the record says that its `completeIn` never committed: a savepoint around it was rolled back, or `completeIn` came after the 2xx. The key is held.",
-    "Look whether the payment stands, then resolve the key. Call `completeIn` outside of savepoints, and answer 2xx after the COMMIT.",
+    "The handler succeeded, but its `completeIn` never committed: a savepoint around it was rolled back, or `completeIn` came after the 2xx. The key is held.",
+    "Find out whether the payment was made, then resolve the key. Call `completeIn` outside of savepoints, and answer 2xx after the COMMIT.",
     "A `completeIn` whose savepoint was undone:",
     noticed("commit-not-confirmed", async () => {
       const { createSqliteStores } = await import("@countersign/store-sqlite");
@@ -375,7 +375,7 @@ export const noticesOfKeys = {
   "success-before-commit": notice(
     keys,
     "The handler ended with success first and called `completeIn` afterwards. `completeIn` threw, so the transaction rolls back. The key may be done although nothing was paid; each retry is then 409.",
-    "Look whether the payment stands. If not, pay by hand: the service was told of a success. Answer 2xx after the COMMIT.",
+    "Find out whether the payment was made. If not, pay by hand, because the service got a success. Answer 2xx after the COMMIT.",
     "A `completeIn` after the record:",
     noticed("success-before-commit", async () => {
       const { key } = await owned({ change: (store) => instead(store, { completeIn: () => "ok" }) });
@@ -389,7 +389,7 @@ export const noticesOfKeys = {
   ),
   "hold-lost": notice(
     keys,
-    "A key that should have been held belongs to another attempt by then: a payment that may have happened, beside one that may come.",
+    "A key that should have been held belongs to another attempt by now: one payment may have happened, and another may follow.",
     "Look at both payments at once.",
     "Somebody had decided about the key before:",
     noticed("hold-lost", async () => {
@@ -399,15 +399,15 @@ export const noticesOfKeys = {
   ),
   "settlement-abandoned": notice(
     keys,
-    "The store has not taken the end of this key for an hour. Recovery decides about it: under `hold` an operator, under `rerun` the next attempt.",
+    "The store has not recorded the end of this key for an hour. Now `recovery` decides: under `hold` an operator, under `rerun` the next attempt.",
     "Repair the store; look at the payment.",
     undefined,
     undefined,
   ),
   "lease-lost": notice(
     keys,
-    "The store says, while the handler runs, that its key belongs to another attempt, or was decided about. The handler's signal aborts.",
-    "Begin no effect once the signal has aborted. Seen often: leases end because the store answers slowly, or the process stands still.",
+    "While the handler runs, its key was taken by another attempt or decided by an operator. The handler's signal aborts.",
+    "Begin no effect once the signal has aborted. If it is frequent, the store is slow or the process pauses for longer than a lease.",
     "A heartbeat that is told so:",
     noticed("lease-lost", async () => {
       const { key } = await owned({ change: (store) => instead(store, { heartbeat: () => "lost" }) });
@@ -416,7 +416,7 @@ export const noticesOfKeys = {
   ),
   "lease-expired": notice(
     keys,
-    "The lease could not be renewed in time while the handler runs: the store did not answer for a whole lease. The signal aborts.",
+    "The store did not answer for a whole lease while the handler runs. The handler's signal aborts.",
     "Repair the store, or raise `leaseMs`.",
     "Heartbeats that do not reach the store:",
     noticed("lease-expired", async () => {
@@ -425,7 +425,7 @@ export const noticesOfKeys = {
   ),
   "handler-timeout": notice(
     keys,
-    "A handler has not ended within `handlerTimeoutMs`, ten minutes by default. Its lease runs out; recovery decides.",
+    "A handler has not ended within `handlerTimeoutMs`, ten minutes by default. Its lease runs out, and `recovery` decides.",
     "Find out where it hangs. On Express 4 an async handler that rejects hangs for ever: call `next(error)`.",
     "A handler that never answers:",
     noticed("handler-timeout", async () => {

@@ -21,13 +21,13 @@ const row = (cause, remedy, example, provoke, rest = {}) => ({
 
 export const signatures = {
   "signature-missing": row(
-    "The request has no `Signature` or no `Signature-Input`, or no label stands in both.",
+    "The request has no `Signature` or no `Signature-Input`, or no label is in both.",
     "Sign the request. If the sender does, look for a proxy that drops fields it does not know.",
     "A request with no signature at all:",
     verified(() => ({ ...unsigned(""), rawHeaders: ["Content-Type", "application/json"] })),
   ),
   "signature-ambiguous": row(
-    "Two signatures of the request fit what is asked for, and nobody can say which one counts.",
+    "Two signatures of the request fit the policy, and none is chosen by guessing.",
     `${remedyOf("signature-ambiguous")} Or choose by the option \`label\` or \`tag\`.`,
     "The same request signed twice, under two labels:",
     verified(() => {
@@ -61,13 +61,13 @@ export const signatures = {
     verified(() => signed({ created: now() + 120 })),
   ),
   "field-invalid": row(
-    "`Signature` or `Signature-Input` is not a well-formed structured field (RFC 8941), or is one that two readers could read differently.",
+    "`Signature` or `Signature-Input` is not a well-formed structured field (RFC 8941), or two parsers could interpret it differently.",
     "Serialise it with a library of structured fields.",
     "A list of components that does not end:",
     verified(() => unsigned('sig1=("@method"')),
   ),
   "field-limit": row(
-    "A field is longer, or has more labels, components or parameters, than is taken: 4,096 characters, 4 labels, 16 components.",
+    "A field exceeds a limit: 4,096 characters, 4 labels, 16 components, 8 parameters.",
     "Send less.",
     "Five labels:",
     verified(() => unsigned([1, 2, 3, 4, 5].map((n) => `s${n}=("@method");created=1`).join(", "))),
@@ -79,13 +79,13 @@ export const signatures = {
     verified(() => unsigned(input({ components: "" }))),
   ),
   "component-required": row(
-    "A component that has to be covered is not.",
+    "A required component is not covered.",
     "Cover `@method`, `@path`, `content-type` and `content-digest`, or what `requiredComponents` names.",
     "`content-digest` is not covered:",
     verified(() => signed({ components: ["@method", "@path", "content-type"] })),
   ),
   "component-forbidden": row(
-    "The signature covers what `forbiddenComponents` names.",
+    "The signature covers a component of `forbiddenComponents`.",
     "Leave it out.",
     "`host` is covered, and forbidden:",
     verified(() => signed({ components: ["@method", "@path", "content-type", "content-digest", "host"] }), {
@@ -99,19 +99,19 @@ export const signatures = {
     verified(() => unsigned(input({ components: '"@method" "@method"' }))),
   ),
   "component-name-invalid": row(
-    "The name of a component is no field name in lower case.",
-    "Write the names of fields in lower case.",
+    "A component's name is not a field name in lower case.",
+    "Write field names in lower case.",
     "An upper-case name:",
     verified(() => unsigned(input({ components: '"Content-Type"' }))),
   ),
   "component-unsupported": row(
-    "A derived component that is not known, or that a request does not have.",
-    "Cover what the message has.",
+    "A derived component is unknown, or a request does not have it.",
+    "Cover components that a request has.",
     "`@status` of a request:",
     verified(() => unsigned(input({ components: '"@status"' }))),
   ),
   "component-parameter-unsupported": row(
-    "A component has a parameter that is not known, does not go with it, or contradicts another one.",
+    "A component has a parameter that is unknown, does not apply to it, or contradicts another one.",
     "Leave the parameter out.",
     "A parameter of one's own:",
     verified(() => unsigned(input({ components: '"content-type";mine' }))),
@@ -131,7 +131,7 @@ export const signatures = {
     verified(() => unsigned(input(), { headers: ["Content-Type", "text/plain"] })),
   ),
   "covered-field-invalid": row(
-    "A covered value holds something that two readers could read differently: characters beyond printable ASCII, or no structured field where one is due.",
+    "Two parsers could interpret a covered value differently: it has characters beyond printable ASCII, or is not the structured field that it should be.",
     "Encode the value.",
     "A letter beyond ASCII in a covered field:",
     verified(() =>
@@ -147,7 +147,7 @@ export const signatures = {
     verified(() => unsigned(input(), { target: "/api/../api/v1/transaction" })),
   ),
   "method-invalid": row(
-    "The method is no token of RFC 9110.",
+    "The method is not a token (RFC 9110).",
     remedyOf("method-invalid"),
     "A blank in the method, as only a server of one's own can hand over:",
     verified(() => unsigned(input(), { method: "PO ST" })),
@@ -163,7 +163,7 @@ export const signatures = {
     ),
   ),
   "signature-request-refused": row(
-    "`answerAcceptSignature` was asked for another key or algorithm than the signer has, for a tag that is not taken, or with an unknown parameter.",
+    "`answerAcceptSignature` was asked for a key or algorithm that the signer does not have, for a tag that is not accepted, or with an unknown parameter.",
     "Ask for what the signer has.",
     "A tag that the signer does not take:",
     () =>
@@ -180,55 +180,55 @@ export const signatures = {
     { status: undefined, by: ["answerAcceptSignature"] },
   ),
   "tag-invalid": row(
-    "`tag` is no string.",
+    "`tag` is not a string.",
     "Send it as a string.",
     "A number:",
     verified(() => unsigned(input({ parameters: { tag: 7 } }))),
   ),
   "tag-mismatch": row(
-    "`tag` is not one that the option `tag` requires, or is one that it excludes.",
-    "Sign with the tag that is due.",
+    "`tag` is not what the option `tag` requires, or is excluded by it.",
+    "Sign with the required tag.",
     "A tag is required, and there is none:",
     verified(() => signed(), { tag: { require: "payout" } }),
   ),
   "parameter-forbidden": row(
-    "The signature has a parameter that `forbiddenParameters` names.",
+    "The signature has a parameter of `forbiddenParameters`.",
     "Leave it out.",
     "`tag` is there, and forbidden:",
     verified(() => signed({ tag: "payout" }), { forbiddenParameters: ["tag"] }),
   ),
   "alg-invalid": row(
-    "`alg` is missing where it is due, or is no string.",
+    "`alg` is missing where it is required, or is not a string.",
     'Send `alg="ed25519"`.',
     "No `alg`:",
     verified(() => unsigned(input({ parameters: { alg: undefined } }))),
   ),
   "alg-mismatch": row(
-    "`alg` is not an accepted algorithm, or not that of the key.",
+    "`alg` is not an accepted algorithm, or not the key's.",
     'Sign by Ed25519 and send `alg="ed25519"`.',
     "Another algorithm:",
     verified(() => unsigned(input({ parameters: { alg: '"rsa-pss-sha512"' } }))),
   ),
   "keyid-invalid": row(
-    "`keyid` is missing, no string, empty, or longer than 256 characters.",
+    "`keyid` is missing, not a string, empty, or longer than 256 characters.",
     "Send the keyid that was handed over with the public key.",
     "No `keyid`:",
     verified(() => unsigned(input({ parameters: { keyid: undefined } }))),
   ),
   "nonce-invalid": row(
-    "`nonce` is missing where it is due, no string, empty, or longer than 128 characters.",
+    "`nonce` is missing where it is required, not a string, empty, or longer than 128 characters.",
     "Send a fresh UUID with each attempt.",
     "No `nonce`:",
     verified(() => unsigned(input({ parameters: { nonce: undefined } }))),
   ),
   "created-invalid": row(
-    "`created` is missing where it is due, or is no whole number.",
+    "`created` is missing where it is required, or is not a whole number.",
     "Send Unix seconds.",
     "No `created`:",
     verified(() => unsigned(input({ parameters: { created: undefined } }))),
   ),
   "expires-invalid": row(
-    "`expires` is missing where it is due, is no whole number, or is not later than `created`.",
+    "`expires` is missing where it is required, is not a whole number, or is not later than `created`.",
     "Send `created` and 60 seconds.",
     "It ends when it begins:",
     verified(() => unsigned(input({ parameters: { expires: now() } }))),
@@ -241,31 +241,31 @@ export const signatures = {
   ),
   "key-unknown": row(
     "No key is configured under this `keyid`.",
-    "Compare the keyid of `Signature-Input` with those of the option `keys`. During a rotation: is the new key published here?",
+    "Compare the keyid of `Signature-Input` with those of the option `keys`. During a rotation, check that the new key is configured here.",
     "A keyid that nobody knows:",
     verified(() => signed({ keyid: "service-2027" })),
   ),
   "key-mismatch": row(
-    "The key store gave the record of another keyid, or a key that `importVerificationKey` has not made.",
+    "The key store returned the record of another keyid, or a key that `importVerificationKey` did not make.",
     "Repair the key store.",
     "A store that gives one key for every keyid:",
     verified(() => signed(), { keys: () => importVerificationKey("another", publicKey) }),
   ),
   "key-retired": row(
-    "The key is retired, or `created` lies outside of its `notBefore` and `notAfter`.",
+    "The key is retired, or `created` is outside its `notBefore` and `notAfter`.",
     "Sign with the current key.",
     "A retired key:",
     verified(() => signed(), key({ retired: true })),
   ),
   "key-revoked": row(
-    "The key's `revokedAt` has come, or the signature claims to be of that time or later.",
+    "The key's `revokedAt` has passed, or the signature claims a later time.",
     "Sign with another key. If nobody here has revoked it, treat the private key as stolen.",
     "A revoked key:",
     verified(() => signed(), key({ revokedAt: now() - 10 })),
   ),
   "key-scope": row(
     "The key may not sign this path, or belongs to another environment than the option `environment` says.",
-    "Sign with a key that is meant for this, or widen its `scope`.",
+    "Sign with a key for this path and environment, or widen its `scope`.",
     "A key of the staging environment:",
     verified(() => signed(), { ...key({ scope: { environment: "staging" } }), environment: "production" }),
   ),
@@ -276,7 +276,7 @@ export const signatures = {
     verified(() => signed({}, (message) => ({ ...message, target: `${message.target}?dry=1` }))),
   ),
   "body-not-covered": row(
-    "There is a body, and the signature does not cover `content-digest`.",
+    "The request has a body, and the signature does not cover `content-digest`.",
     `${remedyOf("body-not-covered")} Or set \`allowUnsignedBody\`.`,
     "A policy without `content-digest`, and a request with a body:",
     verified(() => signed({ components: ["@method", "@path"] }), {
@@ -284,7 +284,7 @@ export const signatures = {
     }),
   ),
   "method-override": row(
-    "The request has a field such as `X-HTTP-Method-Override`, or another middleware has replaced the method: what was signed is not what would run.",
+    "The request has a field such as `X-HTTP-Method-Override`, or another middleware replaced the method: the signed method is not the one that would run.",
     `${remedyOf("method-override")} Or mount that middleware behind the guard.`,
     "With `X-HTTP-Method-Override: DELETE`:",
     verified(() =>
@@ -304,8 +304,8 @@ export const signatures = {
     },
   ),
   "key-store-unavailable": row(
-    "The key store threw, did not answer within `storeTimeoutMs`, or has no set of keys yet.",
-    "Repair it; the sender comes again. `error.cause` says more.",
+    "The key store threw, did not answer within `storeTimeoutMs`, or has no keys yet.",
+    "Repair the store; the sender retries. `error.cause` has the store's error.",
     "A look-up whose database is down:",
     verified(() => signed(), {
       keys: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432")),
@@ -314,7 +314,7 @@ export const signatures = {
   ),
   "nonce-store-unavailable": row(
     "The nonce store threw, did not answer within `storeTimeoutMs`, or is full.",
-    "Repair or enlarge it; the sender comes again.",
+    "Repair or enlarge the store; the sender retries.",
     "A store that is down:",
     verified(() => signed(), {
       nonces: { claim: () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:6379")) },

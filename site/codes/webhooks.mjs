@@ -203,8 +203,8 @@ export const refusalsOfWebhooks = {
   "credentials-missing": row(
     401,
     [...by, "webhookBasicAuth"],
-    "There is no Authorization.",
-    "Configure the sender's username and password; look for a proxy that takes the field off.",
+    "The request has no Authorization field.",
+    "Configure the sender's username and password; look for a proxy that removes the field.",
     "No credentials:",
     () =>
       refusalOf("webhookBasicAuth", () =>
@@ -214,8 +214,8 @@ export const refusalsOfWebhooks = {
   "credentials-malformed": row(
     401,
     [...by, "webhookBasicAuth"],
-    "Two Authorization lines, another scheme, no password, control characters, no UTF-8, or base64 in another spelling.",
-    "Repair the sender or the proxy.",
+    "Authorization is there twice, has another scheme or no password, or is not canonical base64 of UTF-8 without control characters.",
+    "Correct the sender or the proxy.",
     "A bearer token:",
     () =>
       refusalOf("webhookBasicAuth", () =>
@@ -239,7 +239,7 @@ export const refusalsOfWebhooks = {
     503,
     [...by, "webhookBasicAuth"],
     "The option `verify` threw, rejected, or took longer than `timeoutMs`.",
-    "Repair what it asks; the sender comes again.",
+    "Repair what `verify` asks; the sender retries.",
     "A `verify` whose database is down:",
     answered(
       (app) =>
@@ -256,7 +256,7 @@ export const refusalsOfWebhooks = {
   "payload-signature-missing": row(
     401,
     [...by, "webhookHmac"],
-    "There is no `X-Payload-Signature`, or no field that the `scheme` names.",
+    "`X-Payload-Signature`, or the field that the `scheme` names, is missing.",
     "Send it; look for a proxy that drops it.",
     "Without the field:",
     () => refusalOf("webhookHmac", () => verifyPayload(Buffer.from("{}"), undefined, [secret])),
@@ -272,7 +272,7 @@ export const refusalsOfWebhooks = {
   "payload-signature-wrong": row(
     401,
     [...by, "webhookHmac"],
-    "It is not the HMAC of the body, as it arrived, under any of the secrets.",
+    "The signature is not the HMAC of the body as it arrived under any of the secrets.",
     "Compare the secrets and their encoding; look for a proxy that changes the body.",
     "Signed with another secret:",
     answered(
@@ -285,7 +285,7 @@ export const refusalsOfWebhooks = {
   "payload-timestamp-missing": row(
     401,
     ["webhookHmac"],
-    "The scheme signs a time, and the request does not say which: its field, or its entry of the signature's field, is not there.",
+    "The scheme signs a time, and the request does not have it: its field, or its entry in the signature's field, is missing.",
     "Choose the `scheme` of this sender; look for a proxy that drops the field.",
     "Slack's scheme without X-Slack-Request-Timestamp:",
     () => withScheme("slack", { "X-Slack-Request-Timestamp": undefined }),
@@ -293,8 +293,8 @@ export const refusalsOfWebhooks = {
   "payload-timestamp-malformed": row(
     401,
     ["webhookHmac"],
-    "The time is not exactly one number of whole seconds since 1970.",
-    "Seconds, not milliseconds, and once.",
+    "The time is not exactly one whole number of seconds since 1970.",
+    "Send seconds, not milliseconds, and once.",
     "A time in milliseconds:",
     () => withScheme("slack", { "X-Slack-Request-Timestamp": "1700000000000" }),
   ),
@@ -309,7 +309,7 @@ export const refusalsOfWebhooks = {
   "payload-timestamp-future": row(
     401,
     ["webhookHmac"],
-    "The message will have been signed more than `toleranceSeconds` from now: one of the clocks is wrong.",
+    "The message is signed more than `toleranceSeconds` in the future: one of the clocks is wrong.",
     "Set both clocks by NTP.",
     "Signed ten minutes from now:",
     () => withScheme("svix", {}, -600),
@@ -317,7 +317,7 @@ export const refusalsOfWebhooks = {
   "payload-id-missing": row(
     401,
     ["webhookHmac"],
-    "The scheme signs an identifier of the message, and its field is not there.",
+    "The scheme signs the message's identifier, and its field is missing.",
     "Choose the `scheme` of this sender; look for a proxy that drops the field.",
     "Svix's scheme without svix-id:",
     () => withScheme("svix", { "svix-id": undefined }),
@@ -325,16 +325,16 @@ export const refusalsOfWebhooks = {
   "payload-id-malformed": row(
     401,
     ["webhookHmac"],
-    "The identifier is empty, too long, there twice, not visible ASCII, or has in it what stands beside it in what is signed.",
-    "Look at what the sender sends; two lines of the field are joined by some frameworks.",
+    "The identifier is empty, too long, repeated, not visible ASCII, or contains the separator of the signed text.",
+    "Look at what the sender sends; some frameworks join two lines of a field.",
     "An identifier with a full stop, which ends it in what is signed:",
     () => withScheme("svix", { "svix-id": "msg.1" }),
   ),
   "secrets-unavailable": row(
     503,
     [...by, "webhookHmac"],
-    "The function `secrets` threw, rejected, took longer than `timeoutMs`, or gave no usable secret.",
-    "Repair it; for an unknown caller give a random secret.",
+    "The function `secrets` threw, rejected, took longer than `timeoutMs`, or returned no usable secret.",
+    "Repair it; for an unknown caller return a random secret.",
     "A function that finds none:",
     answered(
       (app) => app.post("/", webhookHmac({ secrets: () => [] }), (_req, res) => void res.end()),
@@ -344,7 +344,7 @@ export const refusalsOfWebhooks = {
   "payload-not-verified": row(
     500,
     ["receiveWebhook"],
-    "`receiveWebhook` stands on a route without `webhookHmac`: anybody could send events.",
+    "`receiveWebhook` is on a route without `webhookHmac`: anybody could send events.",
     "Mount `webhookHmac` before it, or use `webhookEndpoint`.",
     "`receiveWebhook` alone:",
     answered((app) => app.post("/", receiveWebhook(handlerOf())), webhook()),
@@ -352,7 +352,7 @@ export const refusalsOfWebhooks = {
   "envelope-invalid": row(
     400,
     by,
-    "A field of the envelope, or an `event_id`, is missing, malformed, or holds what a reader cannot see.",
+    "A field of the envelope, or an `event_id`, is missing, malformed, or has invisible characters.",
     "Report it to the service, with the webhook's id.",
     "No `webhook_id`:",
     answered(endpoint(), webhook(envelope([event()], { webhook_id: undefined }))),
@@ -360,7 +360,7 @@ export const refusalsOfWebhooks = {
   "events-too-many": row(
     413,
     by,
-    "More events than `maxEvents`; none was handled.",
+    "The envelope has more events than `maxEvents`; none was handled.",
     "Raise `maxEvents`, up to 2,500.",
     "Two events where one is the limit:",
     answered(endpoint({ maxEvents: 1 }), webhook(envelope([event(), event({ event_id: "ev_2" })]))),
@@ -368,8 +368,8 @@ export const refusalsOfWebhooks = {
   "events-failed": row(
     503,
     by,
-    "At least one event is not done: its handler threw, was too late, or the store did not answer. The events that are done stay done.",
-    "Look at what `onError` was told; the retry runs only what is open.",
+    "At least one event is not done: its handler threw or was too late, or the store did not answer. Done events stay done.",
+    "Look at the errors that `onError` got; the retry runs only the open events.",
     "A handler that throws:",
     answered(
       endpoint({
@@ -383,7 +383,7 @@ export const refusalsOfWebhooks = {
   "events-busy": row(
     503,
     by,
-    "All that is not done runs elsewhere at this moment, or waits for its turn.",
+    "Every event that is not done is running elsewhere, or waits for its turn.",
     "None: the retry finds it done.",
     "The same webhook twice at once:",
     answered(
@@ -411,7 +411,7 @@ export const refusalsOfWebhooks = {
   "event-timed-out": row(
     undefined,
     ["createWebhookHandler"],
-    "The event's handler did not end within `timeoutMs`. It works on; the event stays claimed until it ends.",
+    "The event's handler did not end within `timeoutMs`. It goes on, and the event stays claimed until it ends.",
     "Do less in the handler, or raise `timeoutMs`.",
     "A handler of 200 milliseconds where 50 are the limit:",
     failed({ timeoutMs: 50 }, () => new Promise((resolve) => void setTimeout(resolve, 200)), event()),
@@ -435,7 +435,7 @@ export const refusalsOfWebhooks = {
   "event-not-begun": row(
     undefined,
     ["createWebhookHandler", "context.waitFor"],
-    "What the event's handler needed before it could begin, such as a connection of a pool, was not to be had. The event has not failed and is not counted.",
+    "The event's handler could not begin, for want of a pool's connection for example. The event has not failed and is not counted.",
     "A larger pool, or fewer events at a time.",
     "A pool that gives no connection:",
     failed(
@@ -463,8 +463,8 @@ export const refusalsOfWebhooks = {
   "unexpected-error": row(
     500,
     ["all"],
-    "An error that is no refusal: a fault of the app, of a driver, or of this project. The answer is that of the app's own error handler.",
-    "Read the error, which comes with the event or the line.",
+    "An error that is not a refusal: a fault of the app, of a driver, or of this project. The app's own error handler answers.",
+    "Read the error in the event or the log line.",
     "A guard of the app with a fault:",
     answered(
       (app) =>
@@ -494,7 +494,7 @@ export const notices = {
   ),
   "event-type-ignored": notice(
     ["createWebhookHandler"],
-    'An event of a type without a handler came, with `fallback: "ignore"`. Once for each type.',
+    'An event has a type without a handler, under `fallback: "ignore"`. Reported once for each type.',
     "None, or a handler for the type.",
     "A type of the future:",
     noticed("event-type-ignored", async () => {
@@ -540,8 +540,8 @@ export const notices = {
   ),
   "forwarded-for-ignored": notice(
     ["ipAllowlist", "payoutEndpoint"],
-    "A request carries X-Forwarded-For, and the app trusts no proxy: the address of the direct peer is checked. Once for each endpoint.",
-    "Behind a proxy set `trust proxy` to its addresses. Without one it is a caller that tries to choose its address.",
+    "A request has X-Forwarded-For, and the app trusts no proxy, so the direct peer's address is checked. Reported once for each endpoint.",
+    "Behind a proxy, set `trust proxy` to its addresses. Without a proxy, a caller tries to choose its address.",
     "The field, without `trust proxy`:",
     noticed("forwarded-for-ignored", () =>
       answered(
@@ -567,28 +567,28 @@ export const notices = {
   ),
   "allowlist-changed": notice(
     ["liveAllowlist"],
-    "The list of addresses is another one than before. Names those that came and went, five at most.",
-    "None, if somebody meant it.",
+    "The list of addresses has changed. The notice names what was added and removed, five at most.",
+    "None, if the change was intended.",
     "A list that gains an address:",
     listed("allowlist-changed", ["192.0.2.10"], ["192.0.2.10", "198.51.100.0/28"]),
   ),
   "allowlist-empty": notice(
     ["liveAllowlist", "ipAllowlist"],
-    "The source of the list, or the function `allow`, gave an empty one: everybody is refused.",
-    "Repair the source. To let nobody in for a while, this is how.",
+    "The source of the list, or the function `allow`, returned an empty one: everybody is refused.",
+    "Repair the source, unless everybody is meant to be refused.",
     "A source that finds no address:",
     listed("allowlist-empty", []),
   ),
   "allowlist-not-refreshed": notice(
     ["liveAllowlist"],
-    "The list could not be read, or has an entry that is no rule. The last good one stays in use for `maxAgeSeconds`, or there is none. Told once until it succeeds again.",
+    "The list could not be read, or has an invalid entry. The last good one stays in use for `maxAgeSeconds`, if there is one. Reported once until it succeeds again.",
     "Repair the source: after that time every request is 503.",
     "A database that cannot be reached:",
     listed("allowlist-not-refreshed"),
   ),
   "trust-proxy-misread": notice(
     ["ipAllowlist", "httpsOnly"],
-    "`trust proxy` is a text that Express reads otherwise than it looks: a number as a string, an octal or hexadecimal address.",
+    "`trust proxy` is a text that Express interprets in an unexpected way: a number as a string, an octal or hexadecimal address.",
     "Write plain addresses, or a number as a number.",
     "The string `2`:",
     noticed("trust-proxy-misread", () =>
@@ -603,29 +603,29 @@ export const notices = {
   ),
   "keys-changed": notice(
     ["jwksKeys", "directoryKeys"],
-    "A set of keys came with other keyids than the one before.",
-    "None during a rotation. Otherwise ask who has changed it.",
+    "The new set of keys has other keyids than the one before.",
+    "None during a rotation. Otherwise find out who changed it.",
     "The first set:",
     loaded("keys-changed", { keys: [jwk] }),
   ),
   "key-left-out": notice(
     ["jwksKeys", "directoryKeys"],
-    "One key of a set cannot be used and is left out. Once for as long as it stays the same.",
+    "One key of a set is unusable and left out. Reported once while it stays the same.",
     "Tell the owner of the set.",
     "A set with one good and one short key:",
     loaded("key-left-out", { keys: [jwk, { ...jwk, kid: "short", x: "AAAA" }] }),
   ),
   "keys-not-refreshed": notice(
     ["jwksKeys", "directoryKeys"],
-    "No good set of keys can be had: the last one stays in use for `staleIfErrorSeconds`, or there is none.",
+    "The keys could not be read. The last good set stays in use for `staleIfErrorSeconds`, if there is one.",
     "Repair the source: after that time every payout is 503.",
     "A server that cannot be reached:",
     loaded("keys-not-refreshed"),
   ),
   "explanation-dropped": notice(
     ["signatureExplainer"],
-    "A refusal is not explained: twenty explanations are waiting, of all explainers of the process.",
-    "None; the refusal itself is told as always. If it happens without an attack, lower `perMinute`.",
+    "A refusal is not explained, because twenty explanations already wait in this process.",
+    "None; the refusal itself is logged as always. If it happens without an attack, lower `perMinute`.",
     "21 refusals at once:",
     noticed("explanation-dropped", () => {
       const refused = refusedPayout();
@@ -637,8 +637,8 @@ export const notices = {
   ),
   "signing-failed": notice(
     ["signResponse"],
-    "An answer could not be signed, and was 503 in its place: the signer threw, was late or gave no bytes, or a further component was not there.",
-    "Repair the signer. What was paid stays paid; the retry gets a signed 409.",
+    "An answer could not be signed, so 503 was sent: the signer threw, was late or returned no bytes, or a further component was missing.",
+    "Repair the signer. The payment stands; the retry gets a signed 409.",
     "A KMS that is down:",
     noticed("signing-failed", () =>
       answered(
@@ -649,7 +649,7 @@ export const notices = {
   ),
   "answer-too-large": notice(
     ["signResponse"],
-    "An answer is larger than `limit` and cannot be kept whole for its signature; it was 500 in its place.",
+    "An answer exceeds `limit` and cannot be held whole for its signature, so 500 was sent.",
     "Raise `limit`, or answer with less.",
     "20 bytes where 10 are the limit:",
     noticed("answer-too-large", () =>
@@ -660,7 +660,7 @@ export const notices = {
   ),
   "webhook-not-hidden": notice(
     ["webhookPlugin"],
-    "Something in your Fastify app tells a hidden webhook from an unknown route: its 404 has hooks of its own before `preHandler`, or belongs to another prefix, or `handlerTimeout` is set. The message says which. Checked once, when the app is ready.",
+    "Callers can tell a hidden webhook from an unknown route of your Fastify app: its 404 has hooks before `preHandler`, or belongs to another prefix, or `handlerTimeout` is set. The message says which. Checked once, when the app is ready.",
     "Do as the message says: [fastify](../reference/packages/fastify.md#what-shows-a-hidden-webhook).",
     "A 404 with a hook of its own:",
     noticed("webhook-not-hidden", async () => {
@@ -684,8 +684,8 @@ export const notices = {
   ),
   "memory-store": notice(
     ["memoryIdempotencyStore", "memoryNonceStore"],
-    "A memory store is used with `NODE_ENV=production`, as `allowInProduction` lets it: a restart forgets what was paid, and no other process knows it. Once for each store, at its first claim.",
-    "Use the stores of SQLite, PostgreSQL or Redis. Where it is meant so: `node --disable-warning=memory-store`.",
+    "A memory store is used with `NODE_ENV=production`, as `allowInProduction` permits: a restart forgets paid keys, and no other process knows them. Reported once for each store, at its first claim.",
+    "Use the stores of SQLite, PostgreSQL or Redis. If it is intended: `node --disable-warning=memory-store`.",
     "The first claim in production:",
     noticed("memory-store", () => {
       const before = process.env["NODE_ENV"];
@@ -700,8 +700,8 @@ export const notices = {
   ),
   "signature-covers-little": notice(
     ["httpSignatureVerify"],
-    "The options take a signature that leaves out method, path or body: whoever is between can exchange that part. Once for each check, at the first request that is no GET, HEAD or OPTIONS.",
-    "Leave `requiredComponents` and `allowUnsignedBody` at their defaults. Where a profile means it so: `node --disable-warning=signature-covers-little`.",
+    "The options accept a signature that leaves out method, path or body, so a proxy can change that part. Reported once for each check, at the first request other than GET, HEAD or OPTIONS.",
+    "Leave `requiredComponents` and `allowUnsignedBody` at their defaults. If it is intended: `node --disable-warning=signature-covers-little`.",
     "A policy that lets the body go unsigned:",
     noticed("signature-covers-little", async () => {
       const keys = { [keyid]: publicKey };
@@ -711,8 +711,8 @@ export const notices = {
   ),
   "prune-failed": notice(
     ["createSqliteStores", "createPostgresStores"],
-    "Expired rows could not be removed in the background. Nothing is lost but space, and it is tried again.",
-    "Look at the error; if it stays, the tables grow.",
+    "Expired rows could not be removed in the background. Only space is lost, and the next run tries again.",
+    "Look at the error; while it lasts, the tables grow.",
     "A table that somebody has dropped:",
     noticed("prune-failed", async () => {
       const database = new Database(":memory:");
@@ -732,21 +732,21 @@ export const notices = {
   ),
   "redis-may-evict": notice(
     ["createRedisStores"],
-    "`maxmemory-policy` is another than `noeviction`: a server that is short of memory forgets paid keys.",
-    "`maxmemory-policy noeviction`.",
+    "`maxmemory-policy` is not `noeviction`: a server that is short of memory forgets paid keys.",
+    "Set `maxmemory-policy noeviction`.",
     "`allkeys-lru`:",
     redis("redis-may-evict", withInfo("maxmemory_policy:allkeys-lru")),
   ),
   "redis-forgets-on-restart": notice(
     ["createRedisStores"],
-    "There is no append-only file: a restart forgets paid keys and nonces.",
-    "`appendonly yes`.",
+    "Redis has no append-only file: a restart forgets paid keys and nonces.",
+    "Set `appendonly yes`.",
     "`appendonly no`:",
     redis("redis-forgets-on-restart", withInfo("aof_enabled:0")),
   ),
   "redis-too-old": notice(
     ["createRedisStores"],
-    "Older than Redis 6.2, which is not tested.",
+    "The server is older than Redis 6.2, and untested.",
     "Upgrade.",
     "Redis 5:",
     redis("redis-too-old", withInfo("redis_version:5.0.14")),
@@ -760,7 +760,7 @@ export const notices = {
   ),
   "redis-not-checked": notice(
     ["createRedisStores"],
-    "INFO failed, is forbidden, or is not that of Redis: the settings above are not known.",
+    "INFO failed, is forbidden, or is not Redis's: the settings above are unknown.",
     "Check `maxmemory-policy` and `appendonly` by hand, or give the user the right to INFO.",
     "INFO is forbidden:",
     redis("redis-not-checked", () =>
