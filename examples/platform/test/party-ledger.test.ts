@@ -50,19 +50,6 @@ for (const engine of testEngines) {
     afterEach(() => opened.close());
 
     describe("the status of a party", () => {
-      test("follows its events", async () => {
-        const { parties } = opened;
-        await parties.changeBuyer(buyer("ACTIVE", "05"), done);
-        await parties.changeBuyer(buyer("SUSPENDED", "06"), done);
-        await parties.changeBuyer(buyer("REJECTED", "05", "b-2"), done);
-        await parties.changeSeller(seller("INACTIVE", "05"), done);
-        expect(await parties.inspectState()).toEqual({
-          buyers: { "b-1": "SUSPENDED", "b-2": "REJECTED" },
-          sellers: { "s-1": "INACTIVE" },
-          payment_requests: {},
-        });
-      });
-
       test.each([
         ["by a second", "05", "06"],
         ["by a nanosecond", "05.123456788", "05.123456789"],
@@ -106,30 +93,6 @@ for (const engine of testEngines) {
     });
 
     describe("a payment request", () => {
-      test("counts its reminders", async () => {
-        const { parties } = opened;
-        await parties.countReminder(reminder("05"), done);
-        await parties.countReminder(reminder("06"), done);
-        expect((await parties.inspectState()).payment_requests).toEqual({
-          "r-1": { status: "PENDING_REPAYMENT", reminders: 2 },
-        });
-      });
-
-      test.each([
-        ["after the reminders", ["reminder", "reminder", "repaid"]],
-        ["between them", ["reminder", "repaid", "reminder"]],
-        ["before them", ["repaid", "reminder", "reminder"]],
-      ])("stays CLOSED when it is repaid %s", async (_name, order) => {
-        const { parties } = opened;
-        for (const [index, kind] of order.entries()) {
-          if (kind === "repaid") await parties.closePaymentRequest(repaid(`1${index}`), done);
-          else await parties.countReminder(reminder(`1${index}`), done);
-        }
-        expect((await parties.inspectState()).payment_requests).toEqual({
-          "r-1": { status: "CLOSED", reminders: 2 },
-        });
-      });
-
       test("counts a reminder once, also when its completion was forgotten, and the record says so", async () => {
         const { parties } = opened;
         const event = reminder("05");

@@ -8,7 +8,7 @@ import { connectRedis } from "../src/engines/redis.ts";
 import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
-import { dropSchema, isolatedPostgres } from "./test-storage.ts";
+import { isolatedPostgres } from "./test-storage.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 // Some tests start a server.
@@ -156,14 +156,6 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
     expect(answer).toBe("PONG");
     expect(lines.join("")).toContain("the connection to Redis was lost");
     await redis.close();
-  });
-
-  test("lets the ledgers' schema be another one", async () => {
-    const wish = location(redisUrl!);
-    const storage = await openRedisStorage({ ...wish, keyPrefix: wish.payouts.schema }, silent);
-    expect(await storage.ledger.inspect()).toEqual([]);
-    await storage.close();
-    await dropSchema(wish.payouts.schema);
   });
 });
 
