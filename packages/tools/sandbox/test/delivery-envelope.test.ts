@@ -1,10 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { createEnvelope } from "../src/index.ts";
 import { formatTimestamp } from "../src/protocol/index.ts";
-import type { ServiceEvent } from "../src/delivery/envelope.ts";
+import { createNanosecondClock, type ServiceEvent } from "../src/delivery/envelope.ts";
 import { compareTimestamps, parseTimestamp, parseWebhookEnvelope } from "@countersign/webhooks";
 import * as fc from "fast-check";
-import { createNanosecondClock } from "../src/delivery/timestamp.ts";
 
 const now = 1_704_164_645_123_456_789n;
 const nanosecondsOfYear9999 = 253_402_300_799_999_999_999n;

@@ -11,8 +11,8 @@ export { explainStatus, matchesStatus, parseStatusPatterns } from "../status.ts"
 export { importPrivateKey } from "../key-pair.ts";
 export { assertFileSafeKeyid, KeyFileError, type KeyFiles } from "../key-files.ts";
 export { isObjectText, jsonWithTexts } from "../json-text.ts";
-export { formatTimestamp } from "../delivery/timestamp.ts";
-export { sampleEventData } from "../sample-events.ts";
+export { formatTimestamp } from "../delivery/envelope.ts";
+export { sampleEventData } from "../delivery/envelope.ts";
 export type { OutgoingRequest } from "../send-request.ts";
 export type { TamperedPart } from "../tamper.ts";
 export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
-import { deliveryStates } from "../delivery/delivery.ts";
+import { deliveryStates, type DeliveryFilter } from "../delivery/delivery.ts";
 import type { ServiceEvent } from "../delivery/envelope.ts";
-import type { DeliveryFilter } from "../delivery/listing.ts";
 import {
   tamperedWebhookParts,
   type EndpointRegistration,

@@ -4,7 +4,7 @@ import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
 import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
-import { sampleEventData } from "../sample-events.ts";
+import { sampleEventData } from "../delivery/envelope.ts";
 import * as input from "./input.ts";
 import { addPath, type PathMethods } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";

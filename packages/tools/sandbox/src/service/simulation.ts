@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import { isObject } from "../json-text.ts";
-import { numberOf, Sql, textOf, type DatabaseRow } from "../sql.ts";
+import { Sql } from "../sql.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** A buyer or a seller. */
@@ -66,6 +65,10 @@ export interface Reminder extends NotifiedPaymentRequest {
 export interface Slice {
   readonly limit: number;
   readonly offset: number;
+}
+
+interface Total {
+  readonly total: number;
 }
 
 /** What else than a delivery can change. */
@@ -146,14 +149,11 @@ export class Simulation {
   /** Buyers or sellers and how many there are, the newest first. */
   parties(kind: PartyKind, { limit, offset }: Slice): Readonly<Record<string, unknown>> {
     const rows = this.#sql.rows(
-      "SELECT id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
+      `SELECT id AS ${kind}_id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset`,
       { kind, limit, offset },
     );
-    const total = this.#sql.row("SELECT count(*) AS total FROM parties WHERE kind = :kind", { kind });
-    return {
-      [`${kind}s`]: rows.map((row) => ({ [`${kind}_id`]: textOf(row, "id"), status: partyStatusOf(row) })),
-      total: numberOf(total, "total"),
-    };
+    const total = this.#sql.row<Total>("SELECT count(*) AS total FROM parties WHERE kind = :kind", { kind });
+    return { [`${kind}s`]: rows, ...total };
   }
 
   /** Payment requests and how many there are, the newest first. */
@@ -162,14 +162,17 @@ export class Simulation {
       "SELECT * FROM payment_requests ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
       { limit, offset },
     );
-    const total = this.#sql.row("SELECT count(*) AS total FROM payment_requests");
-    return { payment_requests: rows.map(paymentRequestOf), total: numberOf(total, "total") };
+    return {
+      payment_requests: rows,
+      ...this.#sql.row<Total>("SELECT count(*) AS total FROM payment_requests"),
+    };
   }
 
   paymentRequest(id: string): PaymentRequest {
-    const row = this.#sql.find("SELECT * FROM payment_requests WHERE payment_request_id = :id", { id });
-    if (row === undefined) throw new SandboxError("not-found", "no payment request of this id");
-    return paymentRequestOf(row);
+    const statement = "SELECT * FROM payment_requests WHERE payment_request_id = :id";
+    const request = this.#sql.find<PaymentRequest>(statement, { id });
+    if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
+    return request;
   }
 
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
@@ -224,20 +227,15 @@ export class Simulation {
 
   /** Oldest first. */
   confirmations(): readonly Confirmation[] {
-    return this.#sql.rows("SELECT * FROM confirmations ORDER BY confirmation_id").map((row) => {
-      const body: unknown = JSON.parse(textOf(row, "body"));
-      if (!isObject(body)) throw new Error("the database returned no object of a confirmation");
-      return {
-        confirmation_id: numberOf(row, "confirmation_id"),
-        received_at: textOf(row, "received_at"),
-        body,
-      };
-    });
+    const rows = this.#sql.rows<Omit<Confirmation, "body"> & { readonly body: string }>(
+      "SELECT * FROM confirmations ORDER BY confirmation_id",
+    );
+    return rows.map((row): Confirmation => Object.assign(row, { body: JSON.parse(row.body) }));
   }
 
   #statusOf(kind: PartyKind, id: string): PartyStatus | undefined {
-    const row = this.#sql.find("SELECT status FROM parties WHERE kind = :kind AND id = :id", { kind, id });
-    return row === undefined ? undefined : partyStatusOf(row);
+    const statement = "SELECT status FROM parties WHERE kind = :kind AND id = :id";
+    return this.#sql.find<{ readonly status: PartyStatus }>(statement, { kind, id })?.status;
   }
 
   #pending(id: string): PaymentRequest {
@@ -251,22 +249,6 @@ export class Simulation {
     this.#init.deliveries.notify([{ event_id: eventId, type, data }]);
     return eventId;
   }
-}
-
-function partyStatusOf(row: DatabaseRow): PartyStatus {
-  const text = textOf(row, "status");
-  const status = partyStatuses.find((known) => known === text);
-  if (status === undefined) throw new Error("the database returned an unknown status");
-  return status;
-}
-
-function paymentRequestOf(row: DatabaseRow): PaymentRequest {
-  return {
-    payment_request_id: textOf(row, "payment_request_id"),
-    // The table has no third status.
-    status: textOf(row, "status") === "CLOSED" ? "CLOSED" : "PENDING_REPAYMENT",
-    due_date: textOf(row, "due_date"),
-  };
 }
 
 const dayMs = 86_400_000;
