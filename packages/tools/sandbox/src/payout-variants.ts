@@ -19,7 +19,7 @@ export interface PayoutVariantInfo {
   /** The flag of `countersign payout`, without its dashes; undefined for the instruction as it should be. */
   readonly flag?: string | undefined;
   /** The flag's value; with `takesCount` the flag has the number of requests. */
-  readonly value?: string | undefined;
+  readonly value?: TamperedPart | undefined;
   readonly takesCount?: true | undefined;
   /** What is sent, in a few words. */
   readonly sends: string;
