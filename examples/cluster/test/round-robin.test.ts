@@ -1,7 +1,6 @@
 import { createServer, request, type IncomingMessage, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { buffer, text } from "node:stream/consumers";
-import { SettingError } from "@countersign/example-settings";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { startRoundRobin, type RoundRobin } from "../src/round-robin.ts";
 
@@ -142,11 +141,6 @@ describe("a round-robin proxy", () => {
     expect(received.map(({ body }) => body.toString())).toEqual(["1", "2"]);
   });
 
-  test("answers 502 when none can be reached", async () => {
-    await Promise.all(servers.map(close));
-    expect((await send("/")).status).toBe(502);
-  });
-
   test("sends nothing twice: a target that has got a request and is gone is a 502", async () => {
     answer = () => "cut";
     const { status, rawHeaders } = await send("/", { body: "once" });
@@ -169,13 +163,5 @@ describe("a round-robin proxy", () => {
     const end = Date.now() + 5_000;
     while (gone.length === 0 && Date.now() < end) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(gone).toHaveLength(1);
-  });
-
-  test("says that its port is in use", async () => {
-    const port = Number(new URL(proxy.url).port);
-    const start = startRoundRobin({ targets: [], port, callerAddress });
-    await expect(start).rejects.toThrow(
-      new SettingError("PORT", `a free port, ${port} is in use on 127.0.0.1`).message,
-    );
   });
 });

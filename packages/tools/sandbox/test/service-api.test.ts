@@ -26,11 +26,9 @@ async function sent(): Promise<unknown[]> {
 describe("every path", () => {
   test.each<[string, string | undefined]>([
     ["no API key", undefined],
-    ["an empty one", ""],
     ["another one", "test-api-kez"],
     ["its beginning", "test-api-ke"],
     ["a longer one", `${apiKey}x`],
-    ["another case", apiKey.toUpperCase()],
   ])("refuses %s with 401, whether the path exists or not", async (_name, key) => {
     const headers = key === undefined ? {} : { "X-API-KEY": key };
     for (const path of ["/sandbox/buyers/b1", "/nowhere", endpoints]) {
