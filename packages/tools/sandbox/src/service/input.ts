@@ -14,11 +14,6 @@ import { payoutVariants } from "../payout-variants.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { partyStatuses, type NewPaymentRequest, type Slice } from "./simulation.ts";
 
-/** An event that has its id. */
-export interface IdentifiedEvent extends ServiceEvent {
-  readonly event_id: string;
-}
-
 // Control characters and lone surrogates would not come out of the database, or through a URL, as they went in.
 const identifier = z
   .string()
@@ -155,13 +150,13 @@ const readEvent = reader(event);
 const readEvents = reader(z.strictObject({ events: z.array(event).min(1).max(10_000) }));
 
 /** One event, `{ type, data, event_id?, timestamp? }`, or several as `{ events: [...] }`. */
-export function eventsOf(body: unknown): readonly IdentifiedEvent[] {
+export function eventsOf(body: unknown): readonly (ServiceEvent & { readonly event_id: string })[] {
   const events = isObject(body) && "events" in body ? readEvents(body).events : [readEvent(body)];
-  return events.map(serviceEventOf);
-}
-
-function serviceEventOf({ timestamp, ...given }: z.infer<typeof event>): IdentifiedEvent {
-  return timestamp === undefined ? given : { ...given, epochNanoseconds: epochNanosecondsOf(timestamp) };
+  return events.map(({ timestamp, ...given }) =>
+    timestamp === undefined
+      ? given
+      : Object.assign(given, { epochNanoseconds: epochNanosecondsOf(timestamp) }),
+  );
 }
 
 function epochNanosecondsOf(timestamp: string): bigint {

@@ -5,7 +5,6 @@ import {
   refuseUnknownPath,
   requirePageToken,
   sendProblem,
-  type Masker,
 } from "@countersign/inspector/loopback";
 import { bodyError } from "./paths.ts";
 import { serviceRoutes, type RouteTargets } from "./routes.ts";
@@ -15,9 +14,7 @@ import { SandboxError } from "./sandbox-error.ts";
 export interface AccessInit {
   readonly apiKey: string;
   /** What the page of this start names in X-Page-Token; undefined where there is no page. */
-  readonly pageToken?: string | undefined;
-  /** Takes secrets out of what the page gets. */
-  readonly mask: Masker;
+  readonly pageToken: string | undefined;
 }
 
 const pageFolder = new URL("../../page/", import.meta.url);
@@ -27,7 +24,7 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
   const app = express();
   app.disable("x-powered-by").disable("etag");
   if (access.pageToken !== undefined) app.use(pageFiles(pageFolder));
-  app.use(requireAccess(access), serviceRoutes(targets), refuseUnknownPath);
+  app.use(requireAccess(access, targets), serviceRoutes(targets), refuseUnknownPath);
   app.use(sendProblem({ service: "the sandbox", translate: bodyError }));
   return app;
 }
@@ -36,9 +33,9 @@ export function createServiceApp(access: AccessInit, targets: RouteTargets): Exp
  * Hands on only requests that name `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page
  * itself.
  */
-function requireAccess({ apiKey, pageToken, mask }: AccessInit): RequestHandler {
+function requireAccess({ apiKey, pageToken }: AccessInit, { deliveries }: RouteTargets): RequestHandler {
   const isApiKey = isSameAs(apiKey);
-  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, mask);
+  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, deliveries.control.mask);
   return function requireAccessMiddleware(req, res, next) {
     if (isApiKey(req.get("X-API-KEY"))) return next();
     // Who names none has not asked from a page.

@@ -51,14 +51,10 @@ export interface StatusChange {
   readonly event_id?: string | undefined;
 }
 
-/** A payment request and the event that was sent about it. */
+/** A payment request and the event that was sent about it, with `days_from_due_date` of a reminder. */
 export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly event_id: string;
-}
-
-/** A reminder that was sent. */
-export interface Reminder extends NotifiedPaymentRequest {
-  readonly days_from_due_date: number;
+  readonly days_from_due_date?: number | undefined;
 }
 
 /** Which part of a list is asked for. */
@@ -77,11 +73,11 @@ export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" |
 /** What a simulation works on. */
 export interface SimulationInit {
   readonly database: Database.Database;
-  readonly deliveries: Pick<DeliveryService, "notify">;
+  readonly deliveries: DeliveryService;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Hears of what was written; the transaction may still be open. */
-  readonly changed?: ((kind: ChangeKind) => void) | undefined;
+  /** Called after each write; the transaction may still be open. */
+  readonly changed: (kind: ChangeKind) => void;
 }
 
 const schema = `
@@ -135,7 +131,7 @@ export class Simulation {
          ON CONFLICT (kind, id) DO UPDATE SET status = excluded.status`,
         { kind, id, status },
       );
-      this.#init.changed?.(`${kind}s`);
+      this.#init.changed(`${kind}s`);
       if (oldStatus === status) return { status };
       const eventId = this.#notify(`${kind}.status_changed`, {
         [`${kind}_id`]: id,
@@ -185,7 +181,7 @@ export class Simulation {
       );
       if (changes === 0)
         throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-      this.#init.changed?.("payment-requests");
+      this.#init.changed("payment-requests");
       return request;
     });
   }
@@ -195,14 +191,14 @@ export class Simulation {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
       this.#sql.run("UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = :id", { id });
-      this.#init.changed?.("payment-requests");
+      this.#init.changed("payment-requests");
       const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
       return { ...request, status: "CLOSED", event_id: eventId };
     });
   }
 
   /** Reminds of the repayment; the payment request stays as it is. */
-  remind(id: string): Reminder {
+  remind(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
       const days = daysFromDueDate(request.due_date, this.#init.clock());
