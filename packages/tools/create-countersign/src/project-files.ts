@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { Choices } from "./choices.ts";
+import type { Choices } from "./flags.ts";
 
 /** Contents by path, with slashes, relative to the folder of the project. */
 export type ProjectFiles = ReadonlyMap<string, string>;

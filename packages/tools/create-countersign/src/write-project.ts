@@ -13,7 +13,7 @@ export class FolderError extends Error {
 const welcome = new Set([".git"]);
 
 /** Why nothing can be written to this folder; undefined when it is not there, or empty. */
-export function folderFault(folder: string): string | undefined {
+function folderFault(folder: string): string | undefined {
   let entries: string[];
   try {
     entries = readdirSync(folder);
