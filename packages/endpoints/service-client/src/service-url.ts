@@ -1,11 +1,3 @@
-/** Where a URL may lead. */
-export interface UrlRules {
-  /** What the message begins with, for example `createServiceClient: option baseUrl`. */
-  readonly subject: string;
-  /** Accept http to a loopback host. */
-  readonly allowLoopbackHttp: boolean;
-}
-
 const absoluteUrl = /^https?:\/\/[^/?#\\@]+(?<path>\/[^?#\\]*)?(?<query>\?[^#\\]*)?$/i;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
@@ -41,11 +33,14 @@ export function baseUrlFault(baseUrl: string, allowLoopbackHttp: boolean): strin
     : undefined;
 }
 
-/** Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError. */
+/**
+ * Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError that begins with
+ * `subject`, for example `createServiceClient: option baseUrl`.
+ */
 export function joinServiceUrl(
   baseUrl: string,
   path: string,
-  { subject, allowLoopbackHttp }: UrlRules,
+  { subject, allowLoopbackHttp }: { readonly subject: string; readonly allowLoopbackHttp: boolean },
 ): string {
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
   if (fault !== undefined) throw new TypeError(`${subject} ${fault}`);

@@ -11,7 +11,7 @@ import {
   type Answerer,
   type TestService,
 } from "./service.ts";
-import { parseRetryAfter } from "../src/retry-after.ts";
+import { parseRetryAfter } from "../src/retry.ts";
 
 let service: TestService;
 beforeAll(async () => {
