@@ -120,22 +120,6 @@ describeOnPostgres("openPostgresStorage", () => {
       expect(await outbox.claim("transfer", 60_000)).toMatchObject({ idempotencyKey: "a.b.1" });
     });
 
-    test("gives each task to one of many that ask at once", async () => {
-      const { ledger, outbox } = await open();
-      const keys = Array.from({ length: 20 }, (_, index) => `op-${index}.b.c`);
-      for (const key of keys) await ledger.accept(payout(key), complete);
-      const claims = await Promise.all(keys.map(async () => outbox.claim("transfer", 60_000)));
-      const taken = claims.flatMap((task) => (task === undefined ? [] : [task.idempotencyKey]));
-      expect(new Set(taken).size).toBe(taken.length);
-      while (taken.length < keys.length) {
-        const task = await outbox.claim("transfer", 60_000);
-        if (task === undefined) break;
-        taken.push(task.idempotencyKey);
-      }
-      expect(taken).toHaveLength(keys.length);
-      expect(new Set(taken)).toEqual(new Set(keys));
-    });
-
     test("runs on the server's clock: leases and pauses begin and end by it", async () => {
       const { ledger, outbox } = await open();
       await ledger.accept(payout("a.b.c"), complete);
