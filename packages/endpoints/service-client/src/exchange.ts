@@ -39,7 +39,6 @@ export async function exchange({ timeoutMs, signal, ...request }: Exchange): Pro
   }
 }
 
-/** What both time limits, that of a request and that of the call, say. */
 export function timeoutError(timeoutMs: number): ServiceClientError {
   return new ServiceClientError(
     "timeout",
@@ -51,7 +50,7 @@ type Request = Omit<Exchange, "timeoutMs" | "signal">;
 
 async function send({ fetch, url, headers, body }: Request, signal: AbortSignal): Promise<Answer> {
   try {
-    // "manual" because fetch would send X-API-KEY to wherever a redirect leads.
+    // "manual": fetch would send X-API-KEY along a redirect.
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
     const { bytes, truncated } = await readCapped(response, bodyLimitBytes);
     return { status: response.status, retryAfter: response.headers.get("retry-after"), bytes, truncated };
@@ -79,7 +78,7 @@ const wording = {
   network: "the connection to the service failed or was lost; it may have acted on the request",
 } as const;
 
-/** The `code` of an error, or of what caused it: fetch wraps the errors of the socket. */
+/** The `code` of an error or of its causes: fetch wraps the errors of the socket. */
 function systemCodeOf(error: unknown): string | undefined {
   for (let [current, depth] = [error, 0]; depth < 5; depth += 1) {
     if (typeof current !== "object" || current === null) return undefined;
@@ -90,7 +89,6 @@ function systemCodeOf(error: unknown): string | undefined {
   return undefined;
 }
 
-/** The beginning of a body. */
 export interface CappedBody {
   readonly bytes: Buffer;
   /** Whether the body has more. */

@@ -44,7 +44,6 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<ServiceClientOptions, unknown>;
 
-/** The options with defaults, checked. */
 export interface ResolvedClientOptions extends Omit<
   ReadOptions<typeof table>,
   "baseUrl" | "dangerouslyAllowHttp"
@@ -71,7 +70,6 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedClientOpt
   };
 }
 
-/** The rule of a URL; {@link serviceUrlFault} says what it may be. */
 function readUrl(url: unknown, owner: OptionOwner, name: string): string {
   if (typeof url === "string") return url;
   throw new OptionError(owner, { option: name, what: "must be a string" });
@@ -86,7 +84,7 @@ function readApiKey(apiKey: unknown, owner: OptionOwner, name: string): string {
   throw new OptionError(owner, { option: name, what });
 }
 
-// The global fetch cannot be told to verify: it follows this variable, and the API key would go to whoever answers.
+// The global fetch follows this variable, and would send the API key to any server.
 function assertCertificatesAreVerified(): void {
   if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
   const what =
@@ -107,7 +105,6 @@ export interface WebhookEndpoint {
   readonly signatureSecret: string;
 }
 
-/** The call that takes it, in messages. */
 export const callName = "createWebhookEndpoint";
 
 const endpointTable: OptionTable<WebhookEndpoint> = {

@@ -3,7 +3,6 @@ import pRetry from "p-retry";
 import { timeoutError } from "./exchange.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
-/** How long and how often a call is tried. */
 export interface RetryLimits {
   readonly retries: number;
   readonly retryDelayMs: number;
@@ -15,8 +14,8 @@ const backoff = { factor: 2, maxTimeout: 10_000, randomize: true };
 const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "timeout", "network"]);
 
 /**
- * Runs `attempt` until it resolves, fails for good, or the limits are reached; waits as long as Retry-After says, and gives up
- * at once where that is longer than the time left. Rejects with the last ServiceClientError.
+ * Runs `attempt` until it resolves, fails for good, or the limits are reached. Waits for Retry-After, and gives up at once where that
+ * is longer than the time left. Rejects with the last ServiceClientError.
  */
 export async function withRetries<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -68,7 +67,7 @@ const imfFixdate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} 
 const rfc850Date = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
 const asctimeDate = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
 
-/** Reads a Retry-After field into seconds from `nowMs`, 0 for a time gone by; undefined when it is neither of its forms. */
+/** Reads Retry-After into seconds from `nowMs`, 0 for the past. Malformed: undefined. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   if (value === null) return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);

@@ -6,7 +6,6 @@ import { redact } from "./redact.ts";
 import { parseRetryAfter, withRetries } from "./retry.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
-/** How one call is made. */
 export interface CreateOptions {
   /** Ends the call, its waits included, with a ServiceClientError of code `aborted`. */
   readonly signal?: AbortSignal | undefined;
@@ -71,7 +70,7 @@ function readSignal(signal: unknown, owner: OptionOwner, name: string): AbortSig
   throw optionError(owner, name, "an AbortSignal", signal);
 }
 
-// That of another realm, or of a polyfill, is no instance of the one here.
+// A signal of another realm, or of a polyfill, is no instance of AbortSignal.
 function isAbortSignal(value: unknown): value is AbortSignal {
   return (
     typeof value === "object" &&
@@ -93,7 +92,7 @@ function readAnswer(answer: Answer, secrets: readonly string[]): WebhookEndpoint
     const text = new TextDecoder("utf-8", { fatal: true }).decode(answer.bytes);
     return { status, body: JSON.parse(text) as unknown };
   } catch {
-    // The error of JSON.parse shows a piece of its input.
+    // The error of JSON.parse quotes its input.
     throw answerError("invalid-response", answer, secrets);
   }
 }

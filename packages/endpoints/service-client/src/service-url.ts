@@ -2,8 +2,8 @@ const absoluteUrl = /^https?:\/\/[^/?#\\@]+(?<path>\/[^?#\\]*)?(?<query>\?[^#\\]
 const visibleAscii = /^[\x21-\x7e]+$/;
 
 /**
- * What is wrong with a URL, in words that go on behind its name and do not show it; undefined where it is https (or the exception)
- * and the URL that everybody reads in it: no credentials, no fragment, no path that a parser would rewrite.
+ * What is wrong with a URL, in words that follow its name and do not show it; undefined for https (or the exception) without
+ * credentials, fragment, or a path that a parser would rewrite.
  */
 export function serviceUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const parts = absoluteUrl.exec(text)?.groups;

@@ -19,7 +19,7 @@ process.exitCode = createCountersign(process.argv.slice(2), {
 });
 
 function runNpm(args: readonly string[], cwd: string): boolean {
-  // The npm that runs this, as in npm create; else the one on the path, on Windows a .cmd file that only a shell starts.
+  // The npm that runs this, else the one on the path: on Windows a .cmd file, which only a shell starts.
   const running = process.env["npm_execpath"];
   const isNpm = running !== undefined && /npm-cli\.c?js$/.test(running) && existsSync(running);
   const { status } = isNpm

@@ -8,7 +8,6 @@ export const choices = {
   store: { sqlite: "SQLite", postgres: "PostgreSQL" },
 } as const;
 
-/** A platform of somebody's choice. */
 export interface Choices {
   readonly framework: keyof typeof choices.framework;
   readonly store: keyof typeof choices.store;
@@ -87,7 +86,7 @@ function parse(args: readonly string[]): Parsed {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    // Of Node's message, the first sentence tells what is wrong; what follows is advice about the parser.
+    // Node's message goes on with advice about the parser.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}; --help lists the flags`, { cause: error });
   }

@@ -23,7 +23,6 @@ export interface World {
 /** 0: written; 1: not written, or npm install failed; 2: the command line cannot be used. */
 export type ExitCode = 0 | 1 | 2;
 
-/** Runs the command line, and gives its exit code. */
 export function createCountersign(args: readonly string[], world: World): ExitCode {
   try {
     const flags = readFlags(args);

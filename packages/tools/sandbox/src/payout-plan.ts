@@ -17,7 +17,6 @@ export interface PayoutPlanOptions {
   readonly clock?: (() => number) | undefined;
 }
 
-/** One request of a plan. */
 interface PayoutStep {
   readonly name: string;
   /** Builds the request at the time of sending, so that its signature is fresh. */
@@ -25,7 +24,6 @@ interface PayoutStep {
   readonly expected: readonly string[];
 }
 
-/** What is sent for one variant. */
 export interface PayoutPlan {
   readonly variant: PayoutVariant;
   readonly steps: readonly PayoutStep[];
@@ -35,7 +33,7 @@ export interface PayoutPlan {
   readonly onePaid: boolean;
 }
 
-/** What became of one step: an answer, or the error that kept it away. */
+/** One step with its answer, or the error in place of one. */
 export interface PayoutOutcome {
   readonly name: string;
   readonly request: PayoutRequest;
@@ -45,7 +43,6 @@ export interface PayoutOutcome {
   readonly error: PayoutSendError | undefined;
 }
 
-/** What became of a plan. */
 export interface PayoutReport {
   readonly variant: PayoutVariant;
   readonly asExpected: boolean;

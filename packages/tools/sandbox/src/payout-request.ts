@@ -49,7 +49,6 @@ export interface PayoutRequest {
   readonly signature: PayoutSignature;
 }
 
-/** The metadata of the signature of a {@link PayoutRequest}. */
 interface PayoutSignature {
   readonly keyid: string;
   readonly created: number;

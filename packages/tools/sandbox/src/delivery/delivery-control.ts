@@ -23,7 +23,6 @@ export interface DeliveryDetail {
   readonly attempts: readonly (DeliveryAttempt & Partial<WebhookExchange>)[];
 }
 
-/** What a {@link DeliveryControl} needs beside the parts that it shares. */
 export interface DeliveryControlInit extends DeliveryParts {
   readonly sender: DeliverySender;
   /** What `mask` takes out beside the credentials of the endpoints. */
@@ -36,7 +35,7 @@ const shownBodyBytes = 65_536;
 const shownAttempts = 50;
 const shownSteps = 5;
 
-/** What a person does to single deliveries, and sees of them. No answer holds a password or a secret. */
+/** Acts on single deliveries for a person. No answer holds a password or a secret. */
 export class DeliveryControl {
   readonly #init: DeliveryControlInit;
   #known: { readonly count: number; readonly mask: Masker } | undefined;

@@ -39,7 +39,7 @@ export class DeliverySender {
     });
   }
 
-  /** Sends a webhook once with one part spoilt, and writes down the answer alone: the delivery goes on as it would have. */
+  /** Sends a webhook once with one part spoilt, and records the answer alone: state and schedule stay. */
   async spoil(delivery: QueuedDelivery, spoilt: TamperedWebhookPart): Promise<void> {
     const { sql, tables, clock } = this.#parts;
     const at = Math.floor(clock());

@@ -14,7 +14,6 @@ import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts"
 /** Calls back once after a delay, unless the function that it returns is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
-/** What a {@link DeliveryService} is built from. */
 export interface DeliveryServiceInit {
   /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
   readonly database: Database.Database;
@@ -27,11 +26,11 @@ export interface DeliveryServiceInit {
   readonly options?: DeliveryOptions | undefined;
   /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
   readonly secrets?: readonly string[] | undefined;
-  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  /** Called with a delivery after each of its attempts. A throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
-  /** Hears that deliveries were formed, sent or stopped: the numbers of those that have changed, none for new ones. */
+  /** Called with the numbers of deliveries that have changed; none when deliveries were formed. */
   readonly onChange?: ((ids: readonly number[]) => void) | undefined;
-  /** What waits for the next due time. Default setTimeout. */
+  /** Waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
 }
 
@@ -48,7 +47,6 @@ interface Waiter {
  * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
  */
 export class DeliveryService {
-  /** What a person does to single deliveries, and sees of them. */
   readonly control: DeliveryControl;
   readonly #parts: DeliveryParts;
   readonly #batcher: Batcher;
@@ -178,7 +176,7 @@ export class DeliveryService {
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
-    // What is under way is still due, and came first: with it, the row of those due is as long as it may be.
+    // Requests under way are still due, and come first: they count for `concurrency`.
     for (const due of this.#parts.tables.due(endpointId, nowMs, this.#parts.options.concurrency)) {
       if (!this.#underWay.has(due.id)) this.#underWay.set(due.id, this.#send(due, signal));
     }
@@ -198,7 +196,7 @@ export class DeliveryService {
     this.#wake();
   }
 
-  // Whoever listens is not part of the delivery.
+  // Subscribers must not change the delivery.
   #tell(deliveryId: number): void {
     if (this.#onAttempt === undefined) return;
     try {
@@ -217,7 +215,7 @@ export class DeliveryService {
     if (times.length > 0) this.#wakeAfter(Math.max(0, Math.ceil(Math.min(...times) - nowMs)));
   }
 
-  // A locked or full database is no reason to end the process, and none to try without a pause.
+  // A locked or full database must neither end the process nor keep it busy.
   #pauseAfter(error: unknown): void {
     process.emitWarning(`webhook deliveries pause: ${messageOf(error)}`, "CountersignWarning");
     if (this.#running !== undefined) this.#wakeAfter(pauseAfterErrorMs);

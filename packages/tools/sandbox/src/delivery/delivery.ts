@@ -5,7 +5,6 @@ import type { TamperedWebhookPart } from "./webhook-request.ts";
 /** `pending` is tried again later; `failed` was given up when the retry period was over. */
 export type DeliveryState = "pending" | "delivered" | "failed";
 
-/** How somebody has stopped a delivery. */
 export type StopKind = "paused" | "dropped";
 
 /** One webhook for one endpoint. */
@@ -33,7 +32,7 @@ export interface DeliveryAttempt extends WebhookAnswer {
   readonly spoilt?: TamperedWebhookPart | undefined;
 }
 
-/** All states, in the order of the documentation. */
+/** In the order of the documentation. */
 export const deliveryStates: readonly DeliveryState[] = ["pending", "delivered", "failed"];
 
 /** Which deliveries are listed. */

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { WebhookEventMap } from "@countersign/webhooks";
 import { isObject } from "../json-text.ts";
 
-/** Something that happened at the service and that every endpoint is told about. */
+/** Something that happened at the service; every endpoint gets it. */
 export interface ServiceEvent {
   /** 1 to 256 characters without control characters. Default a random UUID. */
   readonly event_id?: string | undefined;
@@ -12,19 +12,16 @@ export interface ServiceEvent {
   readonly epochNanoseconds?: bigint | undefined;
 }
 
-/** What {@link createEnvelope} is given. */
 export interface EnvelopeInit {
   /** Default a random UUID. */
   readonly webhookId?: string | undefined;
   readonly events: readonly ServiceEvent[];
-  /** When the webhook is created, and when events happened that do not say; nanoseconds since 1970. */
+  /** When the webhook is created, and the default time of its events; nanoseconds since 1970. */
   readonly now: bigint;
 }
 
-/** An event with everything that the wire has. */
 export interface WireEvent {
   readonly event_id: string;
-  /** See {@link formatTimestamp}. */
   readonly timestamp: string;
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;

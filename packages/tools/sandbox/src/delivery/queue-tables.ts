@@ -11,7 +11,6 @@ export interface RegisteredEndpoint {
   readonly url: string;
 }
 
-/** A delivery as it is queued. */
 export interface QueuedDelivery {
   readonly id: number;
   readonly endpointId: string;
@@ -80,7 +79,6 @@ export class QueueTables {
     return { ...registration, allowHttp: allowed === 1 };
   }
 
-  /** What each endpoint is authenticated with. */
   credentials(): readonly Pick<EndpointRegistration, "username" | "password" | "secret">[] {
     return this.#sql.rows("SELECT username, password, secret FROM webhook_endpoints");
   }

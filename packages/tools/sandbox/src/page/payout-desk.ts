@@ -34,14 +34,12 @@ export interface SentPayout extends PayoutOrder {
   readonly asExpected: boolean;
   /** Whether this URL has accepted a payout from here, with 2xx: one at which nothing listens refuses everything. */
   readonly isUrlProven: boolean;
-  /** One for each request. */
   readonly steps: readonly ReturnType<typeof stepOf>[];
 }
 
 /** Signs and sends payouts on behalf of the page, and remembers the last two hundred. */
 export type PayoutDesk = ReturnType<typeof createPayoutDesk>;
 
-/** What {@link createPayoutDesk} needs beside the options of the page. */
 export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
@@ -54,7 +52,7 @@ export interface PayoutDeskInit {
 const kept = 200;
 const shownBytes = 16_384;
 
-/** Makes up a key pair where the options name none. Throws a TypeError for a key that cannot be used. */
+/** Makes a key pair if the options have none. Throws a TypeError for an unfit key. */
 export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
   const made = generateKeyPair(options.keyid === undefined ? {} : { keyid: options.keyid });
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);

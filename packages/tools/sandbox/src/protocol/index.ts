@@ -1,4 +1,4 @@
-// What the command of the tools and the demo need beside the root: every variant, what came of it, and how it is read from flags.
+// What the command and the demo need beside the root.
 export {
   planPayout,
   runPayoutPlan,

@@ -23,12 +23,11 @@ const data = z.record(z.string(), z.unknown());
 
 const text = z.string().max(10_000);
 
-/** Digits in a query. */
 function digits(pattern: RegExp, expected: string): z.ZodType<number | undefined> {
   return z.string().regex(pattern, expected).transform(Number).optional();
 }
 
-/** Reads a value by its schema. Throws a SandboxError. */
+/** Throws a SandboxError. */
 type Reader<T> = (value: unknown) => T;
 
 // Messages of zod name what was expected and never what was received, which can be a secret.

@@ -29,7 +29,7 @@ export interface SandboxOptions {
   /** Issuer certificates in PEM form that endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly delivery?: DeliveryOptions | undefined;
-  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  /** Called with a delivery after each of its attempts. A throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Milliseconds since 1970. Default the system's clock. */
   readonly clock?: (() => number) | undefined;
@@ -37,7 +37,6 @@ export interface SandboxOptions {
   readonly page?: boolean | PageOptions | undefined;
 }
 
-/** The options with their defaults. */
 export type ResolvedSandboxOptions = ReadOptions<typeof table> & Required<Pick<SandboxOptions, "ca">>;
 
 // Not in the table: its inferred declaration would spell Buffer with a type argument, which TypeScript 5.0 does not know.

@@ -10,15 +10,13 @@ import { addPath, type PathMethods } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
 import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from "./simulation.ts";
 
-/** What the paths lead to. */
 export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
-  /** What people look at has changed. */
   readonly stream: ChangeStream<ChangeKind>;
-  /** Undefined where there is no page. */
+  /** Undefined without a page. */
   readonly payouts: PayoutDesk | undefined;
 }
 

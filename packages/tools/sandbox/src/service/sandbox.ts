@@ -84,7 +84,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     onAttempt,
     onChange: (ids) => stream.changed({ ids }),
     options: delivery,
-    // Who registers an endpoint names the key, and can have it sent back.
+    // An endpoint's receiver may know the key, and echo it.
     secrets: [apiKey],
   });
   const changed = (kind: ChangeKind): void => stream.changed({ kind });

@@ -25,7 +25,6 @@ export interface PaymentRequest {
   readonly due_date: string;
 }
 
-/** What a payment request is made from. */
 export interface NewPaymentRequest {
   /** 1 to 256 characters without control characters. Default a random UUID. */
   readonly payment_request_id?: string | undefined;
@@ -42,12 +41,10 @@ export interface Confirmation {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What a change of a status has led to. */
 export interface StatusChange {
   readonly status: PartyStatus;
   /** Absent when the buyer or seller was created, as PENDING, and has not changed since. */
   readonly old_status?: PartyStatus | undefined;
-  /** The event that tells of it. */
   readonly event_id?: string | undefined;
 }
 
@@ -57,7 +54,6 @@ export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly days_from_due_date?: number | undefined;
 }
 
-/** Which part of a list is asked for. */
 export interface Slice {
   readonly limit: number;
   readonly offset: number;
@@ -67,10 +63,9 @@ interface Total {
   readonly total: number;
 }
 
-/** What else than a delivery can change. */
+/** What can change beside deliveries. */
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
-/** What a simulation works on. */
 export interface SimulationInit {
   readonly database: Database.Database;
   readonly deliveries: DeliveryService;
@@ -100,8 +95,8 @@ const schema = `
 `;
 
 /**
- * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and the event
- * that tells of it are written in one transaction. Every method throws a SandboxError for what the state does not allow.
+ * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and its event
+ * are written in one transaction. Every method throws a SandboxError for what the state does not allow.
  */
 export class Simulation {
   readonly #init: SimulationInit;
@@ -120,7 +115,7 @@ export class Simulation {
     return status;
   }
 
-  /** An unknown buyer or seller is created as PENDING first. A change to the status that there is already is refused. */
+  /** An unknown buyer or seller is created as PENDING first. Refuses the status that it has. */
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
     return this.#sql.atomically(() => {
       const known = this.#statusOf(kind, id);
