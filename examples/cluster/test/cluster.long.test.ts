@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
+
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Environment } from "@countersign/example-settings";
@@ -122,23 +122,6 @@ describeOnPostgres("runCluster with a PostgreSQL", () => {
       await client.end();
     }
   });
-});
-
-test("runCluster says that its port is in use, and how it is given another one", async () => {
-  const busy = createServer();
-  await new Promise<void>((resolve) => busy.listen(0, "127.0.0.1", resolve));
-  try {
-    const { port } = busy.address() as AddressInfo;
-    const running = run([], { PORT: String(port) });
-    expect(await running.ended).toBe(1);
-    expect(running.stderr()).toMatch(
-      new RegExp(
-        `^PORT: expected a free port, ${port} is in use on 127\\.0\\.0\\.1: try PORT=\\d+ npm run cluster\n$`,
-      ),
-    );
-  } finally {
-    await new Promise((resolve) => busy.close(resolve));
-  }
 });
 
 describeOnPostgres("runCluster without --once", () => {

@@ -1,8 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, describe, expect, test } from "@jest/globals";
@@ -12,13 +9,9 @@ import { payoutBody, runPlatform, type RunningPlatform } from "./running-platfor
 import { makeTestKey } from "./signer.ts";
 
 let platform: RunningPlatform | undefined;
-let server: Server | undefined;
 afterEach(async () => {
   await platform?.end();
   platform = undefined;
-  server?.closeAllConnections();
-  server?.close();
-  server = undefined;
 });
 
 interface InspectedKeys {
@@ -58,20 +51,6 @@ describe("the keys of a running platform", () => {
     } finally {
       rmSync(keys, { recursive: true });
     }
-  });
-
-  test("come from a URL", async () => {
-    const key = makeTestKey("k1");
-    const { x } = key.privateKey.export({ format: "jwk" });
-    server = createServer((_req, res) => {
-      res.setHeader("Content-Type", "application/jwk-set+json");
-      res.end(JSON.stringify({ keys: [{ kty: "OKP", crv: "Ed25519", x, kid: "k1" }] }));
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks.json`;
-    platform = await runPlatform({ PAYOUT_KEYS: url });
-    expect((await platform.send(payoutBody(`${randomUUID()}.f.b`), { key })).status).toBe(200);
   });
 
   test("are asked for at the start", async () => {

@@ -1,12 +1,10 @@
 import type { Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { pinoLog } from "@countersign/observe/log";
-import { pino } from "pino";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import type { ConfirmationReporter, PayoutConfirmation } from "../src/workers/confirmation.ts";
 import type { PlatformPorts } from "../src/platform.ts";
 import { payoutBody, payoutPath, runPlatform, sendHalf, type RunningPlatform } from "./running-platform.ts";
-import { makeTestKey, signPayout } from "./signer.ts";
+import { makeTestKey } from "./signer.ts";
 
 const running: RunningPlatform[] = [];
 
@@ -136,28 +134,6 @@ describe("the other routes", () => {
   ])("have no /inspect/%s with PLATFORM_INSPECT %s", async (what, inspect) => {
     const platform = await run({ PLATFORM_INSPECT: inspect });
     expect((await fetch(`${platform.url}/inspect/${what}`)).status).toBe(404);
-  });
-});
-
-describe("the log", () => {
-  test("has the code of a refusal, and neither body nor signature", async () => {
-    const lines: string[] = [];
-    const logger = pino({}, { write: (line: string) => lines.push(line) });
-    const end = pinoLog(logger);
-    try {
-      const platform = await run({}, { logger });
-      const body = payoutBody("op.from.to");
-      const signed = signPayout(makeTestKey("service-1"), payoutPath, body);
-      await fetch(platform.url + payoutPath, { method: "POST", headers: { ...signed }, body });
-      const log = lines.join("");
-      expect(log).toContain('"guard":"httpSignatureVerify"');
-      expect(log).toContain('"status":401');
-      expect(log).toContain('"outcome":"reject"');
-      expect(log).not.toContain("DE89370400440532013000");
-      expect(log).not.toContain(signed.Signature);
-    } finally {
-      end();
-    }
   });
 });
 

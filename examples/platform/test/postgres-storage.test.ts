@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { isGuardError } from "@countersign/core";
-import { type PostgresLocation, SettingError } from "@countersign/example-settings";
+import type { PostgresLocation } from "@countersign/example-settings";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
@@ -17,7 +17,7 @@ import { postgresDialect } from "../src/engines/postgres/database.ts";
 import { openPostgresLedgers } from "../src/engines/postgres/storage.ts";
 import { numbered } from "../src/engines/postgres/database.ts";
 import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
-import { dropSchema, isolatedPostgres, payout } from "./test-storage.ts";
+import { dropSchema, errorOf, isolatedPostgres, payout } from "./test-storage.ts";
 
 // Some tests start a server.
 jest.setTimeout(30_000);
@@ -304,13 +304,3 @@ describeOnPostgres("openPostgresStorage, with a server that does not let it in",
     }
   });
 });
-
-async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
-  try {
-    await opening;
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the storage was opened");
-}

@@ -1,4 +1,4 @@
-import { type RedisLocation, SettingError } from "@countersign/example-settings";
+import type { RedisLocation } from "@countersign/example-settings";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
@@ -8,7 +8,7 @@ import { connectRedis } from "../src/engines/redis.ts";
 import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
-import { isolatedPostgres } from "./test-storage.ts";
+import { errorOf, isolatedPostgres } from "./test-storage.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 // Some tests start a server.
@@ -158,13 +158,3 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
     await redis.close();
   });
 });
-
-async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
-  try {
-    await opening;
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the storage was opened");
-}

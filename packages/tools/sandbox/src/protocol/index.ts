@@ -17,6 +17,5 @@ export type { OutgoingRequest } from "../send-request.ts";
 export type { TamperedPart } from "../tamper.ts";
 export type { TamperedWebhookPart } from "../delivery/webhook-request.ts";
 export { deliveryStates } from "../delivery/delivery.ts";
-export type { SandboxErrorCode } from "../service/sandbox-error.ts";
 export { SandboxDatabaseError } from "../service/database.ts";
 export { isSendErrorCode } from "../send-error.ts";
