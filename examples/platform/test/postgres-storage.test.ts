@@ -12,10 +12,7 @@ import {
   startPrivatePostgres,
   type PrivatePostgres,
 } from "@countersign/test-support/servers/private-postgres.ts";
-import { outboxStatements } from "../src/ledgers/outbox.ts";
-import { postgresDialect } from "../src/engines/postgres/database.ts";
 import { openPostgresLedgers } from "../src/engines/postgres/storage.ts";
-import { numbered } from "../src/engines/postgres/database.ts";
 import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
 import { dropSchema, errorOf, isolatedPostgres, payout } from "./test-storage.ts";
 
@@ -81,29 +78,6 @@ describeOnPostgres("openPostgresStorage", () => {
     expect(error.message).toMatch(
       /^STORE_URL: expected a database with the tables of the platform \(.*event_id/,
     );
-  });
-
-  test("has an index for what the workers ask all the time", async () => {
-    const storage = await open();
-    await storage.pool.query(
-      `INSERT INTO "${location.schema}".payouts (idempotency_key, business_id, iban, bic, beneficiary_name, instruction, status, created_at)
-       SELECT n || '.b.c', 'b', 'i', 'b', 'n', '{}', 'executed', 0 FROM generate_series(1, 5000) AS n`,
-    );
-    await storage.pool.query(
-      `INSERT INTO "${location.schema}".outbox (task, idempotency_key, state, attempts, due_at)
-       SELECT 'transfer', n || '.b.c', 'done', 1, 0 FROM generate_series(1, 5000) AS n`,
-    );
-    await storage.pool.query(`ANALYZE "${location.schema}".outbox`);
-    const { claim } = outboxStatements(postgresDialect(location.schema));
-    const { rows } = await storage.pool.query<{ "QUERY PLAN": string }>(`EXPLAIN ${numbered(claim)}`, [
-      null,
-      30_000,
-      "transfer",
-      null,
-    ]);
-    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-    expect(plan).toContain("Index Scan using outbox_due");
-    expect(plan).not.toContain("Sort");
   });
 
   describe("its outbox", () => {
