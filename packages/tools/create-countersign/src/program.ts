@@ -54,13 +54,16 @@ interface Told extends Choices {
   readonly installed: boolean;
 }
 
-function report({ folder, name, installed, ...chosen }: Told, place: string, platform: string): string {
-  const { framework, store } = chosen;
+function report(
+  { folder, name, installed, framework, store }: Told,
+  place: string,
+  platform: string,
+): string {
   const what = `${choices.framework[framework]}, ${choices.store[store]}, TypeScript`;
   const steps = [
     ...(place === "" ? [] : [stepInto(place, platform)]),
     ...(installed ? [] : ["npm install"]),
-    ...servers[store],
+    ...(store === "postgres" ? ["export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres"] : []),
     "npm test",
     "npm run keys     # .env, with test keys that git ignores",
     "npm run dev      # the platform, on port 3000",
@@ -69,11 +72,6 @@ function report({ folder, name, installed, ...chosen }: Told, place: string, pla
   return `\nWrote ${name} to ${folder}\n(${what}).\n\nNext:\n\n${steps.map((step) => `  ${step}\n`).join("")}
 README.md tells where things are, and what to make your own.\n`;
 }
-
-const servers: Readonly<Record<Choices["store"], readonly string[]>> = {
-  sqlite: [],
-  postgres: ["export DATABASE_URL=postgres://postgres@127.0.0.1:5432/postgres"],
-};
 
 function stepInto(place: string, platform: string): string {
   const word = quoted(place, platform);

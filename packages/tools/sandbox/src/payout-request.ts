@@ -46,16 +46,14 @@ export interface PayoutRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly bodyBytes: Buffer;
   /** What was signed; the nonce is spent as soon as the platform accepted it once. */
-  readonly signature: PayoutSignature;
-}
-
-interface PayoutSignature {
-  readonly keyid: string;
-  readonly created: number;
-  readonly expires: number;
-  readonly nonce: string;
-  /** The text that was signed (RFC 9421 section 2.5). */
-  readonly signatureBase: string;
+  readonly signature: {
+    readonly keyid: string;
+    readonly created: number;
+    readonly expires: number;
+    readonly nonce: string;
+    /** The text that was signed (RFC 9421 section 2.5). */
+    readonly signatureBase: string;
+  };
 }
 
 const factoryName = "buildPayoutRequest";

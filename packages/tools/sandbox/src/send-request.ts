@@ -118,12 +118,10 @@ function connection(
   };
 }
 
-type CappedBody = Pick<PayoutAnswer, "body" | "bodyTruncated">;
-
 function readCapped(
   incoming: IncomingMessage,
   limitBytes: number,
-  done: (error: Error | undefined, read: CappedBody) => void,
+  done: (error: Error | undefined, read: Pick<PayoutAnswer, "body" | "bodyTruncated">) => void,
 ): void {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -10,18 +10,15 @@ export type TamperedWebhookPart = "body" | "signature" | "password";
 /** All of them, in the order of the documentation. */
 export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
 
-interface WebhookCredentials {
+/** Where webhooks go, and the credentials for this endpoint alone. */
+export interface EndpointRegistration {
+  /** https, or http by `allowHttp`; its path and query are sent exactly as given. */
+  readonly url: string;
   /** Without a colon, which ends the username in RFC 7617. */
   readonly username: string;
   readonly password: string;
   /** Key of the HMAC in X-Payload-Signature, as UTF-8. */
   readonly secret: string;
-}
-
-/** Where webhooks go, and the credentials for this endpoint alone. */
-export interface EndpointRegistration extends WebhookCredentials {
-  /** https, or http by `allowHttp`; its path and query are sent exactly as given. */
-  readonly url: string;
   /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
   readonly allowHttp?: boolean | "loopback" | undefined;
 }

@@ -59,10 +59,6 @@ export interface Slice {
   readonly offset: number;
 }
 
-interface Total {
-  readonly total: number;
-}
-
 /** What can change beside deliveries. */
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
@@ -143,7 +139,10 @@ export class Simulation {
       `SELECT id AS ${kind}_id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset`,
       { kind, limit, offset },
     );
-    const total = this.#sql.row<Total>("SELECT count(*) AS total FROM parties WHERE kind = :kind", { kind });
+    const total = this.#sql.row<{ readonly total: number }>(
+      "SELECT count(*) AS total FROM parties WHERE kind = :kind",
+      { kind },
+    );
     return { [`${kind}s`]: rows, ...total };
   }
 
@@ -155,7 +154,7 @@ export class Simulation {
     );
     return {
       payment_requests: rows,
-      ...this.#sql.row<Total>("SELECT count(*) AS total FROM payment_requests"),
+      ...this.#sql.row<{ readonly total: number }>("SELECT count(*) AS total FROM payment_requests"),
     };
   }
 
