@@ -1,4 +1,8 @@
-import type { Environment } from "@countersign/example-settings";
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { openKeys, readSettings, SettingError, type Environment } from "@countersign/example-settings";
 import { afterEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import type { ConfirmationReporter, PayoutConfirmation } from "../src/workers/confirmation.ts";
@@ -134,6 +138,47 @@ describe("the other routes", () => {
   ])("have no /inspect/%s with PLATFORM_INSPECT %s", async (what, inspect) => {
     const platform = await run({ PLATFORM_INSPECT: inspect });
     expect((await fetch(`${platform.url}/inspect/${what}`)).status).toBe(404);
+  });
+});
+
+describe("the keys of a running platform", () => {
+  interface InspectedKeys {
+    readonly accepted: readonly string[];
+    readonly used: readonly { readonly keyid: string; readonly count: number }[];
+  }
+
+  test("follow a directory: a new key is taken, an old one refused, without a restart", async () => {
+    const keys = mkdtempSync(path.join(tmpdir(), "platform-rotation-"));
+    const [old, next] = [makeTestKey("old"), makeTestKey("next")];
+    writeFileSync(path.join(keys, "old.pem"), old.publicKeyPem);
+    const platform = await run({ PAYOUT_KEYS: keys });
+    const pay = async (key: typeof old): Promise<number> =>
+      (await platform.send(payoutBody(`${randomUUID()}.f.b`), { key })).status;
+    const inspectKeys = async (): Promise<InspectedKeys> =>
+      (await (await fetch(`${platform.url}/inspect/keys`)).json()) as InspectedKeys;
+    const accepts = (count: number): Promise<void> =>
+      eventually(async () => (await inspectKeys()).accepted.length === count);
+    try {
+      expect([await pay(old), await pay(next)]).toEqual([200, 401]);
+      writeFileSync(path.join(keys, "next.pem.new"), next.publicKeyPem);
+      renameSync(path.join(keys, "next.pem.new"), path.join(keys, "next.pem"));
+      await accepts(2);
+      expect([await pay(old), await pay(next)]).toEqual([200, 200]);
+      unlinkSync(path.join(keys, "old.pem"));
+      await accepts(1);
+      expect([await pay(old), await pay(next)]).toEqual([401, 200]);
+      expect((await inspectKeys()).used).toMatchObject([
+        { keyid: "next", count: 2 },
+        { keyid: "old", count: 2 },
+      ]);
+    } finally {
+      rmSync(keys, { recursive: true });
+    }
+  });
+
+  test("are asked for at the start", async () => {
+    const settings = readSettings({ PAYOUT_KEYS: "http://127.0.0.1:1/jwks.json" });
+    await expect(openKeys(settings.keys)).rejects.toThrow(SettingError);
   });
 });
 
