@@ -24,13 +24,6 @@ test("resultTable aligns the answers, shows what was expected only where it diff
   });
 });
 
-test("resultTable prints a row as soon as it is known", () => {
-  const lines: string[] = [];
-  const table = resultTable((text) => lines.push(text), false);
-  table.add(good);
-  expect(lines).toEqual(["ok  a good payout                       200"]);
-});
-
 test("resultTable paints what is as expected green, and the rest red", () => {
   const green = "\u001B[32m";
   const red = "\u001B[31m";

@@ -80,20 +80,16 @@ describe("httpReporter", () => {
     expect(received[0]?.body).toEqual({ transaction: "a.b.c" });
   });
 
-  test.each([400, 404, 409, 500, 503, 302])("fails on the answer %d", async (answer) => {
-    status = answer;
-    await expect(httpReporter({ url }).report(confirmation, never())).rejects.toThrow();
-    expect(received).toHaveLength(1);
-  });
-
   test.each([
     [302, /CONFIRMATION_URL answered 302, a redirect, which is not followed/],
     [401, /CONFIRMATION_URL answered 401: see CONFIRMATION_API_KEY$/],
     [404, /CONFIRMATION_URL answered 404: see its path$/],
+    [409, /CONFIRMATION_URL answered 409$/],
     [503, /CONFIRMATION_URL answered 503$/],
-  ])("says after %d which variable to look at", async (answer, message) => {
+  ])("fails on the answer %d, and says which variable to look at", async (answer, message) => {
     status = answer;
     await expect(httpReporter({ url }).report(confirmation, never())).rejects.toThrow(message);
+    expect(received).toHaveLength(1);
   });
 
   test.each<[string, (port: string) => string, RegExp]>([

@@ -1,6 +1,7 @@
 // A platform whose servers are restarted under it: private ones, which belong to this file alone.
-import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { afterEach, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import {
   startPrivatePostgres,
   type PrivatePostgres,
@@ -39,23 +40,6 @@ async function readiness({ url }: RunningPlatform): Promise<number> {
   return (await fetch(`${url}/readyz`)).status;
 }
 
-async function untilReady(running: RunningPlatform): Promise<void> {
-  const end = Date.now() + 20_000;
-  while ((await readiness(running)) !== 200) {
-    if (Date.now() > end) throw new Error("the platform was not ready in time");
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
-/** As the service does: 503 means to come back. */
-async function sendUntilDecided(running: RunningPlatform, body: string): Promise<number> {
-  for (const end = Date.now() + 30_000; ;) {
-    const { status } = await running.send(body);
-    if (status !== 503 || Date.now() > end) return status;
-    await new Promise((resolve) => setTimeout(resolve, 200));
-  }
-}
-
 async function showsOutage(running: RunningPlatform): Promise<void> {
   expect(await readiness(running)).toBe(503);
   const refused = await running.send(payoutBody("op-2.from.to"));
@@ -66,9 +50,15 @@ async function showsOutage(running: RunningPlatform): Promise<void> {
 }
 
 async function goesOn(running: RunningPlatform): Promise<void> {
-  await untilReady(running);
+  await eventually(async () => (await readiness(running)) === 200);
   expect((await running.send(payoutBody("op-1.from.to"))).status).toBe(409);
-  expect(await sendUntilDecided(running, payoutBody("op-2.from.to"))).toBe(200);
+  // As the service does: 503 means to come back.
+  let status = 503;
+  await eventually(async () => {
+    ({ status } = await running.send(payoutBody("op-2.from.to")));
+    return status !== 503;
+  });
+  expect(status).toBe(200);
   expect((await sendTestWebhook(running.url, { body: envelope({ event_id: "ev-2" }) })).status).toBe(200);
   const keys = (await running.inspect()).map(({ idempotency_key }) => idempotency_key);
   expect(keys).toEqual(["op-1.from.to", "op-2.from.to"]);
@@ -85,44 +75,25 @@ async function works(running: RunningPlatform): Promise<void> {
   expect(await readiness(running)).toBe(200);
 }
 
-describe("a platform whose PostgreSQL has everything", () => {
-  test.each(["fast", "immediate"] as const)("survives its restart after a stop that is %s", async (mode) => {
-    if (postgres === undefined) return;
-    const running = await start({ STORE_URL: postgres.url });
-    await works(running);
-    await postgres.stop(mode);
-    await showsOutage(running);
-    await postgres.start();
-    await goesOn(running);
-    expect(log.join("")).toContain("a connection to PostgreSQL was lost");
-  });
+test("a platform whose PostgreSQL has everything survives its crash", async () => {
+  if (postgres === undefined) return;
+  const running = await start({ STORE_URL: postgres.url });
+  await works(running);
+  await postgres.stop("immediate");
+  await showsOutage(running);
+  await postgres.start();
+  await goesOn(running);
+  expect(log.join("")).toContain("a connection to PostgreSQL was lost");
 });
 
-describe("a platform whose Redis has the keys, and PostgreSQL the payouts", () => {
-  async function startOnBoth(): Promise<RunningPlatform | undefined> {
-    redis = await startPrivateRedis({ persist: true });
-    if (redis === undefined || postgres === undefined) return undefined;
-    return start({ STORE_URL: redis.url, DATABASE_URL: postgres.url });
-  }
-
-  test.each(["stop", "kill"] as const)("survives the restart of its Redis after a %s", async (end) => {
-    const running = await startOnBoth();
-    if (running === undefined || redis === undefined) return;
-    await works(running);
-    await redis[end]();
-    await showsOutage(running);
-    await redis.start();
-    await goesOn(running);
-    expect(log.join("")).toContain("the connection to Redis was lost");
-  });
-
-  test("survives the restart of its PostgreSQL", async () => {
-    const running = await startOnBoth();
-    if (running === undefined || postgres === undefined) return;
-    await works(running);
-    await postgres.stop("immediate");
-    await showsOutage(running);
-    await postgres.start();
-    await goesOn(running);
-  });
+test("a platform whose Redis has the keys, and PostgreSQL the payouts, survives a kill of its Redis", async () => {
+  redis = await startPrivateRedis({ persist: true });
+  if (redis === undefined || postgres === undefined) return;
+  const running = await start({ STORE_URL: redis.url, DATABASE_URL: postgres.url });
+  await works(running);
+  await redis.kill();
+  await showsOutage(running);
+  await redis.start();
+  await goesOn(running);
+  expect(log.join("")).toContain("the connection to Redis was lost");
 });

@@ -2,23 +2,19 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { isGuardError } from "@countersign/core";
-import { type PostgresLocation, SettingError } from "@countersign/example-settings";
+import type { PostgresLocation } from "@countersign/example-settings";
 import { withPostgresTransaction } from "@countersign/store-postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { Client } from "pg";
 import { pino } from "pino";
 import { describeOnPostgres, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import {
   startPrivatePostgres,
   type PrivatePostgres,
 } from "@countersign/test-support/servers/private-postgres.ts";
-import { outboxStatements } from "../src/ledgers/outbox.ts";
-import { postgresDialect } from "../src/engines/postgres/database.ts";
 import { openPostgresLedgers } from "../src/engines/postgres/storage.ts";
-import { numbered } from "../src/engines/postgres/database.ts";
 import { openPostgresStorage, type PostgresStorage } from "../src/engines/postgres/storage.ts";
-import { dropSchema, isolatedPostgres, payout } from "./test-storage.ts";
+import { dropSchema, errorOf, isolatedPostgres, payout } from "./test-storage.ts";
 
 // Some tests start a server.
 jest.setTimeout(30_000);
@@ -84,29 +80,6 @@ describeOnPostgres("openPostgresStorage", () => {
     );
   });
 
-  test("has an index for what the workers ask all the time", async () => {
-    const storage = await open();
-    await storage.pool.query(
-      `INSERT INTO "${location.schema}".payouts (idempotency_key, business_id, iban, bic, beneficiary_name, instruction, status, created_at)
-       SELECT n || '.b.c', 'b', 'i', 'b', 'n', '{}', 'executed', 0 FROM generate_series(1, 5000) AS n`,
-    );
-    await storage.pool.query(
-      `INSERT INTO "${location.schema}".outbox (task, idempotency_key, state, attempts, due_at)
-       SELECT 'transfer', n || '.b.c', 'done', 1, 0 FROM generate_series(1, 5000) AS n`,
-    );
-    await storage.pool.query(`ANALYZE "${location.schema}".outbox`);
-    const { claim } = outboxStatements(postgresDialect(location.schema));
-    const { rows } = await storage.pool.query<{ "QUERY PLAN": string }>(`EXPLAIN ${numbered(claim)}`, [
-      null,
-      30_000,
-      "transfer",
-      null,
-    ]);
-    const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-    expect(plan).toContain("Index Scan using outbox_due");
-    expect(plan).not.toContain("Sort");
-  });
-
   describe("its outbox", () => {
     test("passes over a task that another process is about to take", async () => {
       const { ledger, outbox, pool } = await open();
@@ -119,22 +92,6 @@ describeOnPostgres("openPostgresStorage", () => {
         expect(await outbox.claim("transfer", 60_000)).toBeUndefined();
       });
       expect(await outbox.claim("transfer", 60_000)).toMatchObject({ idempotencyKey: "a.b.1" });
-    });
-
-    test("gives each task to one of many that ask at once", async () => {
-      const { ledger, outbox } = await open();
-      const keys = Array.from({ length: 20 }, (_, index) => `op-${index}.b.c`);
-      for (const key of keys) await ledger.accept(payout(key), complete);
-      const claims = await Promise.all(keys.map(async () => outbox.claim("transfer", 60_000)));
-      const taken = claims.flatMap((task) => (task === undefined ? [] : [task.idempotencyKey]));
-      expect(new Set(taken).size).toBe(taken.length);
-      while (taken.length < keys.length) {
-        const task = await outbox.claim("transfer", 60_000);
-        if (task === undefined) break;
-        taken.push(task.idempotencyKey);
-      }
-      expect(taken).toHaveLength(keys.length);
-      expect(new Set(taken)).toEqual(new Set(keys));
     });
 
     test("runs on the server's clock: leases and pauses begin and end by it", async () => {
@@ -208,60 +165,29 @@ describeOnPostgres("openPostgresStorage", () => {
     expect(await parties.inspectEvents()).toHaveLength(1);
   });
 
-  test("limits its transactions, and leaves the connections of the pool as they were", async () => {
-    const { ledger, pool } = await open();
-    const limits = async (connection: Pick<Client, "query">): Promise<readonly unknown[]> => {
-      const { rows } = await connection.query<{ statement: string; idle: string }>(
-        `SELECT current_setting('statement_timeout') AS statement,
-           current_setting('idle_in_transaction_session_timeout') AS idle`,
-      );
-      return rows;
-    };
-    const usual = await limits(pool);
-    let inside: readonly unknown[] = [];
-    await ledger.accept(payout("a.b.c"), async (transaction) => {
-      inside = await limits(transaction as Client);
-    });
-    expect(inside).toEqual([{ statement: "5s", idle: "10s" }]);
-    expect(await limits(pool)).toEqual(usual);
-    expect(usual).not.toEqual(inside);
-  });
-
-  test.each([
-    ["off", "on"],
-    ["remote_apply", "remote_apply"],
-  ])("commits durably where the default is %s", async (usual, expected) => {
+  test("limits its transactions and commits them durably, whatever the default is", async () => {
     const url = new URL(location.url);
-    url.searchParams.set("options", `-c synchronous_commit=${usual}`);
+    url.searchParams.set("options", "-c synchronous_commit=off");
     const storage = await openPostgresStorage({ ...location, url: url.href }, logger);
     opened.push(storage);
-    let inside: unknown;
+    const settings = async (connection: Pick<Client, "query">): Promise<readonly unknown[]> => {
+      const names = ["statement_timeout", "idle_in_transaction_session_timeout", "synchronous_commit"];
+      const shown = names.map((name) => `current_setting('${name}') AS ${name}`).join(", ");
+      return (await connection.query(`SELECT ${shown}`)).rows;
+    };
+    const usual = await settings(storage.pool);
+    let inside: readonly unknown[] = [];
     await storage.ledger.accept(payout("a.b.c"), async (transaction) => {
-      inside = (await (transaction as Client).query("SHOW synchronous_commit")).rows;
+      inside = await settings(transaction as Client);
     });
-    expect(inside).toEqual([{ synchronous_commit: expected }]);
-  });
-
-  test("works behind a PgBouncer in transaction mode", async () => {
-    const pgbouncer = await startPgBouncer(location.url);
-    if (pgbouncer === undefined) return;
-    try {
-      const storage = await openPostgresStorage({ ...location, url: pgbouncer.url }, logger);
-      const { stores, ledger, outbox } = storage;
-      const { idempotency } = stores;
-      const claim = { token: "t", fingerprint: "f", leaseMs: 10_000, recovery: "rerun" } as const;
-      expect(await idempotency.claim("k", claim)).toMatchObject({ status: "acquired" });
-      await ledger.accept(payout("a.b.c"), (transaction) =>
-        idempotency.completeIn!(transaction as never, "k", "t"),
-      );
-      expect(await idempotency.read("k")).toMatchObject({ state: "done" });
-      const task = await outbox.claim("transfer", 1_000);
-      await ledger.settle(task!, { status: "executed" });
-      expect(await ledger.inspect()).toMatchObject([{ status: "executed" }]);
-      await storage.close();
-    } finally {
-      await pgbouncer.close();
-    }
+    expect(inside).toEqual([
+      {
+        statement_timeout: "5s",
+        idle_in_transaction_session_timeout: "10s",
+        synchronous_commit: "on",
+      },
+    ]);
+    expect(await settings(storage.pool)).toEqual(usual);
   });
 
   test("gives a step up that waits for a lock for too long, and says 503", async () => {
@@ -352,13 +278,3 @@ describeOnPostgres("openPostgresStorage, with a server that does not let it in",
     }
   });
 });
-
-async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
-  try {
-    await opening;
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the storage was opened");
-}

@@ -1,4 +1,4 @@
-import { type RedisLocation, SettingError } from "@countersign/example-settings";
+import type { RedisLocation } from "@countersign/example-settings";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from "@jest/globals";
 import { pino } from "pino";
 import { createClient } from "redis";
@@ -8,7 +8,7 @@ import { connectRedis } from "../src/engines/redis.ts";
 import { openRedisStorage } from "../src/engines/redis.ts";
 import { dropKeys, platformStores, type TestPlace } from "./platform-stores.ts";
 import { payoutBody, runPlatform, type RunningPlatform } from "./running-platform.ts";
-import { dropSchema, isolatedPostgres } from "./test-storage.ts";
+import { errorOf, isolatedPostgres } from "./test-storage.ts";
 import { envelope, sendTestWebhook, webhookEnvironment } from "./webhook-sender.ts";
 
 // Some tests start a server.
@@ -157,22 +157,4 @@ describeOnRedis("openRedisStorage, with a server that does not let it in", () =>
     expect(lines.join("")).toContain("the connection to Redis was lost");
     await redis.close();
   });
-
-  test("lets the ledgers' schema be another one", async () => {
-    const wish = location(redisUrl!);
-    const storage = await openRedisStorage({ ...wish, keyPrefix: wish.payouts.schema }, silent);
-    expect(await storage.ledger.inspect()).toEqual([]);
-    await storage.close();
-    await dropSchema(wish.payouts.schema);
-  });
 });
-
-async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
-  try {
-    await opening;
-  } catch (error) {
-    if (error instanceof SettingError) return error;
-    throw error;
-  }
-  throw new Error("the storage was opened");
-}

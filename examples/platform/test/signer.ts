@@ -1,5 +1,6 @@
-// A sender of its own: node:crypto and string concatenation, no code of the project.
-import { createHash, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
+// Payouts signed as the service does: node:crypto and string concatenation, no code of the project.
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
+import { signRequest } from "@countersign/test-support/signers/independent-signer.ts";
 
 export interface TestKey {
   readonly keyid: string;
@@ -12,45 +13,14 @@ export function makeTestKey(keyid: string): TestKey {
   return { keyid, privateKey, publicKeyPem: String(publicKey.export({ type: "spki", format: "pem" })) };
 }
 
-export interface SignedHeaders {
-  readonly "Content-Type": string;
-  readonly "Content-Digest": string;
-  readonly "Signature-Input": string;
-  readonly Signature: string;
-}
+export type SignedHeaders = Readonly<
+  Record<"Content-Type" | "Content-Digest" | "Signature-Input" | "Signature", string>
+>;
 
-export function signPayout(key: TestKey, path: string, body: string): SignedHeaders {
-  const digest = "sha-256=:" + createHash("sha256").update(body).digest("base64") + ":";
-  const created = Math.floor(Date.now() / 1000);
-  const params =
-    '("@method" "@path" "content-type" "content-digest")' +
-    ";created=" +
-    created +
-    ";expires=" +
-    (created + 60) +
-    ';keyid="' +
-    key.keyid +
-    '";alg="ed25519";nonce="' +
-    randomUUID() +
-    '"';
-  const base =
-    '"@method": POST\n' +
-    '"@path": ' +
-    path +
-    "\n" +
-    '"content-type": application/json\n' +
-    '"content-digest": ' +
-    digest +
-    "\n" +
-    '"@signature-params": ' +
-    params;
-  const signature = sign(null, Buffer.from(base), key.privateKey).toString("base64");
-  return {
-    "Content-Type": "application/json",
-    "Content-Digest": digest,
-    "Signature-Input": "sig1=" + params,
-    Signature: "sig1=:" + signature + ":",
-  };
+export function signPayout({ keyid, privateKey: key }: TestKey, path: string, body: string): SignedHeaders {
+  const { headers } = signRequest({ path, body, key, keyid });
+  const pairs = headers.flatMap((name, index) => (index % 2 === 0 ? [[name, headers[index + 1]]] : []));
+  return Object.fromEntries(pairs) as SignedHeaders;
 }
 
 export const business = { business_id: "b-1", iban: "DE89370400440532013000" };

@@ -1,4 +1,4 @@
-import type { PostgresLocation } from "@countersign/example-settings";
+import { type PostgresLocation, SettingError } from "@countersign/example-settings";
 import { describe } from "@jest/globals";
 import { Pool } from "pg";
 import { pino } from "pino";
@@ -94,4 +94,15 @@ export function payout(idempotencyKey: string, name = "Example Trading GmbH"): A
     reference: "invoice 7",
     instruction: '{"amount":{"value":10.10}}',
   };
+}
+
+/** The SettingError that opening a storage ends with. */
+export async function errorOf(opening: Promise<unknown>): Promise<SettingError> {
+  try {
+    await opening;
+  } catch (error) {
+    if (error instanceof SettingError) return error;
+    throw error;
+  }
+  throw new Error("the storage was opened");
 }

@@ -1,4 +1,3 @@
-import { readCapped } from "./capped-body.ts";
 import type { FetchFunction } from "./options.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
@@ -25,24 +24,21 @@ const bodyLimitBytes = 65_536;
 /** Posts once, and follows no redirect. Rejects with the reason of `signal`, or with a ServiceClientError. */
 export async function exchange({ timeoutMs, signal, ...request }: Exchange): Promise<Answer> {
   signal.throwIfAborted();
-  const box = new AbortController();
-  const stop = (): void => box.abort(signal.reason);
-  const timer = setTimeout(() => box.abort(timeoutError(timeoutMs)), timeoutMs);
-  signal.addEventListener("abort", stop, { once: true });
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(timeoutError(timeoutMs)), timeoutMs);
+  const box = AbortSignal.any([signal, late.signal]);
   try {
     // The race holds even with a fetch that does not listen to its signal.
-    return await Promise.race([send(request, box.signal), rejectionOf(box.signal)]);
+    return await Promise.race([send(request, box), rejectionOf(box)]);
   } catch (error) {
-    throw box.signal.aborted ? box.signal.reason : error;
+    throw box.aborted ? box.reason : error;
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
     // Ends the connection where the answer was not read to its end.
-    box.abort();
+    late.abort();
   }
 }
 
-/** What both time limits, that of a request and that of the call, say. */
 export function timeoutError(timeoutMs: number): ServiceClientError {
   return new ServiceClientError(
     "timeout",
@@ -54,7 +50,7 @@ type Request = Omit<Exchange, "timeoutMs" | "signal">;
 
 async function send({ fetch, url, headers, body }: Request, signal: AbortSignal): Promise<Answer> {
   try {
-    // "manual" because fetch would send X-API-KEY to wherever a redirect leads.
+    // "manual": fetch would send X-API-KEY along a redirect.
     const response = await fetch(url, { method: "POST", headers, body, redirect: "manual", signal });
     const { bytes, truncated } = await readCapped(response, bodyLimitBytes);
     return { status: response.status, retryAfter: response.headers.get("retry-after"), bytes, truncated };
@@ -82,7 +78,7 @@ const wording = {
   network: "the connection to the service failed or was lost; it may have acted on the request",
 } as const;
 
-/** The `code` of an error, or of what caused it: fetch wraps the errors of the socket. */
+/** The `code` of an error or of its causes: fetch wraps the errors of the socket. */
 function systemCodeOf(error: unknown): string | undefined {
   for (let [current, depth] = [error, 0]; depth < 5; depth += 1) {
     if (typeof current !== "object" || current === null) return undefined;
@@ -91,4 +87,25 @@ function systemCodeOf(error: unknown): string | undefined {
     current = "cause" in current ? current.cause : undefined;
   }
   return undefined;
+}
+
+export interface CappedBody {
+  readonly bytes: Buffer;
+  /** Whether the body has more. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Reads a body up to `limitBytes`, then cancels it. It counts bytes as they are read, so of a compressed answer to `fetch` the
+ * decoded ones. Rejects with the error of the stream.
+ */
+export async function readCapped({ body }: Pick<Response, "body">, limitBytes: number): Promise<CappedBody> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > limitBytes) break;
+  }
+  return { bytes: Buffer.concat(chunks).subarray(0, limitBytes), truncated: length > limitBytes };
 }

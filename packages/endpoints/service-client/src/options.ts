@@ -6,7 +6,7 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { appendPath, baseUrlFault } from "./service-url.ts";
+import { appendPath, baseUrlFault, serviceUrlFault } from "./service-url.ts";
 
 /** The part of the standard fetch that is used; `fetch` itself is one. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;
@@ -44,7 +44,6 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<ServiceClientOptions, unknown>;
 
-/** The options with defaults, checked. */
 export interface ResolvedClientOptions extends Omit<
   ReadOptions<typeof table>,
   "baseUrl" | "dangerouslyAllowHttp"
@@ -58,12 +57,8 @@ const webhookEndpointsPath = "/api/v2/b2b-payments/webhook-endpoints";
 
 /** Throws an OptionError, which shows neither the API key nor the base URL. */
 export function resolveOptions(options: ServiceClientOptions): ResolvedClientOptions {
-  const {
-    baseUrl,
-    dangerouslyAllowHttp: allowLoopbackHttp,
-    fetch,
-    ...read
-  } = readOptions(factoryName, table, options);
+  const given = readOptions(factoryName, table, options);
+  const { baseUrl, dangerouslyAllowHttp: allowLoopbackHttp, fetch, ...read } = given;
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
   if (fault !== undefined) throw new OptionError(factoryName, { option: "baseUrl", what: fault });
   if (fetch === undefined) assertCertificatesAreVerified();
@@ -75,8 +70,7 @@ export function resolveOptions(options: ServiceClientOptions): ResolvedClientOpt
   };
 }
 
-/** The rule of a URL; {@link serviceUrlFault} says what it may be. */
-export function readUrl(url: unknown, owner: OptionOwner, name: string): string {
+function readUrl(url: unknown, owner: OptionOwner, name: string): string {
   if (typeof url === "string") return url;
   throw new OptionError(owner, { option: name, what: "must be a string" });
 }
@@ -90,11 +84,60 @@ function readApiKey(apiKey: unknown, owner: OptionOwner, name: string): string {
   throw new OptionError(owner, { option: name, what });
 }
 
-// The global fetch cannot be told to verify: it follows this variable, and the API key would go to whoever answers.
+// The global fetch follows this variable, and would send the API key to any server.
 function assertCertificatesAreVerified(): void {
   if (process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return;
   const what =
     "NODE_TLS_REJECT_UNAUTHORIZED=0 turns off the verification of certificates; " +
     "unset it, and name the issuer's file in NODE_EXTRA_CA_CERTS";
   throw new OptionError(factoryName, { what });
+}
+
+/** A webhook endpoint as it is registered: where the service calls, and how it authenticates itself there. */
+export interface WebhookEndpoint {
+  /** https, without credentials and fragment; sent exactly as given. */
+  readonly url: string;
+  /** Username of HTTP basic authentication: not empty, no colon, no control characters (RFC 7617 section 2). */
+  readonly authUsername: string;
+  /** Not empty, no control characters. */
+  readonly authPassword: string;
+  /** Key of the HMAC in X-Payload-Signature: not empty, no control characters. */
+  readonly signatureSecret: string;
+}
+
+export const callName = "createWebhookEndpoint";
+
+const endpointTable: OptionTable<WebhookEndpoint> = {
+  url: option.own(readUrl),
+  authUsername: option.own(readUsername),
+  authPassword: option.own(readCredential),
+  signatureSecret: option.own(readCredential),
+};
+
+const unfit = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
+
+/** The JSON body of the request. Throws an OptionError, which shows no value, on what a receiver could never verify. */
+export function serializeWebhookEndpoint(endpoint: WebhookEndpoint, allowLoopbackHttp: boolean): string {
+  const { url, authUsername, authPassword, signatureSecret } = readOptions(callName, endpointTable, endpoint);
+  const fault = serviceUrlFault(url, allowLoopbackHttp);
+  if (fault !== undefined) throw new OptionError(callName, { option: "url", what: fault });
+  return JSON.stringify({
+    url,
+    auth_username: authUsername,
+    auth_password: authPassword,
+    signature_secret: signatureSecret,
+  });
+}
+
+function readUsername(username: unknown, owner: OptionOwner, name: string): string {
+  const read = readCredential(username, owner, name);
+  if (!read.includes(":")) return read;
+  throw new OptionError(owner, { option: name, what: "must hold no colon (RFC 7617 section 2)" });
+}
+
+function readCredential(text: unknown, owner: OptionOwner, name: string): string {
+  if (typeof text === "string" && text !== "" && !unfit.test(text)) return text;
+  const what =
+    "must be a non-empty string without control characters; an empty environment variable is no credential";
+  throw new OptionError(owner, { option: name, what });
 }

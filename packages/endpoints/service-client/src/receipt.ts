@@ -18,7 +18,7 @@ export interface SignedExchange {
   /** As sent, with its Signature-Input and Signature lines. */
   readonly request: RequestMessage;
   readonly status: number;
-  /** Names and values by turns: Node's `res.rawHeaders`. */
+  /** Names and values alternating, as Node's `res.rawHeaders`. */
   readonly rawHeaders: readonly string[];
   /** The bytes as received. */
   readonly body: Uint8Array;
@@ -28,7 +28,7 @@ export interface SignedExchange {
 export interface ReceiptOptions {
   /** The platform's key of a keyid; undefined or null when it is unknown. */
   readonly keys: (keyid: string) => VerificationKey | null | undefined;
-  /** The label of the signature of the request that the receipt has to name. Default its only one. */
+  /** Which signature of the request the receipt has to name. Default the only one. */
   readonly requestLabel?: string | undefined;
   /** The label of the receipt. Default any: labels carry no meaning (RFC 9421 section 1.1). */
   readonly label?: string | undefined;
@@ -75,7 +75,7 @@ export function verifyReceipt(exchange: SignedExchange, options: ReceiptOptions)
   const profile: SignatureProfile = {
     requiredComponents: requiredComponents(exchange, options.requestLabel),
     requiredParameters: ["created", "keyid"],
-    // A secret that both sides have proves nothing to a third.
+    // A shared secret proves nothing to a third party.
     algorithms: signatureAlgorithms.filter((alg) => alg !== "hmac-sha256"),
     windowSeconds: maxAgeSeconds,
     clockSkewSeconds,

@@ -1,13 +1,12 @@
 const placeholder = "[redacted]";
 
-/** Text that may hold secrets of the request that it answers. */
 export interface SuspectText {
   readonly text: string;
   /** Whether its end is missing: half a secret may stand there. */
   readonly truncated: boolean;
 }
 
-/** Replaces every secret, of which there is at least one, also where JSON or a URI has encoded it. */
+/** Replaces every secret, also as JSON or a URI encodes it. Needs at least one. */
 export function redact({ text, truncated }: SuspectText, secrets: readonly string[]): string {
   const spellings = secrets.flatMap(spellingsOf);
   // The longest first: a secret inside another must not leave the rest of the other. In one pass, since a short secret may be

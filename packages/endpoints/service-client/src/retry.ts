@@ -3,7 +3,6 @@ import pRetry from "p-retry";
 import { timeoutError } from "./exchange.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
 
-/** How long and how often a call is tried. */
 export interface RetryLimits {
   readonly retries: number;
   readonly retryDelayMs: number;
@@ -15,8 +14,8 @@ const backoff = { factor: 2, maxTimeout: 10_000, randomize: true };
 const transient: ReadonlySet<ServiceClientErrorCode> = new Set(["unavailable", "timeout", "network"]);
 
 /**
- * Runs `attempt` until it resolves, fails for good, or the limits are reached; waits as long as Retry-After says, and gives up
- * at once where that is longer than the time left. Rejects with the last ServiceClientError.
+ * Runs `attempt` until it resolves, fails for good, or the limits are reached. Waits for Retry-After, and gives up at once where that
+ * is longer than the time left. Rejects with the last ServiceClientError.
  */
 export async function withRetries<T>(
   attempt: (signal: AbortSignal) => Promise<T>,
@@ -59,11 +58,26 @@ async function mayRetry(error: Error, deadline: number, signal: AbortSignal): Pr
 }
 
 function abortedError(signal: AbortSignal | undefined): ServiceClientError {
-  return new ServiceClientError(
-    "aborted",
-    "the call was aborted; the service may have acted on the request",
-    {
-      cause: signal?.reason,
-    },
-  );
+  const message = "the call was aborted; the service may have acted on the request";
+  return new ServiceClientError("aborted", message, { cause: signal?.reason });
+}
+
+// The three forms that a recipient accepts (RFC 9110 section 5.6.7); V8 reads the last one in local time without a zone.
+const imfFixdate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+const rfc850Date = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
+const asctimeDate = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
+
+/** Reads Retry-After into seconds from `nowMs`, 0 for the past. Malformed: undefined. */
+export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
+  if (value === null) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  const epochMs = parseHttpDate(value);
+  return epochMs === undefined ? undefined : Math.max(0, Math.ceil((epochMs - nowMs) / 1000));
+}
+
+function parseHttpDate(value: string): number | undefined {
+  const zoned = asctimeDate.test(value) ? `${value} GMT` : value;
+  if (zoned === value && !imfFixdate.test(value) && !rfc850Date.test(value)) return undefined;
+  const epochMs = Date.parse(zoned);
+  return Number.isNaN(epochMs) ? undefined : epochMs;
 }

@@ -13,7 +13,6 @@ export type ServiceClientErrorCode =
   | "certificate-rejected"
   | "aborted";
 
-/** What a {@link ServiceClientError} carries besides its code and message. */
 export interface ServiceClientErrorInit extends ErrorOptions {
   readonly status?: number | undefined;
   readonly body?: string | undefined;

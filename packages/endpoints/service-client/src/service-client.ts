@@ -1,13 +1,11 @@
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import { exchange, type Answer } from "./exchange.ts";
-import { resolveOptions, type ResolvedClientOptions, type ServiceClientOptions } from "./options.ts";
+import { callName, resolveOptions, serializeWebhookEndpoint } from "./options.ts";
+import type { ResolvedClientOptions, ServiceClientOptions, WebhookEndpoint } from "./options.ts";
 import { redact } from "./redact.ts";
-import { parseRetryAfter } from "./retry-after.ts";
-import { withRetries } from "./retry.ts";
+import { parseRetryAfter, withRetries } from "./retry.ts";
 import { ServiceClientError, type ServiceClientErrorCode } from "./service-client-error.ts";
-import { factoryName, serializeWebhookEndpoint, type WebhookEndpoint } from "./webhook-endpoint.ts";
 
-/** How one call is made. */
 export interface CreateOptions {
   /** Ends the call, its waits included, with a ServiceClientError of code `aborted`. */
   readonly signal?: AbortSignal | undefined;
@@ -53,9 +51,12 @@ async function createWebhookEndpoint(
   endpoint: WebhookEndpoint,
   createOptions: CreateOptions,
 ): Promise<WebhookEndpointAnswer> {
-  const { signal: stop } = readOptions(factoryName, createTable, createOptions);
+  const { signal: stop } = readOptions(callName, createTable, createOptions);
   const body = serializeWebhookEndpoint(endpoint, allowLoopbackHttp);
-  const secrets = secretsOf(apiKey, endpoint);
+  const { authUsername, authPassword, signatureSecret } = endpoint;
+  const basic = Buffer.from(`${authUsername}:${authPassword}`, "utf8").toString("base64");
+  // What must not be shown where the service repeats it.
+  const secrets = [apiKey, authPassword, signatureSecret, basic];
   const headers = { Accept: "application/json", "Content-Type": "application/json", "X-API-KEY": apiKey };
   const request = { fetch, url, headers, body, timeoutMs };
   return withRetries(async (signal) => readAnswer(await exchange({ ...request, signal }), secrets), {
@@ -69,7 +70,7 @@ function readSignal(signal: unknown, owner: OptionOwner, name: string): AbortSig
   throw optionError(owner, name, "an AbortSignal", signal);
 }
 
-// That of another realm, or of a polyfill, is no instance of the one here.
+// A signal of another realm, or of a polyfill, is no instance of AbortSignal.
 function isAbortSignal(value: unknown): value is AbortSignal {
   return (
     typeof value === "object" &&
@@ -78,15 +79,6 @@ function isAbortSignal(value: unknown): value is AbortSignal {
     "addEventListener" in value &&
     typeof value.addEventListener === "function"
   );
-}
-
-/** What must not be shown where the service repeats it. */
-function secretsOf(
-  apiKey: string,
-  { authUsername, authPassword, signatureSecret }: WebhookEndpoint,
-): string[] {
-  const basic = Buffer.from(`${authUsername}:${authPassword}`, "utf8").toString("base64");
-  return [apiKey, authPassword, signatureSecret, basic];
 }
 
 /** A 2xx with JSON or without a body is a success; everything else throws a ServiceClientError. */
@@ -100,15 +92,10 @@ function readAnswer(answer: Answer, secrets: readonly string[]): WebhookEndpoint
     const text = new TextDecoder("utf-8", { fatal: true }).decode(answer.bytes);
     return { status, body: JSON.parse(text) as unknown };
   } catch {
-    // The error of JSON.parse shows a piece of its input.
+    // The error of JSON.parse quotes its input.
     throw answerError("invalid-response", answer, secrets);
   }
 }
-
-type Refusal = Extract<
-  ServiceClientErrorCode,
-  "rejected" | "unavailable" | "redirect-refused" | "invalid-response"
->;
 
 function refusalOf(status: number): Refusal {
   if (status >= 500 || status === 408 || status === 429) return "unavailable";
@@ -116,7 +103,9 @@ function refusalOf(status: number): Refusal {
   return status < 400 ? "redirect-refused" : "rejected";
 }
 
-const wording: Readonly<Record<Refusal, string>> = {
+type Refusal = keyof typeof wording;
+
+const wording = {
   rejected: "the service refused the webhook endpoint",
   unavailable: "the service is unavailable or limits the rate",
   "redirect-refused":
@@ -124,7 +113,7 @@ const wording: Readonly<Record<Refusal, string>> = {
   "invalid-response":
     "the service answered 2xx with more than 64 KiB or with a body that is no JSON; " +
     "check baseUrl, the endpoint may exist",
-};
+} satisfies Partial<Record<ServiceClientErrorCode, string>>;
 
 function answerError(code: Refusal, answer: Answer, secrets: readonly string[]): ServiceClientError {
   const { status, bytes, truncated } = answer;

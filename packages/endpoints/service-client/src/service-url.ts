@@ -1,17 +1,9 @@
-/** Where a URL may lead. */
-export interface UrlRules {
-  /** What the message begins with, for example `createServiceClient: option baseUrl`. */
-  readonly subject: string;
-  /** Accept http to a loopback host. */
-  readonly allowLoopbackHttp: boolean;
-}
-
 const absoluteUrl = /^https?:\/\/[^/?#\\@]+(?<path>\/[^?#\\]*)?(?<query>\?[^#\\]*)?$/i;
 const visibleAscii = /^[\x21-\x7e]+$/;
 
 /**
- * What is wrong with a URL, in words that go on behind its name and do not show it; undefined where it is https (or the exception)
- * and the URL that everybody reads in it: no credentials, no fragment, no path that a parser would rewrite.
+ * What is wrong with a URL, in words that follow its name and do not show it; undefined for https (or the exception) without
+ * credentials, fragment, or a path that a parser would rewrite.
  */
 export function serviceUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const parts = absoluteUrl.exec(text)?.groups;
@@ -41,11 +33,14 @@ export function baseUrlFault(baseUrl: string, allowLoopbackHttp: boolean): strin
     : undefined;
 }
 
-/** Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError. */
+/**
+ * Appends `path`, which begins with a slash, to a base URL with or without a slash at its end. Throws a TypeError that begins with
+ * `subject`, for example `createServiceClient: option baseUrl`.
+ */
 export function joinServiceUrl(
   baseUrl: string,
   path: string,
-  { subject, allowLoopbackHttp }: UrlRules,
+  { subject, allowLoopbackHttp }: { readonly subject: string; readonly allowLoopbackHttp: boolean },
 ): string {
   const fault = baseUrlFault(baseUrl, allowLoopbackHttp);
   if (fault !== undefined) throw new TypeError(`${subject} ${fault}`);

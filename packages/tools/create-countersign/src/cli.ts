@@ -4,35 +4,26 @@ import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { createCountersign, type World } from "./program.ts";
-import { askAt } from "./questions.ts";
 
-const { stdin, stdout, stderr, env } = process;
-
-async function main(): Promise<void> {
-  const isTerminal = stdin.isTTY && stdout.isTTY;
-  process.exitCode = await createCountersign(process.argv.slice(2), {
-    cwd: process.cwd(),
-    platform: process.platform,
-    writeOut: (text) => stdout.write(text),
-    writeError: (text) => stderr.write(text),
-    ask: isTerminal ? askAt(stdin, stdout) : undefined,
-    install: (folder) => runNpm(["install"], folder),
-    templates: fileURLToPath(new URL("../templates", import.meta.url)),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is part of this package
-    manifest: JSON.parse(
-      readFileSync(new URL("../package.json", import.meta.url), "utf8"),
-    ) as World["manifest"],
-  });
-}
+process.exitCode = createCountersign(process.argv.slice(2), {
+  cwd: process.cwd(),
+  platform: process.platform,
+  writeOut: (text) => process.stdout.write(text),
+  writeError: (text) => process.stderr.write(text),
+  install: (folder) => runNpm(["install"], folder),
+  templates: fileURLToPath(new URL("../templates", import.meta.url)),
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is part of this package
+  manifest: JSON.parse(
+    readFileSync(new URL("../package.json", import.meta.url), "utf8"),
+  ) as World["manifest"],
+});
 
 function runNpm(args: readonly string[], cwd: string): boolean {
-  // The npm that runs this, as in npm create; else the one on the path, on Windows a .cmd file that only a shell starts.
-  const running = env["npm_execpath"];
+  // The npm that runs this, else the one on the path: on Windows a .cmd file, which only a shell starts.
+  const running = process.env["npm_execpath"];
   const isNpm = running !== undefined && /npm-cli\.c?js$/.test(running) && existsSync(running);
   const { status } = isNpm
     ? spawnSync(process.execPath, [running, ...args], { cwd, stdio: "inherit" })
     : spawnSync("npm", args, { cwd, stdio: "inherit", shell: process.platform === "win32" });
   return status === 0;
 }
-
-void main();

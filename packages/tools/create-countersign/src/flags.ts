@@ -1,20 +1,27 @@
 import { parseArgs } from "node:util";
-import { choices, defaultFolder, isChoice, type Choices, type Question } from "./choices.ts";
-import { nameFault } from "./package-name.ts";
+import { defaultName, nameFault } from "./package-name.ts";
 import { folderNameFault } from "./terminal-text.ts";
+
+/** What can be chosen, with the names that people know; the first of each is the default. */
+export const choices = {
+  framework: { express: "Express", fastify: "Fastify" },
+  store: { sqlite: "SQLite", postgres: "PostgreSQL" },
+} as const;
+
+export interface Choices {
+  readonly framework: keyof typeof choices.framework;
+  readonly store: keyof typeof choices.store;
+}
 
 /** The command line cannot be used; the message is the one line that is shown. */
 export class UsageError extends Error {
   override readonly name: string = "UsageError";
 }
 
-type Undefinable<Of> = { readonly [Name in keyof Of]?: Of[Name] | undefined };
-
-/** What the command line says; undefined is what it leaves open. */
-export interface Flags extends Undefinable<Choices> {
-  readonly folder?: string | undefined;
+/** What the command line says, with the defaults for what it leaves open. */
+export interface Flags extends Choices {
+  readonly folder: string;
   readonly name?: string | undefined;
-  readonly yes: boolean;
   readonly install: boolean;
   readonly help: boolean;
   readonly version: boolean;
@@ -23,19 +30,17 @@ export interface Flags extends Undefinable<Choices> {
 export const help: string = `Usage: npm create countersign@latest [folder] [-- flags]
 
 Writes a small platform in TypeScript that receives a lending service's signed
-payouts and its webhooks, each handled once. Asks for what no flag says; where
-nobody sits at a terminal it takes the defaults, and says so. Nothing is sent
-anywhere.
+payouts and its webhooks, each handled once. Nothing is asked, and nothing is
+sent anywhere.
 
   --framework <name>  express (default) or fastify
   --store <name>      sqlite (default) or postgres
   --name <name>       name of the package; default: that of the folder
   --install           run npm install in the folder afterwards
-  -y, --yes           ask nothing, take the defaults
   -h, --help          this text
   -v, --version       the version
 
-The folder is ${defaultFolder} unless you name one. It has to be empty, or not
+The folder is ${defaultName} unless you name one. It has to be empty, or not
 there yet; a .git in it is fine.
 
 Exit codes: 0 written, 1 not written or npm install failed, 2 a wrong flag
@@ -45,11 +50,10 @@ Example:
 `;
 
 const options = {
-  framework: { type: "string" },
-  store: { type: "string" },
+  framework: { type: "string", default: "express" },
+  store: { type: "string", default: "sqlite" },
   name: { type: "string" },
   install: { type: "boolean", default: false },
-  yes: { type: "boolean", short: "y", default: false },
   help: { type: "boolean", short: "h", default: false },
   version: { type: "boolean", short: "v", default: false },
 } as const;
@@ -62,9 +66,9 @@ export function readFlags(args: readonly string[]): Flags {
       `one folder can be written at a time, got ${positionals.join(" ")}; through npm, flags stand behind --: npm create countersign@latest my-platform -- --store postgres`,
     );
   }
-  const [folder] = positionals;
+  const [folder = defaultName] = positionals;
   if (folder === "") throw new UsageError("the folder has no name");
-  const folderFault = folder === undefined ? undefined : folderNameFault(folder);
+  const folderFault = folderNameFault(folder);
   if (folderFault !== undefined) throw new UsageError(folderFault);
   const fault = values.name === undefined ? undefined : nameFault(values.name);
   if (fault !== undefined) throw new UsageError(`--name: ${fault}`);
@@ -82,17 +86,18 @@ function parse(args: readonly string[]): Parsed {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    // Of Node's message, the first sentence tells what is wrong; what follows is advice about the parser.
+    // Node's message goes on with advice about the parser.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}; --help lists the flags`, { cause: error });
   }
 }
 
-function readChoice<Asked extends Question>(
-  question: Asked,
-  value: string | undefined,
-): Choices[Asked] | undefined {
-  if (value === undefined || isChoice(question, value)) return value;
+function readChoice<Asked extends keyof Choices>(question: Asked, value: string): Choices[Asked] {
+  if (isChoice(question, value)) return value;
   const names = Object.keys(choices[question]).join(", ");
   throw new UsageError(`--${question} is one of ${names}, got ${JSON.stringify(value)}`);
+}
+
+function isChoice<Asked extends keyof Choices>(question: Asked, value: string): value is Choices[Asked] {
+  return Object.hasOwn(choices[question], value);
 }

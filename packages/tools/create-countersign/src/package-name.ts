@@ -1,5 +1,7 @@
 import validate from "validate-npm-package-name";
-import { defaultFolder } from "./choices.ts";
+
+/** Where a platform is written, and its name where that of the folder cannot be one. */
+export const defaultName = "payout-platform";
 
 /** Why a package cannot bear this name; undefined when it can. */
 export function nameFault(name: string): string | undefined {
@@ -17,5 +19,5 @@ export function nameOf(folder: string): string {
     .replaceAll(/[^a-z0-9._-]+/g, "-")
     .replaceAll(/^[._-]+|[._-]+$/g, "")
     .slice(0, 200);
-  return name !== "" && nameFault(name) === undefined ? name : defaultFolder;
+  return name !== "" && nameFault(name) === undefined ? name : defaultName;
 }

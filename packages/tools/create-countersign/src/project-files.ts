@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import type { Choices } from "./choices.ts";
+import type { Choices } from "./flags.ts";
 
 /** Contents by path, with slashes, relative to the folder of the project. */
 export type ProjectFiles = ReadonlyMap<string, string>;
 
-/** What a project is made of. */
 export interface ProjectOptions extends Choices {
   readonly name: string;
   /** The folder with the folders that are copied. */
@@ -31,12 +30,12 @@ export function projectFiles(options: ProjectOptions): ProjectFiles {
   return files;
 }
 
-// npm leaves .gitignore out of a package, so that hidden files begin with _ there.
+// npm leaves .gitignore out of a package: hidden files begin with _ there.
 function projectPath(file: string): string {
   return file.split(path.sep).join("/").replace(/^_/, ".");
 }
 
-/** What the folders import, in src and elsewhere, beside what all of them do. */
+/** What each folder imports, in src and elsewhere. */
 const imported = {
   express: { dependencies: ["@countersign/payout", "express"], tools: ["@types/express"] },
   fastify: { dependencies: ["@countersign/fastify", "@countersign/payout", "fastify"], tools: [] },

@@ -1,4 +1,4 @@
-/** Text that comes from elsewhere, fit for a terminal: escape sequences in it must not steer it. Line ends stay. */
+/** Escapes what could steer a terminal. Line ends stay. */
 export function printable(text: string): string {
   return text.replaceAll(
     /[^\P{C}\n]|[\p{Zl}\p{Zp}]/gu,
@@ -11,7 +11,7 @@ const plain = /^[\w./@+-]+$/;
 // In double quotes, which cmd.exe and PowerShell have in common: neither expands any of these.
 const plainInWindows = /^[\p{L}\p{M}\p{N} _.\\/:@+,=()-]+$/u;
 
-/** A word as the shells of a platform read it; undefined where those of Windows read it differently. */
+/** Quotes a word for the platform's shells; undefined where those of Windows disagree. */
 export function quoted(word: string, platform: string): string | undefined {
   // What begins with a dash is an option, and a dash alone the folder before.
   const named = word.startsWith("-") ? `./${word}` : word;

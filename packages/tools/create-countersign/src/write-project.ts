@@ -13,13 +13,13 @@ export class FolderError extends Error {
 const welcome = new Set([".git"]);
 
 /** Why nothing can be written to this folder; undefined when it is not there, or empty. */
-export function folderFault(folder: string): string | undefined {
+function folderFault(folder: string): string | undefined {
   let entries: string[];
   try {
     entries = readdirSync(folder);
   } catch (error) {
     const code = codeOf(error);
-    // A link that leads nowhere is something that is there.
+    // A dangling link exists, too.
     if (code === "ENOENT" && !isLink(folder)) return undefined;
     if (code === "ENOTDIR" || code === "ENOENT") return `${folder} is there, and is no folder`;
     return `${folder} cannot be read (${code})`;
@@ -35,8 +35,7 @@ export function folderFault(folder: string): string | undefined {
 const shownEntries = 10;
 
 /**
- * Writes the files to a folder that is not there, or empty: aside first, so that what fails half way leaves nothing. Throws a
- * FolderError.
+ * Writes the files to a folder that is missing or empty: aside first, so that a failure leaves nothing. Throws a FolderError.
  */
 export function writeProject(folder: string, files: Files): void {
   const fault = folderFault(folder);

@@ -37,12 +37,12 @@ function create(args: readonly string[], npmExecpath = npm("none", 1)) {
   return { status, stdout, stderr };
 }
 
-describe("create-countersign as a process without a terminal", () => {
-  test("writes by default, says so, installs nothing, and ends with 0", () => {
+describe("create-countersign as a process ", () => {
+  test("writes the defaults, says which, installs nothing, and ends with 0", () => {
     const { status, stdout, stderr } = create(["plain"]);
     expect(status).toBe(0);
-    expect(stderr).toMatch(/^Nobody to ask at a terminal, so these are taken: --framework express /);
-    expect(stdout).toContain("Wrote plain to ");
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/Wrote plain to .*\n\(Express, SQLite, TypeScript\)/);
     expect(readdirSync(path.join(work, "plain"))).toContain("tsconfig.json");
     expect(existsSync(path.join(work, "none", "called"))).toBe(false);
   });
@@ -51,7 +51,7 @@ describe("create-countersign as a process without a terminal", () => {
     ["and ends with 0", "good", 0, 0],
     ["and ends with 1 when that fails", "bad", 3, 1],
   ])("with --install runs the npm that runs it %s", (_name, name, npmStatus, expected) => {
-    const { status } = create([`with-${name}`, "--yes", "--install"], npm(name, npmStatus));
+    const { status } = create([`with-${name}`, "--install"], npm(name, npmStatus));
     expect(status).toBe(expected);
     const called = readFileSync(path.join(work, name, "called"), "utf8").split("\n");
     expect(called).toEqual([path.join(work, `with-${name}`), "install"]);
@@ -59,7 +59,7 @@ describe("create-countersign as a process without a terminal", () => {
 
   test("ends with 2 for a flag that it does not know, with 1 for a folder that is not empty", () => {
     expect(create(["--stores", "sqlite"])).toMatchObject({ status: 2, stdout: "" });
-    expect(create([".", "--yes"])).toMatchObject({ status: 1, stdout: "" });
+    expect(create(["."])).toMatchObject({ status: 1, stdout: "" });
   });
 
   test("prints help and version of its package", () => {

@@ -3,7 +3,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { format } from "oxfmt";
-import type { Choices } from "../src/choices.ts";
+import type { Choices } from "../src/flags.ts";
 import { projectFiles, type ProjectFiles } from "../src/project-files.ts";
 import { packageFolder } from "../../../../scripts/workspace.mjs";
 import { combinations, manifest, templates } from "./workbench.ts";

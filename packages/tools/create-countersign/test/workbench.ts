@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { choices, type Choices } from "../src/choices.ts";
+import { choices, type Choices } from "../src/flags.ts";
 import { createCountersign, type ExitCode, type World } from "../src/program.ts";
 
 const home = fileURLToPath(new URL("..", import.meta.url));
@@ -19,7 +19,7 @@ export const manifest = JSON.parse(
 export interface Workbench {
   readonly folder: string;
   /** Runs the command there. */
-  run(args: readonly string[], world?: Partial<World>): Promise<Ran>;
+  run(args: readonly string[], world?: Partial<World>): Ran;
   remove(): void;
 }
 
@@ -34,14 +34,13 @@ export function workbench(): Workbench {
   const folder = mkdtempSync(path.join(work, "cwd-"));
   return {
     folder,
-    async run(args, world = {}) {
+    run(args, world = {}) {
       const [out, error]: [string[], string[]] = [[], []];
-      const code = await createCountersign(args, {
+      const code = createCountersign(args, {
         cwd: folder,
         platform: "linux",
         writeOut: (text) => out.push(text),
         writeError: (text) => error.push(text),
-        ask: undefined,
         install: () => {
           throw new Error("npm install was not asked for");
         },

@@ -44,22 +44,16 @@ describe("writeProject", () => {
     expect(statSync(work).mode).toBe(before);
   });
 
-  test("leaves nothing of a new folder when it fails half way", () => {
-    expect(() => writeProject(path.join(work, "new"), failing)).toThrow(FolderError);
-    expect(readdirSync(work)).toEqual([]);
-  });
-
-  test("leaves nothing of the folders above when it fails half way", () => {
-    expect(() => writeProject(path.join(work, "a", "b", "new"), failing)).toThrow(/was not written: /);
-    expect(readdirSync(work)).toEqual([]);
-  });
-
-  test("leaves an empty folder empty when it fails half way", () => {
-    const folder = path.join(work, "empty");
-    mkdirSync(folder);
-    expect(() => writeProject(folder, failing)).toThrow(FolderError);
-    expect(readdirSync(work)).toEqual(["empty"]);
-    expect(readdirSync(folder)).toEqual([]);
+  test.each([
+    ["a new folder", "new", []],
+    ["the folders above", path.join("a", "b", "new"), []],
+    ["a folder that was empty", "empty", ["empty"]],
+  ])("leaves nothing in %s when it fails half way", (_name, name, left) => {
+    if (name === "empty") mkdirSync(path.join(work, name));
+    const write = (): void => writeProject(path.join(work, name), failing);
+    expect(write).toThrow(FolderError);
+    expect(write).toThrow(/was not written: /);
+    expect(readdirSync(work, { recursive: true })).toEqual(left);
   });
 
   test("takes back what it has moved when something came meanwhile", () => {

@@ -1,9 +1,8 @@
-/** Whether a value is an object of JSON, and no list. */
+/** True for an object that is no list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whether a text is JSON of an object. */
 export function isObjectText(text: string): boolean {
   try {
     return isObject(JSON.parse(text));

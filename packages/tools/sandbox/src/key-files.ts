@@ -4,7 +4,7 @@ import { isObject } from "./json-text.ts";
 import type { SigningKeyPair } from "./key-pair.ts";
 import { messageOf } from "@countersign/inspector/loopback";
 
-/** Where {@link writeKeyFiles} put things. */
+/** The files that {@link writeKeyFiles} wrote. */
 export interface KeyFiles {
   /** `<keyid>.private.pem`, readable by its owner alone. */
   readonly privateKeyFile: string;

@@ -6,11 +6,11 @@ export interface PayoutInstruction {
   readonly business_id: string;
   readonly beneficiary: { readonly iban: string; readonly bic: string; readonly name: string };
   readonly amount: Readonly<Record<string, unknown>>;
-  /** The reference text, under the field name that the sender was told to use. */
+  /** The reference text, under the sender's name for it. */
   readonly [field: string]: unknown;
 }
 
-/** What {@link createPayoutInstruction} lets a caller choose. Nothing is checked: wrong values are worth sending too. */
+/** Nothing is checked: wrong values are worth sending too. */
 export interface PayoutInstructionOptions {
   /** `<operation_key>.<from_id>.<to_id>`. Default a fresh one for each call. */
   readonly idempotencyKey?: string | undefined;
@@ -26,7 +26,7 @@ export interface PayoutInstructionOptions {
   readonly referenceField?: string | undefined;
 }
 
-/** The business that sample instructions pay: what a platform under test has to know. */
+/** The business that sample instructions pay; a platform under test has to know it. */
 export const sampleBusiness: Readonly<Record<"businessId" | "iban" | "bic" | "name", string>> = {
   businessId: "business-1",
   iban: "DE89370400440532013000",

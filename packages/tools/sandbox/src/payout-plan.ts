@@ -3,7 +3,6 @@ import { payoutVariants, type PayoutVariant } from "./payout-variants.ts";
 import { PayoutSendError } from "./send-error.ts";
 import { sendPayout, type PayoutAnswer, type SendOptions } from "./send-request.ts";
 import { matchesStatus } from "./status.ts";
-import type { TamperedPart } from "./tamper.ts";
 
 /** Options of {@link planPayout}. Times, nonces and the spoilt part follow from the variant. */
 export interface PayoutPlanOptions {
@@ -18,7 +17,6 @@ export interface PayoutPlanOptions {
   readonly clock?: (() => number) | undefined;
 }
 
-/** One request of a plan. */
 interface PayoutStep {
   readonly name: string;
   /** Builds the request at the time of sending, so that its signature is fresh. */
@@ -26,7 +24,6 @@ interface PayoutStep {
   readonly expected: readonly string[];
 }
 
-/** What is sent for one variant. */
 export interface PayoutPlan {
   readonly variant: PayoutVariant;
   readonly steps: readonly PayoutStep[];
@@ -36,7 +33,7 @@ export interface PayoutPlan {
   readonly onePaid: boolean;
 }
 
-/** What became of one step: an answer, or the error that kept it away. */
+/** One step with its answer, or the error in place of one. */
 export interface PayoutOutcome {
   readonly name: string;
   readonly request: PayoutRequest;
@@ -46,7 +43,6 @@ export interface PayoutOutcome {
   readonly error: PayoutSendError | undefined;
 }
 
-/** What became of a plan. */
 export interface PayoutReport {
   readonly variant: PayoutVariant;
   readonly asExpected: boolean;
@@ -57,53 +53,32 @@ export interface PayoutReport {
 
 const acknowledged: readonly string[] = ["2xx"];
 
-// Further off than the window of 60 s and the tolerated skew of 30 s together.
-const offsetSeconds = 120;
-
-/** How the last request of a variant differs from one as it should be. */
-interface LastRequest {
-  readonly tamper?: TamperedPart;
-  /** When it is signed, from now. */
-  readonly offsetSeconds?: number;
-  /** It follows a first one that was answered: as the very same request, or signed anew. */
-  readonly after?: "same" | "anew";
-}
-
-const lastRequests: Readonly<Record<Exclude<PayoutVariant, "concurrent">, LastRequest>> = {
-  plain: {},
-  "tamper-body": { tamper: "body" },
-  "tamper-digest": { tamper: "digest" },
-  "tamper-signature": { tamper: "signature" },
-  "tamper-path": { tamper: "path" },
-  expired: { offsetSeconds: -offsetSeconds },
-  future: { offsetSeconds },
-  replay: { after: "same" },
-  duplicate: { after: "anew" },
-};
+/** When the last request of a variant is signed, from now: further off than the window of 60 s and the skew of 30 s together. */
+const offsetSeconds: Readonly<Partial<Record<PayoutVariant, number>>> = { expired: -120, future: 120 };
 
 /** Lays out the requests of a variant. Throws what {@link buildPayoutRequest} throws, before anything is sent. */
 export function planPayout(options: PayoutPlanOptions): PayoutPlan {
   const { variant = "plain", request, expect, count = 2, clock = systemClock } = options;
-  const usual = payoutVariants.find((known) => known.variant === variant)?.expected;
-  if (usual === undefined) throw new TypeError("planPayout: option variant is none of the known variants");
-  const expected = expect ?? usual;
-  const build = ({ tamper, offsetSeconds: offset = 0 }: LastRequest = {}): PayoutRequest =>
-    buildPayoutRequest({ ...request, tamper, created: clock() + offset });
+  const known = payoutVariants.find((one) => one.variant === variant);
+  if (known === undefined) throw new TypeError("planPayout: option variant is none of the known variants");
+  const expected = expect ?? known.expected;
+  const build = (offset = 0): PayoutRequest =>
+    buildPayoutRequest({ ...request, tamper: known.value, created: clock() + offset });
+  const built = build(offsetSeconds[variant]);
+  const plan = { variant, atOnce: false, onePaid: false };
   if (variant === "concurrent") {
-    build();
-    const steps = Array.from({ length: count }, (_, index) => ({ name: `${index + 1}`, build, expected }));
-    return { variant, steps, atOnce: true, onePaid: expect === undefined };
+    const steps = Array.from({ length: count }, (_, index) => ({
+      name: `${index + 1}`,
+      build: () => build(),
+      expected,
+    }));
+    return { ...plan, steps, atOnce: true, onePaid: expect === undefined };
   }
-  const last = lastRequests[variant];
-  const built = build(last);
-  const steps =
-    last.after === undefined
-      ? [{ name: variant, build: () => built, expected }]
-      : [
-          { name: "first", build: () => built, expected: acknowledged },
-          { name: variant, build: last.after === "same" ? () => built : () => build(), expected },
-        ];
-  return { variant, steps, atOnce: false, onePaid: false };
+  if (variant !== "replay" && variant !== "duplicate")
+    return { ...plan, steps: [{ name: variant, build: () => built, expected }] };
+  const first = { name: "first", build: () => built, expected: acknowledged };
+  const again = variant === "replay" ? () => built : () => build();
+  return { ...plan, steps: [first, { name: variant, build: again, expected }] };
 }
 
 /**
@@ -135,19 +110,13 @@ export async function runPayoutPlan(plan: PayoutPlan, options: SendOptions = {})
 
 async function runStep({ name, build, expected }: PayoutStep, options: SendOptions): Promise<PayoutOutcome> {
   const request = build();
+  const step = { name, request, expected };
   try {
     const answer = await sendPayout(request, options);
-    return {
-      name,
-      request,
-      expected,
-      asExpected: matchesStatus(answer.status, expected),
-      answer,
-      error: undefined,
-    };
+    return { ...step, asExpected: matchesStatus(answer.status, expected), answer, error: undefined };
   } catch (error) {
     if (!(error instanceof PayoutSendError)) throw error;
-    return { name, request, expected, asExpected: false, answer: undefined, error };
+    return { ...step, asExpected: false, answer: undefined, error };
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID, type KeyObject } from "node:crypto";
 import { validateHeaderName, validateHeaderValue } from "node:http";
 import { createContentDigest } from "@countersign/content-digest";
+import { assertKnownOptions } from "@countersign/core/door";
 import { sign } from "@countersign/http-message-signatures";
 import { importPrivateKey } from "./key-pair.ts";
 import { assertTarget, parsePayoutUrl } from "./payout-url.ts";
@@ -45,23 +46,21 @@ export interface PayoutRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly bodyBytes: Buffer;
   /** What was signed; the nonce is spent as soon as the platform accepted it once. */
-  readonly signature: PayoutSignature;
+  readonly signature: {
+    readonly keyid: string;
+    readonly created: number;
+    readonly expires: number;
+    readonly nonce: string;
+    /** The text that was signed (RFC 9421 section 2.5). */
+    readonly signatureBase: string;
+  };
 }
 
-/** The metadata of the signature of a {@link PayoutRequest}. */
-interface PayoutSignature {
-  readonly keyid: string;
-  readonly created: number;
-  readonly expires: number;
-  readonly nonce: string;
-  /** The text that was signed (RFC 9421 section 2.5). */
-  readonly signatureBase: string;
-}
-
-const knownOptions: ReadonlySet<string> = new Set<keyof PayoutRequestOptions>([
+const factoryName = "buildPayoutRequest";
+const knownOptions: readonly (keyof PayoutRequestOptions)[] = [
   ...(["url", "body", "bodyText", "privateKey", "keyid", "created", "expires", "nonce"] as const),
   ...(["components", "label", "headers", "target", "tamper"] as const),
-]);
+];
 const computedHeaders = /^(?:signature|signature-input|content-length|transfer-encoding|connection)$/i;
 
 /**
@@ -115,13 +114,12 @@ export function buildPayoutRequest(options: PayoutRequestOptions): PayoutRequest
 }
 
 function assertOptions(options: PayoutRequestOptions): void {
-  const unknown = Object.keys(options).find((key) => !knownOptions.has(key));
-  if (unknown !== undefined) throw new TypeError(`buildPayoutRequest: unknown option ${unknown}`);
+  assertKnownOptions(factoryName, options, knownOptions);
   if ((options.body === undefined) === (options.bodyText === undefined)) {
-    throw new TypeError("buildPayoutRequest: give either option body or option bodyText");
+    throw new TypeError(`${factoryName}: give either option body or option bodyText`);
   }
   if (options.tamper !== undefined && !tamperedParts.includes(options.tamper)) {
-    throw new TypeError(`buildPayoutRequest: option tamper must be one of ${tamperedParts.join(", ")}`);
+    throw new TypeError(`${factoryName}: option tamper must be one of ${tamperedParts.join(", ")}`);
   }
 }
 

@@ -19,15 +19,13 @@ export interface PayoutVariantInfo {
   /** The flag of `countersign payout`, without its dashes; undefined for the instruction as it should be. */
   readonly flag?: string | undefined;
   /** The flag's value; with `takesCount` the flag has the number of requests. */
-  readonly value?: string | undefined;
+  readonly value?: TamperedPart | undefined;
   readonly takesCount?: true | undefined;
-  /** What is sent, in a few words. */
   readonly sends: string;
   /** Statuses of the last request; of `concurrent` those of each, of which one is a 2xx. */
   readonly expected: readonly string[];
 }
 
-/** Every {@link PayoutVariant}. */
 export const payoutVariants: readonly PayoutVariantInfo[] = [
   { variant: "plain", sends: "one instruction, as it should be", expected: ["2xx"] },
   tampered("body", "the body is changed after signing"),

@@ -19,7 +19,6 @@ export interface OutgoingRequest {
   readonly bodyBytes: Buffer;
 }
 
-/** How a request is sent. */
 export interface SendOptions {
   /** From the first packet to the last byte of the answer. Default 10 000. */
   readonly timeoutMs?: number | undefined;
@@ -33,7 +32,6 @@ export interface SendOptions {
   readonly bodyLimitBytes?: number | undefined;
 }
 
-/** What a rehearsal of failures adds. */
 export interface ExchangeOptions extends SendOptions {
   /** Cuts the request off. */
   readonly signal?: AbortSignal | undefined;
@@ -120,12 +118,10 @@ function connection(
   };
 }
 
-type CappedBody = Pick<PayoutAnswer, "body" | "bodyTruncated">;
-
 function readCapped(
   incoming: IncomingMessage,
   limitBytes: number,
-  done: (error: Error | undefined, read: CappedBody) => void,
+  done: (error: Error | undefined, read: Pick<PayoutAnswer, "body" | "bodyTruncated">) => void,
 ): void {
   const chunks: Buffer[] = [];
   let length = 0;

@@ -1,12 +1,13 @@
+// oxlint-disable typescript/no-unnecessary-type-parameters -- the caller says what the rows of a statement are
 import type Database from "libsql";
-
-/** A row as the driver returns it, with a member of its own: never spread. */
-export type DatabaseRow = Readonly<Record<string, unknown>>;
 
 /** Values of the `:name`s in a statement; undefined, and a name that is missing, is NULL. */
 type Values = Readonly<Record<string, unknown>>;
 
-/** Runs statements on a database, each prepared at its first use. Throws when the database is closed. */
+/**
+ * Runs statements on a database, each prepared at its first use. Throws when the database is closed. `Row` is what the statement's
+ * columns are named and hold: the tables are STRICT, and nobody else writes them. A column that is NULL is left out of its row.
+ */
 export class Sql {
   readonly #database: Database.Database;
   readonly #prepared = new Map<string, Database.Statement>();
@@ -19,26 +20,25 @@ export class Sql {
     return this.#prepare(statement).run(values);
   }
 
-  rows(statement: string, values: Values = {}): readonly DatabaseRow[] {
-    return this.#prepare(statement).all(values).filter(isRow);
+  rows<Row>(statement: string, values: Values = {}): readonly Row[] {
+    return this.#prepare(statement)
+      .all(values)
+      .map(columnsOf<Row>);
   }
 
   /** The first row; undefined where there is none. */
-  find(statement: string, values: Values = {}): DatabaseRow | undefined {
-    const row = this.#prepare(statement).get(values);
-    return isRow(row) ? row : undefined;
+  find<Row>(statement: string, values?: Values): Row | undefined {
+    return this.rows<Row>(statement, values)[0];
   }
 
   /** The row of a query that always has one. */
-  row(statement: string, values?: Values): DatabaseRow {
-    const row = this.find(statement, values);
+  row<Row>(statement: string, values?: Values): Row {
+    const row = this.find<Row>(statement, values);
     if (row === undefined) throw new Error("the database returned no row where there is always one");
     return row;
   }
 
-  /**
-   * Runs `work`, which must be synchronous, in the open transaction or in one of its own that takes the write lock at once.
-   */
+  /** Runs `work`, which must be synchronous, in the open transaction or in one of its own that takes the write lock at once. */
   atomically<T>(work: () => T): T {
     // The driver ends the whole process when a closed database is asked for its transaction.
     this.#assertOpen();
@@ -59,25 +59,11 @@ export class Sql {
   }
 }
 
-/** A column that is always text. */
-export function textOf(row: DatabaseRow, column: string): string {
-  const value = row[column];
-  if (typeof value === "string") return value;
-  throw new Error(`the database returned no text in ${column}`);
-}
-
-/** A column that is always a number. */
-export function numberOf(row: DatabaseRow, column: string): number {
-  const value = row[column];
-  if (typeof value === "number") return value;
-  throw new Error(`the database returned no number in ${column}`);
-}
-
-/** A column that is a number or NULL. */
-export function optionalNumberOf(row: DatabaseRow, column: string): number | undefined {
-  return row[column] === null ? undefined : numberOf(row, column);
-}
-
-function isRow(row: unknown): row is DatabaseRow {
-  return typeof row === "object" && row !== null;
+function columnsOf<Row>(row: unknown): Row {
+  // The driver adds a member of its own.
+  const columns = Object.entries(Object(row)).filter(
+    ([name, value]) => name !== "_metadata" && value !== null,
+  );
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- see Sql
+  return Object.fromEntries(columns) as Row;
 }

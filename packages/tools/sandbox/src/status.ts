@@ -6,7 +6,6 @@ export function parseStatusPatterns(text: string): readonly string[] | undefined
   return patterns.every((part) => pattern.test(part)) ? patterns : undefined;
 }
 
-/** Whether `status` is one of the patterns. */
 export function matchesStatus(status: number, patterns: readonly string[]): boolean {
   const text = String(status);
   return patterns.some((part) => part === text || (part.endsWith("xx") && part.charAt(0) === text.charAt(0)));
@@ -22,7 +21,7 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [503, "in doubt: retry later with the same idempotency_key and a fresh nonce"],
 ]);
 
-/** What a status of the payout endpoint tells the sender, in one line. */
+/** What a status of the payout endpoint means to the sender, in one line. */
 export function explainStatus(status: number): string {
   if (matchesStatus(status, ["2xx"])) return "acknowledged: the platform will process the payment";
   const meaning = meanings.get(status);

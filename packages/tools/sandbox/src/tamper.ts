@@ -1,7 +1,7 @@
 /** What is changed after signing; with `path`, the signature is made for another path than the one that is sent. */
 export type TamperedPart = "body" | "digest" | "signature" | "path";
 
-/** All tampered parts, in the order of the documentation. */
+/** In the order of the documentation. */
 export const tamperedParts: readonly TamperedPart[] = ["body", "digest", "signature", "path"];
 
 /**

@@ -1,9 +1,21 @@
-import { afterEach, describe, expect, test } from "@jest/globals";
+import { afterEach, describe, expect, test, jest } from "@jest/globals";
 import type { DeliveryAttempt } from "../src/delivery/delivery.ts";
 import type { DeliveryOptions } from "../src/index.ts";
-import * as fc from "fast-check";
-import { backoffMs } from "../src/delivery/delivery-sender.ts";
-import { DeliveryBench, event, FakeTime, type Receiver } from "./delivery-bench.ts";
+import {
+  DeliveryBench,
+  event,
+  FakeTime,
+  type Receiver,
+  idsOf,
+  credentials,
+  registration,
+  idsIn,
+} from "./delivery-bench.ts";
+import { DeliveryService } from "../src/delivery/delivery-service.ts";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import Database from "libsql";
 
 const bench = new DeliveryBench();
 afterEach(() => bench.close());
@@ -79,21 +91,240 @@ describe("a day of retries", () => {
   });
 });
 
-describe("backoffMs", () => {
-  const random = fc.double({ min: 0, max: 0.999_999, noNaN: true });
+const quick = { initialDelayMs: 5, maxDelayMs: 10, stopWaitMs: 1000 } as const satisfies DeliveryOptions;
 
-  test("stays within its bounds and grows as long as it doubles, whatever the dice say", () => {
-    fc.assert(
-      fc.property(fc.nat(60), random, random, (failures, first, second) => {
-        const bounds = { initialDelayMs: 1000, maxDelayMs: hourMs };
-        const delay = backoffMs(failures, { ...bounds, random: () => first });
-        const full = Math.min(hourMs, 1000 * 2 ** failures);
-        expect(delay).toBeGreaterThan(full * 0.75);
-        expect(delay).toBeLessThanOrEqual(full);
-        const next = backoffMs(failures + 1, { ...bounds, random: () => second });
-        if (full * 2 <= hourMs) expect(next).toBeGreaterThan(delay);
-      }),
-      { numRuns: 300 },
-    );
+describe("resend", () => {
+  test("begins a new retry period for what was given up, with the same bytes", async () => {
+    let status = 503;
+    const receiver = await bench.receiver(() => status);
+    const time = new FakeTime();
+    const service = bench.started(receiver, { ...time.init, options: { retryForMs: 2000 } });
+    service.notify([event("e1")]);
+    await time.runUntilIdle(service);
+    expect(service.list()).toMatchObject([{ state: "failed" }]);
+    const before = receiver.received.length;
+    service.resend("1");
+    await time.runUntilIdle(service);
+    expect(receiver.received.length).toBeGreaterThan(before + 1);
+    expect(service.list()).toMatchObject([{ state: "failed" }]);
+    status = 200;
+    expect(service.resend("e1")).toMatchObject([{ id: 1, state: "pending" }]);
+    await time.runUntilIdle(service);
+    expect(service.list()).toMatchObject([{ state: "delivered" }]);
+    expect(new Set(receiver.received.map(({ body }) => body.toString())).size).toBe(1);
+    expect(service.resend("e2")).toEqual([]);
+  });
+});
+
+describe("onAttempt", () => {
+  test("hears of each attempt, and its throw does no harm", async () => {
+    const heard: string[] = [];
+    const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 503 : 200));
+    const time = new FakeTime();
+    const service = bench.started(receiver, {
+      ...time.init,
+      onAttempt: ({ state, attempts }) => {
+        heard.push(`${state} ${attempts.length}`);
+        throw new Error("not yours");
+      },
+    });
+    service.notify([event("e1")]);
+    await time.runUntilIdle(service);
+    expect(heard).toEqual(["pending 1", "delivered 2"]);
+  });
+});
+
+describe("trouble on purpose", () => {
+  const deliver = async (
+    options: DeliveryOptions,
+    count: number,
+    respond: (index: number) => number = () => 200,
+  ): Promise<readonly [ids: string[], service: DeliveryService]> => {
+    const receiver = await bench.receiver((_webhook, index) => respond(index));
+    const time = new FakeTime();
+    const service = bench.started(receiver, { ...time.init, options: { concurrency: 1, ...options } });
+    for (let index = 1; index <= count; index += 1) service.notify([event(`e${index}`)]);
+    await time.runUntilIdle(service);
+    return [idsOf(receiver.received), service];
+  };
+
+  test("duplicate sends what was delivered once more, and the answer to that changes nothing", async () => {
+    const [ids, service] = await deliver({ duplicate: true }, 1, (index) => (index === 0 ? 200 : 500));
+    expect(ids).toEqual(["e1", "e1"]);
+    expect(service.list()).toMatchObject([
+      { state: "delivered", attempts: [{ status: 200 }, { status: 500 }] },
+    ]);
+    const [first, second] = service.list()[0]?.attempts ?? [];
+    expect((second?.at ?? 0) - (first?.at ?? 0)).toBe(1000);
+  });
+
+  test("duplicate takes a chance", async () => {
+    let seed = 1;
+    const random = (): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    const [ids] = await deliver({ duplicate: 0.5, random }, 20);
+    expect(ids.length).toBeGreaterThan(22);
+    expect(ids.length).toBeLessThan(38);
+  });
+
+  test("reorder lets each second webhook overtake the one before it", async () => {
+    const [ids] = await deliver({ reorder: true }, 4);
+    expect(ids).toEqual(["e2", "e4", "e1", "e3"]);
+  });
+
+  test("twiceAtOnce has two requests open at the same time, and one 2xx of them delivers", async () => {
+    let waiting: (() => void) | undefined;
+    const receiver = await bench.receiver(async () => {
+      if (waiting !== undefined) {
+        waiting();
+        return 200;
+      }
+      await new Promise<void>((resolve) => (waiting = resolve));
+      return 503;
+    });
+    const service = bench.started(receiver, { options: { ...quick, twiceAtOnce: true } });
+    service.notify([event("e1")]);
+    await service.idle();
+    expect(receiver.received).toHaveLength(2);
+    const [delivery] = service.list();
+    expect(delivery?.state).toBe("delivered");
+    expect(new Set(delivery?.attempts.map(({ status }) => status))).toEqual(new Set([200, 503]));
+  });
+
+  test("dropConnection loses the first answer, and the retry delivers", async () => {
+    const [ids, service] = await deliver({ dropConnection: true }, 2);
+    expect(ids).toEqual(["e1", "e2", "e1", "e2"]);
+    expect(service.list()).toMatchObject([
+      { state: "delivered", attempts: [{ error: "connection-lost" }, { status: 200 }] },
+      { state: "delivered", attempts: [{ error: "connection-lost" }, { status: 200 }] },
+    ]);
+  });
+});
+
+describe("stop and start", () => {
+  test("a request that a process left under way is sent again by the next one", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "countersign-delivery-"));
+    const file = join(directory, "sandbox.db");
+    try {
+      const receiver = await bench.receiver((_webhook, index) => (index === 0 ? undefined : 200));
+      const first = new Database(file);
+      const dying = new DeliveryService({ database: first, options: { stopWaitMs: 0 } });
+      dying.addEndpoint(registration(receiver.url));
+      dying.start();
+      dying.notify([event("e1")]);
+      while (receiver.received.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      dying.start();
+      await dying.stop();
+      expect(dying.list()).toMatchObject([{ state: "pending", attempts: [] }]);
+      first.close();
+      const second = new Database(file);
+      const service = new DeliveryService({ database: second });
+      service.start();
+      await service.idle();
+      expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
+      expect(receiver.received[1]?.body).toEqual(receiver.received[0]?.body);
+      await service.stop();
+      second.close();
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  test("what became due while nothing ran gets its attempt, even after the day", async () => {
+    const receiver = await bench.receiver((_webhook, index) => (index === 0 ? 500 : 200));
+    const database = bench.database();
+    const time = new FakeTime();
+    const before = bench.started(receiver, { ...time.init, database });
+    before.notify([event("e1")]);
+    time.letGo();
+    await time.armed();
+    await before.stop();
+    time.nowMs += 10 * 86_400_000;
+    const after = bench.service({ ...time.init, database });
+    after.start();
+    await time.runUntilIdle(after);
+    expect(after.list()).toMatchObject([
+      { state: "delivered", attempts: [{ status: 500 }, { status: 200 }] },
+    ]);
+  });
+
+  test("stop waits for the answer of a request under way and writes it down", async () => {
+    let answer = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const receiver = await bench.receiver(async () => {
+      answer();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return 200;
+    });
+    const service = bench.started(receiver);
+    service.notify([event("e1")]);
+    await arrived;
+    await service.stop();
+    expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
+  });
+
+  test("nothing is sent before start and after stop", async () => {
+    const receiver = await bench.receiver();
+    const service = bench.service();
+    service.addEndpoint(registration(receiver.url));
+    service.notify([event("e1")]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(receiver.received).toEqual([]);
+    service.start();
+    service.start();
+    await service.idle();
+    await service.stop();
+    service.notify([event("e2")]);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(idsOf(receiver.received)).toEqual(["e1"]);
+    expect(idsIn(service)).toEqual(["e1", "e2"]);
+  });
+
+  test("idle rejects when the service stops before", async () => {
+    const receiver = await bench.receiver(() => 500);
+    const service = bench.started(receiver);
+    service.notify([event("e1")]);
+    const idle = service.idle().catch((error: unknown) => error);
+    await service.stop();
+    expect(await idle).toEqual(new Error("the service stopped with webhooks left to send"));
+  });
+
+  test("idle resolves at once when there is nothing to do, running or not", async () => {
+    const service = bench.service();
+    await service.idle();
+    service.start();
+    await service.idle();
+    await service.stop();
+    await service.stop();
+    await service.idle();
+  });
+
+  test("a database that fails makes a pause, not an end", async () => {
+    const warned = jest.spyOn(process, "emitWarning").mockImplementation(() => {});
+    const receiver = await bench.receiver();
+    const time = new FakeTime();
+    const database = bench.database();
+    const service = bench.started(receiver, { ...time.init, database });
+    service.notify([event("e1")]);
+    database.exec("ALTER TABLE webhook_attempts RENAME TO gone");
+    time.letGo();
+    await time.armed();
+    expect(time.delayMs).toBe(1000);
+    const [message, name] = warned.mock.calls[0] ?? [];
+    expect([message, name]).toEqual([expect.stringContaining("webhook_attempts"), "CountersignWarning"]);
+    expect(message).not.toContain(credentials.secret);
+    database.exec("ALTER TABLE webhook_deliveries RENAME TO hidden");
+    time.letGo();
+    expect(time.delayMs).toBe(1000);
+    database.exec("ALTER TABLE hidden RENAME TO webhook_deliveries");
+    database.exec("ALTER TABLE gone RENAME TO webhook_attempts");
+    warned.mockRestore();
+    await time.runUntilIdle(service);
+    expect(service.list()).toMatchObject([{ state: "delivered", attempts: [{ status: 200 }] }]);
+    expect(receiver.received).toHaveLength(2);
   });
 });

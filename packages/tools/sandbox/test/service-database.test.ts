@@ -26,15 +26,11 @@ describe("the database of the service", () => {
 
   test("is open once", () => {
     const database = openDatabase(file);
-    expect(() => openDatabase(file)).toThrow(/^the database ".*\.db" is in use by another sandbox$/);
+    // The lock stays when another one was refused.
+    for (let attempt = 0; attempt < 2; attempt += 1)
+      expect(() => openDatabase(file)).toThrow(/^the database ".*\.db" is in use by another sandbox$/);
     closeDatabase(database);
     closeDatabase(openDatabase(file));
-  });
-
-  test("keeps its lock when a second one was refused", () => {
-    const database = openDatabase(file);
-    for (let attempt = 0; attempt < 2; attempt += 1) expect(() => openDatabase(file)).toThrow(/in use/);
-    closeDatabase(database);
   });
 
   test("is no file of another program", () => {
@@ -110,14 +106,6 @@ describe("after a restart", () => {
       new_status: "ACTIVE",
     });
     expect(bench.events.filter(({ type }) => type === "payment_request.repayment.repaid")).toHaveLength(1);
-    await bench.close();
-  });
-
-  test("nothing of it is left when it was in memory", async () => {
-    await bench.open();
-    bench.sandbox.changeBuyerStatus("b-1", "ACTIVE");
-    await bench.restart({});
-    expect(() => bench.sandbox.buyerStatus("b-1")).toThrow(/no buyer/);
     await bench.close();
   });
 

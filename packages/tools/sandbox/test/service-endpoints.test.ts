@@ -17,15 +17,8 @@ describe("webhook endpoints", () => {
 
   test.each<[string, Record<string, unknown>, RegExp]>([
     ["no url", { ...good, url: undefined }, /^url: /],
-    ["a url that is none", { ...good, url: "platform.example" }, /the URL must be/],
-    ["a url with credentials", { ...good, url: "https://user:test-password@h/" }, /without credentials/],
     ["http", { ...good, url: "http://127.0.0.1/hooks" }, /the URL must be https/],
-    ["another scheme", { ...good, url: "file:///etc/passwd" }, /the URL must be/],
-    ["an empty username", { ...good, auth_username: "" }, /username must not be empty/],
-    ["a username with a colon", { ...good, auth_username: "a:b" }, /colon/],
-    ["an empty password", { ...good, auth_password: "" }, /password must not be empty/],
     ["a password that is no text", { ...good, auth_password: 5 }, /^auth_password: /],
-    ["an empty secret", { ...good, signature_secret: "" }, /secret must not be empty/],
     ["the names of customer support", { ...good, basic_auth_username: "x" }, /basic_auth_username/],
   ])("are refused with %s, and no credential is shown", async (_name, body, detail) => {
     const before = bench.sandbox.deliveries.endpoints().length;

@@ -8,7 +8,6 @@ import {
 } from "@countersign/core/door";
 import { isLogger, table, writeEntries, type LogOptions } from "./entries.ts";
 
-/** What of a console is written to. */
 export type LineConsole = Pick<Console, "info" | "warn" | "error">;
 
 /** Options of {@link consoleLog}. */

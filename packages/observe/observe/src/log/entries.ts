@@ -6,7 +6,7 @@ export interface LogOptions {
   /** Whether passes are logged too, each of them. Default false. */
   readonly passes?: boolean | undefined;
   /**
-   * Says in a sentence or two what the caller has to change, for a refusal (4xx). Asked behind the request, at most
+   * Says in a sentence or two what the caller has to change, for a refusal (4xx). Called after the request, at most
    * `explainPerMinute` times a minute: it may cost more than the check itself. Default none.
    */
   readonly explain?: ((event: GuardEvent) => Explanation | Promise<Explanation>) | undefined;
@@ -26,7 +26,7 @@ export const table = {
 export interface Entry {
   readonly level: "info" | "warn" | "error";
   readonly message: string;
-  /** Without text of the wire that is not escaped and cut, without any header, body or signature. */
+  /** Wire text is escaped and cut; no header, body or signature. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly error?: unknown;
 }
@@ -43,13 +43,13 @@ export function writeEntries(
       if (event.outcome === "pass" && !passes) return;
       write(entryOf(event));
       if (explain === undefined || event.outcome !== "reject" || !mayExplain()) return;
-      // Behind the answer: nobody waits for it.
+      // After the answer: no request waits for it.
       setImmediate(() => void writeExplanation(event));
     },
     notice: ({ guard, code, message, error }) =>
       write({ level: "warn", message, fields: { guard, code }, error }),
     settled({ guard, key, outcome }) {
-      // Every other one that matters is a notice.
+      // The others that matter are notices.
       if (outcome !== "held") return;
       write({ level: "warn", message: "a key is held for an operator", fields: { guard, key } });
     },
@@ -79,18 +79,17 @@ function entryOf(event: GuardEvent): Entry {
   const level = levels[outcome];
   const message = messages[outcome];
   if (outcome !== "reject") return { level, message, fields, error };
-  // Whose fault it is says the code: of the caller's no stack is wanted.
+  // The caller's fault: its code is enough, without a stack.
   const reason = error instanceof Error ? error.message : undefined;
   const docs = isGuardError(error) ? error.docs : undefined;
   return { level, message, fields: { ...fields, reason, docs } };
 }
 
-/** The record without the request and the error, and without what is not known. */
+/** The verdict without request, error, and undefined members. */
 function fieldsOf({ req: _req, error: _error, ...verdict }: GuardEvent): Partial<Verdict> {
   return Object.fromEntries(Object.entries(verdict).filter(([, value]) => value !== undefined));
 }
 
-/** Whether it has the three levels that entries have. */
 export function isLogger(given: unknown): given is Record<Entry["level"], (...args: unknown[]) => void> {
   return Object.values(levels).every((level) => typeof Object(given)[level] === "function");
 }

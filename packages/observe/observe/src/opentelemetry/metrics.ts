@@ -36,7 +36,7 @@ export function recordMetrics(factoryName: string, meter: Meter, maxLabels: numb
     verdict({ guard, outcome, code, durationMs, ageSeconds }) {
       const type = failed(code === undefined ? undefined : codes(code));
       verdicts.record(durationMs / 1000, { ...of(guard, outcome), ...type });
-      // Of each signature once, and only of who has the key: checks behind it tell of it too.
+      // Once a signature, and only of verified ones: later checks repeat it.
       if (guard === "httpSignatureVerify" && outcome === "pass" && ageSeconds !== undefined)
         age.record(ageSeconds);
     },

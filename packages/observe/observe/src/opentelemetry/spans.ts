@@ -77,7 +77,7 @@ function follow<Traced extends TraceContext & { readonly attempt?: number | unde
   };
 }
 
-/** Made when the check is over, so that it is beside the spans of its claims, and not around them. */
+/** Made when the check ends, so it is beside the spans of its claims. */
 function verdictSpan(
   tracer: api.Tracer,
   { req: _req, error, durationMs, components: _components, ...verdict }: GuardEvent,

@@ -15,7 +15,6 @@ interface Page {
   readonly cursor: string | undefined;
 }
 
-/** The rule of the option `heldKeys`. */
 export function readStores(
   given: unknown,
   owner: OptionOwner,
@@ -36,7 +35,7 @@ const maxPages = 10;
 // Shorter than a scrape may take by default.
 const timeoutMs = 5_000;
 
-/** Sets the gauge by what each store lists now. A store that does not answer has no value, which an alert can see. */
+/** Sets the gauge for each store. A store that does not answer has no value, which an alert can see. */
 export async function countHeld(
   factoryName: string,
   stores: Readonly<Record<string, HeldKeysStore>>,

@@ -88,7 +88,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
 
   const guards = boundedLabel(maxLabels);
   const others = boundedLabel(maxLabels);
-  // Ours are fixed; somebody's guard may make its codes of what it was sent.
+  // Ours are fixed; another guard may make codes of wire text.
   const codes = (code: string): string => (docsOf(code) === undefined ? others(code) : code);
   const engines = boundedLabel(maxLabels);
   const keyids = boundedLabel(maxLabels);
@@ -98,7 +98,7 @@ export function prometheus(options: PrometheusOptions = {}): () => void {
     verdict({ guard, outcome, code = "none", durationMs, ageSeconds }) {
       verdicts.inc({ guard: guards(guard), outcome, code: codes(code) });
       verdictTime.observe({ guard: guards(guard) }, durationMs / 1000);
-      // Of each signature once, and only of who has the key: checks behind it tell of it too.
+      // Once a signature, and only of verified ones: later checks repeat it.
       if (guard === "httpSignatureVerify" && outcome === "pass" && ageSeconds !== undefined)
         age.observe(ageSeconds);
     },

@@ -1,36 +1,33 @@
 import { randomUUID } from "node:crypto";
-import { completeEvent, joinEnvelope, type ServiceEvent } from "./envelope.ts";
-import type { ResolvedDeliveryOptions } from "./options.ts";
-import type { QueueTables } from "./queue-tables.ts";
-import { createNanosecondClock, formatTimestamp } from "./timestamp.ts";
+import type { DeliveryParts } from "./delivery-sender.ts";
+import { completeEvent, createNanosecondClock, formatTimestamp, joinEnvelope } from "./envelope.ts";
+import type { ServiceEvent } from "./envelope.ts";
+import type { WaitingEvent } from "./queue-tables.ts";
 
 /** Turns events into webhooks. Writes within the transaction that the caller has begun. */
 export class Batcher {
-  readonly #tables: QueueTables;
-  readonly #options: ResolvedDeliveryOptions;
-  readonly #clock: () => number;
+  readonly #parts: DeliveryParts;
   readonly #nanoseconds: () => bigint;
   #heldBack = false;
 
-  constructor(tables: QueueTables, options: ResolvedDeliveryOptions, clock: () => number) {
-    this.#tables = tables;
-    this.#options = options;
-    this.#clock = clock;
-    this.#nanoseconds = createNanosecondClock(clock);
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+    this.#nanoseconds = createNanosecondClock(parts.clock);
   }
 
   /** Takes events in. What fills a webhook, or need not wait, is formed at once. */
   write(events: readonly ServiceEvent[]): void {
-    const notifiedMs = Math.floor(this.#clock());
+    const { tables, options, clock } = this.#parts;
+    const notifiedMs = Math.floor(clock());
     const complete = events.map((event) => completeEvent(event, this.#nanoseconds()));
-    for (const event of complete) this.#tables.addEvent(event, JSON.stringify(event), notifiedMs);
-    this.#form(this.#options.batchMs === 0 ? 1 : this.#options.maxEventsPerWebhook);
+    for (const event of complete) tables.addEvent(event, JSON.stringify(event), notifiedMs);
+    this.#form(options.batchMs === 0 ? 1 : options.maxEventsPerWebhook);
   }
 
   /** When the events that wait become a webhook; undefined when none waits. */
   dueMs(): number | undefined {
-    const { oldestMs } = this.#tables.waiting();
-    return oldestMs === undefined ? undefined : oldestMs + this.#options.batchMs;
+    const { oldestMs } = this.#parts.tables.waiting();
+    return oldestMs === undefined ? undefined : oldestMs + this.#parts.options.batchMs;
   }
 
   /** Forms webhooks of all events that wait. */
@@ -39,36 +36,33 @@ export class Batcher {
   }
 
   #form(minEvents: number): void {
-    const { maxEventsPerWebhook } = this.#options;
-    for (let { count } = this.#tables.waiting(); count >= minEvents;) {
-      const events = this.#tables.waitingEvents(maxEventsPerWebhook);
+    const { tables, options } = this.#parts;
+    for (let { count } = tables.waiting(); count >= minEvents;) {
+      const events = tables.waitingEvents(options.maxEventsPerWebhook);
       this.#formOne(events);
       count -= events.length;
     }
   }
 
-  #formOne(events: ReturnType<QueueTables["waitingEvents"]>): void {
-    const { retryForMs, initialDelayMs } = this.#options;
+  #formOne(events: readonly WaitingEvent[]): void {
+    const { tables, options, clock } = this.#parts;
     const webhookId = randomUUID();
     const timestamp = formatTimestamp(this.#nanoseconds());
-    const nowMs = Math.floor(this.#clock());
-    this.#tables.addWebhook({
+    const written = events.map(({ json }) => json);
+    const nowMs = Math.floor(clock());
+    tables.addWebhook({
       webhookId,
-      body: joinEnvelope(
-        webhookId,
-        timestamp,
-        events.map(({ json }) => json),
-      ),
+      body: joinEnvelope(webhookId, timestamp, written),
       events,
       createdMs: nowMs,
-      expiresMs: nowMs + Math.ceil(retryForMs),
-      dueMs: this.#holdsBack() ? nowMs + Math.ceil(initialDelayMs) : nowMs,
+      expiresMs: nowMs + Math.ceil(options.retryForMs),
+      dueMs: this.#holdsBack() ? nowMs + Math.ceil(options.initialDelayMs) : nowMs,
     });
   }
 
   // Never two in a row: what is held back is there to be overtaken.
   #holdsBack(): boolean {
-    const { reorder, random } = this.#options;
+    const { reorder, random } = this.#parts.options;
     this.#heldBack = !this.#heldBack && random() < reorder;
     return this.#heldBack;
   }

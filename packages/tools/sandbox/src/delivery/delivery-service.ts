@@ -2,20 +2,18 @@ import { messageOf } from "@countersign/inspector/loopback";
 import type Database from "libsql";
 import { Sql } from "../sql.ts";
 import { Batcher } from "./batcher.ts";
-import type { Delivery } from "./delivery.ts";
-import { createDeliveryControl, type DeliveryControl } from "./delivery-control.ts";
-import { DeliverySender } from "./delivery-sender.ts";
+import { listDeliveries, oneDelivery, type Delivery, type DeliveryFilter } from "./delivery.ts";
+import { DeliveryControl } from "./delivery-control.ts";
+import { DeliverySender, type DeliveryParts } from "./delivery-sender.ts";
 import type { ServiceEvent } from "./envelope.ts";
-import { listDeliveries, oneDelivery, type DeliveryFilter } from "./listing.ts";
-import { resolveDeliveryOptions, type DeliveryOptions, type ResolvedDeliveryOptions } from "./options.ts";
-import { QueueTables, type DueDelivery, type RegisteredEndpoint } from "./queue-tables.ts";
+import { resolveDeliveryOptions, type DeliveryOptions } from "./options.ts";
+import { QueueTables, type QueuedDelivery, type RegisteredEndpoint } from "./queue-tables.ts";
 import { deliverySchema } from "./schema.ts";
 import { endpointTarget, type EndpointRegistration } from "./webhook-request.ts";
 
 /** Calls back once after a delay, unless the function that it returns is called before. */
 export type StartTimer = (callback: () => void, delayMs: number) => () => void;
 
-/** What a {@link DeliveryService} is built from. */
 export interface DeliveryServiceInit {
   /** Holds endpoints, events, webhooks, deliveries and attempts; the tables are created when missing. */
   readonly database: Database.Database;
@@ -28,11 +26,11 @@ export interface DeliveryServiceInit {
   readonly options?: DeliveryOptions | undefined;
   /** Further texts that `control.mask` takes out, beside the credentials of the endpoints: the API key. */
   readonly secrets?: readonly string[] | undefined;
-  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  /** Called with a delivery after each of its attempts. A throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
-  /** Hears that deliveries were formed, sent or stopped: the numbers of those that have changed, none for new ones. */
+  /** Called with the numbers of deliveries that have changed; none when deliveries were formed. */
   readonly onChange?: ((ids: readonly number[]) => void) | undefined;
-  /** What waits for the next due time. Default setTimeout. */
+  /** Waits for the next due time. Default setTimeout. */
   readonly startTimer?: StartTimer | undefined;
 }
 
@@ -49,15 +47,11 @@ interface Waiter {
  * was not finished when a process ended is sent again by the next one. One service at a time works on a database.
  */
 export class DeliveryService {
-  /** What a person does to single deliveries, and sees of them. */
   readonly control: DeliveryControl;
-  readonly #sql: Sql;
-  readonly #options: ResolvedDeliveryOptions;
-  readonly #clock: () => number;
-  readonly #startTimer: StartTimer;
-  readonly #tables: QueueTables;
+  readonly #parts: DeliveryParts;
   readonly #batcher: Batcher;
   readonly #sender: DeliverySender;
+  readonly #startTimer: StartTimer;
   readonly #onAttempt: DeliveryServiceInit["onAttempt"];
   readonly #onChange: NonNullable<DeliveryServiceInit["onChange"]>;
   readonly #underWay = new Map<number, Promise<void>>();
@@ -70,31 +64,28 @@ export class DeliveryService {
     const { database, clock = Date.now, speed = 1, ca, startTimer = systemTimer, secrets = [] } = init;
     this.#onAttempt = init.onAttempt;
     this.#onChange = init.onChange ?? (() => {});
-    this.#clock = clock;
     this.#startTimer = startTimer;
     const options = resolveDeliveryOptions(init.options ?? {}, speed);
-    this.#options = options;
     database.exec(deliverySchema);
     const sql = new Sql(database);
-    this.#sql = sql;
-    const tables = new QueueTables(sql);
-    this.#tables = tables;
-    this.#batcher = new Batcher(tables, options, clock);
-    const sender = new DeliverySender({ sql, tables, options, clock, ca });
+    const parts = { sql, tables: new QueueTables(sql), options, clock, ca };
+    const sender = new DeliverySender(parts);
+    this.#parts = parts;
+    this.#batcher = new Batcher(parts);
     this.#sender = sender;
-    const changed = (id: number): void => this.#changed([id]);
-    this.control = createDeliveryControl({ sql, tables, sender, secrets, options, clock, changed });
+    this.control = new DeliveryControl({ ...parts, sender, secrets, changed: (id) => this.#changed([id]) });
   }
 
   /** Throws a TypeError that says what is wrong with the registration, and shows no credential. */
   addEndpoint(registration: EndpointRegistration): RegisteredEndpoint {
     endpointTarget(registration);
-    const id = this.#sql.atomically(() => this.#tables.addEndpoint(registration));
+    const { sql, tables } = this.#parts;
+    const id = sql.atomically(() => tables.addEndpoint(registration));
     return { id, url: registration.url };
   }
 
   endpoints(): readonly RegisteredEndpoint[] {
-    return this.#tables.endpoints();
+    return this.#parts.tables.endpoints();
   }
 
   /**
@@ -102,14 +93,14 @@ export class DeliveryService {
    * Throws a TypeError on an event that cannot be written.
    */
   notify(events: readonly ServiceEvent[]): void {
-    this.#sql.atomically(() => this.#batcher.write(events));
+    this.#parts.sql.atomically(() => this.#batcher.write(events));
     // By a timer, because the transaction of the caller may not have committed yet.
     this.#changed([]);
   }
 
   /** Oldest first. */
   list(filter?: DeliveryFilter): readonly Delivery[] {
-    return listDeliveries(this.#sql, filter);
+    return listDeliveries(this.#parts.sql, filter);
   }
 
   /**
@@ -117,11 +108,12 @@ export class DeliveryService {
    * once more and no further; anything else begins a new retry period. Returns them; none when the id is unknown.
    */
   resend(id: string): readonly Delivery[] {
-    const deliveries = this.#sql.atomically(() => {
-      const nowMs = Math.floor(this.#clock());
-      const ids = this.#tables.deliveryIdsOf(id);
-      for (const one of ids) this.#tables.makeDue(one, nowMs, nowMs + Math.ceil(this.#options.retryForMs));
-      return ids.map((one) => oneDelivery(this.#sql, one));
+    const { sql, tables, options, clock } = this.#parts;
+    const deliveries = sql.atomically(() => {
+      const nowMs = Math.floor(clock());
+      const ids = tables.deliveryIdsOf(id);
+      for (const one of ids) tables.makeDue(one, nowMs, nowMs + Math.ceil(options.retryForMs));
+      return ids.map((one) => oneDelivery(sql, one));
     });
     this.#changed(deliveries.map((delivery) => delivery.id));
     return deliveries;
@@ -139,7 +131,7 @@ export class DeliveryService {
     this.#running = undefined;
     this.#cancelTimer();
     const ended = Promise.all(this.#underWay.values());
-    const cutOff = setTimeout(() => running?.abort(), this.#options.stopWaitMs);
+    const cutOff = setTimeout(() => running?.abort(), this.#parts.options.stopWaitMs);
     await ended;
     clearTimeout(cutOff);
     this.#settleWaiters(new Error("the service stopped with webhooks left to send"));
@@ -166,9 +158,9 @@ export class DeliveryService {
     const running = this.#running;
     if (running === undefined) return;
     try {
-      const nowMs = this.#clock();
+      const nowMs = this.#parts.clock();
       this.#formWebhooks(nowMs);
-      for (const { id } of this.#tables.endpoints()) this.#fill(id, nowMs, running.signal);
+      for (const { id } of this.#parts.tables.endpoints()) this.#fill(id, nowMs, running.signal);
       this.#wakeForNext(nowMs);
       this.#settleWaiters();
     } catch (error) {
@@ -179,18 +171,18 @@ export class DeliveryService {
   #formWebhooks(nowMs: number): void {
     const dueMs = this.#batcher.dueMs();
     if (dueMs === undefined || dueMs > nowMs) return;
-    this.#sql.atomically(() => this.#batcher.formAll());
+    this.#parts.sql.atomically(() => this.#batcher.formAll());
     this.#onChange([]);
   }
 
   #fill(endpointId: string, nowMs: number, signal: AbortSignal): void {
-    // What is under way is still due, and came first: with it, the row of those due is as long as it may be.
-    for (const due of this.#tables.due(endpointId, nowMs, this.#options.concurrency)) {
+    // Requests under way are still due, and come first: they count for `concurrency`.
+    for (const due of this.#parts.tables.due(endpointId, nowMs, this.#parts.options.concurrency)) {
       if (!this.#underWay.has(due.id)) this.#underWay.set(due.id, this.#send(due, signal));
     }
   }
 
-  async #send(due: DueDelivery, signal: AbortSignal): Promise<void> {
+  async #send(due: QueuedDelivery, signal: AbortSignal): Promise<void> {
     try {
       await this.#sender.send(due, signal);
     } catch (error) {
@@ -204,11 +196,11 @@ export class DeliveryService {
     this.#wake();
   }
 
-  // Whoever listens is not part of the delivery.
+  // Subscribers must not change the delivery.
   #tell(deliveryId: number): void {
     if (this.#onAttempt === undefined) return;
     try {
-      this.#onAttempt(oneDelivery(this.#sql, deliveryId));
+      this.#onAttempt(oneDelivery(this.#parts.sql, deliveryId));
     } catch (error) {
       process.emitWarning(`onAttempt threw: ${messageOf(error)}`, "CountersignWarning");
     }
@@ -216,12 +208,14 @@ export class DeliveryService {
 
   // What is due already waits for a request to end, which wakes by itself.
   #wakeForNext(nowMs: number): void {
-    const times = [this.#tables.nextDueMs(nowMs), this.#batcher.dueMs()].filter((time) => time !== undefined);
+    const times = [this.#parts.tables.nextDueMs(nowMs), this.#batcher.dueMs()].filter(
+      (time) => time !== undefined,
+    );
     this.#cancelTimer();
     if (times.length > 0) this.#wakeAfter(Math.max(0, Math.ceil(Math.min(...times) - nowMs)));
   }
 
-  // A locked or full database is no reason to end the process, and none to try without a pause.
+  // A locked or full database must neither end the process nor keep it busy.
   #pauseAfter(error: unknown): void {
     process.emitWarning(`webhook deliveries pause: ${messageOf(error)}`, "CountersignWarning");
     if (this.#running !== undefined) this.#wakeAfter(pauseAfterErrorMs);
@@ -229,7 +223,7 @@ export class DeliveryService {
 
   #settleWaiters(otherwise?: Error): void {
     if (this.#waiters.length === 0) return;
-    const isIdle = !this.#tables.hasWork();
+    const isIdle = !this.#parts.tables.hasWork();
     if (!isIdle && otherwise === undefined) return;
     const waiters = this.#waiters;
     this.#waiters = [];

@@ -1,11 +1,10 @@
-import { textOf, type DatabaseRow } from "../sql.ts";
+import type { Sql } from "../sql.ts";
 import type { WebhookAnswer } from "./send-webhook.ts";
 import type { TamperedWebhookPart } from "./webhook-request.ts";
 
 /** `pending` is tried again later; `failed` was given up when the retry period was over. */
 export type DeliveryState = "pending" | "delivered" | "failed";
 
-/** How somebody has stopped a delivery. */
 export type StopKind = "paused" | "dropped";
 
 /** One webhook for one endpoint. */
@@ -33,18 +32,68 @@ export interface DeliveryAttempt extends WebhookAnswer {
   readonly spoilt?: TamperedWebhookPart | undefined;
 }
 
-/** All states, in the order of the documentation. */
+/** In the order of the documentation. */
 export const deliveryStates: readonly DeliveryState[] = ["pending", "delivered", "failed"];
 
-/** The column `state` of a row. */
-export function deliveryStateOf(row: DatabaseRow): DeliveryState {
-  const text = textOf(row, "state");
-  const state = deliveryStates.find((known) => known === text);
-  if (state === undefined) throw new Error("the database returned an unknown state of a delivery");
-  return state;
+/** Which deliveries are listed. */
+export interface DeliveryFilter {
+  readonly state?: DeliveryState | undefined;
+  /** Deliveries whose webhook holds this event. */
+  readonly eventId?: string | undefined;
+  /** The newest so many. Default 100. */
+  readonly limit?: number | undefined;
+  /** Deliveries older than the one with this number. */
+  readonly before?: number | undefined;
 }
 
-/** The kind of a row of `webhook_stops`; undefined without one. */
-export function stopKindOf(text: unknown): StopKind | undefined {
-  return text === "paused" || text === "dropped" ? text : undefined;
+type DeliveryRow = Omit<Delivery, "eventIds" | "eventTypes" | "attempts">;
+
+const columns = `d.id, d.webhook_id AS webhookId, d.endpoint_id AS endpointId, e.url, d.state, d.created_ms AS createdAt,
+    d.due_ms AS nextAttemptAt, s.kind AS stopped
+  FROM webhook_deliveries d JOIN webhook_endpoints e ON e.id = d.endpoint_id
+    LEFT JOIN webhook_stops s ON s.delivery_id = d.id`;
+
+/** The deliveries that a filter lets through, oldest first. Throws a TypeError on a filter that cannot be used. */
+export function listDeliveries(sql: Sql, filter: DeliveryFilter = {}): readonly Delivery[] {
+  assertFilter(filter);
+  const rows = sql.rows<DeliveryRow>(
+    `SELECT * FROM (SELECT ${columns}
+     WHERE (:before IS NULL OR d.id < :before) AND (:state IS NULL OR d.state = :state)
+       AND (:eventId IS NULL OR d.webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = :eventId))
+     ORDER BY d.id DESC LIMIT :limit) ORDER BY id`,
+    { ...filter, limit: filter.limit ?? 100 },
+  );
+  return rows.map((row) => complete(sql, row));
+}
+
+/** The delivery with this number, which there is. */
+export function oneDelivery(sql: Sql, id: number): Delivery {
+  return complete(sql, sql.row<DeliveryRow>(`SELECT ${columns} WHERE d.id = :id`, { id }));
+}
+
+function complete(sql: Sql, row: DeliveryRow): Delivery {
+  const events = sql.rows<{ readonly id: string; readonly type: string }>(
+    "SELECT event_id AS id, type FROM webhook_events WHERE webhook_id = :webhookId ORDER BY number",
+    { webhookId: row.webhookId },
+  );
+  const attempts = sql.rows<DeliveryAttempt>(
+    `SELECT at_ms AS at, status, error, duration_ms AS durationMs, spoilt
+     FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
+     WHERE delivery_id = :id ORDER BY number`,
+    { id: row.id },
+  );
+  const eventIds = events.map(({ id }) => id);
+  return { ...row, eventIds, eventTypes: events.map(({ type }) => type), attempts };
+}
+
+function assertFilter({ state, limit, before }: DeliveryFilter): void {
+  if (state !== undefined && !deliveryStates.includes(state)) {
+    throw new TypeError(`list: state must be one of ${deliveryStates.join(", ")}`);
+  }
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1)) {
+    throw new TypeError(`list: limit must be an integer of at least 1, got ${limit}`);
+  }
+  if (before !== undefined && !Number.isSafeInteger(before)) {
+    throw new TypeError(`list: before must be the number of a delivery, got ${before}`);
+  }
 }

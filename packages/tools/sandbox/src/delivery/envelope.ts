@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
+import type { WebhookEventMap } from "@countersign/webhooks";
 import { isObject } from "../json-text.ts";
-import { formatTimestamp } from "./timestamp.ts";
 
-/** Something that happened at the service and that every endpoint is told about. */
+/** Something that happened at the service; every endpoint gets it. */
 export interface ServiceEvent {
   /** 1 to 256 characters without control characters. Default a random UUID. */
   readonly event_id?: string | undefined;
@@ -12,19 +12,16 @@ export interface ServiceEvent {
   readonly epochNanoseconds?: bigint | undefined;
 }
 
-/** What {@link createEnvelope} is given. */
 export interface EnvelopeInit {
   /** Default a random UUID. */
   readonly webhookId?: string | undefined;
   readonly events: readonly ServiceEvent[];
-  /** When the webhook is created, and when events happened that do not say; nanoseconds since 1970. */
+  /** When the webhook is created, and the default time of its events; nanoseconds since 1970. */
   readonly now: bigint;
 }
 
-/** An event with everything that the wire has. */
 export interface WireEvent {
   readonly event_id: string;
-  /** See {@link formatTimestamp}. */
   readonly timestamp: string;
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
@@ -61,4 +58,48 @@ export function completeEvent(event: ServiceEvent, now: bigint): WireEvent {
 // A pattern alone would take undefined for a text.
 function isIdentifier(value: unknown): boolean {
   return typeof value === "string" && identifier.test(value);
+}
+
+/** Data of an event of each type that the interface describes. */
+export const sampleEventData: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map(
+  Object.entries({
+    "buyer.status_changed": { buyer_id: "buyer-1", old_status: "PENDING", new_status: "ACTIVE" },
+    "seller.status_changed": { seller_id: "seller-1", old_status: "PENDING", new_status: "ACTIVE" },
+    "payment_request.repayment.repaid": { payment_request_id: "request-1" },
+    "payment_request.repayment.reminder": {
+      payment_request_id: "request-1",
+      due_date: "2030-01-31",
+      days_from_due_date: -3,
+    },
+  } satisfies Readonly<Record<keyof WebhookEventMap, object>>),
+);
+
+const nanosecondsPerSecond = 1_000_000_000n;
+const nanosecondsPerMillisecond = 1_000_000n;
+
+/** `YYYY-MM-DDThh:mm:ss.fffffffffZ`, always with nine fraction digits. Throws a RangeError outside the years 0 to 9999. */
+export function formatTimestamp(epochNanoseconds: bigint): string {
+  const fraction = modulo(epochNanoseconds, nanosecondsPerSecond);
+  const seconds = (epochNanoseconds - fraction) / nanosecondsPerSecond;
+  const text = new Date(Number(seconds) * 1000).toISOString();
+  if (text.length !== "2024-01-02T03:04:05.000Z".length) {
+    throw new RangeError("formatTimestamp: a timestamp has a year of four digits");
+  }
+  return `${text.slice(0, 19)}.${String(fraction).padStart(9, "0")}Z`;
+}
+
+/** Nanoseconds since 1970 that grow with every call: two events of the same millisecond keep their order. */
+export function createNanosecondClock(clock: () => number): () => bigint {
+  let last = 0n;
+  return () => {
+    const now =
+      BigInt(Math.floor(clock())) * nanosecondsPerMillisecond +
+      modulo(process.hrtime.bigint(), nanosecondsPerMillisecond);
+    last = now > last ? now : last + 1n;
+    return last;
+  };
+}
+
+function modulo(value: bigint, divisor: bigint): bigint {
+  return ((value % divisor) + divisor) % divisor;
 }

@@ -41,7 +41,7 @@ export interface DeliveryOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** Delivery options that are complete; times are those of the clock, already divided by the speed. */
+/** Times are those of the clock, already divided by the speed. */
 export type ResolvedDeliveryOptions = ReadOptions<typeof table>;
 
 const maxTimerMs = 2_147_483_647;

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { numberOf, optionalNumberOf, textOf, type DatabaseRow, type Sql } from "../sql.ts";
-import { deliveryStateOf, stopKindOf, type DeliveryState, type StopKind } from "./delivery.ts";
+import type { Sql } from "../sql.ts";
+import type { DeliveryAttempt, DeliveryState, StopKind } from "./delivery.ts";
 import type { WireEvent } from "./envelope.ts";
-import type { WebhookAnswer, WebhookExchange } from "./send-webhook.ts";
-import type { EndpointRegistration, TamperedWebhookPart } from "./webhook-request.ts";
+import type { WebhookExchange } from "./send-webhook.ts";
+import type { EndpointRegistration } from "./webhook-request.ts";
 
 /** An endpoint without its credentials. */
 export interface RegisteredEndpoint {
@@ -11,8 +11,7 @@ export interface RegisteredEndpoint {
   readonly url: string;
 }
 
-/** A delivery whose time has come. */
-export interface DueDelivery {
+export interface QueuedDelivery {
   readonly id: number;
   readonly endpointId: string;
   readonly webhookId: string;
@@ -44,23 +43,11 @@ export interface FormedWebhook {
   readonly dueMs: number;
 }
 
-/** What of the queue waits for the batcher. */
-export interface WaitingEvents {
-  readonly count: number;
-  readonly oldestMs: number | undefined;
-}
-
-/** An attempt, and what went over the wire in it. */
-export interface RecordedAttempt {
-  readonly deliveryId: number;
-  readonly atMs: number;
-  readonly answer: WebhookAnswer;
-  readonly exchange: WebhookExchange;
-  readonly spoilt?: TamperedWebhookPart | undefined;
-}
-
 // Of the newest attempts; outcomes are kept of all.
 const keptExchanges = 10_000;
+
+const queuedColumns =
+  "id, endpoint_id AS endpointId, webhook_id AS webhookId, state, expires_ms AS expiresMs, rounds";
 
 /** The queue as rows. Every write is part of a transaction that the caller has begun. Milliseconds are whole. */
 export class QueueTables {
@@ -81,17 +68,19 @@ export class QueueTables {
   }
 
   endpoints(): readonly RegisteredEndpoint[] {
-    const rows = this.#sql.rows("SELECT id, url FROM webhook_endpoints ORDER BY number");
-    return rows.map((row) => ({ id: textOf(row, "id"), url: textOf(row, "url") }));
+    return this.#sql.rows("SELECT id, url FROM webhook_endpoints ORDER BY number");
   }
 
-  endpoint(id: string): Required<EndpointRegistration> {
-    return registrationOf(this.#sql.row("SELECT * FROM webhook_endpoints WHERE id = :id", { id }));
+  endpoint(id: string): EndpointRegistration {
+    const { allowed, ...registration } = this.#sql.row<EndpointRegistration & { readonly allowed: number }>(
+      "SELECT url, username, password, secret, allow_http AS allowed FROM webhook_endpoints WHERE id = :id",
+      { id },
+    );
+    return { ...registration, allowHttp: allowed === 1 };
   }
 
-  /** All of them, with their credentials. */
-  registrations(): readonly Required<EndpointRegistration>[] {
-    return this.#sql.rows("SELECT * FROM webhook_endpoints").map(registrationOf);
+  credentials(): readonly Pick<EndpointRegistration, "username" | "password" | "secret">[] {
+    return this.#sql.rows("SELECT username, password, secret FROM webhook_endpoints");
   }
 
   addEvent({ event_id, type }: WireEvent, json: string, notifiedMs: number): void {
@@ -101,19 +90,18 @@ export class QueueTables {
     );
   }
 
-  waiting(): WaitingEvents {
-    const row = this.#sql.row(
-      "SELECT count(*) AS count, min(notified_ms) AS oldest_ms FROM webhook_events WHERE webhook_id IS NULL",
+  /** How many events are in no webhook yet, and when the first of them came. */
+  waiting(): { readonly count: number; readonly oldestMs?: number } {
+    return this.#sql.row(
+      "SELECT count(*) AS count, min(notified_ms) AS oldestMs FROM webhook_events WHERE webhook_id IS NULL",
     );
-    return { count: numberOf(row, "count"), oldestMs: optionalNumberOf(row, "oldest_ms") };
   }
 
   waitingEvents(limit: number): readonly WaitingEvent[] {
-    const rows = this.#sql.rows(
+    return this.#sql.rows(
       "SELECT number, json FROM webhook_events WHERE webhook_id IS NULL ORDER BY number LIMIT :limit",
       { limit },
     );
-    return rows.map((row) => ({ number: numberOf(row, "number"), json: textOf(row, "json") }));
   }
 
   addWebhook({ body, events, ...formed }: FormedWebhook): void {
@@ -131,91 +119,89 @@ export class QueueTables {
     );
   }
 
-  due(endpointId: string, nowMs: number, limit: number): readonly DueDelivery[] {
-    const rows = this.#sql.rows(
-      `SELECT id, webhook_id, state, expires_ms, rounds FROM webhook_deliveries
+  delivery(id: number): QueuedDelivery | undefined {
+    return this.#sql.find(`SELECT ${queuedColumns} FROM webhook_deliveries WHERE id = :id`, { id });
+  }
+
+  due(endpointId: string, nowMs: number, limit: number): readonly QueuedDelivery[] {
+    return this.#sql.rows(
+      `SELECT ${queuedColumns} FROM webhook_deliveries
        WHERE endpoint_id = :endpointId AND due_ms <= :nowMs ORDER BY due_ms, id LIMIT :limit`,
       { endpointId, nowMs, limit },
     );
-    return rows.map((row) => ({
-      id: numberOf(row, "id"),
-      endpointId,
-      webhookId: textOf(row, "webhook_id"),
-      state: deliveryStateOf(row),
-      expiresMs: numberOf(row, "expires_ms"),
-      rounds: numberOf(row, "rounds"),
-    }));
   }
 
   nextDueMs(afterMs: number): number | undefined {
-    const statement = "SELECT min(due_ms) AS due_ms FROM webhook_deliveries WHERE due_ms > :afterMs";
-    return optionalNumberOf(this.#sql.row(statement, { afterMs }), "due_ms");
+    const statement = "SELECT min(due_ms) AS dueMs FROM webhook_deliveries WHERE due_ms > :afterMs";
+    return this.#sql.row<{ readonly dueMs?: number }>(statement, { afterMs }).dueMs;
   }
 
   body(webhookId: string): Buffer {
-    const { body } = this.#sql.row("SELECT body FROM webhooks WHERE webhook_id = :webhookId", { webhookId });
-    if (body instanceof Uint8Array) return Buffer.from(body);
-    throw new Error("the database returned no bytes of a webhook");
+    const statement = "SELECT body FROM webhooks WHERE webhook_id = :webhookId";
+    return Buffer.from(this.#sql.row<{ readonly body: Uint8Array }>(statement, { webhookId }).body);
   }
 
-  addAttempt({ deliveryId, atMs, answer, exchange, spoilt }: RecordedAttempt): void {
+  addAttempt(id: number, attempt: DeliveryAttempt, exchange: WebhookExchange): void {
     const { lastInsertRowid: number } = this.#sql.run(
       `INSERT INTO webhook_attempts (delivery_id, at_ms, status, error, duration_ms)
-       VALUES (:deliveryId, :atMs, :status, :error, :durationMs)`,
-      { deliveryId, atMs, ...answer },
+       VALUES (:id, :at, :status, :error, :durationMs)`,
+      { id, ...attempt },
     );
     this.#sql.run(
       "INSERT INTO webhook_exchanges (attempt, spoilt, exchange) VALUES (:number, :spoilt, :json)",
-      { number, spoilt, json: JSON.stringify(exchange) },
+      { number, spoilt: attempt.spoilt, json: JSON.stringify(exchange) },
     );
     this.#sql.run("DELETE FROM webhook_exchanges WHERE attempt = :old AND spoilt IS NULL", {
       old: Number(number) - keptExchanges,
     });
   }
 
-  /** The exchanges of the newest attempts of a delivery, as JSON, newest first; null where it was forgotten. */
-  exchanges(id: number, limit: number): readonly unknown[] {
-    const rows = this.#sql.rows(
-      `SELECT exchange FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
-       WHERE delivery_id = :id ORDER BY number DESC LIMIT :limit`,
+  /** The exchanges of the newest attempts of a delivery, oldest first; empty where it was forgotten. */
+  exchanges(id: number, limit: number): readonly Partial<WebhookExchange>[] {
+    const rows = this.#sql.rows<{ readonly exchange?: string }>(
+      `SELECT exchange FROM (
+         SELECT number, exchange FROM webhook_attempts LEFT JOIN webhook_exchanges ON attempt = number
+         WHERE delivery_id = :id ORDER BY number DESC LIMIT :limit) ORDER BY number`,
       { id, limit },
     );
-    return rows.map((row) => row["exchange"]);
+    return rows.map(({ exchange = "{}" }): Partial<WebhookExchange> => JSON.parse(exchange));
   }
 
-  /** What somebody has stopped while it was under way stays so, unless it has arrived. */
+  /** What was stopped while it was under way stays so, unless it has arrived. */
   progress(id: number, { state, dueMs }: DeliveryProgress): void {
     const stopped = this.stopOf(id);
+    const isStopped = state !== "delivered" && stopped !== undefined;
     if (state === "delivered") this.#endStop(id);
     else if (stopped === "paused") this.#stop(id, "paused", dueMs);
-    const isStopped = state !== "delivered" && stopped !== undefined;
     this.#sql.run(
       "UPDATE webhook_deliveries SET state = :newState, due_ms = :dueMs, rounds = rounds + 1 WHERE id = :id",
       {
         id,
-        newState: stopped === "dropped" && isStopped ? "failed" : state,
+        newState: isStopped && stopped === "dropped" ? "failed" : state,
         dueMs: isStopped ? undefined : dueMs,
       },
     );
   }
 
   stopOf(id: number): StopKind | undefined {
-    return stopKindOf(
-      this.#sql.find("SELECT kind FROM webhook_stops WHERE delivery_id = :id", { id })?.["kind"],
-    );
+    const statement = "SELECT kind FROM webhook_stops WHERE delivery_id = :id";
+    return this.#sql.find<{ readonly kind: StopKind }>(statement, { id })?.kind;
   }
 
   /** Takes the due time away, and keeps it for `continue`. */
   pause(id: number): void {
-    const row = this.#sql.row("SELECT due_ms FROM webhook_deliveries WHERE id = :id", { id });
-    this.#stop(id, "paused", optionalNumberOf(row, "due_ms"));
+    this.#stop(
+      id,
+      "paused",
+      this.#dueMs("SELECT due_ms AS dueMs FROM webhook_deliveries WHERE id = :id", id),
+    );
     this.#setDue(id, undefined);
   }
 
   continue(id: number, nowMs: number): void {
-    const row = this.#sql.row("SELECT due_ms FROM webhook_stops WHERE delivery_id = :id", { id });
+    const dueMs = this.#dueMs("SELECT due_ms AS dueMs FROM webhook_stops WHERE delivery_id = :id", id);
     this.#endStop(id);
-    this.#setDue(id, Math.max(optionalNumberOf(row, "due_ms") ?? nowMs, nowMs));
+    this.#setDue(id, Math.max(dueMs ?? nowMs, nowMs));
   }
 
   drop(id: number): void {
@@ -228,12 +214,12 @@ export class QueueTables {
 
   /** The deliveries that an id names: their own number, or a webhook_id or event_id. */
   deliveryIdsOf(id: string): readonly number[] {
-    const rows = this.#sql.rows(
+    const rows = this.#sql.rows<{ readonly id: number }>(
       `SELECT id FROM webhook_deliveries WHERE CAST(id AS TEXT) = :id OR webhook_id = :id
          OR webhook_id IN (SELECT webhook_id FROM webhook_events WHERE event_id = :id) ORDER BY id`,
       { id },
     );
-    return rows.map((row) => numberOf(row, "id"));
+    return rows.map((row) => row.id);
   }
 
   makeDue(id: number, dueMs: number, expiresMs: number): void {
@@ -246,11 +232,11 @@ export class QueueTables {
   }
 
   hasWork(): boolean {
-    const row = this.#sql.row(
+    const { work } = this.#sql.row<{ readonly work: number }>(
       `SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due_ms IS NOT NULL)
          OR EXISTS (SELECT 1 FROM webhook_events WHERE webhook_id IS NULL) AS work`,
     );
-    return numberOf(row, "work") === 1;
+    return work === 1;
   }
 
   #stop(id: number, kind: StopKind, dueMs: number | undefined): void {
@@ -265,17 +251,11 @@ export class QueueTables {
     this.#sql.run("DELETE FROM webhook_stops WHERE delivery_id = :id", { id });
   }
 
+  #dueMs(statement: string, id: number): number | undefined {
+    return this.#sql.row<{ readonly dueMs?: number }>(statement, { id }).dueMs;
+  }
+
   #setDue(id: number, dueMs: number | undefined): void {
     this.#sql.run("UPDATE webhook_deliveries SET due_ms = :dueMs WHERE id = :id", { id, dueMs });
   }
-}
-
-function registrationOf(row: DatabaseRow): Required<EndpointRegistration> {
-  return {
-    url: textOf(row, "url"),
-    username: textOf(row, "username"),
-    password: textOf(row, "password"),
-    secret: textOf(row, "secret"),
-    allowHttp: numberOf(row, "allow_http") === 1,
-  };
 }

@@ -1,7 +1,7 @@
 /**
- * An event without a webhook_id waits for the batcher. A delivery with a due_ms is to be sent, the state says what is known so far:
- * a request under way has not changed its row, so one that died with its process is due again. What somebody has stopped has no
- * due_ms: webhook_stops keeps it. An exchange is what went over the wire in an attempt, without its credentials; old ones go.
+ * An event without a webhook_id waits for the batcher. A delivery with a due_ms is to be sent. A request under way has not changed its
+ * row, so one that died with its process is due again. webhook_stops keeps the due_ms of a stopped delivery. An exchange is what went
+ * over the wire in an attempt, without credentials; old ones are deleted.
  */
 export const deliverySchema = `
   CREATE TABLE IF NOT EXISTS webhook_endpoints (

@@ -14,12 +14,12 @@ export interface WebhookAnswer {
 export interface WebhookOptions
   extends WebhookRequestOptions, Pick<ExchangeOptions, "ca" | "timeoutMs" | "signal" | "dropAnswer"> {}
 
-/** How much of an answer's body is shown, in characters. */
+/** Characters of an answer's body that are shown. */
 export const shownAnswerLength = 1024;
 
 const bodyLimitBytes = shownAnswerLength + marginBytes;
 
-/** One request and its answer, as far as anybody may see them. */
+/** One request and its answer, without credentials. */
 export interface WebhookExchange {
   /** Name and value. The value of Authorization is left out. */
   readonly requestHeaders: readonly (readonly [name: string, value: string])[];
@@ -29,8 +29,8 @@ export interface WebhookExchange {
 }
 
 /**
- * Signs and sends one webhook: no redirect followed, certificates always verified, of the answer's body 5 KiB read. Default
- * `timeoutMs` 30 000. Resolves with what became of it; throws a TypeError on what cannot be sent.
+ * Signs and sends one webhook, as {@link sendRequest} does; reads 5 KiB of the answer's body. Default `timeoutMs` 30 000.
+ * Throws a TypeError on what cannot be sent.
  */
 export async function sendWebhook(options: WebhookOptions): Promise<WebhookAnswer> {
   return (await exchangeWebhook(options)).answer;

@@ -10,24 +10,19 @@ export type TamperedWebhookPart = "body" | "signature" | "password";
 /** All of them, in the order of the documentation. */
 export const tamperedWebhookParts: readonly TamperedWebhookPart[] = ["body", "signature", "password"];
 
-/** What the service authenticates itself with at one endpoint. */
-interface WebhookCredentials {
+/** Where webhooks go, and the credentials for this endpoint alone. */
+export interface EndpointRegistration {
+  /** https, or http by `allowHttp`; its path and query are sent exactly as given. */
+  readonly url: string;
   /** Without a colon, which ends the username in RFC 7617. */
   readonly username: string;
   readonly password: string;
   /** Key of the HMAC in X-Payload-Signature, as UTF-8. */
   readonly secret: string;
-}
-
-/** Where webhooks go, and the credentials that this endpoint, and no other, gets. */
-export interface EndpointRegistration extends WebhookCredentials {
-  /** https, or http where `allowHttp` lets it; its path and query are sent exactly as given. */
-  readonly url: string;
   /** Accept an http URL: `loopback` one of this machine, true any. Default false. */
   readonly allowHttp?: boolean | "loopback" | undefined;
 }
 
-/** What {@link buildWebhookRequest} makes a signed request from. */
 export interface WebhookRequestOptions extends EndpointRegistration {
   /** The envelope, sent byte for byte. */
   readonly body: Buffer;

@@ -13,11 +13,11 @@ import {
 import { importPrivateKey } from "../key-pair.ts";
 import { parsePayoutUrl } from "../payout-url.ts";
 
-/** Options of the page: what its payouts are signed with, and where they go unless somebody changes it there. */
+/** What the page signs its payouts with, and where it sends them at first. */
 export interface PageOptions {
   /** Payout endpoint of the platform. Default `http://127.0.0.1:3000/api/v1/transaction`. */
   readonly payoutUrl?: string | undefined;
-  /** Ed25519 private key, as PKCS#8 PEM or KeyObject. Default one that is made up; the page shows its public key. */
+  /** Ed25519 private key, as PKCS#8 PEM or KeyObject. Default a new one; the page shows its public key. */
   readonly privateKey?: KeyObject | string | undefined;
   /** Its name as the platform knows it; required with `privateKey`. */
   readonly keyid?: string | undefined;
@@ -48,7 +48,7 @@ const table: OptionTable<PageOptions, PageOptions> = {
   keyFile: option.optional(text),
 };
 
-/** The rule of the option `page`: undefined where there is to be no page. Throws an OptionError that shows no key. */
+/** Reads the option `page`; undefined for no page. Throws an OptionError that shows no key. */
 export function readPage(page: unknown, owner: OptionOwner, name: string): PageOptions | undefined {
   if (page === undefined || page === false) return undefined;
   const holder = holderOf(owner, name);

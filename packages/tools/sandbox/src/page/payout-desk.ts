@@ -34,51 +34,12 @@ export interface SentPayout extends PayoutOrder {
   readonly asExpected: boolean;
   /** Whether this URL has accepted a payout from here, with 2xx: one at which nothing listens refuses everything. */
   readonly isUrlProven: boolean;
-  readonly steps: readonly SentStep[];
-}
-
-/** One request of it. */
-interface SentStep {
-  readonly name: string;
-  readonly expected: readonly string[];
-  readonly asExpected: boolean;
-  readonly request: {
-    readonly method: string;
-    readonly target: string;
-    readonly headers: readonly (readonly [name: string, value: string])[];
-    readonly body: string;
-    readonly bodyBytes: number;
-    readonly signatureBase: string;
-  };
-  readonly answer?: {
-    readonly status: number;
-    readonly meaning: string;
-    readonly headers: readonly (readonly [name: string, value: string])[];
-    readonly body: string;
-    readonly durationMs: number;
-  };
-  readonly error?: { readonly code: string; readonly message: string };
+  readonly steps: readonly ReturnType<typeof stepOf>[];
 }
 
 /** Signs and sends payouts on behalf of the page, and remembers the last two hundred. */
-export interface PayoutDesk {
-  /** What the composer begins with: no private key. */
-  readonly about: {
-    readonly url: string;
-    readonly keyid: string;
-    readonly publicKeyPem: string;
-    /** The private key's file as a command line names it. */
-    readonly keyFile: string;
-    readonly variants: typeof payoutVariants;
-    readonly sample: typeof sampleBusiness;
-  };
-  /** Rejects with a SandboxError for what cannot be sent. */
-  send(order: PayoutOrder): Promise<SentPayout>;
-  /** Newest first. */
-  list(): readonly SentPayout[];
-}
+export type PayoutDesk = ReturnType<typeof createPayoutDesk>;
 
-/** What {@link createPayoutDesk} needs beside the options of the page. */
 export interface PayoutDeskInit {
   readonly allowHttp: boolean | "loopback";
   readonly ca: string | Buffer | undefined;
@@ -91,8 +52,8 @@ export interface PayoutDeskInit {
 const kept = 200;
 const shownBytes = 16_384;
 
-/** Makes up a key pair where the options name none. Throws a TypeError for a key that cannot be used. */
-export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): PayoutDesk {
+/** Makes a key pair if the options have none. Throws a TypeError for an unfit key. */
+export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit) {
   const made = generateKeyPair(options.keyid === undefined ? {} : { keyid: options.keyid });
   const privateKey = importPrivateKey(options.privateKey ?? made.privateKeyPem);
   const { keyid } = made;
@@ -100,6 +61,7 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
   const provenUrls = new Set<string>();
   let number = 0;
   return {
+    /** What the composer begins with: no private key. */
     about: {
       url: options.payoutUrl ?? "http://127.0.0.1:3000/api/v1/transaction",
       keyid,
@@ -108,7 +70,8 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
       variants: payoutVariants,
       sample: sampleBusiness,
     },
-    async send(order) {
+    /** Rejects with a SandboxError for what cannot be sent. */
+    async send(order: PayoutOrder): Promise<SentPayout> {
       const { amount, ...others } = order.fields;
       const [given, texts] = typeof amount === "string" ? [{}, { amount }] : [amount, {}];
       const instruction = createPayoutInstruction({ ...others, amount: given });
@@ -140,7 +103,8 @@ export function createPayoutDesk(options: PageOptions, init: PayoutDeskInit): Pa
       init.changed();
       return payout;
     },
-    list: () => sent,
+    /** Newest first. */
+    list: (): readonly SentPayout[] => sent,
   };
 }
 
@@ -148,13 +112,10 @@ function isAccepted({ answer }: PayoutOutcome): boolean {
   return answer !== undefined && answer.status >= 200 && answer.status <= 299;
 }
 
-function stepOf(outcome: PayoutOutcome, mask: Masker): SentStep {
-  const { name, expected, asExpected, request, answer, error } = outcome;
+function stepOf({ request, answer, error, ...step }: PayoutOutcome, mask: Masker) {
   const { method, target, headers, bodyBytes, signature } = request;
   return {
-    name,
-    expected,
-    asExpected,
+    ...step,
     request: {
       method,
       target,
@@ -163,18 +124,14 @@ function stepOf(outcome: PayoutOutcome, mask: Masker): SentStep {
       bodyBytes: bodyBytes.length,
       signatureBase: signature.signatureBase,
     },
-    ...(answer === undefined
-      ? {}
-      : {
-          answer: {
-            status: answer.status,
-            meaning: explainStatus(answer.status),
-            headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)] as const),
-            // Half a secret at its end would not be found.
-            body: mask(answer.body).slice(0, shownBytes),
-            durationMs: answer.durationMs,
-          },
-        }),
-    ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }),
+    answer: answer && {
+      status: answer.status,
+      meaning: explainStatus(answer.status),
+      headers: Object.entries(answer.headers).map(([field, value]) => [field, String(value)]),
+      // Half a secret at its end would not be found.
+      body: mask(answer.body).slice(0, shownBytes),
+      durationMs: answer.durationMs,
+    },
+    error: error && { code: error.code, message: error.message },
   };
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { parseTimestamp, type PartyStatus } from "@countersign/webhooks";
 import { z } from "zod";
-import { deliveryStates } from "../delivery/delivery.ts";
+import { deliveryStates, type DeliveryFilter } from "../delivery/delivery.ts";
 import type { ServiceEvent } from "../delivery/envelope.ts";
-import type { DeliveryFilter } from "../delivery/listing.ts";
 import {
   tamperedWebhookParts,
   type EndpointRegistration,
@@ -15,11 +14,6 @@ import { payoutVariants } from "../payout-variants.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { partyStatuses, type NewPaymentRequest, type Slice } from "./simulation.ts";
 
-/** An event that has its id. */
-export interface IdentifiedEvent extends ServiceEvent {
-  readonly event_id: string;
-}
-
 // Control characters and lone surrogates would not come out of the database, or through a URL, as they went in.
 const identifier = z
   .string()
@@ -29,12 +23,11 @@ const data = z.record(z.string(), z.unknown());
 
 const text = z.string().max(10_000);
 
-/** Digits in a query. */
 function digits(pattern: RegExp, expected: string): z.ZodType<number | undefined> {
   return z.string().regex(pattern, expected).transform(Number).optional();
 }
 
-/** Reads a value by its schema. Throws a SandboxError. */
+/** Throws a SandboxError. */
 type Reader<T> = (value: unknown) => T;
 
 // Messages of zod name what was expected and never what was received, which can be a secret.
@@ -156,13 +149,13 @@ const readEvent = reader(event);
 const readEvents = reader(z.strictObject({ events: z.array(event).min(1).max(10_000) }));
 
 /** One event, `{ type, data, event_id?, timestamp? }`, or several as `{ events: [...] }`. */
-export function eventsOf(body: unknown): readonly IdentifiedEvent[] {
+export function eventsOf(body: unknown): readonly (ServiceEvent & { readonly event_id: string })[] {
   const events = isObject(body) && "events" in body ? readEvents(body).events : [readEvent(body)];
-  return events.map(serviceEventOf);
-}
-
-function serviceEventOf({ timestamp, ...given }: z.infer<typeof event>): IdentifiedEvent {
-  return timestamp === undefined ? given : { ...given, epochNanoseconds: epochNanosecondsOf(timestamp) };
+  return events.map(({ timestamp, ...given }) =>
+    timestamp === undefined
+      ? given
+      : Object.assign(given, { epochNanoseconds: epochNanosecondsOf(timestamp) }),
+  );
 }
 
 function epochNanosecondsOf(timestamp: string): bigint {

@@ -29,7 +29,7 @@ export interface SandboxOptions {
   /** Issuer certificates in PEM form that endpoints are checked against. Default those of Node. */
   readonly ca?: string | Buffer | undefined;
   readonly delivery?: DeliveryOptions | undefined;
-  /** Hears of each delivery after each of its attempts, as it is then. Its throw becomes a process warning. */
+  /** Called with a delivery after each of its attempts. A throw becomes a process warning. */
   readonly onAttempt?: ((delivery: Delivery) => void) | undefined;
   /** Milliseconds since 1970. Default the system's clock. */
   readonly clock?: (() => number) | undefined;
@@ -37,17 +37,16 @@ export interface SandboxOptions {
   readonly page?: boolean | PageOptions | undefined;
 }
 
-/** The options with their defaults. */
 export type ResolvedSandboxOptions = ReadOptions<typeof table> & Required<Pick<SandboxOptions, "ca">>;
 
 // Not in the table: its inferred declaration would spell Buffer with a type argument, which TypeScript 5.0 does not know.
 const ca = option.optional(checked(isCertificate, "issuer certificates in PEM form"), "Node's list");
 
 const table = {
-  apiKey: checked(isApiKey, "1 to 256 printable ASCII characters without spaces"),
+  apiKey: checked(matches(/^[\x21-\x7e]{1,256}$/), "1 to 256 printable ASCII characters without spaces"),
   host: checked(isLoopback, "a loopback address such as 127.0.0.1 or ::1", "127.0.0.1"),
   port: option.integer({ min: 0, max: 65_535, fallback: 0 }),
-  database: checked(isText, "a file name or :memory:", ":memory:"),
+  database: checked(matches(/^[^]+$/), "a file name or :memory:", ":memory:"),
   allowHttp: checked(isAllowHttp, 'true, false or "loopback"', false),
   speed: checked(isSpeed, "a number above 0", 1),
   delivery: option.optional(option.section<DeliveryOptions>("{ duplicate: true }")),
@@ -73,17 +72,13 @@ function checked<Read>(
   }, byDefault);
 }
 
-function isApiKey(value: unknown): value is string {
-  return typeof value === "string" && /^[\x21-\x7e]{1,256}$/.test(value);
+function matches(pattern: RegExp): (value: unknown) => value is string {
+  return (value): value is string => typeof value === "string" && pattern.test(value);
 }
 
 // A name can be made to mean anything by a hosts file, so only addresses are taken.
 function isLoopback(host: unknown): host is string {
   return typeof host === "string" && ((isIPv4(host) && host.startsWith("127.")) || host === "::1");
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function isAllowHttp(value: unknown): value is boolean | "loopback" {

@@ -34,7 +34,7 @@ const requireJson: RequestHandler = (req, _res, next) => {
   else next();
 };
 
-// Decoded, the bytes of another encoding would be U+FFFD: a password that nobody has.
+// Decoded, the bytes of another encoding would be U+FFFD, also in a password.
 const readJson = json({
   limit: 1_048_576,
   inflate: false,
@@ -43,7 +43,7 @@ const readJson = json({
   },
 });
 
-/** Of what the body parser found in a request. Its messages can quote the body, and are not passed on. */
+/** Translates errors of the body parser. Its messages can quote the body, and are dropped. */
 export function bodyError(thrown: unknown): SandboxError | undefined {
   const status = statusOfThrown(thrown);
   if (status === 413) return new SandboxError("body-too-large", "the body is longer than 1 MiB");

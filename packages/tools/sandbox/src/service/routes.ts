@@ -1,24 +1,22 @@
 import { refuseOtherMethods, type ChangeStream } from "@countersign/inspector/loopback";
-import { Router } from "express";
+import { Router, type Request } from "express";
 import type { DeliveryDetail } from "../delivery/delivery-control.ts";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
 import { tamperedWebhookParts } from "../delivery/webhook-request.ts";
 import type { PayoutDesk, SentPayout } from "../page/payout-desk.ts";
-import { sampleEventData } from "../sample-events.ts";
+import { sampleEventData } from "../delivery/envelope.ts";
 import * as input from "./input.ts";
 import { addPath, type PathMethods } from "./paths.ts";
 import { refuseTypeErrors, SandboxError } from "./sandbox-error.ts";
 import { partyStatuses, type ChangeKind, type PartyKind, type Simulation } from "./simulation.ts";
 
-/** What the paths lead to. */
 export interface RouteTargets {
   readonly simulation: Simulation;
   readonly deliveries: DeliveryService;
   /** Accept endpoints at http URLs: of this machine, or any. */
   readonly allowHttp: boolean | "loopback";
-  /** What people look at has changed. */
   readonly stream: ChangeStream<ChangeKind>;
-  /** Undefined where there is no page. */
+  /** Undefined without a page. */
   readonly payouts: PayoutDesk | undefined;
 }
 
@@ -33,13 +31,17 @@ export function serviceRoutes(targets: RouteTargets): Router {
     ...partyPaths("seller", targets.simulation),
     ...paymentRequestPaths(targets.simulation),
     ...deliveryPaths(targets.deliveries),
-    ...overviewPaths(targets),
+    "/sandbox/overview": { get: () => overviewOf(targets) },
     ...(targets.payouts === undefined ? {} : payoutPaths(targets.payouts)),
   };
   const stream = router.route("/sandbox/stream").get((_req, res) => targets.stream.open(res));
   stream.all(refuseOtherMethods("GET, HEAD"));
   for (const [path, methods] of Object.entries(paths)) addPath(router, path, methods);
   return router;
+}
+
+function idOf(req: Request): string {
+  return input.identifierOf(req.params["id"]);
 }
 
 function endpointPaths({ deliveries, allowHttp, stream }: RouteTargets): Paths {
@@ -62,13 +64,13 @@ function partyPaths(kind: PartyKind, simulation: Simulation): Paths {
     [`/sandbox/${kind}s`]: { get: (req) => simulation.parties(kind, input.sliceOf(req.query)) },
     [`/sandbox/${kind}s/:id`]: {
       get(req) {
-        const id = input.identifierOf(req.params["id"]);
+        const id = idOf(req);
         return named(id, { status: simulation.status(kind, id) });
       },
     },
     [`/sandbox/${kind}s/:id/status`]: {
       post(req) {
-        const id = input.identifierOf(req.params["id"]);
+        const id = idOf(req);
         return named(id, simulation.changeStatus(kind, id, input.statusOf(req.body)));
       },
     },
@@ -83,13 +85,13 @@ function paymentRequestPaths(simulation: Simulation): Paths {
       post: (req) => simulation.createPaymentRequest(input.newPaymentRequestOf(req.body)),
     },
     "/sandbox/payment-requests/:id": {
-      get: (req) => simulation.paymentRequest(input.identifierOf(req.params["id"])),
+      get: (req) => simulation.paymentRequest(idOf(req)),
     },
     "/sandbox/payment-requests/:id/repay": {
-      post: (req) => simulation.repay(input.identifierOf(req.params["id"])),
+      post: (req) => simulation.repay(idOf(req)),
     },
     "/sandbox/payment-requests/:id/remind": {
-      post: (req) => simulation.remind(input.identifierOf(req.params["id"])),
+      post: (req) => simulation.remind(idOf(req)),
     },
     "/sandbox/confirmations": {
       status: 201,
@@ -148,19 +150,15 @@ function detailOf({ control }: DeliveryService, id: number): DeliveryDetail {
   return detail;
 }
 
-/** The sums that a page begins with; no secret is in any answer. */
-function overviewPaths({ deliveries, payouts }: RouteTargets): Paths {
+/** What a page begins with; no secret is in any answer. */
+function overviewOf({ deliveries, payouts }: RouteTargets): object {
   return {
-    "/sandbox/overview": {
-      get: () => ({
-        endpoints: deliveries.endpoints(),
-        counts: deliveries.control.counts(),
-        statuses: partyStatuses,
-        events: Object.fromEntries(sampleEventData),
-        spoilt: tamperedWebhookParts,
-        payouts: payouts?.about,
-      }),
-    },
+    endpoints: deliveries.endpoints(),
+    counts: deliveries.control.counts(),
+    statuses: partyStatuses,
+    events: Object.fromEntries(sampleEventData),
+    spoilt: tamperedWebhookParts,
+    payouts: payouts?.about,
   };
 }
 

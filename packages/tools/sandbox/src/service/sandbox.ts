@@ -3,16 +3,16 @@ import {
   createPageToken,
   listen,
   pageUrlOf,
-  type ChangeStream,
   type Listening,
 } from "@countersign/inspector/loopback";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import { DeliveryService } from "../delivery/delivery-service.ts";
-import { createPayoutDesk, type PayoutDesk } from "../page/payout-desk.ts";
+import { createPayoutDesk } from "../page/payout-desk.ts";
 import { closeDatabase, openDatabase } from "./database.ts";
 import { identifierOf, newPaymentRequestOf, statusOf } from "./input.ts";
 import { resolveSandboxOptions, type ResolvedSandboxOptions, type SandboxOptions } from "./options.ts";
+import type { RouteTargets } from "./routes.ts";
 import { createServiceApp } from "./service-app.ts";
 import {
   Simulation,
@@ -21,7 +21,6 @@ import {
   type NewPaymentRequest,
   type NotifiedPaymentRequest,
   type PaymentRequest,
-  type Reminder,
   type StatusChange,
 } from "./simulation.ts";
 
@@ -43,7 +42,7 @@ export interface Sandbox {
   /** The buyer repays in full. Refuses a payment request that is CLOSED. */
   repay(id: string): NotifiedPaymentRequest;
   /** Refuses a payment request that is CLOSED. */
-  remind(id: string): Reminder;
+  remind(id: string): NotifiedPaymentRequest;
   /** The payout confirmations received, oldest first. */
   confirmations(): readonly Confirmation[];
   /** Ends when requests under way are answered and the database is closed. Webhooks left to send stay in the file. */
@@ -59,12 +58,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const database = openDatabase(resolved.database);
   try {
     const parts = createParts(database, resolved);
-    const { apiKey, allowHttp } = resolved;
     const pageToken = resolved.page === undefined ? undefined : createPageToken();
-    const app = createServiceApp(
-      { apiKey, pageToken, mask: parts.deliveries.control.mask },
-      { ...parts, allowHttp },
-    );
+    const app = createServiceApp({ apiKey: resolved.apiKey, pageToken }, parts);
     const listening = await listen(app, resolved);
     parts.deliveries.start();
     const pageUrl = pageToken === undefined ? undefined : pageUrlOf(listening.url, pageToken);
@@ -75,14 +70,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   }
 }
 
-interface Parts {
-  readonly deliveries: DeliveryService;
-  readonly simulation: Simulation;
-  readonly stream: ChangeStream<ChangeKind>;
-  readonly payouts: PayoutDesk | undefined;
-}
-
-function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): Parts {
+function createParts(database: Database.Database, resolved: ResolvedSandboxOptions): RouteTargets {
   const { apiKey, clock, speed, ca, delivery, onAttempt, allowHttp, page } = resolved;
   const stream = createChangeStream<ChangeKind>({
     service: "the sandbox",
@@ -96,7 +84,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
     onAttempt,
     onChange: (ids) => stream.changed({ ids }),
     options: delivery,
-    // Who registers an endpoint names the key, and can have it sent back.
+    // An endpoint's receiver may know the key, and echo it.
     secrets: [apiKey],
   });
   const changed = (kind: ChangeKind): void => stream.changed({ kind });
@@ -104,6 +92,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
   const desk = { allowHttp, ca, clock, mask, changed: () => changed("payouts") };
   return {
     deliveries,
+    allowHttp,
     stream,
     simulation: new Simulation({ database, deliveries, clock, changed }),
     payouts: page === undefined ? undefined : createPayoutDesk(page, desk),
@@ -111,7 +100,7 @@ function createParts(database: Database.Database, resolved: ResolvedSandboxOptio
 }
 
 function sandboxOf(
-  { deliveries, simulation, stream }: Parts,
+  { deliveries, simulation, stream }: RouteTargets,
   listening: Listening & Pick<Sandbox, "pageUrl">,
   database: Database.Database,
 ): Sandbox {

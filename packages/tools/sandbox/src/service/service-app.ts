@@ -5,43 +5,38 @@ import {
   refuseUnknownPath,
   requirePageToken,
   sendProblem,
-  type Masker,
 } from "@countersign/inspector/loopback";
 import { bodyError } from "./paths.ts";
 import { serviceRoutes, type RouteTargets } from "./routes.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** Who may ask the service. */
 export interface AccessInit {
   readonly apiKey: string;
-  /** What the page of this start names in X-Page-Token; undefined where there is no page. */
-  readonly pageToken?: string | undefined;
-  /** Takes secrets out of what the page gets. */
-  readonly mask: Masker;
+  /** What the page sends in X-Page-Token; undefined without a page. */
+  readonly pageToken: string | undefined;
 }
 
 const pageFolder = new URL("../../page/", import.meta.url);
 
-/** The HTTP interface of the service. The API key comes first: without it not even a path can be told from none, but the page's. */
+/** The HTTP interface of the service. The API key is checked first: without it every path but the page's looks alike. */
 export function createServiceApp(access: AccessInit, targets: RouteTargets): Express {
   const app = express();
   app.disable("x-powered-by").disable("etag");
   if (access.pageToken !== undefined) app.use(pageFiles(pageFolder));
-  app.use(requireAccess(access), serviceRoutes(targets), refuseUnknownPath);
+  app.use(requireAccess(access, targets), serviceRoutes(targets), refuseUnknownPath);
   app.use(sendProblem({ service: "the sandbox", translate: bodyError }));
   return app;
 }
 
 /**
- * Hands on only requests that name `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or the page's token from the page
- * itself.
+ * Passes requests with `apiKey` in X-API-KEY (spec, "Calls to the service's API"), or with the page's token from the page itself.
  */
-function requireAccess({ apiKey, pageToken, mask }: AccessInit): RequestHandler {
+function requireAccess({ apiKey, pageToken }: AccessInit, { deliveries }: RouteTargets): RequestHandler {
   const isApiKey = isSameAs(apiKey);
-  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, mask);
+  const forPage = pageToken === undefined ? undefined : requirePageToken(pageToken, deliveries.control.mask);
   return function requireAccessMiddleware(req, res, next) {
     if (isApiKey(req.get("X-API-KEY"))) return next();
-    // Who names none has not asked from a page.
+    // Without the header, the request is not of a page.
     if (forPage === undefined || req.get("X-Page-Token") === undefined)
       return next(new SandboxError("api-key-wrong", "X-API-KEY is missing or wrong"));
     return forPage(req, res, next);

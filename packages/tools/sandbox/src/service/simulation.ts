@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { PartyStatus } from "@countersign/webhooks";
 import type Database from "libsql";
 import type { DeliveryService } from "../delivery/delivery-service.ts";
-import { isObject } from "../json-text.ts";
-import { numberOf, Sql, textOf, type DatabaseRow } from "../sql.ts";
+import { Sql } from "../sql.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** A buyer or a seller. */
@@ -26,7 +25,6 @@ export interface PaymentRequest {
   readonly due_date: string;
 }
 
-/** What a payment request is made from. */
 export interface NewPaymentRequest {
   /** 1 to 256 characters without control characters. Default a random UUID. */
   readonly payment_request_id?: string | undefined;
@@ -43,42 +41,34 @@ export interface Confirmation {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** What a change of a status has led to. */
 export interface StatusChange {
   readonly status: PartyStatus;
   /** Absent when the buyer or seller was created, as PENDING, and has not changed since. */
   readonly old_status?: PartyStatus | undefined;
-  /** The event that tells of it. */
   readonly event_id?: string | undefined;
 }
 
-/** A payment request and the event that was sent about it. */
+/** A payment request and the event that was sent about it, with `days_from_due_date` of a reminder. */
 export interface NotifiedPaymentRequest extends PaymentRequest {
   readonly event_id: string;
+  readonly days_from_due_date?: number | undefined;
 }
 
-/** A reminder that was sent. */
-export interface Reminder extends NotifiedPaymentRequest {
-  readonly days_from_due_date: number;
-}
-
-/** Which part of a list is asked for. */
 export interface Slice {
   readonly limit: number;
   readonly offset: number;
 }
 
-/** What else than a delivery can change. */
+/** What can change beside deliveries. */
 export type ChangeKind = "buyers" | "sellers" | "payment-requests" | "payouts" | "endpoints";
 
-/** What a simulation works on. */
 export interface SimulationInit {
   readonly database: Database.Database;
-  readonly deliveries: Pick<DeliveryService, "notify">;
+  readonly deliveries: DeliveryService;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
-  /** Hears of what was written; the transaction may still be open. */
-  readonly changed?: ((kind: ChangeKind) => void) | undefined;
+  /** Called after each write; the transaction may still be open. */
+  readonly changed: (kind: ChangeKind) => void;
 }
 
 const schema = `
@@ -101,8 +91,8 @@ const schema = `
 `;
 
 /**
- * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and the event
- * that tells of it are written in one transaction. Every method throws a SandboxError for what the state does not allow.
+ * Buyers, sellers and payment requests with the state rules of the spec, and the payout confirmations received. A state and its event
+ * are written in one transaction. Every method throws a SandboxError for what the state does not allow.
  */
 export class Simulation {
   readonly #init: SimulationInit;
@@ -121,7 +111,7 @@ export class Simulation {
     return status;
   }
 
-  /** An unknown buyer or seller is created as PENDING first. A change to the status that there is already is refused. */
+  /** An unknown buyer or seller is created as PENDING first. Refuses the status that it has. */
   changeStatus(kind: PartyKind, id: string, status: PartyStatus): StatusChange {
     return this.#sql.atomically(() => {
       const known = this.#statusOf(kind, id);
@@ -132,7 +122,7 @@ export class Simulation {
          ON CONFLICT (kind, id) DO UPDATE SET status = excluded.status`,
         { kind, id, status },
       );
-      this.#init.changed?.(`${kind}s`);
+      this.#init.changed(`${kind}s`);
       if (oldStatus === status) return { status };
       const eventId = this.#notify(`${kind}.status_changed`, {
         [`${kind}_id`]: id,
@@ -146,14 +136,14 @@ export class Simulation {
   /** Buyers or sellers and how many there are, the newest first. */
   parties(kind: PartyKind, { limit, offset }: Slice): Readonly<Record<string, unknown>> {
     const rows = this.#sql.rows(
-      "SELECT id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
+      `SELECT id AS ${kind}_id, status FROM parties WHERE kind = :kind ORDER BY rowid DESC LIMIT :limit OFFSET :offset`,
       { kind, limit, offset },
     );
-    const total = this.#sql.row("SELECT count(*) AS total FROM parties WHERE kind = :kind", { kind });
-    return {
-      [`${kind}s`]: rows.map((row) => ({ [`${kind}_id`]: textOf(row, "id"), status: partyStatusOf(row) })),
-      total: numberOf(total, "total"),
-    };
+    const total = this.#sql.row<{ readonly total: number }>(
+      "SELECT count(*) AS total FROM parties WHERE kind = :kind",
+      { kind },
+    );
+    return { [`${kind}s`]: rows, ...total };
   }
 
   /** Payment requests and how many there are, the newest first. */
@@ -162,14 +152,17 @@ export class Simulation {
       "SELECT * FROM payment_requests ORDER BY rowid DESC LIMIT :limit OFFSET :offset",
       { limit, offset },
     );
-    const total = this.#sql.row("SELECT count(*) AS total FROM payment_requests");
-    return { payment_requests: rows.map(paymentRequestOf), total: numberOf(total, "total") };
+    return {
+      payment_requests: rows,
+      ...this.#sql.row<{ readonly total: number }>("SELECT count(*) AS total FROM payment_requests"),
+    };
   }
 
   paymentRequest(id: string): PaymentRequest {
-    const row = this.#sql.find("SELECT * FROM payment_requests WHERE payment_request_id = :id", { id });
-    if (row === undefined) throw new SandboxError("not-found", "no payment request of this id");
-    return paymentRequestOf(row);
+    const statement = "SELECT * FROM payment_requests WHERE payment_request_id = :id";
+    const request = this.#sql.find<PaymentRequest>(statement, { id });
+    if (request === undefined) throw new SandboxError("not-found", "no payment request of this id");
+    return request;
   }
 
   createPaymentRequest({ payment_request_id = randomUUID(), due_date }: NewPaymentRequest): PaymentRequest {
@@ -182,7 +175,7 @@ export class Simulation {
       );
       if (changes === 0)
         throw new SandboxError("payment-request-exists", "there is a payment request of this id already");
-      this.#init.changed?.("payment-requests");
+      this.#init.changed("payment-requests");
       return request;
     });
   }
@@ -192,14 +185,14 @@ export class Simulation {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
       this.#sql.run("UPDATE payment_requests SET status = 'CLOSED' WHERE payment_request_id = :id", { id });
-      this.#init.changed?.("payment-requests");
+      this.#init.changed("payment-requests");
       const eventId = this.#notify("payment_request.repayment.repaid", { payment_request_id: id });
       return { ...request, status: "CLOSED", event_id: eventId };
     });
   }
 
   /** Reminds of the repayment; the payment request stays as it is. */
-  remind(id: string): Reminder {
+  remind(id: string): NotifiedPaymentRequest {
     return this.#sql.atomically(() => {
       const request = this.#pending(id);
       const days = daysFromDueDate(request.due_date, this.#init.clock());
@@ -224,20 +217,15 @@ export class Simulation {
 
   /** Oldest first. */
   confirmations(): readonly Confirmation[] {
-    return this.#sql.rows("SELECT * FROM confirmations ORDER BY confirmation_id").map((row) => {
-      const body: unknown = JSON.parse(textOf(row, "body"));
-      if (!isObject(body)) throw new Error("the database returned no object of a confirmation");
-      return {
-        confirmation_id: numberOf(row, "confirmation_id"),
-        received_at: textOf(row, "received_at"),
-        body,
-      };
-    });
+    const rows = this.#sql.rows<Omit<Confirmation, "body"> & { readonly body: string }>(
+      "SELECT * FROM confirmations ORDER BY confirmation_id",
+    );
+    return rows.map((row): Confirmation => Object.assign(row, { body: JSON.parse(row.body) }));
   }
 
   #statusOf(kind: PartyKind, id: string): PartyStatus | undefined {
-    const row = this.#sql.find("SELECT status FROM parties WHERE kind = :kind AND id = :id", { kind, id });
-    return row === undefined ? undefined : partyStatusOf(row);
+    const statement = "SELECT status FROM parties WHERE kind = :kind AND id = :id";
+    return this.#sql.find<{ readonly status: PartyStatus }>(statement, { kind, id })?.status;
   }
 
   #pending(id: string): PaymentRequest {
@@ -251,22 +239,6 @@ export class Simulation {
     this.#init.deliveries.notify([{ event_id: eventId, type, data }]);
     return eventId;
   }
-}
-
-function partyStatusOf(row: DatabaseRow): PartyStatus {
-  const text = textOf(row, "status");
-  const status = partyStatuses.find((known) => known === text);
-  if (status === undefined) throw new Error("the database returned an unknown status");
-  return status;
-}
-
-function paymentRequestOf(row: DatabaseRow): PaymentRequest {
-  return {
-    payment_request_id: textOf(row, "payment_request_id"),
-    // The table has no third status.
-    status: textOf(row, "status") === "CLOSED" ? "CLOSED" : "PENDING_REPAYMENT",
-    due_date: textOf(row, "due_date"),
-  };
 }
 
 const dayMs = 86_400_000;
