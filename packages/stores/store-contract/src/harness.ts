@@ -1,5 +1,5 @@
 import type { NonceStore } from "@countersign/core";
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, Awaitable, IdempotencyStore } from "@countersign/idempotency";
 
 /** One rule of the contract. It holds when `run` resolves. */
 export interface ContractCase {
@@ -102,3 +102,6 @@ export interface ContractNonceStore extends NonceStore {
 
 /** What `makeStore` of the nonce contract resolves to. */
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
+
+/** What `makeStore` of the contract of answers resolves to. */
+export type AnswerStoreHarness = StoreHarness<AnswerStore>;

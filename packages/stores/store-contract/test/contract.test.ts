@@ -96,7 +96,7 @@ describe("a case", () => {
   });
 
   test.each([
-    ["list", "list leads through all pages", { list: undefined }],
+    ["list", "list misses no key", { list: undefined }],
     ["retention", "retentions are measured", { retentionMs: undefined }],
   ])("fails when the store lacks what it needs: %s", async (facility, rule, lacking) => {
     const platform = createPlatform();
@@ -109,7 +109,7 @@ describe("a case", () => {
 
   test.each([
     ["prune", "pruning removes the nonces"],
-    ["close", "every call of a nonce store after close"],
+    ["close", "every call after close"],
   ])("fails when the nonce store lacks what it needs: %s", async (facility, rule) => {
     const platform = createNoncePlatform();
     const { claim } = platform.store;
