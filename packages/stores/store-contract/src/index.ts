@@ -4,7 +4,6 @@ export type {
   AnswerStoreHarness,
   ContractCase,
   ContractFacility,
-  ContractOptions,
   IdempotencyStoreHarness,
   NonceStoreHarness,
 } from "./harness.ts";

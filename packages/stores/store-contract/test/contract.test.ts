@@ -1,11 +1,10 @@
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import {
-  type ContractOptions,
   type IdempotencyStoreHarness,
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
-import type { IdempotencyContractOptions } from "../dist/harness.js";
+import type { ContractOptions, IdempotencyContractOptions } from "../dist/harness.js";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import { createNoncePlatform, nonceHarnessOf } from "./nonce-platform.ts";
 import { createPlatform, harnessOf } from "./platform.ts";

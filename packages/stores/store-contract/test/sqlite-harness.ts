@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
-import { type SqliteStores, type SqliteTransaction, createSqliteStores } from "@countersign/store-sqlite";
+import { type SqliteDatabase, type SqliteStores, createSqliteStores } from "@countersign/store-sqlite";
 import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
 import { fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
@@ -60,7 +60,7 @@ export function sqliteHarness(
   where: Where,
   clock: Clock = {},
   open?: Open,
-): IdempotencyStoreHarness<SqliteTransaction> & { path: string } {
+): IdempotencyStoreHarness<SqliteDatabase> & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
   const { idempotency: store } = database.open(own);

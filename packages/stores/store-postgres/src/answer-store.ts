@@ -12,16 +12,6 @@ import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 import { clockOf, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
 import { inTransaction } from "./errors.ts";
 
-/** The answers of done keys on PostgreSQL. */
-export interface PostgresAnswerStore extends AnswerStore {
-  readonly retentionMs: number;
-  keep(token: string, answer: Uint8Array): Promise<void>;
-  find(token: string): Promise<Uint8Array | undefined>;
-  prune(): Promise<number>;
-  /** Ends the pruning timer; the pool stays open. A later call throws. */
-  close(): void;
-}
-
 const name = "postgres answer store";
 
 /**
@@ -29,12 +19,12 @@ const name = "postgres answer store";
  * `createPostgresStores`; `retentionMs` is of the answers. Sends nothing before the first step. Throws a TypeError that names the
  * option when one is wrong.
  */
-export function createPostgresAnswers(options: PostgresStoresOptions): PostgresAnswerStore {
+export function createPostgresAnswers(options: PostgresStoresOptions): AnswerStore {
   const resolved = resolveOptions(options, "createPostgresAnswers");
   return new AnswerTable(new Engine(resolved), resolved);
 }
 
-class AnswerTable implements PostgresAnswerStore {
+class AnswerTable implements AnswerStore {
   readonly engine = "postgresql";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);

@@ -1,3 +1,6 @@
+/** The codes of the refusals that this package makes. */
+export type PostgresStoreCode = "transaction-not-begun";
+
 /** The SQLSTATE of a session that the server ends because its transaction stands idle. */
 export const idleSession = "25P03";
 

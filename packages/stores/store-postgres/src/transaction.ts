@@ -1,7 +1,6 @@
 import { GuardError, withDeadline } from "@countersign/core";
 import { isPromiseLike, option, readOptions, type OptionTable } from "@countersign/core/door";
-import type { PostgresStoreCode } from "./codes.ts";
-import { sqlStateOf, syntaxError } from "./errors.ts";
+import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 import { setOpenMark } from "./statement-parts.ts";

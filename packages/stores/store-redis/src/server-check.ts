@@ -1,8 +1,15 @@
 import { publishNotice } from "@countersign/core/door";
-import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
 import { type ResolvedRedisOptions, factoryName } from "./options.ts";
 import { plain } from "./replies.ts";
+
+/** The codes of the notices about a server that can lose a record. */
+export type RedisNoticeCode =
+  | "redis-forgets-on-restart"
+  | "redis-is-replica"
+  | "redis-may-evict"
+  | "redis-not-checked"
+  | "redis-too-old";
 
 const oldestVersion = [6, 2] as const;
 

@@ -22,9 +22,6 @@ export interface SqliteDatabase {
   readonly isTransaction?: boolean | undefined;
 }
 
-/** A connection on which the caller has begun a transaction. */
-export type SqliteTransaction = SqliteDatabase;
-
 /** A row as the drivers return it. libsql adds a member of its own to it, so rows are never compared or spread. */
 export type SqliteRow = Readonly<Record<string, unknown>>;
 
@@ -107,7 +104,7 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
 }
 
 /** Whether a transaction is open on the connection. */
-export function isInTransaction(database: SqliteTransaction): boolean {
+export function isInTransaction(database: SqliteDatabase): boolean {
   const isOpen = database.inTransaction ?? database.isTransaction;
   if (isOpen !== undefined) return isOpen;
   try {

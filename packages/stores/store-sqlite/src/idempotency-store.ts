@@ -28,7 +28,7 @@ import {
 import {
   type Sighting,
   type SqliteStatement,
-  type SqliteTransaction,
+  type SqliteDatabase,
   type SqliteValue,
   integerOf,
   singleRow,
@@ -49,7 +49,7 @@ import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
 
 /** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
-export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransaction> {
+export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase> {
   readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult;
   read(key: string): IdempotencyRecord | undefined;
@@ -69,7 +69,7 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
    * the same file; `lost` on a key that is done. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction
    * is open there, or when its commits would not be durable.
    */
-  completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership;
+  completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership;
 }
 
 const name = "sqlite idempotency store";
@@ -89,7 +89,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
   readonly #lockSql: string;
-  readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
+  readonly #completions = new WeakMap<SqliteDatabase, SqliteStatement>();
   readonly #stopPruning: () => void;
 
   constructor(options: ResolvedSqliteOptions) {
@@ -138,7 +138,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     });
   }
 
-  completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership {
+  completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership {
     this.#gate.assertOwnerIn(key, token);
     assertTransaction(name, tx, neededTransaction);
     // On its own, the update would commit at once, and stay when the caller's payment is rolled back.
@@ -226,7 +226,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     return ownership(complete.run(now(), retentionMs, encodeText(key), encodeText(token)));
   }
 
-  #completionOn(tx: SqliteTransaction): SqliteStatement {
+  #completionOn(tx: SqliteDatabase): SqliteStatement {
     let complete = this.#completions.get(tx);
     if (complete === undefined) {
       assertSynchronous(`${name}: completeIn`, tx);
