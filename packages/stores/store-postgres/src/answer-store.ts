@@ -9,9 +9,8 @@ import { inTransaction } from "./errors.ts";
 const name = "postgres answer store";
 
 /**
- * The store of answers on the table that `migratePostgresAnswers` has made, beside those of `migratePostgres`. Takes the options of
- * `createPostgresStores`; `retentionMs` is of the answers. Sends nothing before the first step. Throws a TypeError that names the
- * option when one is wrong.
+ * Keeps answers of done keys in the table that `migratePostgresAnswers` has made. Takes the options of `createPostgresStores`;
+ * `retentionMs` is that of the answers. Sends nothing before the first step. Throws a TypeError that names a wrong option.
  */
 export function createPostgresAnswers(options: PostgresStoresOptions): AnswerStore {
   const resolved = resolveOptions(options, "createPostgresAnswers");

@@ -38,15 +38,15 @@ import { encodeKey } from "./stored-key.ts";
 /** The idempotency store of the guard on PostgreSQL. */
 export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
-   * `complete` inside the transaction that the caller has begun on `tx`, a client of the same database. Rejects when no
-   * transaction is open there. `lost` also on a key that is done, whoever did it. Makes the commit durable where
-   * synchronous_commit is off. Call it first: from then on nobody takes the key over while the transaction runs.
+   * Completes the key inside the transaction that is open on `tx`, a client of the same database. Rejects when none is open. `lost`
+   * also on a done key, whoever did it. Makes the commit durable where synchronous_commit is off. Call it first: from then on nobody
+   * takes the key over while the transaction runs.
    */
   completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
 }
 
 const name = "postgres idempotency store";
-// An attempt comes to nothing only when another claim got the key and gave it back meanwhile.
+// An attempt fails only when another claim got the key and gave it back meanwhile.
 const maxClaimAttempts = 20;
 
 const neededTransaction: TransactionShape = {
@@ -155,8 +155,8 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
   }
 
   /**
-   * One attempt, in `transaction` only, unless that is null. Between two attempts the caller's transaction can end and the pool give
-   * the client to somebody else: in their transaction `done` would commit, and the payout not at all.
+   * Tries once, in `transaction` alone unless that is null. Between two attempts the caller's transaction can end and the pool give the
+   * client to somebody else: in their transaction `done` would commit, and the payout not at all.
    */
   async #completeIn(tx: PostgresTransaction, key: string, token: string, transaction: unknown): Promise<Row> {
     const values = timed(this.options, [encodeKey(key), encodeText(token), transaction]);
@@ -169,7 +169,7 @@ export class IdempotencyTable extends PrunedTable implements PostgresIdempotency
     const values = [encodeText(token), encodeText(fingerprint), leaseMs];
     const [inserted] = await this.#run(this.#sql.insert, key, ...values);
     if (inserted !== undefined) return claimedOf(inserted);
-    // Another statement: it sees what others have committed meanwhile, the first one's snapshot does not.
+    // A statement of its own sees what others have committed since the first one's snapshot.
     const seen = await this.#look(key);
     if (seen === undefined) return undefined;
     // What writes is decided by the statement that writes it.

@@ -9,10 +9,10 @@ import type { Engine } from "./engine.ts";
 import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { timed } from "./statement-parts.ts";
 
-/** How many rows one step removes: their locks are given back in between. */
+/** How many rows one step removes; between two steps nothing is locked. */
 export const pruneBatchSize = 500;
 
-/** A table whose rows end by themselves: its statements, and its pruning by hand and in the background, until it is closed. */
+/** Prunes a table by hand and in the background, until it is closed. */
 export abstract class PrunedTable {
   readonly engine = "postgresql";
   protected readonly gate: StoreGate;
@@ -53,7 +53,7 @@ export abstract class PrunedTable {
   }
 }
 
-/** A batch in which every row counts. */
+/** Counts every row of a batch. */
 export function wholeBatch({ length }: readonly Row[]): PrunedBatch {
   return { rows: length, counted: length };
 }

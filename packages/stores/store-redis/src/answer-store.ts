@@ -10,8 +10,8 @@ const name = "redis answer store";
 const base64 = /^:[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * The store of answers on Redis. Takes the options of `createRedisStores`; `retentionMs` is of the answers. Sends nothing before the
- * first step. Throws an OptionError when an option is wrong.
+ * Keeps answers of done keys on Redis. Takes the options of `createRedisStores`; `retentionMs` is that of the answers. Sends nothing
+ * before the first step. Throws an OptionError on a wrong option.
  */
 export function createRedisAnswers(options: RedisStoresOptions): AnswerStore {
   return new Answers(readOptions("createRedisAnswers", table, options));

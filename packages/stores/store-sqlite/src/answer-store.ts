@@ -21,9 +21,9 @@ const factoryName = "createSqliteAnswers";
 const name = "sqlite answer store";
 
 /**
- * Creates the table of answers where it is missing, and the store on it. Takes the options of `createSqliteStores`, and sets the
- * connection up in the same way; `retentionMs` is of the answers. Throws when durability cannot be had, and an OptionError when an
- * option is wrong.
+ * Creates the table of answers where it is missing, and the store on it. Takes the options of `createSqliteStores`, and sets up the
+ * connection in the same way; `retentionMs` is that of the answers. Throws when the connection cannot be made durable, and an
+ * OptionError on a wrong option.
  */
 export function createSqliteAnswers(options: SqliteStoresOptions): SqliteAnswerStore {
   const resolved = readOptions(factoryName, table, options);

@@ -44,7 +44,7 @@ import { type ReadPage, preparePages } from "./listing.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
 import { PrunedTable, pruneBatchSize } from "./pruning.ts";
 
-/** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
+/** The idempotency store on SQLite. Every method answers at once, without a promise. */
 export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase> {
   readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult;
@@ -61,9 +61,9 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase>
   prune(): number;
   close(): void;
   /**
-   * `complete` inside the transaction that the caller has begun on `tx`, which may be the store's connection or another one of
-   * the same file; `lost` on a key that is done. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction
-   * is open there, or when its commits would not be durable.
+   * Completes the key inside the transaction that is open on `tx`, the store's connection or another one of the same file. `lost` on a
+   * done key. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction is open there, or when its commits
+   * would not be durable.
    */
   completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership;
 }
@@ -184,8 +184,7 @@ export class IdempotencyTable extends PrunedTable implements SqliteIdempotencySt
     const untilMs = nowMs + claim.leaseMs;
     const decision = decideClaim(stored, claim);
     if (decision.action === "take") {
-      // By the clock a fence is also above those that a restored backup has not seen, by the last one above those of a clock that
-      // was set back.
+      // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
       const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
       const attempt = [encodeText(claim.token), fence, encodeText(claim.fingerprint)] as const;
       this.#sql.take.run(storedKey, ...attempt, untilMs, nowMs);

@@ -2,17 +2,17 @@ import { type PrunedBatch, type StoreGate, pruneAll, startPruning } from "@count
 import { type SqliteStatement, createGate, isInTransaction, withImmediateTransaction } from "./connection.ts";
 import type { ResolvedSqliteOptions } from "./options.ts";
 
-/** How many rows one step removes: so long the process does nothing else, and no other process writes. */
+/** How many rows one step removes: meanwhile this process does nothing else, and no other process writes. */
 export const pruneBatchSize = 100;
 
-/** A table whose rows end by themselves: its pruning, by hand and in the background, until it is closed. */
+/** Prunes a table by hand and in the background, until it is closed. */
 export abstract class PrunedTable {
   readonly engine = "sqlite";
   protected readonly gate: StoreGate;
   protected readonly options: ResolvedSqliteOptions;
   readonly #stopPruning: () => void;
 
-  /** `factory` is whose table it is, for notices. */
+  /** `factory` is named in notices. */
   constructor(name: string, factory: string, options: ResolvedSqliteOptions) {
     const { database, pruneIntervalMs: intervalMs } = options;
     this.options = options;
@@ -39,7 +39,7 @@ export abstract class PrunedTable {
 
   protected abstract removeBatch(): PrunedBatch;
 
-  /** A batch in which every row counts. `removeExpired` takes the time and the size. */
+  /** Removes a batch in which every row counts. `removeExpired` takes the time and the size. */
   protected removeWhole(removeExpired: SqliteStatement<unknown>): PrunedBatch {
     const { database, now } = this.options;
     const remove = () => removeExpired.run(now(), pruneBatchSize);
