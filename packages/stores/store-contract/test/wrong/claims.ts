@@ -104,19 +104,6 @@ export const wrongClaims: readonly WrongStore[] = [
     }),
   },
   {
-    does: "refuses the release of an owner whose lease has expired",
-    wrong: (platform) => ({
-      release: (key, token) => (isExpired(platform, key) ? "lost" : platform.store.release(key, token)),
-    }),
-  },
-  {
-    does: "refuses the hold of an owner whose lease has expired",
-    wrong: (platform) => ({
-      hold: (key, token, reason) =>
-        isExpired(platform, key) ? "lost" : platform.store.hold(key, token, reason),
-    }),
-  },
-  {
     does: "begins no lease at its owner's claim of an expired run",
     wrong: (platform) => ({
       claim(key, claim) {

@@ -73,17 +73,6 @@ export const wrongLeases: readonly WrongStore[] = [
     }),
   },
   {
-    does: "refuses every step of an owner whose lease has expired",
-    wrong: (platform) => {
-      const { store } = platform;
-      return {
-        complete: (key, token) => (isExpired(platform, key) ? "lost" : store.complete(key, token)),
-        release: (key, token) => (isExpired(platform, key) ? "lost" : store.release(key, token)),
-        hold: (key, token, reason) => (isExpired(platform, key) ? "lost" : store.hold(key, token, reason)),
-      };
-    },
-  },
-  {
     does: "measures leases by the wall clock of the process",
     fails: "retentions are measured",
     platform: { clockShiftMs: clockAheadMs },
@@ -101,21 +90,6 @@ export const wrongLeases: readonly WrongStore[] = [
         const remainingMs = runOf(platform, key)?.remainingMs ?? 0;
         return platform.store.heartbeat(key, token, Math.max(leaseMs, remainingMs));
       },
-    }),
-  },
-  {
-    does: "refuses the heartbeat of an owner whose lease has expired",
-    wrong: (platform) => ({
-      heartbeat: (key, token, leaseMs) =>
-        isExpired(platform, key) ? "lost" : platform.store.heartbeat(key, token, leaseMs),
-    }),
-  },
-  {
-    does: "takes a stranger's heartbeat for the owner's",
-    fails: "a token is",
-    wrong: (platform) => ({
-      heartbeat: (key, token, leaseMs) =>
-        platform.store.heartbeat(key, ownerOf(platform, key, token), leaseMs),
     }),
   },
   {
@@ -141,4 +115,19 @@ export const wrongLeases: readonly WrongStore[] = [
       },
     }),
   },
+  ...(["complete", "heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
+    does: `refuses an owner whose lease has expired: ${method}()`,
+    wrong: (platform) => ({
+      [method]: (key: string, token: string, more: never) =>
+        isExpired(platform, key) ? "lost" : platform.store[method](key, token, more),
+    }),
+  })),
+  ...(["heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
+    does: `takes a stranger for the owner: ${method}()`,
+    fails: "a token is",
+    wrong: (platform) => ({
+      [method]: (key: string, token: string, more: never) =>
+        platform.store[method](key, ownerOf(platform, key, token), more),
+    }),
+  })),
 ];

@@ -88,51 +88,6 @@ export const wrongRaces: readonly WrongStore[] = [
     }),
   },
   {
-    does: "looks whose run it is first and completes it later",
-    fails: "of two steps at once on an",
-    wrong: (platform) => ({
-      async complete(key, token) {
-        const wasOwn = runOf(platform, key)?.token === token;
-        await roundTrip();
-        return platform.store.complete(key, wasOwn ? ownerOf(platform, key, token) : token);
-      },
-    }),
-  },
-  {
-    does: "looks whose run it is first and begins its lease anew later",
-    fails: "of two steps at once on an",
-    wrong: (platform) => ({
-      async heartbeat(key, token, leaseMs) {
-        const wasOwn = runOf(platform, key)?.token === token;
-        await roundTrip();
-        const now = wasOwn ? ownerOf(platform, key, token) : token;
-        return platform.store.heartbeat(key, now, leaseMs);
-      },
-    }),
-  },
-  {
-    does: "looks whose run it is first and releases it later",
-    fails: "of two steps at once on an",
-    wrong: (platform) => ({
-      async release(key, token) {
-        const wasOwn = runOf(platform, key)?.token === token;
-        await roundTrip();
-        return platform.store.release(key, wasOwn ? ownerOf(platform, key, token) : token);
-      },
-    }),
-  },
-  {
-    does: "looks whose run it is first and holds it later",
-    fails: "of two steps at once through",
-    wrong: (platform) => ({
-      async hold(key, token, reason) {
-        const wasOwn = runOf(platform, key)?.token === token;
-        await roundTrip();
-        return platform.store.hold(key, wasOwn ? ownerOf(platform, key, token) : token, reason);
-      },
-    }),
-  },
-  {
     does: "looks whether a run has expired first and resolves it later",
     fails: "of two steps at once on an",
     wrong: (platform) => ({
@@ -182,4 +137,15 @@ export const wrongRaces: readonly WrongStore[] = [
       };
     },
   },
+  ...(["complete", "heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
+    does: `looks whose run it is first and takes the step later: ${method}()`,
+    fails: method === "hold" ? "of two steps at once through" : "of two steps at once on an",
+    wrong: (platform) => ({
+      async [method](key: string, token: string, more: never) {
+        const wasOwn = runOf(platform, key)?.token === token;
+        await roundTrip();
+        return platform.store[method](key, wasOwn ? ownerOf(platform, key, token) : token, more);
+      },
+    }),
+  })),
 ];

@@ -69,13 +69,6 @@ export const wrongSettling: readonly WrongStore[] = [
     },
   },
   {
-    does: "releases for anybody",
-    fails: "a token is",
-    wrong: (platform) => ({
-      release: (key, token) => platform.store.release(key, ownerOf(platform, key, token)),
-    }),
-  },
-  {
     does: "releases a held key for its owner",
     wrong: (platform) => ({
       release(key, token) {
@@ -100,13 +93,6 @@ export const wrongSettling: readonly WrongStore[] = [
         },
       };
     },
-  },
-  {
-    does: "holds for anybody",
-    fails: "a token is",
-    wrong: (platform) => ({
-      hold: (key, token, reason) => platform.store.hold(key, ownerOf(platform, key, token), reason),
-    }),
   },
   {
     does: "replaces the reason of a held key at a repeated hold",
