@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { memoryAnswerStore, type AnswerStore } from "@countersign/idempotency";
 import { answerStoreContract, defineCases, type AnswerStoreHarness } from "@countersign/store-contract";
-import { createSqliteAnswers } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
-import Database from "libsql";
 import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { fillAnswers } from "./fill.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
+import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
 import { failuresOf } from "./wrong/wrong-store.ts";
 
 function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
@@ -15,58 +12,12 @@ function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
   return {
     store,
     ...(advance && { advance }),
-    fill: () => untilRefused(store),
+    fill: () => fillAnswers(store),
     close: () => store.close(),
   };
 }
 
-function sqliteHarness({ now, advance }: Clock): AnswerStoreHarness {
-  const directory = mkdtempSync(join(tmpdir(), "answers-"));
-  const opened: { close(): unknown }[] = [];
-  const connect = (): Database.Database => {
-    const database = new Database(join(directory, "platform.db"));
-    opened.push(database);
-    return database;
-  };
-  const open = (database: Database.Database): AnswerStore => {
-    const store = createSqliteAnswers({ database, pruneIntervalMs: 0, ...(now && { now }) });
-    opened.unshift(store);
-    database.exec("PRAGMA busy_timeout = 50");
-    return store;
-  };
-  const own = connect();
-  const store = open(own);
-  return {
-    store,
-    ...(advance && { advance }),
-    another: () => open(connect()),
-    async fill() {
-      const { page_count: count } = own.prepare("PRAGMA page_count").get() as { page_count: number };
-      own.exec(`PRAGMA max_page_count = ${count}`);
-      await untilRefused(store);
-    },
-    close() {
-      for (const one of opened) one.close();
-      rmSync(directory, { recursive: true });
-    },
-  };
-}
-
-async function untilRefused(store: AnswerStore): Promise<void> {
-  for (const length of [500, 1]) {
-    for (let count = 0, refused = 0; refused < 20; count += 1) {
-      if (count > 5_000) throw new Error("the store does not become full");
-      try {
-        await store.keep(`filler ${length} ${count}`, Buffer.alloc(length, 1));
-      } catch {
-        refused += 1;
-      }
-    }
-  }
-}
-
 const inProcess = ["another", "engine", "durability"] as const;
-const onFile = ["engine", "durability"] as const;
 
 defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { without: inProcess })), {
   describe,
@@ -74,17 +25,20 @@ defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { w
   title: "memoryAnswerStore",
 });
 
-defineCases(applicable(answerStoreContract(() => sqliteHarness(testClock()), { without: onFile })), {
+defineCases(applicable(answerStoreContract(() => sqliteAnswerHarness(testClock()), { without: onFile })), {
   describe,
   test,
   title: "createSqliteAnswers, on a clock that is moved",
 });
 
-defineCases(applicable(answerStoreContract(() => sqliteHarness({}), { without: [...onFile, "clock"] })), {
-  describe,
-  test,
-  title: "createSqliteAnswers, by SQLite's clock",
-});
+defineCases(
+  applicable(answerStoreContract(() => sqliteAnswerHarness({}), { without: [...onFile, "clock"] })),
+  {
+    describe,
+    test,
+    title: "createSqliteAnswers, by SQLite's clock",
+  },
+);
 
 /** A store of answers that breaks one rule, and how the name of the case begins that must notice. */
 interface Wrong {
@@ -145,7 +99,7 @@ function casesOf(wrong: Wrong["wrong"] = () => ({})) {
       store,
       advance: (ms) => void (shared.nowMs += ms),
       another: handle,
-      fill: () => untilRefused(shared.store()),
+      fill: () => fillAnswers(shared.store()),
       engine: {
         stop: () => {
           shared.isRunning = false;
