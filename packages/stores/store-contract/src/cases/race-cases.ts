@@ -119,7 +119,7 @@ async function raceClaims(harness: Harness, stores: readonly Store[]): Promise<v
   });
 }
 
-// Exact to no millisecond, so that stores on a moved clock and on the engine's race alike.
+// Not exact: on the clock of an engine, what remains of a lease is only bounded.
 function worldOf(harness: Harness, another: Store): World {
   return new World(harness, another, false);
 }
