@@ -34,7 +34,6 @@ async function makeStores({ url, hasClock = false, server }: Setting) {
     stores: another(),
     another,
     payments,
-    prefix,
     harness: {
       ...(hasClock ? { advance: (ms: number) => void (nowMs += ms) } : {}),
       ...(server === undefined
@@ -52,20 +51,17 @@ async function makeStores({ url, hasClock = false, server }: Setting) {
 
 export async function idempotencyHarness(
   setting: Setting,
-): Promise<IdempotencyStoreHarness<MariadbTransaction> & { readonly prefix: string }> {
-  const { stores, another, payments, prefix, harness } = await makeStores(setting);
+): Promise<IdempotencyStoreHarness<MariadbTransaction>> {
+  const { stores, another, payments, harness } = await makeStores(setting);
   return {
     ...harness,
-    prefix,
     store: stores.idempotency,
     another: () => another().idempotency,
     transaction: (work) => withTransaction(payments, async (connection) => work(connection)),
   };
 }
 
-export async function nonceHarness(
-  setting: Setting,
-): Promise<NonceStoreHarness & { readonly prefix: string }> {
-  const { stores, another, prefix, harness } = await makeStores(setting);
-  return { ...harness, prefix, store: stores.nonces, another: () => another().nonces };
+export async function nonceHarness(setting: Setting): Promise<NonceStoreHarness> {
+  const { stores, another, harness } = await makeStores(setting);
+  return { ...harness, store: stores.nonces, another: () => another().nonces };
 }

@@ -8,8 +8,6 @@ import type {
   KeptDecision,
   OperatorEntry,
 } from "@countersign/idempotency";
-import type { IdempotencyStoreHarness } from "./harness.ts";
-import { pass } from "./waiting.ts";
 
 /** The store of a case: its transactions are opaque. */
 export type Store = IdempotencyStore<unknown>;
@@ -23,10 +21,8 @@ export const longLeaseMs = 60_000;
 /** A lease that a case waits for. No case needs an answer within it, so that a busy machine passes like an idle one. */
 export const shortLeaseMs = 100;
 
-type ClaimOverrides = Partial<IdempotencyClaim>;
-
 /** A claim with a fingerprint of its own and a lease that no case outlives. */
-export function claimBy(token: string, overrides: ClaimOverrides = {}): IdempotencyClaim {
+export function claimBy(token: string, overrides: Partial<IdempotencyClaim> = {}): IdempotencyClaim {
   return { token, fingerprint: fingerprintOf(token), leaseMs: longLeaseMs, recovery: "rerun", ...overrides };
 }
 
@@ -48,34 +44,9 @@ export function fenceOf(result: IdempotencyClaimResult, rule: string): number {
 export async function take(
   store: Store,
   token: string,
-  { key: ofKey = key, ...overrides }: ClaimOverrides & { readonly key?: string } = {},
+  { key: ofKey = key, ...overrides }: Partial<IdempotencyClaim> & { readonly key?: string } = {},
 ): Promise<number> {
   return fenceOf(await store.claim(ofKey, claimBy(token, overrides)), "an absent key must be acquired");
-}
-
-/** Takes the key for `token` and lets its lease expire. Returns the fence. */
-export async function takeAndExpire(
-  harness: IdempotencyStoreHarness<unknown>,
-  token: string,
-): Promise<number> {
-  const fence = await take(harness.store, token, { leaseMs: shortLeaseMs });
-  await pass(harness, shortLeaseMs);
-  return fence;
-}
-
-/** Takes the key over from an owner whose lease has expired. Returns the fence. */
-export async function takeOver(store: Store, token: string, ofKey: string = key): Promise<number> {
-  return fenceOf(await store.claim(ofKey, claimBy(token)), "under rerun an expired run must be acquired");
-}
-
-/** An operator's decision about whatever attempt has the key now. */
-export async function decide(
-  store: Store,
-  ofKey: string,
-  outcome: "done" | "released",
-): Promise<"ok" | "not-held"> {
-  const record = await store.read(ofKey);
-  return store.resolve(ofKey, outcome, { fence: record?.fence ?? 0 });
 }
 
 /** A step of an owner, which must be `ok`. */
@@ -112,24 +83,8 @@ function knownEntry({ at, by, note }: OperatorEntry): OperatorEntry {
   return { at, ...(by === undefined ? {} : { by }), ...(note === undefined ? {} : { note }) };
 }
 
-/** What is kept of an operator's decision, whether the key is free or not. */
-async function decisionOf(store: Store, ofKey: string = key): Promise<KeptDecision | undefined> {
+/** What is kept of a decision that must be there, whether the key is free or not. */
+export async function keptOf(store: Store, ofKey: string): Promise<KeptDecision> {
   const decision = (await store.read(ofKey))?.decision ?? (await store.readReleased(ofKey))?.decision;
-  return decision ? knownDecision(decision) : undefined;
-}
-
-/** What is kept of a decision that must be there. */
-export async function keptOf(store: Store, ofKey: string = key): Promise<KeptDecision> {
-  return (await decisionOf(store, ofKey)) ?? assert.fail(`the decision about ${ofKey} must be kept`);
-}
-
-/** What remains of the lease of a run. */
-export async function remainingMsOf(store: Store, ofKey: string = key): Promise<number> {
-  const record = await store.read(ofKey);
-  if (record?.state !== "run") {
-    throw new assert.AssertionError({
-      message: `a run must be read as one, got ${record?.state ?? "absent"}`,
-    });
-  }
-  return record.remainingMs;
+  return decision ? knownDecision(decision) : assert.fail(`the decision about ${ofKey} must be kept`);
 }

@@ -1,25 +1,25 @@
 import { randomInt } from "node:crypto";
 import { assertKnownOptions } from "@countersign/core/door";
-import type { AnswerStore, Awaitable } from "@countersign/idempotency";
+import type { Awaitable } from "@countersign/idempotency";
 import type {
   ContractCase,
   ContractFacility,
   IdempotencyContractOptions,
   IdempotencyStoreHarness,
-  NonceStoreHarness,
   StoreHarness,
 } from "./harness.ts";
+import { memberOf } from "./model/step.ts";
 import { within } from "./waiting.ts";
 
 /** A case before it knows how stores are made. */
-interface CaseDefinition<Harness> {
+export interface CaseDefinition<Harness> {
   readonly name: string;
   /** Default none. */
   readonly needs?: readonly ContractFacility[] | undefined;
   readonly check: (harness: Harness, run: CaseRun<Harness>) => Promise<void>;
 }
 
-/** What a case is run with that makes its own steps. */
+/** What a case gets that makes its own steps. */
 export interface CaseRun<Harness> {
   readonly makeStore: () => Awaitable<Harness>;
   readonly seed: number;
@@ -31,57 +31,39 @@ export interface CaseRun<Harness> {
 /** A case of the idempotency contract; it passes transactions on without looking into them. */
 export type IdempotencyCase = CaseDefinition<IdempotencyStoreHarness<unknown>>;
 
-/** A case of the nonce contract. */
-export type NonceCase = CaseDefinition<NonceStoreHarness>;
-
-/** What `makeStore` of the contract of answers resolves to. */
-export type AnswerStoreHarness = StoreHarness<AnswerStore>;
-
-/** A case of the contract of answers. */
-export type AnswerCase = CaseDefinition<AnswerStoreHarness>;
-
-/** Which of the facilities a harness has. */
-export type Facilities = Readonly<Record<ContractFacility, boolean>>;
-
-/** What is asked of a harness to run a case with it. */
+/** The cases of one kind of stores, and the options that they take. */
 export interface Contract<Harness> {
   readonly factory: string;
   readonly options: readonly (keyof IdempotencyContractOptions)[];
   readonly definitions: readonly CaseDefinition<Harness>[];
-  readonly facilitiesOf: (harness: Harness) => Facilities;
 }
-
-/** What both kinds of stores have in common. */
-export function commonFacilities(harness: StoreHarness<unknown>): CommonFacilities {
-  return {
-    clock: harness.advance !== undefined,
-    another: harness.another !== undefined,
-    fill: harness.fill !== undefined,
-    engine: harness.engine !== undefined,
-    durability: harness.engine?.durable === true,
-  };
-}
-
-type CommonFacilities = Pick<Facilities, "clock" | "another" | "fill" | "engine" | "durability">;
-
-type Closable = { close(): Awaitable<void> };
 
 const caseTimeoutMs = 30_000;
-const known: readonly string[] = [
-  "clock",
-  "another",
-  "fill",
-  "engine",
-  "durability",
-  "transaction",
-  "retention",
-  "list",
-  "prune",
-  "close",
-] satisfies readonly ContractFacility[];
+
+const isThere: Readonly<Record<ContractFacility, (harness: StoreHarness<object>) => boolean>> = {
+  clock: (harness) => has(harness, "advance"),
+  another: (harness) => has(harness, "another"),
+  fill: (harness) => has(harness, "fill"),
+  engine: (harness) => has(harness, "engine"),
+  durability: ({ engine }) => engine?.durable === true,
+  transaction: (harness) => has(harness, "transaction") && has(harness.store, "completeIn"),
+  retention: ({ store }) => has(store, "retentionMs"),
+  list: ({ store }) => has(store, "list"),
+  prune: ({ store }) => has(store, "prune"),
+  close: ({ store }) => has(store, "close"),
+};
+
+function has(holder: object, member: string): boolean {
+  return memberOf(holder, member) !== undefined;
+}
+
+/** Whether the harness, or its store, has the facility. */
+export function hasFacility(harness: StoreHarness<object>, facility: ContractFacility): boolean {
+  return isThere[facility](harness);
+}
 
 /** Binds the definitions to `makeStore`. Throws a TypeError on arguments of another kind. */
-export function bindContract<Harness extends Closable>(
+export function bindContract<Harness extends StoreHarness<object>>(
   contract: Contract<Harness>,
   makeStore: () => Awaitable<Harness>,
   options: IdempotencyContractOptions,
@@ -96,21 +78,22 @@ export function bindContract<Harness extends Closable>(
   if (typeof makeStore !== "function") {
     throw new TypeError(`${factory}: makeStore must be a function that returns a harness`);
   }
-  const unknown = without.find((facility) => !known.includes(facility));
+  const unknown = without.find((facility) => !Object.hasOwn(isThere, facility));
   if (unknown !== undefined) {
-    throw new TypeError(`${factory}: option without knows ${known.join(", ")}; got ${unknown}`);
+    const known = Object.keys(isThere).join(", ");
+    throw new TypeError(`${factory}: option without knows ${known}; got ${unknown}`);
   }
   return definitions.map((definition) => {
     const missing = (definition.needs ?? []).filter((facility) => without.includes(facility));
     return {
       name: definition.name,
-      run: () => runCase(contract, definition, { makeStore, seed, histories, without }),
+      run: () => runCase(factory, definition, { makeStore, seed, histories, without }),
       skipped: missing.length === 0 ? undefined : `without ${missing.join(", ")}`,
     };
   });
 }
 
-// Behind types that a test in JavaScript has not.
+// A test in JavaScript has no types that say so.
 function assertHarness(harness: unknown, factory: string): void {
   const { store, close }: { store?: unknown; close?: unknown } = Object(harness);
   if (typeof store === "object" && store !== null && typeof close === "function") return;
@@ -119,16 +102,15 @@ function assertHarness(harness: unknown, factory: string): void {
   throw new TypeError(`${factory}: makeStore ${what}; got ${got}`);
 }
 
-async function runCase<Harness extends Closable>(
-  { factory, facilitiesOf }: Contract<Harness>,
+async function runCase<Harness extends StoreHarness<object>>(
+  factory: string,
   { name, needs = [], check }: CaseDefinition<Harness>,
   run: CaseRun<Harness>,
 ): Promise<void> {
   const harness = await run.makeStore();
   assertHarness(harness, factory);
   try {
-    const facilities = facilitiesOf(harness);
-    const missing = needs.filter((facility) => !facilities[facility]);
+    const missing = needs.filter((facility) => !hasFacility(harness, facility));
     if (missing.length > 0) {
       throw new Error(
         `the harness lacks ${missing.join(", ")}; add it, or declare without: ${JSON.stringify(missing)}`,

@@ -1,5 +1,5 @@
 import type { NonceStore } from "@countersign/core";
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, Awaitable, IdempotencyStore } from "@countersign/idempotency";
 
 /** One rule of the contract. It holds when `run` resolves. */
 export interface ContractCase {
@@ -11,27 +11,20 @@ export interface ContractCase {
   readonly skipped?: string | undefined;
 }
 
-/** What a rule may need beyond the store itself; a member of the harness or an optional method of the store. */
+/**
+ * What a rule may need beyond the store itself: a member of the harness (`clock` is `advance`, `durability` is `engine.durable`), or
+ * of the store (`retention` is `retentionMs`); `transaction` is one of the harness, and `completeIn` of the store.
+ */
 export type ContractFacility =
-  /** `advance`: cases at exact instants. */
   | "clock"
-  /** `another`: cases across processes. */
   | "another"
-  /** `fill`: the full store. */
   | "fill"
-  /** `engine`: the engine stopped and started again. */
   | "engine"
-  /** `engine.durable`: what was answered is there after the engine was stopped. */
   | "durability"
-  /** `transaction` and the store's `completeIn`. */
   | "transaction"
-  /** The store's `retentionMs`. */
   | "retention"
-  /** The store's `list`. */
   | "list"
-  /** The store's `prune`; every idempotency store has it. */
   | "prune"
-  /** The store's `close`; every idempotency store has it. */
   | "close";
 
 /** Options of the contracts. */
@@ -102,3 +95,6 @@ export interface ContractNonceStore extends NonceStore {
 
 /** What `makeStore` of the nonce contract resolves to. */
 export type NonceStoreHarness = StoreHarness<ContractNonceStore>;
+
+/** What `makeStore` of the contract of answers resolves to. */
+export type AnswerStoreHarness = StoreHarness<AnswerStore>;

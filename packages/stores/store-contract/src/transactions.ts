@@ -1,19 +1,10 @@
 import type { IdempotencyOwnership } from "@countersign/idempotency";
 import { type Store, key } from "./claims.ts";
 import type { IdempotencyStoreHarness } from "./harness.ts";
-import { type Outcome, pause } from "./waiting.ts";
+import { type Outcome, needed, pause } from "./waiting.ts";
 
 // How long a step is given to go wrong while the transaction is open.
 const overtakeMs = 100;
-
-/** Commits when `work` is done, rolls back when it throws. */
-export async function inTransaction(
-  harness: IdempotencyStoreHarness<unknown>,
-  work: (tx: unknown) => Promise<void>,
-): Promise<void> {
-  if (harness.transaction === undefined) throw new Error("only cases that need transactions begin one");
-  await harness.transaction(work);
-}
 
 /** A completion as part of a transaction. */
 export async function completeIn(
@@ -22,8 +13,7 @@ export async function completeIn(
   token: string,
   ofKey: string = key,
 ): Promise<IdempotencyOwnership> {
-  if (store.completeIn === undefined) throw new Error("only cases that need transactions complete in one");
-  return store.completeIn(tx, ofKey, token);
+  return needed(await store.completeIn?.(tx, ofKey, token));
 }
 
 /** What a completion in a transaction of its own answers, which commits whatever that is. */
@@ -33,7 +23,7 @@ export async function completeAlone(
   ofKey: string = key,
 ): Promise<IdempotencyOwnership> {
   const answers: IdempotencyOwnership[] = [];
-  await inTransaction(harness, async (tx) => {
+  await harness.transaction?.(async (tx) => {
     answers.push(await completeIn(harness.store, tx, token, ofKey));
   });
   const [answer] = answers;

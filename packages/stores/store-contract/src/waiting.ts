@@ -1,9 +1,17 @@
 import { AssertionError } from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
-import type { ContractNonceStore, IdempotencyStoreHarness, StoreHarness } from "./harness.ts";
+import type { StoreHarness } from "./harness.ts";
 
 // How much later than needed a case looks: clocks of engines are rounded to milliseconds, and timers may run early by one.
 const marginMs = 25;
+
+/** Takes the steps of a case in their order, each when the one before it has ended. */
+export async function inTurn<T>(items: Iterable<T>, step: (item: T) => Promise<unknown>): Promise<void> {
+  for (const item of items) {
+    // oxlint-disable-next-line no-await-in-loop -- in turn
+    await step(item);
+  }
+}
 
 /** Resolves after so many milliseconds of real time. */
 export function pause(ms: number): Promise<void> {
@@ -18,34 +26,16 @@ export async function pass(harness: StoreHarness<unknown>, ms: number): Promise<
   else await harness.advance(ms + marginMs);
 }
 
-/** Moves the store's clock by exactly `ms`. */
-export async function advance(harness: StoreHarness<unknown>, ms: number): Promise<void> {
-  if (harness.advance === undefined) throw new Error("only cases that need the clock move it exactly");
-  await harness.advance(ms);
+/** A member that the case lists in `needs`. */
+export function needed<T>(member: T | undefined): T {
+  if (member === undefined) throw new Error("a case uses what it does not list in needs");
+  return member;
 }
 
-/** One more store on the same data. */
-export async function anotherOf<Store>(harness: StoreHarness<Store>): Promise<Store> {
-  if (harness.another === undefined) throw new Error("only cases that need another store ask for it");
-  return harness.another();
-}
-
-/** Leaves the store no room. */
-export async function fillOf(harness: StoreHarness<unknown>): Promise<void> {
-  if (harness.fill === undefined) throw new Error("only cases that need a full store fill it");
-  await harness.fill();
-}
-
-/** Removes what has ended. */
-export async function pruneOf(store: ContractNonceStore): Promise<number> {
-  if (store.prune === undefined) throw new Error("only cases that need pruning prune");
-  return store.prune();
-}
-
-/** For how long the store remembers a done key. */
-export function retentionMsOf({ store }: IdempotencyStoreHarness<unknown>): number {
-  if (store.retentionMs === undefined) throw new Error("only cases that need the retention ask for it");
-  return store.retentionMs;
+/** The store, and three more on the same data. */
+export async function handlesOf<Store>(harness: StoreHarness<Store>): Promise<readonly Store[]> {
+  const others = await Promise.all([harness.another?.(), harness.another?.(), harness.another?.()]);
+  return [harness.store, ...others.map(needed)];
 }
 
 /** What `promise` resolves to, or an AssertionError when that takes longer than `ms`. */

@@ -1,72 +1,23 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { memoryAnswerStore, type AnswerStore } from "@countersign/idempotency";
 import { answerStoreContract, defineCases, type AnswerStoreHarness } from "@countersign/store-contract";
-import { createSqliteAnswers } from "@countersign/store-sqlite";
 import { describe, expect, test } from "@jest/globals";
-import Database from "libsql";
 import { applicable } from "@countersign/test-support/runs/contract.ts";
+import { fillAnswers } from "./fill.ts";
 import { testClock, type Clock } from "./memory-harness.ts";
-import { failuresOf } from "./wrong/failures.ts";
+import { onFile, sqliteAnswerHarness } from "./sqlite-harness.ts";
+import { failuresOf } from "./wrong/wrong-store.ts";
 
 function memoryHarness({ now, advance }: Clock): AnswerStoreHarness {
   const store = memoryAnswerStore({ max: 300, ...(now && { now }) });
   return {
     store,
     ...(advance && { advance }),
-    fill: () => untilRefused(store),
+    fill: () => fillAnswers(store),
     close: () => store.close(),
   };
 }
 
-function sqliteHarness({ now, advance }: Clock): AnswerStoreHarness {
-  const directory = mkdtempSync(join(tmpdir(), "answers-"));
-  const opened: { close(): unknown }[] = [];
-  const connect = (): Database.Database => {
-    const database = new Database(join(directory, "platform.db"));
-    opened.push(database);
-    return database;
-  };
-  const open = (database: Database.Database): AnswerStore => {
-    const store = createSqliteAnswers({ database, pruneIntervalMs: 0, ...(now && { now }) });
-    opened.unshift(store);
-    database.exec("PRAGMA busy_timeout = 50");
-    return store;
-  };
-  const own = connect();
-  const store = open(own);
-  return {
-    store,
-    ...(advance && { advance }),
-    another: () => open(connect()),
-    async fill() {
-      const { page_count: count } = own.prepare("PRAGMA page_count").get() as { page_count: number };
-      own.exec(`PRAGMA max_page_count = ${count}`);
-      await untilRefused(store);
-    },
-    close() {
-      for (const one of opened) one.close();
-      rmSync(directory, { recursive: true });
-    },
-  };
-}
-
-async function untilRefused(store: AnswerStore): Promise<void> {
-  for (const length of [500, 1]) {
-    for (let count = 0, refused = 0; refused < 20; count += 1) {
-      if (count > 5_000) throw new Error("the store does not become full");
-      try {
-        await store.keep(`filler ${length} ${count}`, Buffer.alloc(length, 1));
-      } catch {
-        refused += 1;
-      }
-    }
-  }
-}
-
 const inProcess = ["another", "engine", "durability"] as const;
-const onFile = ["engine", "durability"] as const;
 
 defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { without: inProcess })), {
   describe,
@@ -74,22 +25,25 @@ defineCases(applicable(answerStoreContract(() => memoryHarness(testClock()), { w
   title: "memoryAnswerStore",
 });
 
-defineCases(applicable(answerStoreContract(() => sqliteHarness(testClock()), { without: onFile })), {
+defineCases(applicable(answerStoreContract(() => sqliteAnswerHarness(testClock()), { without: onFile })), {
   describe,
   test,
   title: "createSqliteAnswers, on a clock that is moved",
 });
 
-defineCases(applicable(answerStoreContract(() => sqliteHarness({}), { without: [...onFile, "clock"] })), {
-  describe,
-  test,
-  title: "createSqliteAnswers, by SQLite's clock",
-});
+defineCases(
+  applicable(answerStoreContract(() => sqliteAnswerHarness({}), { without: [...onFile, "clock"] })),
+  {
+    describe,
+    test,
+    title: "createSqliteAnswers, by SQLite's clock",
+  },
+);
 
-/** A store of answers that breaks one rule, and the cases that must notice. */
+/** A store of answers that breaks one rule, and how the name of the case begins that must notice. */
 interface Wrong {
   readonly does: string;
-  readonly fails: readonly string[];
+  readonly fails: string;
   readonly wrong: (right: Shared) => Partial<AnswerStore>;
 }
 
@@ -145,7 +99,7 @@ function casesOf(wrong: Wrong["wrong"] = () => ({})) {
       store,
       advance: (ms) => void (shared.nowMs += ms),
       another: handle,
-      fill: () => untilRefused(shared.store()),
+      fill: () => fillAnswers(shared.store()),
       engine: {
         stop: () => {
           shared.isRunning = false;
@@ -161,23 +115,10 @@ function casesOf(wrong: Wrong["wrong"] = () => ({})) {
   });
 }
 
-const found = "an answer is found by its token, to the byte, as often as it is looked for";
-const again = "an answer that is kept again under its token takes the earlier one's place";
-const alike = "answers of tokens that look alike are kept apart";
-const bytes = "an answer is what it was when it was kept, whatever becomes of the bytes";
-const handles = "an answer is found through every handle as soon as it was kept";
-const until = "an answer is found until its retention ends, pruned or not, and not after it";
-const anew = "an answer that is kept again begins its retention anew";
-const pruned = "prune tells of no answer that is alive, and of none twice";
-const closed = "every call of a store of answers after close throws";
-const full = "a full store refuses a further answer by a throw, and evicts none that is alive";
-const stopped = "every call of a store of answers while the engine is stopped is rejected in time";
-const back = "after the engine is back the store of answers works again by itself";
-
 const wrongStores: readonly Wrong[] = [
   {
     does: "forgets an answer that was found",
-    fails: [found, bytes],
+    fails: "an answer is found by its token",
     wrong: (right) => ({
       find: async (token) => {
         const answer = await right.store().find(token);
@@ -188,21 +129,21 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "keeps answers as text",
-    fails: [found, bytes, handles, until, anew, pruned, full, back].filter((name) => name !== bytes),
+    fails: "an answer is found by its token",
     wrong: (right) => ({
       keep: (token, answer) => right.store().keep(token, Buffer.from(Buffer.from(answer).toString())),
     }),
   },
   {
     does: "keeps the first answer of a token",
-    fails: [again, handles, anew],
+    fails: "an answer that is kept again",
     wrong: (right) => ({
       keep: (token, answer) => (right.kept.has(token) ? undefined : right.store().keep(token, answer)),
     }),
   },
   {
     does: "does not tell upper case from lower case",
-    fails: [alike],
+    fails: "answers of tokens",
     wrong: (right) => ({
       keep: (token, answer) => right.store().keep(token.toLowerCase(), answer),
       find: (token) => right.store().find(token.toLowerCase()),
@@ -210,7 +151,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "keeps the giver's own bytes",
-    fails: [bytes],
+    fails: "an answer is what it was",
     wrong: (right) => ({
       keep: async (token, answer) => {
         await right.store().keep(token, answer);
@@ -220,7 +161,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "remembers for each handle on its own",
-    fails: [handles],
+    fails: "an answer is found through",
     wrong: (right) => {
       const own = new Set<string>();
       return {
@@ -237,7 +178,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "never ends a retention",
-    fails: [until],
+    fails: "an answer is found until",
     wrong: (right) => ({
       find: (token) => right.store().find(token) ?? right.kept.get(token)?.answer,
       prune: () => (right.assertUsable(), 0),
@@ -245,7 +186,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "does not prolong what is kept again",
-    fails: [anew],
+    fails: "an answer is found until",
     wrong: (right) => ({
       keep: async (token, answer) => {
         const untilMs = right.kept.get(token)?.untilMs;
@@ -257,7 +198,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "counts all that it has when it prunes",
-    fails: [until, pruned],
+    fails: "prune tells",
     wrong: (right) => ({
       prune: async () => {
         const { size } = right.kept;
@@ -268,7 +209,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "goes on after close",
-    fails: [closed],
+    fails: "every call after",
     wrong: (right) => ({
       find: (token) => {
         const { isClosed } = right;
@@ -281,7 +222,7 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "makes room by forgetting",
-    fails: [full],
+    fails: "a full store",
     wrong: (right) => ({
       keep: (token, answer) => {
         if (right.kept.size >= right.max) right.kept.clear();
@@ -291,12 +232,17 @@ const wrongStores: readonly Wrong[] = [
   },
   {
     does: "finds nothing while its engine is stopped",
-    fails: [stopped],
+    fails: "every call while",
     wrong: (right) => ({ find: (token) => (right.isRunning ? right.store().find(token) : undefined) }),
   },
   {
+    does: "forgets what it has with its engine",
+    fails: "after the engine is back it",
+    wrong: (right) => ({ find: (token) => (right.stops > 0 ? undefined : right.store().find(token)) }),
+  },
+  {
     does: "does not find its engine again",
-    fails: [back],
+    fails: "after the engine is back the",
     wrong: (right) => ({
       keep: (token, answer) => {
         if (right.stops > 0) throw new Error("the connection is gone");
@@ -312,15 +258,13 @@ test("a right store of answers passes every case", async () => {
 
 describe("the cases notice a store of answers that", () => {
   test.each(wrongStores)("$does", async ({ wrong, fails }) => {
-    expect(new Set(Object.keys(await failuresOf(casesOf(wrong))))).toEqual(new Set(fails));
+    const meant = casesOf(wrong).filter(({ name }) => name.startsWith(fails));
+    expect(meant).toHaveLength(1);
+    expect(Object.keys(await failuresOf(meant))).toEqual(meant.map(({ name }) => name));
   });
 });
 
 test("every case is failed by one of these stores of answers", () => {
-  const failed = new Set(wrongStores.flatMap(({ fails }) => fails));
-  expect(
-    casesOf()
-      .filter(({ name }) => !failed.has(name))
-      .map(({ name }) => name),
-  ).toEqual([]);
+  const never = casesOf().filter(({ name }) => !wrongStores.some(({ fails }) => name.startsWith(fails)));
+  expect(never.map(({ name }) => name)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 // Leaves an engine with a limit no room.
 import { randomInt } from "node:crypto";
 import type { NonceStore } from "@countersign/core";
-import type { IdempotencyStore } from "@countersign/idempotency";
+import type { AnswerStore, IdempotencyStore } from "@countersign/idempotency";
 
 export async function fillKeys(store: IdempotencyStore): Promise<void> {
   const claim = { token: "t", fingerprint: "f", leaseMs: 1_000_000, recovery: "hold" } as const;
@@ -11,6 +11,10 @@ export async function fillKeys(store: IdempotencyStore): Promise<void> {
 export async function fillNonces(store: NonceStore): Promise<void> {
   const use = { nonce: "n", token: "t", retainMs: 1_000_000 };
   await untilRefused((text) => store.claim({ ...use, scope: text }));
+}
+
+export async function fillAnswers(store: AnswerStore): Promise<void> {
+  await untilRefused((text) => store.keep(text, Buffer.from(text)));
 }
 
 // Long texts first, then such that are shorter than those of any case and lie between all of them: every page is full.

@@ -1,12 +1,12 @@
 // The cases that need another handle, with handles that are real processes on one file.
 import {
   type ContractCase,
-  type ContractOptions,
   defineCases,
   idempotencyStoreContract,
   nonceStoreContract,
 } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
+import type { ContractOptions } from "../dist/harness.js";
 import { sqliteHarness, sqliteNonceHarness } from "./sqlite-harness.ts";
 import { StoreProcess } from "./store-process.ts";
 

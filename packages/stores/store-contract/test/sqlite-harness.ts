@@ -2,10 +2,21 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { IdempotencyStoreHarness, NonceStoreHarness } from "@countersign/store-contract";
-import { type SqliteStores, type SqliteTransaction, createSqliteStores } from "@countersign/store-sqlite";
+import type { AnswerStore } from "@countersign/idempotency";
+import type {
+  AnswerStoreHarness,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+} from "@countersign/store-contract";
+import {
+  type SqliteDatabase,
+  type SqliteStores,
+  type SqliteStoresOptions,
+  createSqliteAnswers,
+  createSqliteStores,
+} from "@countersign/store-sqlite";
 import { type Connection, type Open, openLibsql } from "../../store-sqlite/test/connections.ts";
-import { fillKeys, fillNonces } from "./fill.ts";
+import { fillAnswers, fillKeys, fillNonces } from "./fill.ts";
 import type { Clock } from "./memory-harness.ts";
 
 /** The file is the engine: there is no server to stop. */
@@ -18,7 +29,7 @@ class SqliteDatabaseOfTest {
   readonly #open: Open;
   readonly #directory: string | undefined;
   readonly #connections: Connection[] = [];
-  readonly #stores: SqliteStores[] = [];
+  readonly #stores: { close(): void }[] = [];
 
   constructor(where: "file" | "memory", clock: Clock, open: Open = openLibsql) {
     this.#clock = clock;
@@ -38,8 +49,19 @@ class SqliteDatabaseOfTest {
   }
 
   open(database: Connection): SqliteStores {
+    return this.#opened(database, createSqliteStores);
+  }
+
+  openAnswers(database: Connection): AnswerStore {
+    return this.#opened(database, createSqliteAnswers);
+  }
+
+  #opened<Made extends { close(): void }>(
+    database: Connection,
+    create: (options: SqliteStoresOptions) => Made,
+  ): Made {
     const { now } = this.#clock;
-    const stores = createSqliteStores({ database, pruneIntervalMs: 0, ...(now && { now }) });
+    const stores = create({ database, pruneIntervalMs: 0, ...(now && { now }) });
     this.#stores.push(stores);
     // The stores ask for five seconds, in which a synchronous driver blocks the one who would let go of the lock.
     database.exec("PRAGMA busy_timeout = 50");
@@ -60,7 +82,7 @@ export function sqliteHarness(
   where: Where,
   clock: Clock = {},
   open?: Open,
-): IdempotencyStoreHarness<SqliteTransaction> & { path: string } {
+): IdempotencyStoreHarness<SqliteDatabase> & { path: string } {
   const database = new SqliteDatabaseOfTest(where, clock, open);
   const own = database.connect();
   const { idempotency: store } = database.open(own);
@@ -101,6 +123,22 @@ export function sqliteNonceHarness(where: Where, clock: Clock = {}): NonceStoreH
     async fill() {
       own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
       await fillNonces(store);
+    },
+    close: () => database.close(),
+  };
+}
+
+export function sqliteAnswerHarness(clock: Clock = {}): AnswerStoreHarness {
+  const database = new SqliteDatabaseOfTest("file", clock);
+  const own = database.connect();
+  const store = database.openAnswers(own);
+  return {
+    store,
+    ...(clock.advance && { advance: clock.advance }),
+    another: () => database.openAnswers(database.connect()),
+    async fill() {
+      own.exec(`PRAGMA max_page_count = ${pageCount(own)}`);
+      await fillAnswers(store);
     },
     close: () => database.close(),
   };

@@ -1,7 +1,7 @@
 import { nonceStoreContract } from "@countersign/store-contract";
 import { describe, expect, test } from "@jest/globals";
 import { createNoncePlatform, nonceHarnessOf } from "./nonce-platform.ts";
-import { failuresOf } from "./wrong/failures.ts";
+import { failuresOf } from "./wrong/wrong-store.ts";
 import { wrongNonceClaims } from "./wrong/nonce-claims.ts";
 import { wrongNonceEngines } from "./wrong/nonce-engine.ts";
 import { wrongNonceRetention } from "./wrong/nonce-retention.ts";
@@ -23,13 +23,13 @@ test("a correct nonce store passes every case", async () => {
 
 describe("the cases notice a nonce store that", () => {
   test.each(wrongStores)("$does", async (store) => {
-    const failures = await failuresOf(casesOf(store));
-    expect(new Set(Object.keys(failures))).toEqual(new Set(store.fails));
+    const meant = casesOf(store).filter(({ name }) => name.startsWith(store.fails));
+    expect(meant).toHaveLength(1);
+    expect(Object.keys(await failuresOf(meant))).toEqual(meant.map(({ name }) => name));
   });
 });
 
 test("every case is failed by one of these nonce stores", () => {
-  const failed = new Set(wrongStores.flatMap(({ fails }) => fails));
-  const never = casesOf({}).filter(({ name }) => !failed.has(name));
+  const never = casesOf({}).filter(({ name }) => !wrongStores.some(({ fails }) => name.startsWith(fails)));
   expect(never.map(({ name }) => name)).toEqual([]);
 });

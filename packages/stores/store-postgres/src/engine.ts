@@ -7,11 +7,10 @@ import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { assertServer, assertVersion, readServer, readVersion } from "./server-check.ts";
 import { checkedTables } from "./table-keys.ts";
 
-// One of the statements that are in each other's way succeeds each time: many claims of new keys at once, where the default isolation
-// of the pool is SERIALIZABLE, read and write the same page of an index.
+// Where the pool's default isolation is SERIALIZABLE, many claims of new keys conflict in one page of an index. Each time one succeeds.
 const maxAttempts = 20;
 
-/** The server as both stores use it: checked before the first statement, each statement in a transaction of its own. */
+/** Runs statements, each in a transaction of its own. Checks the server before the first one. */
 export class Engine {
   readonly #options: ResolvedPostgresOptions;
   #isReady = false;
@@ -21,7 +20,7 @@ export class Engine {
     this.#options = options;
   }
 
-  /** Checks server and tables, once; a check that failed is done anew by the next call. */
+  /** Checks server and tables once. After a failure the next call checks again. */
   async ready(): Promise<void> {
     if (this.#isReady) return;
     this.#checking ??= this.#check();
@@ -33,7 +32,6 @@ export class Engine {
     }
   }
 
-  /** Runs a statement on the pool. */
   async run(store: string, text: string, values: unknown[]): Promise<readonly Row[]> {
     if (!this.#isReady) await this.ready();
     for (let attempt = 1; ; attempt++) {
@@ -48,7 +46,7 @@ export class Engine {
     }
   }
 
-  /** Runs a statement in the caller's transaction. Errors of the server that ask for its repetition come as they are. */
+  /** Runs a statement in the caller's transaction, which only the caller can repeat. */
   async runIn(
     tx: PostgresQueryable,
     store: string,

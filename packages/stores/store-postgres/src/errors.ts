@@ -1,13 +1,16 @@
-/** The SQLSTATE of a session that the server ends because its transaction stands idle. */
+/** The codes of the refusals that this package makes. */
+export type PostgresStoreCode = "transaction-not-begun";
+
+/** SQLSTATE: the server ended a session whose transaction stood idle. */
 export const idleSession = "25P03";
 
-// The SQLSTATE of a lock that did not come in time.
+// SQLSTATE: a lock did not come in time.
 const lockTimeout = "55P03";
 
 const grants =
   "GRANT USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on the tables to the role of the pool";
 
-// By SQLSTATE: what an operator can do about it. Everything else says enough itself.
+// What an operator can do, by SQLSTATE. Other errors say enough themselves.
 const remedies: Readonly<Record<string, (place: string) => string>> = {
   "42P01": (place) => `the tables ${place} are missing; create them with: countersign migrate`,
   "42703": (place) =>
@@ -21,31 +24,30 @@ const remedies: Readonly<Record<string, (place: string) => string>> = {
     `a row of the tables ${place} stayed locked by another transaction; look for transactions that are left open`,
 };
 
-/** What is wrong with a pool on whose connections the stores find somebody's transaction. */
+/** Why a step is refused that runs inside somebody's transaction. */
 export const inTransaction =
   "the pool gave a connection on which a transaction is open; COMMIT or ROLLBACK before releasing a client";
 
-/** The SQLSTATE of text that the server cannot read, and of several statements where it takes one. */
+/** SQLSTATE: the server cannot read the text, or takes one statement and got several. */
 export const syntaxError = "42601";
 
-/** The error with its remedy, and the original as cause; the original itself where there is none. */
+/** Adds the remedy to an error, with the original as cause. Returns other errors as they are. */
 export function explained(caller: string, place: string, error: unknown): unknown {
   const code = sqlStateOf(error);
   const remedy = code === undefined ? undefined : remedies[code];
   return remedy === undefined ? error : new Error(`${caller}: ${remedy(place)}`, { cause: error });
 }
 
-/** Whether a statement in a transaction of its own may simply be sent again: nothing of it happened. */
+/** True when nothing of the statement happened, so that it can be sent again. */
 export function isSerializationFailure(error: unknown): boolean {
   return sqlStateOf(error) === "40001";
 }
 
-/** Whether the statement has waited for a row in vain. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === lockTimeout;
 }
 
-/** The five letters of the server's error; undefined when it is none of the server's. */
+/** The SQLSTATE of the server's error; undefined for any other error. */
 export function sqlStateOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;

@@ -15,16 +15,16 @@ import {
   wholeMilliseconds,
 } from "./statement-parts.ts";
 
-// The owner's own transaction keeps the row locked from completeIn() to its end. A heartbeat must not sit on a connection for so
-// long: it fails soon, as one that was missed, and while the lock lasts nobody else gets the key.
+// The owner's own transaction locks the row from completeIn() to its end. A heartbeat must not hold a connection for so long. It
+// fails without harm: while the lock lasts nobody else gets the key.
 const heartbeatLockTimeoutMs = 100;
 
-// No key is empty. What has this one is free for ever: its fence is the highest that pruning has removed.
+// No key is empty. The row of this one keeps the highest fence that pruning has removed.
 const floorKey = "''";
 
 /**
- * The statements of the idempotency store, as text: none is prepared by name, for PgBouncer's sake. The clock of the options, if
- * there is one, follows the parameters of those that read it: all but `hold` and `beginToWrite`.
+ * The statements as text: prepared by name, none would work behind PgBouncer. The clock of the options, if there is one, follows the
+ * parameters of all but `hold` and `beginToWrite`.
  */
 export interface IdempotencyStatements {
   readonly look: string;
@@ -66,15 +66,15 @@ UPDATE ${idempotency} AS kept SET ${set} FROM settings WHERE kept.key = $1 AND $
     ),
     // $1 key, $2 token.
     complete: update(done(2), isCompletable),
-    // $1 key, $2 token, $3 the transaction that it must be, null for any. Only in one that the server knows of: behind a COMMIT or
-    // ROLLBACK that was on its way, `done` would commit alone. How long it waits for a lock is the caller's business.
+    // $1 key, $2 token, $3 the transaction that it must be, null for any. The server must know of one: after a COMMIT or ROLLBACK
+    // that was on its way, `done` would commit alone. The caller's session says how long it waits for a lock.
     completeIn: `WITH completed AS (
   UPDATE ${idempotency} AS kept SET ${done(3)} WHERE kept.key = $1 AND ${isCompletable} AND ${isInTransaction}
     AND ($3::text IS NULL OR ${transactionStart} = $3) AND ${isDurable} RETURNING kept.state)
 SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS transaction`,
-    // Makes the transaction one that has written, without a trace where there is none.
+    // Makes the transaction one that has written. Does nothing where none is open.
     beginToWrite: "SELECT txid_current()::text",
-    // $1 key, $2 token. What an operator has decided about the key is kept for as long as ever: no retry that fails wipes it out.
+    // $1 key, $2 token. A retry that fails must not remove an operator's decision.
     release: update(
       `state = 'free',
   until_at = ${now(2)} + CASE WHEN kept.decision IS NULL THEN ${milliseconds(fenceMemoryMs)} ELSE ${milliseconds(retentionMs)} END`,
@@ -97,9 +97,8 @@ SELECT EXISTS (SELECT FROM completed) AS is_completed, ${transactionStart} AS tr
   reopened_at = ${now(5)}, reopened_by = $4, reopened_note = $5`,
       `kept.fence = $2 AND kept.decision_fence = kept.fence AND kept.state IN ('done', 'free') AND kept.until_at > ${now(5)}`,
     ),
-    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. Expired also at
-    // that address: partitions each have their own, and a live row of another one can have the same. The highest fence that goes
-    // stays in the floor, from the same commit on.
+    // By row address, which no plan can turn into a walk over the table; the rows are locked, so nothing moves them. The outer condition
+    // asks again: a live row of another partition can have the same address. The same commit keeps the highest fence in the floor.
     removeExpired: `WITH removed AS (
   DELETE FROM ${idempotency} WHERE ${isExpired} AND ctid = ANY (ARRAY(
     SELECT ctid FROM ${idempotency} WHERE ${isExpired} ORDER BY until_at LIMIT ${pruneBatchSize} FOR UPDATE SKIP LOCKED)) RETURNING state, fence),
@@ -111,7 +110,7 @@ SELECT state FROM removed`,
   };
 }
 
-/** The columns of a key's row, with what is left of its time by the clock, in seconds. */
+/** Selects a key's row, with the seconds that remain until its end by the clock. */
 export function keyColumns(now: string): string {
   return `kept.state, kept.token, kept.fence, kept.fingerprint, kept.reason, ${remaining(now)}, ${decisionColumns}`;
 }
@@ -127,11 +126,10 @@ function remaining(now: string): string {
 }
 
 /**
- * $1 key, $2 token, $3 fingerprint, $4 lease. No row: the key is there, which is read first, so that a duplicate writes nothing;
- * or somebody else was faster.
+ * $1 key, $2 token, $3 fingerprint, $4 lease. Returns no row when the key is there: it looks first, so that a duplicate writes nothing.
  *
- * Its fence is the time, and above all that was pruned, in case the clock was set back. What pruned the key since this statement
- * began is not seen here, but neither is it that the key has gone.
+ * The fence is the time, and above all that was pruned, in case the clock was set back. A pruning that commits meanwhile is not seen
+ * here, but then neither is it that the key has gone.
  */
 function insertStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   return `INSERT INTO ${names.idempotency} AS kept (key, state, token, fence, fingerprint, reason, until_at)
@@ -142,13 +140,11 @@ ON CONFLICT (key) DO NOTHING RETURNING true AS is_own, kept.state, kept.fence`;
 }
 
 /**
- * $1 key, $2 token, $3 fingerprint, $4 lease, $5 whether an expired run is to be held. No row: nothing there to take over.
+ * $1 key, $2 token, $3 fingerprint, $4 lease, $5 whether an expired run is to be held. Returns no row when nothing can be taken over.
  *
- * The clock is read once: what is expired for the condition is not live for the columns. Another owner's lease that is live and
- * nevertheless changed here is one that ends too late, and is cut.
- *
- * The fence is above that of the row as it is when it is locked, whatever the clock says, and at least the time, so that it is also
- * above those that this server has never seen: of the server before it, whose last commits a failover has lost.
+ * It reads the clock once: what is expired for the condition must not be live for the columns. Another owner's live lease that ends
+ * too late is cut. The fence is above that of the locked row, whatever the clock says, and at least the time: above those of the
+ * server before this one, whose last commits a failover has lost.
  */
 function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, now: Clock): string {
   const until = `settings.now + ${milliseconds("$4")}`;
@@ -158,7 +154,7 @@ function takeOverStatement({ names, lockTimeoutMs }: ResolvedPostgresOptions, no
   const isHeld = `${isOther} AND kept.until_at <= settings.now AND $5`;
   const keepsOwner = `(${isCut}) OR (${isHeld})`;
   const keeps = `(${isOwn}) OR ${keepsOwner}`;
-  // Of a row that is over, and that nobody has pruned yet, no decision is known any more.
+  // A row that is over, and not yet pruned, keeps no decision.
   const isOver = "kept.state IN ('done', 'free') AND kept.until_at <= settings.now";
   return `WITH ${settings(lockTimeoutMs, `${now(5)} AS now`)}
 UPDATE ${names.idempotency} AS kept SET

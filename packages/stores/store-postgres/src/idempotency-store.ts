@@ -18,12 +18,10 @@ import {
   type PrunedBatch,
   type RemoteIdempotencyStore,
   type Row,
-  StoreGate,
   type TransactionShape,
   assertTransaction,
   encodeText,
   pageOf,
-  pruneAllRemote,
   prunedKeys,
 } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
@@ -32,7 +30,7 @@ import { type IdempotencyStatements, idempotencyStatements } from "./idempotency
 import { claimedOf, storedOf } from "./key-row.ts";
 import { pageParameters, pageReading, pageStatement } from "./listing.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
+import { PrunedTable } from "./pruning.ts";
 import { type PostgresTransaction, singleRow } from "./queryable.ts";
 import { timed } from "./statement-parts.ts";
 import { encodeKey } from "./stored-key.ts";
@@ -40,15 +38,15 @@ import { encodeKey } from "./stored-key.ts";
 /** The idempotency store of the guard on PostgreSQL. */
 export interface PostgresIdempotencyStore extends RemoteIdempotencyStore<PostgresTransaction> {
   /**
-   * `complete` inside the transaction that the caller has begun on `tx`, a client of the same database. Rejects when no
-   * transaction is open there. `lost` also on a key that is done, whoever did it. Makes the commit durable where
-   * synchronous_commit is off. Call it first: from then on nobody takes the key over while the transaction runs.
+   * Completes the key inside the transaction that is open on `tx`, a client of the same database. Rejects when none is open. `lost`
+   * also on a done key, whoever did it. Makes the commit durable where synchronous_commit is off. Call it first: from then on nobody
+   * takes the key over while the transaction runs.
    */
   completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership>;
 }
 
 const name = "postgres idempotency store";
-// An attempt comes to nothing only when another claim got the key and gave it back meanwhile.
+// An attempt fails only when another claim got the key and gave it back meanwhile.
 const maxClaimAttempts = 20;
 
 const neededTransaction: TransactionShape = {
@@ -58,25 +56,18 @@ const neededTransaction: TransactionShape = {
   page: pageAt("reference/packages/store-postgres.html#what-completein-takes"),
 };
 
-export class IdempotencyTable implements PostgresIdempotencyStore {
-  readonly engine = "postgresql";
+export class IdempotencyTable extends PrunedTable implements PostgresIdempotencyStore {
   readonly retentionMs: number;
-  readonly #gate = new StoreGate(name);
-  readonly #engine: Engine;
-  readonly #options: ResolvedPostgresOptions;
   readonly #sql: IdempotencyStatements;
-  readonly #stopPruning: () => void;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions) {
+    super(name, engine, options);
     this.retentionMs = options.retentionMs;
-    this.#engine = engine;
-    this.#options = options;
     this.#sql = idempotencyStatements(options);
-    this.#stopPruning = pruneInBackground(options.pruneIntervalMs, () => this.#removeBatch());
   }
 
   async claim(key: string, claim: IdempotencyClaim): Promise<IdempotencyClaimResult> {
-    this.#gate.assertClaim(key, claim);
+    this.gate.assertClaim(key, claim);
     for (let attempt = 1; attempt <= maxClaimAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
       const result = await this.#tryClaim(key, claim);
@@ -88,29 +79,29 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   async read(key: string): Promise<IdempotencyRecord | undefined> {
-    this.#gate.assertKey(key);
+    this.gate.assertKey(key);
     return this.#read(key);
   }
 
   async heartbeat(key: string, token: string, leaseMs: number): Promise<IdempotencyOwnership> {
-    this.#gate.assertHeartbeat(key, token, leaseMs);
+    this.gate.assertHeartbeat(key, token, leaseMs);
     return this.#change(this.#sql.heartbeat, key, encodeText(token), leaseMs);
   }
 
   async complete(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#gate.assertOwner(key, token);
+    this.gate.assertOwner(key, token);
     if ((await this.#change(this.#sql.complete, key, encodeText(token))) === "ok") return "ok";
     const record = await this.#read(key);
     return record?.state === "done" && record.token === token ? "ok" : "lost";
   }
 
   async completeIn(tx: PostgresTransaction, key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#gate.assertOwnerIn(key, token);
+    this.gate.assertOwnerIn(key, token);
     assertTransaction(name, tx, neededTransaction);
     const first = await this.#completeIn(tx, key, token, null);
     if (first["is_completed"] === true) return "ok";
     // Lost, or the first step of a transaction that the caller has begun with a plain BEGIN.
-    await this.#engine.runIn(tx, name, this.#sql.beginToWrite, []);
+    await this.server.runIn(tx, name, this.#sql.beginToWrite, []);
     const second = await this.#completeIn(tx, key, token, first["transaction"]);
     if (second["is_completed"] === true) return "ok";
     if (second["transaction"] !== first["transaction"]) {
@@ -123,14 +114,14 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
   }
 
   async release(key: string, token: string): Promise<IdempotencyOwnership> {
-    this.#gate.assertOwner(key, token);
+    this.gate.assertOwner(key, token);
     return this.#change(this.#sql.release, key, encodeText(token));
   }
 
   async hold(key: string, token: string, reason: string): Promise<IdempotencyOwnership> {
-    this.#gate.assertHold(key, token, reason);
+    this.gate.assertHold(key, token, reason);
     const values = [encodeKey(key), encodeText(token), encodeText(reason)];
-    return ownershipOf(await this.#engine.run(name, this.#sql.hold, values));
+    return ownershipOf(await this.server.run(name, this.#sql.hold, values));
   }
 
   async resolve(
@@ -138,48 +129,38 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     outcome: "done" | "released",
     decision: IdempotencyDecision,
   ): Promise<"ok" | "not-held"> {
-    this.#gate.assertResolve(key, outcome, decision);
+    this.gate.assertResolve(key, outcome, decision);
     const values = [outcome === "done", randomUUID(), decision.fence, ...entryOf(decision)];
     const changed = await this.#change(this.#sql.resolve, key, ...values);
     return changed === "ok" ? "ok" : "not-held";
   }
 
   async reopen(key: string, decision: IdempotencyDecision): Promise<"ok" | "not-decided"> {
-    this.#gate.assertReopen(key, decision);
+    this.gate.assertReopen(key, decision);
     const values = [decision.fence, randomUUID(), ...entryOf(decision)];
     const changed = await this.#change(this.#sql.reopen, key, ...values);
     return changed === "ok" ? "ok" : "not-decided";
   }
 
   async readReleased(key: string): Promise<ReleasedKey | undefined> {
-    this.#gate.assertKey(key);
+    this.gate.assertKey(key);
     return releasedOf(await this.#look(key));
   }
 
   async list(query: IdempotencyListQuery): Promise<IdempotencyListing> {
-    this.#gate.assertList(query);
-    const statement = pageStatement(this.#options, query.state);
-    const rows = await this.#engine.run(name, statement, timed(this.#options, pageParameters(name, query)));
+    this.gate.assertList(query);
+    const statement = pageStatement(this.options, query.state);
+    const rows = await this.run(statement, ...pageParameters(name, query));
     return pageOf(rows, query.limit, pageReading);
   }
 
-  async prune(): Promise<number> {
-    this.#gate.assertUsable();
-    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
-  }
-
-  close(): void {
-    this.#gate.close();
-    this.#stopPruning();
-  }
-
   /**
-   * One attempt, in `transaction` only, unless that is null. Between two attempts the caller's transaction can end and the pool give
-   * the client to somebody else: in their transaction `done` would commit, and the payout not at all.
+   * Tries once, in `transaction` alone unless that is null. Between two attempts the caller's transaction can end and the pool give the
+   * client to somebody else: in their transaction `done` would commit, and the payout not at all.
    */
   async #completeIn(tx: PostgresTransaction, key: string, token: string, transaction: unknown): Promise<Row> {
-    const values = this.#timed(key, encodeText(token), transaction);
-    return singleRow(await this.#engine.runIn(tx, name, this.#sql.completeIn, values));
+    const values = timed(this.options, [encodeKey(key), encodeText(token), transaction]);
+    return singleRow(await this.server.runIn(tx, name, this.#sql.completeIn, values));
   }
 
   /** Undefined when the key changed hands between two steps. */
@@ -188,7 +169,7 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     const values = [encodeText(token), encodeText(fingerprint), leaseMs];
     const [inserted] = await this.#run(this.#sql.insert, key, ...values);
     if (inserted !== undefined) return claimedOf(inserted);
-    // Another statement: it sees what others have committed meanwhile, the first one's snapshot does not.
+    // A statement of its own sees what others have committed since the first one's snapshot.
     const seen = await this.#look(key);
     if (seen === undefined) return undefined;
     // What writes is decided by the statement that writes it.
@@ -211,21 +192,16 @@ export class IdempotencyTable implements PostgresIdempotencyStore {
     return row === undefined ? undefined : storedOf(row);
   }
 
-  /** Runs a statement of one key that reads the clock. */
   #run(statement: string, key: string, ...values: unknown[]): Promise<readonly Row[]> {
-    return this.#engine.run(name, statement, this.#timed(key, ...values));
+    return this.run(statement, encodeKey(key), ...values);
   }
 
   async #change(statement: string, key: string, ...values: unknown[]): Promise<IdempotencyOwnership> {
     return ownershipOf(await this.#run(statement, key, ...values));
   }
 
-  async #removeBatch(): Promise<PrunedBatch> {
-    return prunedKeys(await this.#engine.run(name, this.#sql.removeExpired, timed(this.#options, [])));
-  }
-
-  #timed(key: string, ...values: unknown[]): unknown[] {
-    return timed(this.#options, [encodeKey(key), ...values]);
+  protected async removeBatch(): Promise<PrunedBatch> {
+    return prunedKeys(await this.run(this.#sql.removeExpired));
   }
 }
 

@@ -1,6 +1,6 @@
 export { postgresMissingKeys } from "./table-keys.ts";
-export { createPostgresAnswers, type PostgresAnswerStore } from "./answer-store.ts";
-export type { PostgresStoreCode } from "./codes.ts";
+export { createPostgresAnswers } from "./answer-store.ts";
+export type { PostgresStoreCode } from "./errors.ts";
 export {
   migratePostgres,
   migratePostgresAnswers,
@@ -11,6 +11,6 @@ export {
 export type { PostgresStoresOptions } from "./options.ts";
 export type { PostgresQueryable } from "./queryable.ts";
 export { createPostgresStores, type PostgresStores } from "./stores.ts";
-export { withPostgresTransaction, type PostgresTransactionOptions } from "./transaction.ts";
+export { withPostgresTransaction } from "./transaction.ts";
 export type { PostgresIdempotencyStore } from "./idempotency-store.ts";
 export type { PostgresNonceStore } from "./nonce-store.ts";

@@ -2,7 +2,7 @@ import type { IdempotencyClaimResult } from "@countersign/idempotency";
 import { type StoredRecord, type Row, decodeText, storedRecord } from "@countersign/idempotency/store";
 import { integerOf, millisecondsOf } from "./queryable.ts";
 
-/** The record of a row as the database gives it. */
+/** Reads the record from a row. */
 export function storedOf(row: Row): StoredRecord {
   return storedRecord(row, {
     fence: integerOf(row["fence"]),
@@ -11,10 +11,7 @@ export function storedOf(row: Row): StoredRecord {
   });
 }
 
-/**
- * What a claim is answered by the row that it wrote: it has the key, or it cut another one's lease, or it found an expired lease and
- * held the key.
- */
+/** Answers a claim by the row that it wrote: it has the key, it cut another owner's lease, or it held an expired run. */
 export function claimedOf(row: Row): IdempotencyClaimResult {
   const isRun = row["state"] === "run";
   if (isRun && row["is_own"] === true) return { status: "acquired", fence: integerOf(row["fence"]) };

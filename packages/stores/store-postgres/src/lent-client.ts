@@ -6,18 +6,17 @@ export interface LentClient<Client> {
   readonly client: Client;
   /** From here on `query` throws. */
   end(): void;
-  /** The error of a statement, or where the server has ended the session since, why. */
+  /** Why the server has ended the session, or else the error itself. */
   reasonOf(error: unknown): unknown;
 }
 
 const caller = "withPostgresTransaction";
 
 /**
- * The client without a way into what runs on its connection later. Work can go on after it was given up, as behind a Promise.race:
- * its statements would commit alone or with somebody else's transaction, and completeIn() a key whose payout was rolled back.
+ * Lends the client for one transaction. Work that goes on afterwards, as after a Promise.race, would commit its statements alone or in
+ * somebody else's transaction, and complete a key whose payout was rolled back.
  *
- * A server that ends the session says why at once, between two statements; the next one learns from the driver only that the
- * connection is gone.
+ * A server that ends the session says why between two statements; the next one only learns that the connection is gone.
  */
 export function lendClient<Client extends PostgresPoolClient>(client: Client): LentClient<Client> {
   let hasEnded = false;

@@ -7,9 +7,8 @@ import { clockOf } from "./statement-parts.ts";
 import { decodeKey } from "./stored-key.ts";
 
 /**
- * The statement of a page: $1 the stored key to begin behind, $2 how many. In the order of the stored keys, so that what
- * others add or remove in the meantime moves no key from one page to another. The state is a literal: an index of some states
- * alone serves no parameter.
+ * Selects a page: $1 the stored key before it, $2 how many. In the order of the stored keys no key moves to another page when others
+ * come and go. The state is a literal: a partial index serves no parameter.
  */
 export function pageStatement(options: ResolvedPostgresOptions, state: IdempotencyRecord["state"]): string {
   const now = clockOf(options)(2);
@@ -23,7 +22,7 @@ export function pageParameters(store: string, { cursor, limit }: IdempotencyList
   return [keyBefore(store, cursor), limit + 1];
 }
 
-/** How the rows of {@link pageStatement} are read. A done key can end between the condition and the column: each reads the clock. */
+/** Reads the rows of {@link pageStatement}. A done key can end between the condition and the column: each reads the clock. */
 export const pageReading: PageReading = {
   keyOf: decodeKey,
   recordOf: (row) => recordOf(storedOf(row)),

@@ -5,9 +5,8 @@ import type { PostgresPoolClient } from "./queryable.ts";
 import { type PostgresPool, releaseClient, takeClient } from "./transaction.ts";
 
 /**
- * Runs a statement as a transaction of its own. Rejects when the driver tells that it was part of another one: a claim that
- * somebody's ROLLBACK undoes would let a second attempt in beside the first. The server itself tells no statement so before the
- * transaction has written.
+ * Runs a statement as a transaction of its own. Rejects when the driver says that it was part of another one: a claim that
+ * somebody's ROLLBACK undoes would let in a second attempt. The server itself says so only after the transaction has written.
  */
 export async function runAlone(
   pool: PostgresQueryable,
@@ -25,7 +24,7 @@ export async function runAlone(
     result = await client.query(text, values);
     assertEnded(client);
   } catch (error) {
-    // With the connection ends the transaction that was left open on it, and with that what the statement wrote.
+    // Ending the connection rolls back the transaction that was left open on it, and what the statement wrote.
     releaseClient(client, !(isLockTimeout(error) && (await takesStatements(client))));
     throw error;
   }
@@ -33,8 +32,8 @@ export async function runAlone(
   return result;
 }
 
-// Heartbeats behind completeIn() find their row locked each time: they must not cost a connection each. A transaction that was left
-// open is aborted by the error, and the server refuses the next statement in it.
+// Heartbeats after completeIn() find their row locked each time, and must not cost a connection each. In a transaction that was left
+// open, which the error has aborted, the server refuses this statement.
 async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
   try {
     await client.query("SELECT 1");
@@ -44,7 +43,7 @@ async function takesStatements(client: PostgresPoolClient): Promise<boolean> {
   }
 }
 
-// The state that came with the end of the statement just awaited: nobody else has the client meanwhile.
+// This state came with the end of the statement just awaited: nobody else has the client meanwhile.
 function assertEnded(connection: PostgresTransaction): void {
   const status = connection.getTransactionStatus?.();
   if (status === "T" || status === "E") throw new Error(`${factoryName}: ${inTransaction}`);

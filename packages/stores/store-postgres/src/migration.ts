@@ -15,9 +15,8 @@ import { assertKeys, postgresMissingKeys } from "./table-keys.ts";
 export const postgresSchemaVersion = 3;
 
 /**
- * The SQL that creates the tables, or brings those of an earlier release up to date, for those who keep migrations by hand;
- * `migratePostgres` runs the same. One statement: it happens as a whole or not at all. It can be repeated, then locks nothing, and
- * fails on tables of a later release. Throws an OptionError on a bad name.
+ * Returns the SQL that creates the tables or updates those of an earlier release; `migratePostgres` runs the same. One statement, which
+ * happens as a whole or not at all. Repeated, it locks nothing. Fails on tables of a later release. Throws an OptionError on a bad name.
  */
 export function postgresMigration(tables: PostgresTables = {}): string {
   return migration(resolveTables("postgresMigration", tables));
@@ -61,8 +60,8 @@ $countersign$;
 }
 
 /**
- * The SQL that creates the table of `createPostgresAnswers`, for those who keep migrations by hand; `migratePostgresAnswers` runs the
- * same. It can be repeated, then locks nothing. Throws an OptionError on a bad name.
+ * Returns the SQL that creates the table of `createPostgresAnswers`; `migratePostgresAnswers` runs the same. Repeated, it locks nothing.
+ * Throws an OptionError on a bad name.
  */
 export function postgresAnswersMigration(tables: PostgresTables = {}): string {
   return answersMigration(resolveTables("postgresAnswersMigration", tables));
@@ -193,10 +192,9 @@ function indexName({ table }: Tables, suffix: string): string {
 }
 
 /**
- * Creates what is missing of the tables, and brings those of an earlier release up to date, in one transaction and behind an
- * advisory lock: repeatable, and safe when several processes do it at once, also behind PgBouncer. Where something is missing, the
- * role needs CREATE on the schema, or on the database for a schema, and becomes the owner. Throws when the tables are of a later
- * release, and an OptionError on a bad name.
+ * Creates missing tables and updates those of an earlier release. One transaction under an advisory lock: repeatable, and safe from
+ * several processes at once, also through PgBouncer. Where something is missing, the role needs CREATE on the schema, or on the
+ * database for a schema, and becomes the owner. Throws on tables of a later release, and an OptionError on a bad name.
  */
 export async function migratePostgres(
   queryable: PostgresQueryable,
@@ -228,7 +226,7 @@ async function migrate(
   const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED;\n${sqlOf(resolved)}`;
   try {
     await queryable.query(text);
-    // Nothing is made of a table that is there: what it has lost is said here, and not by the first claim.
+    // A table that is there is not made anew: what it has lost must be said here, not by the first claim.
     assertKeys(caller, await postgresMissingKeys(queryable, resolved));
   } catch (error) {
     throw explained(caller, `${resolved.schema}.${resolved.table}_*`, error);

@@ -1,10 +1,10 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { type PrunedBatch, StoreGate, encodeText, pruneAllRemote } from "@countersign/idempotency/store";
+import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./errors.ts";
 import type { ResolvedPostgresOptions } from "./options.ts";
-import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
-import { clockOf, isAlone, isReadyToInsert, milliseconds, timed } from "./statement-parts.ts";
+import { PrunedTable, pruneBatchSize, wholeBatch } from "./pruning.ts";
+import { clockOf, isAlone, isReadyToInsert, milliseconds } from "./statement-parts.ts";
 import { digestNonce } from "./stored-key.ts";
 
 /** The nonce store of the verifier on PostgreSQL. */
@@ -19,36 +19,28 @@ export interface PostgresNonceStore extends NonceStore {
 const name = "postgres nonce store";
 const maxAttempts = 5;
 
-export class NonceTable implements PostgresNonceStore {
-  readonly engine = "postgresql";
-  readonly #gate = new StoreGate(name);
-  readonly #engine: Engine;
-  readonly #options: ResolvedPostgresOptions;
+export class NonceTable extends PrunedTable implements PostgresNonceStore {
   readonly #claimSql: string;
   readonly #lookSql: string;
   readonly #removeExpiredSql: string;
-  readonly #stopPruning: () => void;
 
   constructor(engine: Engine, options: ResolvedPostgresOptions) {
-    this.#engine = engine;
-    this.#options = options;
+    super(name, engine, options);
     this.#claimSql = claimStatement(options);
     this.#lookSql = `SELECT ${isAlone} AS is_alone FROM ${options.names.nonces} WHERE digest = $1`;
     this.#removeExpiredSql = removeExpiredStatement(options);
-    this.#stopPruning = pruneInBackground(options.pruneIntervalMs, () => this.#removeBatch());
   }
 
   async claim(claim: NonceClaim): Promise<"fresh" | "seen"> {
-    this.#gate.assertNonce(claim);
+    this.gate.assertNonce(claim);
     const { scope, nonce, token, retainMs } = claim;
     const digest = digestNonce(scope, nonce);
-    const values = timed(this.#options, [digest, encodeText(token), retainMs]);
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       // oxlint-disable-next-line no-await-in-loop -- each attempt goes by what the one before has found
-      const claimed = await this.#engine.run(name, this.#claimSql, values);
+      const claimed = await this.run(this.#claimSql, digest, encodeText(token), retainMs);
       if (claimed.length > 0) return "fresh";
       // oxlint-disable-next-line no-await-in-loop -- looks at what the claim has found in its way
-      const [seen] = await this.#engine.run(name, this.#lookSql, [digest]);
+      const [seen] = await this.server.run(name, this.#lookSql, [digest]);
       if (seen !== undefined && seen["is_alone"] !== true) break;
       if (seen !== undefined) return "seen";
       // It was there, and was removed since: its retention has ended.
@@ -56,19 +48,8 @@ export class NonceTable implements PostgresNonceStore {
     throw new Error(`${name}: ${inTransaction}`);
   }
 
-  async prune(): Promise<number> {
-    this.#gate.assertUsable();
-    return pruneAllRemote(pruneBatchSize, () => this.#removeBatch());
-  }
-
-  close(): void {
-    this.#gate.close();
-    this.#stopPruning();
-  }
-
-  async #removeBatch(): Promise<PrunedBatch> {
-    const { length } = await this.#engine.run(name, this.#removeExpiredSql, timed(this.#options, []));
-    return { rows: length, counted: length };
+  protected async removeBatch(): Promise<PrunedBatch> {
+    return wholeBatch(await this.run(this.#removeExpiredSql));
   }
 }
 

@@ -5,7 +5,7 @@ import { type ResolvedPostgresOptions, factoryName } from "./options.ts";
 import { integerOf } from "./queryable.ts";
 import { assertKeys, missingKeys } from "./table-keys.ts";
 
-/** The server and its settings, for {@link assertServer}. Its parameters are `checkedTables`, of which the first two must survive a crash. */
+/** Reads what {@link assertServer} checks. The parameters are `checkedTables`; the first two must survive a crash. */
 export const readServer: string = `SELECT current_setting('server_version_num')::text AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes, pg_is_in_recovery() AS standby,
   (SELECT count(*)::text FROM pg_class WHERE oid IN (to_regclass($1), to_regclass($2)) AND relpersistence <> 'p') AS unlogged,
@@ -13,15 +13,15 @@ export const readServer: string = `SELECT current_setting('server_version_num'):
 
 const oldestVersion = 130_000;
 
-/** The version of the tables, for {@link assertVersion}. */
+/** Reads what {@link assertVersion} checks. */
 export function readVersion({ names }: ResolvedPostgresOptions): string {
   return `SELECT version::text AS version FROM ${names.version} WHERE id = 1`;
 }
 
 /**
- * Throws unless the server can keep a promise: PostgreSQL 13 or newer, in UTF-8, no standby, tables that survive a crash. Without
- * fsync it throws in production and publishes `postgres-not-durable` elsewhere, as it does without full_page_writes, which
- * some file systems can do without.
+ * Throws unless the server is PostgreSQL 13 or newer, in UTF-8, no standby, with tables that survive a crash. Without fsync it throws
+ * in production and publishes `postgres-not-durable` elsewhere; without full_page_writes, which some file systems do not need, it
+ * publishes that.
  */
 export function assertServer(row: Row, { place }: ResolvedPostgresOptions): void {
   const version = integerOf(row["version"]);

@@ -1,6 +1,6 @@
 import type { ResolvedPostgresOptions } from "./options.ts";
 
-/** Now, as a statement has it whose parameters but the clock are so many; {@link timed} completes its values. */
+/** Writes "now" for a statement with so many parameters before the clock; {@link timed} completes its values. */
 export type Clock = (parameters: number) => string;
 
 /** The server's clock, or the one of the options as the last parameter: what is not sent needs no planning. */
@@ -44,10 +44,10 @@ export const setOpenMark: string = `SET LOCAL ${openMark.setting} = '${openMark.
 /** Whether a transaction that has written, or has sent {@link setOpenMark}, is open on the connection. */
 export const isInTransaction: string = `(txid_current_if_assigned() IS NOT NULL OR current_setting('${openMark.setting}', true) = '${openMark.value}')`;
 
-/** Whether none is, as far as the server tells: what is done in one can be undone after it was answered. */
+/** Whether none is, as far as the server says: a step inside of one can be undone after it was answered. */
 export const isAlone: string = `${isInTransaction} IS NOT TRUE`;
 
-/** What no two transactions of a connection have in common: each begins with a message of its own. */
+/** Differs between any two transactions of a connection: each begins with a message of its own. */
 export const transactionStart = "transaction_timestamp()::text";
 
 /**
@@ -58,8 +58,8 @@ export const isDurable =
   "(current_setting('synchronous_commit') <> 'off' OR set_config('synchronous_commit', 'on', true) IS NOT NULL)";
 
 /**
- * For the WHERE of an INSERT … SELECT: true, once the transaction of this one statement waits no longer than this for a row, and
- * its commit is durable. False, so that nothing is written, inside of somebody's transaction.
+ * For the WHERE of an INSERT … SELECT: makes the statement wait no longer than this for a row, and its commit durable. False inside
+ * somebody's transaction, so that nothing is written.
  */
 export function isReadyToInsert(lockTimeoutMs: number): string {
   return `${isAlone} AND set_config('lock_timeout', '${lockTimeoutMs}', true) IS NOT NULL AND ${isDurable}`;

@@ -8,8 +8,7 @@ export interface PostgresStores {
   readonly idempotency: PostgresIdempotencyStore;
   readonly nonces: PostgresNonceStore;
   /**
-   * Resolves when the server and the tables are as the stores need them, and rejects with what to do. Otherwise the first step of a
-   * store finds out, and throws.
+   * Resolves when server and tables are as the stores need them; rejects with what to do. Without it the first step checks, and throws.
    */
   ready(this: void): Promise<void>;
   /** Closes both stores; the pool stays open, it is the caller's. */

@@ -1,14 +1,14 @@
 import { type PostgresQueryable, rowsOf, singleRow } from "./queryable.ts";
 import { type PostgresTables, type TableNames, resolveTables, tableNames } from "./table-names.ts";
 
-/** The parameters of {@link missingKeys}. */
+/** Gives the parameters of {@link missingKeys}. */
 export function checkedTables({ idempotency, nonces, answers }: TableNames): string[] {
   return [idempotency, nonces, answers];
 }
 
 /**
- * A column for {@link assertKeys}: what gives the tables that are there the primary keys that they lack. Each claim names one by its
- * column in ON CONFLICT, and fails without it. A unique index will do, unless it is partial, deferrable or still being built.
+ * A column with the SQL that restores lost primary keys. Each claim names one by its column in ON CONFLICT, and fails without it. A
+ * unique index will do, unless it is partial, deferrable or still being built.
  */
 export const missingKeys = `(SELECT pg_catalog.string_agg(pg_catalog.format('ALTER TABLE %s ADD PRIMARY KEY (%s)', kept.name, kept.col), '; ')
   FROM (VALUES ($1::text, 'key'), ($2::text, 'digest'), ($3::text, 'token')) AS kept (name, col)
@@ -26,8 +26,8 @@ export function assertKeys(caller: string, missing: unknown): void {
 }
 
 /**
- * The SQL that gives the tables the primary keys that they have lost, as in a restore that ended early; undefined when they have them,
- * and for tables that are not there. Without its key no claim can be written. Throws an OptionError on a bad name.
+ * Returns the SQL that restores lost primary keys, as after a restore that ended early; undefined when none is lost, and for tables
+ * that are not there. Throws an OptionError on a bad name.
  */
 export async function postgresMissingKeys(
   queryable: PostgresQueryable,

@@ -1,14 +1,13 @@
 import { GuardError, withDeadline } from "@countersign/core";
 import { isPromiseLike, option, readOptions, type OptionTable } from "@countersign/core/door";
-import type { PostgresStoreCode } from "./codes.ts";
-import { sqlStateOf, syntaxError } from "./errors.ts";
+import { type PostgresStoreCode, sqlStateOf, syntaxError } from "./errors.ts";
 import { lendClient } from "./lent-client.ts";
 import type { PostgresPoolClient } from "./queryable.ts";
 import { setOpenMark } from "./statement-parts.ts";
 
 /**
- * A pool whose connections are clients of the type `Client`. It calls back, as the one of `pg` does, or returns a promise. A client
- * that only comes by a promise must have a listener of its own for `error` until then.
+ * A pool of clients of the type `Client`. It calls back, as that of `pg` does, or returns a promise. A client that comes by a promise
+ * must have a listener of its own for `error` until then.
  */
 export interface PostgresPool<Client extends PostgresPoolClient> {
   connect(): Promise<Client>;
@@ -34,10 +33,9 @@ export const table: OptionTable<PostgresTransactionOptions> = {
 const rollbackTimeoutMs = 5_000;
 
 /**
- * Runs `work` between BEGIN and COMMIT on a client of its own, and gives its result when the commit is durable. Rolls back when
- * `work` rejects, and rejects with the same; the client goes back to the pool, or is destroyed when its transaction may still be
- * open. After a rejection of COMMIT itself the outcome is open: the record of the key tells it, once the session has ended. The
- * client of `work` takes no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503,
+ * Runs `work` between BEGIN and COMMIT on a client of its own. Resolves to its result when the commit is durable. Rolls back when `work`
+ * rejects, and rejects with the same. After a rejection of COMMIT itself the key's record shows the outcome, once the session has
+ * ended. The client takes no statement once `work` has settled. Rejects with a TypeError on a bad option, and with a GuardError (503,
  * `transaction-not-begun`) when the pool gives no connection or BEGIN fails: `work` has not run then.
  */
 export async function withPostgresTransaction<T, Client extends PostgresPoolClient>(
@@ -66,7 +64,7 @@ export async function withPostgresTransaction<T, Client extends PostgresPoolClie
   return result;
 }
 
-// Of an event that has only waited for a connection, nobody must say that its handler failed.
+// An event that has only waited for a connection must not count as failed.
 async function orNotBegun<T>(step: Promise<T>): Promise<T> {
   try {
     return await step;
@@ -85,9 +83,9 @@ async function orNotBegun<T>(step: Promise<T>): Promise<T> {
 /** A client of the pool, to be given back by {@link releaseClient}. */
 export function takeClient<Client extends PostgresPoolClient>(pool: PostgresPool<Client>): Promise<Client> {
   return new Promise((resolve, reject) => {
-    // The pool listens only to clients that rest in it. A server that ends the session between two statements, for its time-out or a
-    // restart, would end this process by an error event without a listener; the next statement rejects anyway. Attached in the
-    // callback: the end of a session can come in the packet that begins it, and be told before a promise is.
+    // The pool listens only to clients that rest in it. When the server ends the session between two statements, an error event without
+    // a listener would end this process. Attached in the callback: a session can end in the packet that begins it, before a promise
+    // resolves.
     let taken: Client | undefined;
     const take = (client: Client | undefined | void): void => {
       if (client === undefined || client === taken) return;
@@ -109,7 +107,7 @@ async function begin(client: PostgresPoolClient, idleTimeoutMs: number): Promise
   try {
     await client.query(`BEGIN; ${setOpenMark}; ${setIdleTimeout}`);
   } catch (error) {
-    // A driver that prepares every statement sends none but single ones. Nothing has begun.
+    // A driver that prepares every statement sends only single ones. Nothing has begun.
     if (sqlStateOf(error) !== syntaxError) throw error;
     await client.query("BEGIN");
     await client.query(setIdleTimeout);
@@ -125,7 +123,7 @@ async function commit(client: PostgresPoolClient): Promise<void> {
     throw error;
   }
   releaseClient(client);
-  // The server answers so, and without an error, when a statement had failed and `work` went on: nothing was written.
+  // The server answers so, without an error, when a statement failed and `work` went on: nothing was written.
   if (command === "ROLLBACK") {
     throw new Error(
       "withPostgresTransaction: the transaction was rolled back, because a statement in it had failed; let its error through",

@@ -50,126 +50,12 @@ describeOnPostgres("completeIn()", () => {
     ["a client of pg", (tx: PostgresTransaction) => tx],
     ["a driver that does not tell whether a transaction is open", withoutStatus],
   ])("on %s", (_name, as) => {
-    test("makes the payout and done visible together at the commit", async () => {
-      await withPostgresTransaction(pool, async (client) => {
-        await insertPayout(client);
-        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
-        expect(await store.read(key)).toMatchObject({ state: "run" });
-      });
-      expect(await store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "f" });
-      expect(await payouts()).toBe(1);
-    });
-
     test("works as the first statement of the transaction", async () => {
       await withPostgresTransaction(pool, async (client) => {
         expect(await store.completeIn(as(client), key, "a")).toBe("ok");
         await insertPayout(client);
       });
       expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
-    });
-
-    test("leaves the run and no payout when the transaction rolls back", async () => {
-      const attempt = withPostgresTransaction(pool, async (client) => {
-        await insertPayout(client);
-        await store.completeIn(as(client), key, "a");
-        throw new Error("no such account");
-      });
-      await expect(attempt).rejects.toThrow("no such account");
-      expect(await store.read(key)).toMatchObject({ state: "run", token: "a" });
-      expect(await payouts()).toBe(0);
-      expect(await store.complete(key, "a")).toBe("ok");
-    });
-
-    test("says lost to an owner whose key was taken over, and changes nothing", async () => {
-      clock.advance(1000);
-      await store.claim(key, claim("b"));
-      await withPostgresTransaction(pool, async (client) => {
-        expect(await store.completeIn(as(client), key, "a")).toBe("lost");
-      });
-      expect(await store.read(key)).toMatchObject({ state: "run", token: "b" });
-    });
-
-    test.each([
-      ["an absent key", async () => void (await store.release(key, "a")), "lost"],
-      ["a held key of its own", async () => void (await store.hold(key, "a", "why")), "ok"],
-      ["a done key of its own", async () => void (await store.complete(key, "a")), "lost"],
-      [
-        "a key of its own that an operator ended",
-        async () => {
-          clock.advance(1000);
-          await store.resolve(key, "done", { fence });
-        },
-        "lost",
-      ],
-      [
-        "a key of its own that an operator freed",
-        async () => {
-          await store.hold(key, "a", "why");
-          await store.resolve(key, "released", { fence });
-        },
-        "lost",
-      ],
-      [
-        "a done key of its own past the retention",
-        async () => {
-          await store.complete(key, "a");
-          clock.advance(90 * 86_400_000);
-        },
-        "lost",
-      ],
-      [
-        "a done key of another",
-        async () => {
-          await store.release(key, "a");
-          await store.claim(key, claim("b"));
-          await store.complete(key, "b");
-        },
-        "lost",
-      ],
-    ])("meets %s", async (_case, prepare, answer) => {
-      await prepare();
-      await withPostgresTransaction(pool, async (client) => {
-        expect(await store.completeIn(as(client), key, "a")).toBe(answer);
-      });
-    });
-
-    test("is lost when it comes twice in one transaction, and commits once", async () => {
-      await withPostgresTransaction(pool, async (client) => {
-        expect(await store.completeIn(as(client), key, "a")).toBe("ok");
-        await insertPayout(client);
-        expect(await store.completeIn(as(client), key, "a")).toBe("lost");
-      });
-      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
-    });
-
-    test("is lost to a transaction that is repeated because the reply to its COMMIT was lost", async () => {
-      await pool.query(`ALTER TABLE ${schema}.payouts DROP CONSTRAINT payouts_pkey`);
-      const pay = () =>
-        withPostgresTransaction(pool, async (client) => {
-          await insertPayout(client);
-          if ((await store.completeIn(as(client), key, "a")) === "lost") throw new Error("lost");
-        });
-      await pay();
-      await expect(pay()).rejects.toThrow("lost");
-      expect(await payouts()).toBe(1);
-      // Whose commit it was.
-      expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
-      expect(await store.complete(key, "a")).toBe("ok");
-    });
-
-    test("is lost to an owner that wakes up after an operator's decision, and its payment rolls back", async () => {
-      await store.hold(key, "a", "the owner stalls");
-      expect(await store.resolve(key, "done", { fence })).toBe("ok");
-      const late = withPostgresTransaction(pool, async (client) => {
-        await insertPayout(client);
-        if ((await store.completeIn(as(client), key, "a")) === "lost") throw new Error("lost");
-      });
-      await expect(late).rejects.toThrow("lost");
-      expect(await payouts()).toBe(0);
-      expect(await store.complete(key, "a")).toBe("lost");
-      const record = await store.read(key);
-      expect(record).toMatchObject({ state: "done", fence, fingerprint: "f" });
-      expect(record?.token).not.toBe("a");
     });
 
     test("refuses a client without an open transaction and changes nothing", async () => {
@@ -373,17 +259,6 @@ describeOnPostgres("completeIn()", () => {
     expect(await store.read(key)).toMatchObject({ state: "done", token: "a" });
   });
 
-  test("is undone by a savepoint, with the payout", async () => {
-    await withPostgresTransaction(pool, async (client) => {
-      await client.query("SAVEPOINT payout");
-      await insertPayout(client);
-      expect(await store.completeIn(client, key, "a")).toBe("ok");
-      await client.query("ROLLBACK TO SAVEPOINT payout");
-    });
-    expect(await store.read(key)).toMatchObject({ state: "run" });
-    expect(await payouts()).toBe(0);
-  });
-
   test.each(["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"])(
     "works in a transaction that is %s",
     async (level) => {
@@ -408,46 +283,6 @@ describeOnPostgres("completeIn()", () => {
       await expect(attempt).rejects.toMatchObject({ code: "40001" });
       expect(await store.read(key)).toMatchObject({ state: "run" });
       expect(await payouts()).toBe(0);
-    },
-  );
-
-  test("keeps everybody else out while the transaction is open: they fail within the lock timeout", async () => {
-    const client = await connectClient(pool);
-    await client.query("BEGIN");
-    await store.completeIn(client, key, "a");
-    clock.advance(1000);
-    const others: (() => Promise<unknown>)[] = [
-      () => store.claim(key, claim("b")),
-      () => store.claim(key, { ...claim("b"), recovery: "hold" }),
-      () => store.release(key, "a"),
-      () => store.hold(key, "a", "why"),
-      () => store.resolve(key, "released", { fence }),
-      () => store.complete(key, "a"),
-    ];
-    for (const other of others) {
-      const begin = performance.now();
-      await expect(other()).rejects.toThrow(/stayed locked by another transaction/);
-      expect(performance.now() - begin).toBeGreaterThan(100);
-    }
-    await client.query("COMMIT");
-    expect((await store.claim(key, claim("b"))).status).toBe("done");
-  });
-
-  test.each([
-    ["commits", "COMMIT", "done"],
-    ["rolls back", "ROLLBACK", "acquired"],
-  ])(
-    "lets a claim that waits go on by what became of it when the transaction %s",
-    async (_case, end, status) => {
-      const { idempotency: patient } = createStores(pool, { schema, now: clock.now, lockTimeoutMs: 20_000 });
-      const client = await connectClient(pool);
-      await client.query("BEGIN");
-      await store.completeIn(client, key, "a");
-      clock.advance(1000);
-      const waiting = patient.claim(key, claim("b"));
-      await untilBlocked(pool, schema);
-      await client.query(end);
-      expect((await waiting).status).toBe(status);
     },
   );
 

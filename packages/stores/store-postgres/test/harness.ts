@@ -3,7 +3,7 @@ import type {
   IdempotencyStoreHarness,
   NonceStoreHarness,
 } from "@countersign/store-contract";
-import type { PostgresAnswerStore } from "../dist/answer-store.js";
+import type { AnswerStore } from "@countersign/idempotency";
 import {
   type PostgresStores,
   type PostgresStoresOptions,
@@ -102,6 +102,6 @@ export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
 }
 
 export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
-  const { stores, another, harness } = await makeStores<PostgresAnswerStore>(engine, createPostgresAnswers);
+  const { stores, another, harness } = await makeStores<AnswerStore>(engine, createPostgresAnswers);
   return { ...harness, store: stores, another };
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect } from "@jest/globals";
 import type { Pool } from "pg";
 import { describeOnPostgres } from "@countersign/test-support/servers/engines.ts";
 import { steadyTest as test } from "@countersign/test-support/runs/steadily.ts";
-import { afterTest, connectPool, createSchema, createStores, pause } from "./connections.ts";
+import { connectPool, createSchema, createStores, pause } from "./connections.ts";
 
 const leaseMs = 1_000;
 const connections = 4;
@@ -128,36 +128,5 @@ describeOnPostgres("as many transactions as the pool has connections, each longe
     const platform = await setUp({ ownPool });
     expect(await round(first, platform, await acquired(platform.platforms[0]))).toEqual([]);
     expect(await platform.payouts()).toEqual(keys.map((key) => ({ key })));
-  });
-});
-
-describeOnPostgres("30 payouts that are sent to two processes, again and again, until they are done", () => {
-  const keys = Array.from({ length: 30 }, (_, index) => `payout-${String(index).padStart(2, "0")}`);
-
-  test("are each paid once, in one run, where completeIn() is first and the stores have a pool of their own", async () => {
-    const { platforms, payouts, pay } = await setUp({ ownPool: true });
-    let runs = 0;
-    const stopping = new AbortController();
-    afterTest(() => stopping.abort());
-    const handle = async (platform: Platform, key: string): Promise<boolean> => {
-      const attempt = await begin(platform, key);
-      if (typeof attempt === "string") return attempt === "done";
-      try {
-        await pay(platform, attempt, true, () => {
-          runs += 1;
-          return pause(1.5 * leaseMs);
-        });
-      } catch (error) {
-        await attempt.owned.release();
-        throw error;
-      }
-      return (await attempt.owned.complete()) === undefined;
-    };
-    const send = async (platform: Platform, key: string): Promise<void> => {
-      while (!stopping.signal.aborted && !(await handle(platform, key).catch(() => false))) await pause(100);
-    };
-    await Promise.all(platforms.flatMap((platform) => keys.map((key) => send(platform, key))));
-    expect(await payouts()).toEqual(keys.map((key) => ({ key })));
-    expect(runs).toBe(keys.length);
   });
 });

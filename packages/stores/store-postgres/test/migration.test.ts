@@ -128,12 +128,6 @@ describeOnPostgres("migratePostgres()", () => {
       await migrated;
       await createStores(pool, { schema }).ready();
     });
-
-    test("may run many times at once", async () => {
-      const { pool, schema } = await oldTables();
-      await Promise.all(Array.from({ length: 10 }, () => migratePostgres(pool, { schema })));
-      await createStores(pool, { schema }).ready();
-    });
   });
 
   describe("on tables of version 2", () => {

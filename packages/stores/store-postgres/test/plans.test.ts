@@ -93,18 +93,6 @@ onPostgres("the plans on 10,000 rows", () => {
     expect(plans.join("\n")).toContain(index);
     expect(plans.join("\n")).not.toMatch(/Seq Scan on countersign|Sort/);
   });
-
-  test("removes with its pruning what has expired, and only that", async () => {
-    // Without the row of the empty key, in which pruning leaves the highest fence that it has removed.
-    const keys = "idempotency WHERE key <> '' AND";
-    const count = async (rows: string, compared: "<" | ">=") =>
-      (await pool.query(`SELECT FROM ${schema}.countersign_${rows} until_at ${compared} now()`)).rowCount;
-    const current = [await count(keys, ">="), await count("nonces WHERE", ">=")];
-    await idempotency.prune();
-    await nonces.prune();
-    expect([await count(keys, "<"), await count("nonces WHERE", "<")]).toEqual([0, 0]);
-    expect([await count(keys, ">="), await count("nonces WHERE", ">=")]).toEqual(current);
-  });
 });
 
 /** EXPLAIN takes no parameters without running the statement in PostgreSQL 15. */

@@ -1,4 +1,4 @@
-import { type ChildProcess, fork, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -116,26 +116,5 @@ describeOnPostgres("a platform process that is cut off behind completeIn", () =>
     expect(await exit).toEqual([0, null]);
     expect(await payouts()).toBe(0);
     expect(await idempotency.complete(key, "retry")).toBe("ok");
-  });
-});
-
-describeOnPostgres("two processes that claim the same keys and nonces", () => {
-  test("win each exactly once", async () => {
-    const { schema } = await setUp();
-    const count = 300;
-    const racers = ["a", "b"].map((name) =>
-      fork(script("racer.mjs"), [postgresUrl ?? "", schema, name, String(count)]),
-    );
-    for (const racer of racers) afterTest(() => racer.kill("SIGKILL"));
-    await Promise.all(racers.map((racer) => once(racer, "message")));
-    const results = racers.map((racer) => once(racer, "message"));
-    for (const racer of racers) racer.send("go");
-    const won = (await Promise.all(results)).map(
-      ([result]) => result as { keys: number[]; nonces: number[] },
-    );
-    for (const winners of [won.flatMap(({ keys }) => keys), won.flatMap(({ nonces }) => nonces)]) {
-      expect(winners).toHaveLength(count);
-      expect(new Set(winners).size).toBe(count);
-    }
   });
 });

@@ -6,29 +6,18 @@ import { table, type RedisStoresOptions, type ResolvedRedisOptions } from "./opt
 import { oneOf, plain, unexpected } from "./replies.ts";
 import { findAnswerScript, keepAnswerScript } from "./scripts.ts";
 
-/** The answers of done keys on Redis, each a key of its own. */
-export interface RedisAnswerStore extends AnswerStore {
-  readonly retentionMs: number;
-  keep(token: string, answer: Uint8Array): Promise<void>;
-  find(token: string): Promise<Uint8Array | undefined>;
-  /** Redis removes what has expired by itself: 0, once the server has answered. */
-  prune(): Promise<number>;
-  /** The client stays open, it is the caller's. A later call throws. */
-  close(): void;
-}
-
 const name = "redis answer store";
 const base64 = /^:[A-Za-z0-9+/]*={0,2}$/;
 
 /**
- * The store of answers on Redis. Takes the options of `createRedisStores`; `retentionMs` is of the answers. Sends nothing before the
- * first step. Throws an OptionError when an option is wrong.
+ * Keeps answers of done keys on Redis. Takes the options of `createRedisStores`; `retentionMs` is that of the answers. Sends nothing
+ * before the first step. Throws an OptionError on a wrong option.
  */
-export function createRedisAnswers(options: RedisStoresOptions): RedisAnswerStore {
+export function createRedisAnswers(options: RedisStoresOptions): AnswerStore {
   return new Answers(readOptions("createRedisAnswers", table, options));
 }
 
-class Answers implements RedisAnswerStore {
+class Answers implements AnswerStore {
   readonly engine = "redis";
   readonly retentionMs: number;
   readonly #gate = new StoreGate(name);

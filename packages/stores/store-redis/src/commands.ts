@@ -12,9 +12,8 @@ export async function send(options: ResolvedRedisOptions, command: readonly stri
 }
 
 /**
- * Runs a script on its one key, or on none, by its digest, and with its text where the server does not know it. A client whose
- * connection broke can be out of step, and give each command the reply to another one: what the script says of another payment
- * must not be taken for an answer about this one.
+ * Runs a script on its one key, or on none, by its digest, or by its text where the server does not know it. Fails on the reply to
+ * another command: a client whose connection broke can be out of step, and the answer about another payment is none about this one.
  */
 export async function runScript(
   options: ResolvedRedisOptions,
@@ -35,7 +34,7 @@ export async function runScript(
   });
 }
 
-/** Gives all that a step sends one deadline. */
+/** Gives all commands of a step one deadline. */
 async function inTime(
   { sendCommand, commandTimeoutMs }: ResolvedRedisOptions,
   step: (sendNow: Send) => Promise<unknown>,
@@ -49,7 +48,7 @@ async function inTime(
     );
   };
   const sendNow: Send = async (command, key) => {
-    // The caller was told that the step failed: it must not begin now.
+    // The caller has heard that the step failed: it must not begin now.
     if (isLate) throw late();
     sent = String(command[0]);
     const reply = await sendCommand(command, { key, isReadonly: false });

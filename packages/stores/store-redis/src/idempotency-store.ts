@@ -32,14 +32,13 @@ import {
 } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
 
-/** The idempotency store of the guard on Redis: each step is one script on one key. */
+/** The idempotency store on Redis. Each step is one script on one key. */
 export interface RedisIdempotencyStore extends RemoteIdempotencyStore {
   /**
-   * By SCAN, so it walks over all keys of the database; on a cluster, over those of the node that `sendCommand` reaches without a
-   * key.
+   * Scans all keys of the database; on a cluster, those of the node that `sendCommand` reaches without a key.
    */
   list(query: IdempotencyListQuery): Promise<IdempotencyListing>;
-  /** Redis removes what has expired by itself: 0, once the server has answered. */
+  /** Gives 0 once the server has answered: Redis removes by itself what has expired. */
   prune(): Promise<number>;
 }
 

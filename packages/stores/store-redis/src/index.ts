@@ -1,5 +1,5 @@
-export { createRedisAnswers, type RedisAnswerStore } from "./answer-store.ts";
-export type { RedisNoticeCode } from "./codes.ts";
+export { createRedisAnswers } from "./answer-store.ts";
+export type { RedisNoticeCode } from "./server-check.ts";
 export type { RedisStoresOptions, SendCommand } from "./options.ts";
 export { createRedisStores, type RedisStores } from "./stores.ts";
 export type { RedisIdempotencyStore } from "./idempotency-store.ts";

@@ -22,7 +22,7 @@ const scanCursorForm = /^\d{1,20}$/;
 const runIdForm = /^[0-9a-f]{40}$/;
 const cursorForm = /^(?<at>\d{1,20})\.(?<runId>[0-9a-f]{40})$/;
 
-/** One step of SCAN, which lists every key that is there from its first step to the last, at least once. */
+/** Reads one page by SCAN, which lists every key that stays from the first page to the last at least once. */
 export async function listKeys(
   store: ListedStore,
   { state, cursor, limit }: IdempotencyListQuery,
@@ -45,7 +45,7 @@ function parseCursor(store: string, cursor: unknown): Position {
   return { at, runId };
 }
 
-/** What the names of all keys begin with on the server. `keyPrefix` of ioredis is put before keys, but not before a pattern. */
+/** Asks how all names of keys begin on the server: ioredis puts its `keyPrefix` before keys, but not before a pattern. */
 async function startOfNames({ name, options }: ListedStore): Promise<string> {
   const start = `${options.prefix}:key:`;
   const onServer = plain(await runScript(options, nameScript, start, []));
@@ -79,12 +79,12 @@ function endedCursor(store: string): TypeError {
   );
 }
 
-/** As a pattern of SCAN that means this text alone. */
+/** Writes a pattern of SCAN that means this text alone. */
 function literal(text: string): string {
   return text.replaceAll(/[\\*?[\]]/g, String.raw`\$&`);
 }
 
-/** Undefined for a name that the store cannot have written: it is somebody else's. */
+/** Reads the key from a name; undefined for a name that no store has written. */
 function keyOf(found: string, start: string): string | undefined {
   const key = found.startsWith(start) ? storedText(found.slice(start.length)) : undefined;
   return key !== undefined && key.length >= 1 && key.length <= 512 ? key : undefined;

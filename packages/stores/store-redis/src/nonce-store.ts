@@ -6,12 +6,12 @@ import { oneOf } from "./replies.ts";
 import { nonceScript } from "./scripts.ts";
 import type { ServerCheck } from "./server-check.ts";
 
-/** The nonce store of the verifier on Redis: a claim is one script on one key. */
+/** The nonce store on Redis. A claim is one script on one key. */
 export interface RedisNonceStore extends NonceStore {
   claim(claim: NonceClaim): Promise<"fresh" | "seen">;
-  /** Redis removes what has expired by itself: 0, once the server has answered. */
+  /** Gives 0 once the server has answered: Redis removes by itself what has expired. */
   prune(): Promise<number>;
-  /** The client stays open, it is the caller's. A later call throws. */
+  /** Leaves the client open. A later call throws. */
   close(): void;
 }
 
@@ -30,7 +30,7 @@ export class Nonces implements RedisNonceStore {
     this.#gate.assertNonce(claim);
     const { scope, nonce, token, retainMs } = claim;
     const { prefix, now } = this.#options;
-    // The length keeps apart what scope and nonce would be together.
+    // Without the length, two pairs of scope and nonce could have one name.
     const key = `${prefix}:nonce:${scope.length}:${encodeText(scope)}:${encodeText(nonce)}`;
     const args = [now(), encodeText(token), String(Math.min(retainMs, longestMs))];
     const reply = await runScript(this.#options, nonceScript, key, args);

@@ -8,9 +8,8 @@ import {
 } from "@countersign/core/door";
 
 /**
- * Sends one command, its name first, and resolves to the reply; rejects with the server's error. `key` tells a cluster client the
- * node; it is undefined for INFO, PING and a page of the list, which concern the node that they reach. No command may go to a
- * replica: what it says is old.
+ * Sends one command, its name first. Resolves to the reply, or rejects with the server's error. `key` tells a cluster client the node;
+ * it is undefined for INFO, PING and a page of the list. No command may go to a replica, whose answers are old.
  */
 export type SendCommand = (
   command: readonly string[],
@@ -36,7 +35,7 @@ export const factoryName = "createRedisStores";
 
 const dayMs = 86_400_000;
 
-/** Longer durations are cut to this one, about a century: with the clock added, Lua's numbers would not be exact any more. */
+/** Cuts longer durations to about a century: with the clock added, Lua's numbers would not be exact any more. */
 export const longestMs: number = 36_500 * dayMs;
 
 export const table = {
@@ -56,9 +55,9 @@ export type ResolvedRedisOptions = ReadOptions<typeof table>;
 // In the year 2255: a fence is the time in microseconds, and above this not exact.
 const latestMs = Math.floor(Number.MAX_SAFE_INTEGER / 1_000);
 
-// Nothing that SCAN takes for a pattern or a cluster for a hash tag.
+// SCAN must not take it for a pattern, nor a cluster for a hash tag.
 const prefixForm = /^[A-Za-z0-9._:-]{1,64}$/;
-// Within such a prefix, the key of another store could be one of this store's.
+// With one of these in a prefix, the key of another store could be one of this store's.
 const separators = [":key:", ":nonce:", ":answer:"];
 
 function readPrefix(prefix: unknown = "countersign", owner: OptionOwner, name: string): string {
@@ -71,7 +70,7 @@ function readPrefix(prefix: unknown = "countersign", owner: OptionOwner, name: s
   return prefix;
 }
 
-// An empty text: by the server's clock. NaN is neither before nor after the end of a lease: a run that goes on would be given away.
+// An empty text is the server's clock. NaN is neither before nor after the end of a lease: a live run would be given away.
 function readClock(now: unknown, owner: OptionOwner, name: string): () => string {
   if (now === undefined) return () => "";
   assertFunction(owner, name, now);

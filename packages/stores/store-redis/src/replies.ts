@@ -14,9 +14,9 @@ import {
   encodeText,
 } from "@countersign/idempotency/store";
 
-// Whatever a client, a proxy or a damaged record makes of a reply: it is one of these or an error, never a guess.
+// A client, a proxy or a damaged record can change a reply. What is none of these is an error, never a guess.
 
-/** The reply to a claim. */
+/** Reads the reply to a claim. */
 export function claimResult(reply: unknown): IdempotencyClaimResult {
   const [status, first, second, ...rest] = texts(reply);
   if (rest.length > 0) throw unexpected();
@@ -28,17 +28,17 @@ export function claimResult(reply: unknown): IdempotencyClaimResult {
   throw unexpected();
 }
 
-/** The reply to a read; undefined for an absent key. */
+/** Reads the reply to a read; undefined for an absent key. */
 export function record(reply: unknown): IdempotencyRecord | undefined {
   const stored = storedOf(reply, ["run", "held", "done"]);
   if (stored === undefined) return undefined;
   const found = recordOf(stored);
-  // The script says of no key that it is done and over: to believe half of it would free the key.
+  // The script never says that a done key is over: to believe half of it would free the key.
   if (found === undefined) throw unexpected();
   return found;
 }
 
-/** The reply to a read of a free key; undefined where nothing was decided about it. */
+/** Reads the reply to a read of a free key; undefined where nothing was decided about it. */
 export function releasedKey(reply: unknown): ReleasedKey | undefined {
   return releasedOf(storedOf(reply, ["free"]));
 }
@@ -79,7 +79,7 @@ export function ownership(reply: unknown): IdempotencyOwnership {
   return oneOf(reply, ["ok", "lost"]);
 }
 
-/** The reply, when it is one of `expected`. */
+/** Returns the reply when it is one of `expected`; else throws. */
 export function oneOf<const Expected extends string>(
   reply: unknown,
   expected: readonly Expected[],
@@ -90,13 +90,12 @@ export function oneOf<const Expected extends string>(
   return found;
 }
 
-/** The elements of an array of texts. */
 export function texts(reply: unknown): readonly string[] {
   if (!Array.isArray(reply)) throw unexpected();
   return reply.map(plain);
 }
 
-/** A text, also from a client that gives bytes. */
+/** Reads a text, also from a client that gives bytes. */
 export function plain(reply: unknown): string {
   if (typeof reply === "string") return reply;
   if (Buffer.isBuffer(reply)) return reply.toString("utf8");
@@ -109,7 +108,7 @@ function text(stored: string | undefined): string {
   return decoded;
 }
 
-/** The text as it was given to the store; undefined for one that no store has written. */
+/** Decodes a text; undefined for one that no store has written. */
 export function storedText(stored: string): string | undefined {
   try {
     const decoded = decodeText(stored);

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { leaseExpired } from "@countersign/idempotency/store";
 
 /**
- * One atomic step, on one key but for the list. It replies with a pair: its last argument, by which a caller knows its own reply,
- * and the answer.
+ * One atomic step on one key; the list has none. Replies with a pair: its last argument, by which a caller knows its own reply, and the
+ * answer.
  */
 export interface RedisScript {
   readonly text: string;
@@ -28,15 +28,15 @@ return {ARGV[#ARGV], answer}
 // itself would let a payment run twice. ARGV[1] is the clock of a test, or empty. Numbers are written by %.0f, which no
 // locale and no exponent changes. Half a record is an error: without its lease, a run would look expired, and be given away.
 //
-// What an operator has decided stands beside it: decision (done, released), decisionFence, decisionAt, decisionBy, decisionNote,
-// decisionReason, and behind a reopening reopenedAt, reopenedBy, reopenedNote. An empty text is one that nobody gave. A claim leaves
-// them as they are, unless the record is over and only waits for its removal.
+// An operator's decision has fields of its own: decision (done, released), decisionFence, decisionAt, decisionBy, decisionNote,
+// decisionReason, and after a reopening reopenedAt, reopenedBy, reopenedNote. An empty text was not given. A claim leaves them as they
+// are, unless the record is over.
 //
-// What is over is told by `until` alone. Redis removes a record a little later: its expiry has a clock of its own, the time at which
-// the script began, and beside the clock of a test the real time.
+// `until` alone says what is over. Redis removes a record a little later: its expiry goes by the time at which the script began, and
+// beside the clock of a test by the real time.
 //
-// A full server refuses a script's first write that may need memory, and none behind a write that needs none. What settles a key
-// that is there begins with PERSIST, so that a payment which was made can still be marked as done.
+// A full server refuses a script whose first write may need memory, and no write after one that needs none. So a step that settles a
+// key begins with PERSIST, and a payment that was made can still be marked as done.
 const prelude = `
 local decisionFields = {'decision', 'decisionFence', 'decisionAt', 'decisionBy', 'decisionNote', 'decisionReason',
   'reopenedAt', 'reopenedBy', 'reopenedNote'}
@@ -73,9 +73,9 @@ end
 `;
 
 /**
- * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows also
- * where the record of the last is gone, or the clock was set back. Then more than one lease may remain, and is cut to one: a
- * dead owner would keep the key for as long as the clock has to catch up.
+ * ARGV: clock, token, fingerprint, lease, recovery. A fence is the time in microseconds, or one more than the last: it grows even when
+ * the last record is gone, or the clock was set back. In that case more than one lease may remain, and is cut: a dead owner would
+ * keep the key until the clock has caught up.
  */
 export const claimScript: RedisScript = script(`${prelude}
 if state == 'done' and untilMs > now then return {'done', fingerprint} end
@@ -103,7 +103,7 @@ write('state', 'run', 'token', ARGV[2], 'fence', nextFence, 'fingerprint', ARGV[
 return {'acquired', nextFence}
 `);
 
-/** ARGV: clock, or `free` behind it for what is kept of a free key alone. */
+/** ARGV: clock; `free` after it reads a free key alone. */
 export const readScript: RedisScript = script(`${prelude}
 if not state or (state == 'free') ~= (ARGV[2] == 'free') then return {'absent'} end
 if (state == 'done' or state == 'free') and untilMs <= now then return {'absent'} end
@@ -130,8 +130,7 @@ return 'ok'
 `);
 
 /**
- * ARGV: clock, token, for how long the fence is remembered, and a decision. No retry that fails wipes out what an operator has
- * decided.
+ * ARGV: clock, token, for how long the fence is remembered, and a decision. A retry that fails must not remove an operator's decision.
  */
 export const releaseScript: RedisScript = script(`${prelude}
 if state ~= 'run' or token ~= ARGV[2] then return 'lost' end
@@ -148,8 +147,7 @@ return 'ok'
 
 /**
  * ARGV: clock, fence, the token of the decision, done or released, for how long it is remembered, by whom, the note. The fence keeps it
- * off every other attempt, about which nobody has decided; its token takes the key from the old owner, and tells it when the client
- * sends it again.
+ * off every other attempt; the token takes the key from the old owner, and recognises the decision when the client sends it again.
  */
 export const resolveScript: RedisScript = script(`${prelude}
 if fence ~= ARGV[2] then return 'not-held' end
@@ -163,8 +161,8 @@ return 'ok'
 `);
 
 /**
- * ARGV: clock, the fence that was decided about, the token of the reopening, by whom, the note. The record gets a fence of its own: a
- * decision that is sent again was about the one before. Its token tells the reopening when the client sends it again.
+ * ARGV: clock, the fence that was decided about, the token of the reopening, by whom, the note. With the old fence, a decision that is
+ * sent again would decide anew. The token recognises the reopening when the client sends it again.
  */
 export const reopenScript: RedisScript = script(`${prelude}
 if state == 'held' and token == ARGV[3] then return 'ok' end
@@ -225,8 +223,8 @@ return answer
 export const nameScript: RedisScript = script("return KEYS[1]");
 
 /**
- * No key. ARGV: cursor, pattern, count. Beside the page the run_id of the server's process, in the same step: a cursor of SCAN is
- * worth nothing to another process, which hashes keys by a secret of its own. Empty where INFO is forbidden.
+ * No key. ARGV: cursor, pattern, count. Replies with the page and the run_id of the server's process, empty where INFO is forbidden: a
+ * cursor of SCAN means nothing to another process, which hashes keys by a secret of its own.
  */
 export const pageScript: RedisScript = script(`
 local page = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])

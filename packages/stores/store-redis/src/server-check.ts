@@ -1,15 +1,21 @@
 import { publishNotice } from "@countersign/core/door";
-import type { RedisNoticeCode } from "./codes.ts";
 import { send } from "./commands.ts";
 import { type ResolvedRedisOptions, factoryName } from "./options.ts";
 import { plain } from "./replies.ts";
 
+/** The codes of the notices about a server that can lose a record. */
+export type RedisNoticeCode =
+  | "redis-forgets-on-restart"
+  | "redis-is-replica"
+  | "redis-may-evict"
+  | "redis-not-checked"
+  | "redis-too-old";
+
 const oldestVersion = [6, 2] as const;
 
 /**
- * Looks at the server until it has been seen once, after the first step that it answered and beside the next ones, and publishes
- * on `countersign:notice` what can lose a record. A look that failed is taken again after 1, 2, 4, 8 ... further steps: a server
- * that never shows INFO is not asked for it with each payment.
+ * Reads INFO once, beside the steps, and publishes on `countersign:notice` what can lose a record. After a failure it tries again after
+ * 1, 2, 4, 8 ... further steps: a server that never shows INFO must not be asked with each payment.
  */
 export class ServerCheck {
   readonly #options: ResolvedRedisOptions;
@@ -21,7 +27,7 @@ export class ServerCheck {
     this.#options = options;
   }
 
-  /** For each step that was answered. Never throws. */
+  /** Called after each step that was answered. Never throws. */
   begin(): void {
     if (this.#state !== "due") return;
     if (this.#pause > 1) {
@@ -52,7 +58,7 @@ export class ServerCheck {
   }
 }
 
-/** What is wrong with a server by its INFO: pairs of a code and a message. */
+/** Finds what is wrong with a server by its INFO. */
 function doubtsAbout(info: string): readonly (readonly [code: RedisNoticeCode, message: string])[] {
   const doubts: [RedisNoticeCode, string][] = [];
   const version = field(info, "redis_version");

@@ -13,8 +13,7 @@ export interface RedisStores {
 }
 
 /**
- * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError when
- * an option is wrong.
+ * Creates the two stores on Redis 6.2 or newer, or Valkey. Sends nothing before the first step. Throws an OptionError on a wrong option.
  */
 export function createRedisStores(options: RedisStoresOptions): RedisStores {
   const resolved = readOptions(factoryName, table, options);

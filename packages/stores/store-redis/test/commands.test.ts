@@ -167,27 +167,6 @@ describeOnRedis("a client that is out of step", () => {
   });
 });
 
-describe("a step after close()", () => {
-  test.each<[string, (stores: ReturnType<typeof onFakeServer>) => Promise<unknown>]>([
-    ["claim", ({ idempotency }) => idempotency.claim("k", claim)],
-    ["read", ({ idempotency }) => idempotency.read("k")],
-    ["heartbeat", ({ idempotency }) => idempotency.heartbeat("k", "a", 1)],
-    ["complete", ({ idempotency }) => idempotency.complete("k", "a")],
-    ["release", ({ idempotency }) => idempotency.release("k", "a")],
-    ["hold", ({ idempotency }) => idempotency.hold("k", "a", "why")],
-    ["resolve", ({ idempotency }) => idempotency.resolve("k", "done", { fence: 1 })],
-    ["list", ({ idempotency }) => idempotency.list({ state: "run", limit: 1 })],
-    ["prune", ({ idempotency }) => idempotency.prune()],
-    ["claim of a nonce", ({ nonces }) => nonces.claim(use)],
-    ["prune of nonces", ({ nonces }) => nonces.prune()],
-  ])("%s says so and sends nothing", async (_name, step) => {
-    const stores = onFakeServer({ EVALSHA: "fresh", PING: "PONG" });
-    stores.close();
-    await expect(step(stores)).rejects.toThrow("the store is closed");
-    expect(stores.sent).toEqual([]);
-  });
-});
-
 describe("prune()", () => {
   test("removes nothing, and fails when the server does not answer as one", async () => {
     const { idempotency, nonces } = onFakeServer({ PING: "PONG" });
@@ -201,24 +180,14 @@ describe("prune()", () => {
 describe("a bad argument", () => {
   const stores = onFakeServer({});
   const { idempotency, nonces } = stores;
-  const long = "x".repeat(513);
 
   test.each<[string, () => Promise<unknown>]>([
-    ["an empty key", () => idempotency.claim("", claim)],
-    ["a key of 513 characters", () => idempotency.read(long)],
-    ["a key that is no text", () => idempotency.complete({} as string, "a")],
+    ["a key of 513 characters", () => idempotency.read("x".repeat(513))],
     ["an empty token", () => idempotency.claim("k", { ...claim, token: "" })],
-    ["a token that is no text", () => idempotency.release("k", 7 as unknown as string)],
-    ["no fingerprint", () => idempotency.claim("k", { ...claim, fingerprint: "" })],
-    ["a lease of 0", () => idempotency.claim("k", { ...claim, leaseMs: 0 })],
     ["half a millisecond of lease", () => idempotency.heartbeat("k", "a", 0.5)],
-    ["a reason of 513 characters", () => idempotency.hold("k", "a", long)],
     ["an unknown outcome", () => idempotency.resolve("k", "paid" as "done", { fence: 1 })],
     ["no fence", () => idempotency.resolve("k", "done", {} as { fence: number })],
     ["an empty scope", () => nonces.claim({ ...use, scope: "" })],
-    ["a nonce of 513 characters", () => nonces.claim({ ...use, nonce: long })],
-    ["a nonce that is no text", () => nonces.claim({ ...use, nonce: ["n"] as unknown as string })],
-    ["no token of a nonce", () => nonces.claim({ ...use, token: "" })],
     ["a negative retention", () => nonces.claim({ ...use, retainMs: -1 })],
   ])("%s is a TypeError, and nothing is sent", async (_name, step) => {
     await expect(step()).rejects.toThrow(TypeError);

@@ -7,6 +7,5 @@ await defineContracts([
   [redis, "the server's"],
   [redisBefore, "moved"],
   [ioredis, "moved"],
-  [ioredis, "the server's"],
   [ioredisBefore, "moved"],
 ]);

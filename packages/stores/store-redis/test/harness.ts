@@ -3,7 +3,7 @@ import type {
   IdempotencyStoreHarness,
   NonceStoreHarness,
 } from "@countersign/store-contract";
-import type { RedisAnswerStore } from "../dist/answer-store.js";
+import type { AnswerStore } from "@countersign/idempotency";
 import {
   type RedisStores,
   type RedisStoresOptions,
@@ -89,6 +89,6 @@ export async function nonceHarness(engine: Engine): Promise<NonceStoreHarness> {
 }
 
 export async function answerHarness(engine: Engine): Promise<AnswerStoreHarness> {
-  const { stores, another, harness } = await makeStores<RedisAnswerStore>(engine, createRedisAnswers);
+  const { stores, another, harness } = await makeStores<AnswerStore>(engine, createRedisAnswers);
   return { ...harness, store: stores, another };
 }

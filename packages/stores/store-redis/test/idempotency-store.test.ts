@@ -5,6 +5,7 @@ import { dayMs, newStores, pause, testClock } from "./connections.ts";
 
 const key = "payout-7.acc-1.acc-2";
 const claim = { token: "a", fingerprint: "f", leaseMs: 60_000, recovery: "rerun" } as const;
+const use = { scope: "keyid-1", nonce: "n", token: "a", retainMs: 60_000 };
 const shortLease = { ...claim, leaseMs: 20 };
 
 const fenceOf = async (store: IdempotencyStore, token = "a") => {
@@ -131,9 +132,9 @@ describeOnRedis("durations beyond what Redis can add to its clock", () => {
     expect(remainingMs).toBeGreaterThan(century - 60_000);
     expect(remainingMs).toBeLessThanOrEqual(century);
     expect(await idempotency.heartbeat(key, "a", leaseMs)).toBe("ok");
-    const use = { scope: "s", nonce: "n", token: "a", retainMs: leaseMs };
-    expect(await nonces.claim(use)).toBe("fresh");
-    expect(await nonces.claim({ ...use, token: "b" })).toBe("seen");
+    const longUse = { scope: "s", nonce: "n", token: "a", retainMs: leaseMs };
+    expect(await nonces.claim(longUse)).toBe("fresh");
+    expect(await nonces.claim({ ...longUse, token: "b" })).toBe("seen");
     const name = `${prefix}:nonce:1:s:n`;
     const ttl = Number(await sendCommand(["PTTL", name], { key: name, isReadonly: false }));
     expect(ttl).toBeGreaterThan(century - 60_000);
@@ -190,15 +191,6 @@ describeOnRedis("a record that is damaged", () => {
 });
 
 describeOnRedis("resolve()", () => {
-  test.each([undefined, null, {}, { fence: "1" }, { fence: 1.5 }])("refuses %p", async (decision) => {
-    const { idempotency } = await newStores();
-    await idempotency.claim(key, claim);
-    await idempotency.hold(key, "a", "why");
-    const untyped = decision as { fence: number };
-    await expect(idempotency.resolve(key, "done", untyped)).rejects.toThrow(/needs \{ fence \}/);
-    expect(await idempotency.read(key)).toMatchObject({ state: "held" });
-  });
-
   test.each(["done", "released"] as const)("as %s is one command", async (outcome) => {
     const { idempotency, sendCommand, prefix } = await newStores();
     const fence = await fenceOf(idempotency);
@@ -264,6 +256,42 @@ describeOnRedis("resolve()", () => {
     expect(await idempotency.read(key)).toMatchObject({ state: "held", token: "b" });
   });
 });
+
+describeOnRedis("a nonce on Redis", () => {
+  test("goes by itself, within a second of its end", async () => {
+    const { nonces, send } = await newNonces();
+    await nonces.claim(use);
+    const ttl = Number(await send("PTTL"));
+    expect(ttl).toBeGreaterThan(30_000);
+    expect(ttl).toBeLessThanOrEqual(61_000);
+  });
+
+  test.each([
+    ["without its end", "a"],
+    ["whose end is no number", "soon:a"],
+    ["that is empty", ""],
+  ])("whose record is damaged is never fresh: one %s", async (_case, record) => {
+    const { nonces, send } = await newNonces();
+    await send("SET", record);
+    await expect(nonces.claim(use)).rejects.toThrow(/record of a nonce is damaged/);
+    expect(await send("GET")).toBe(record);
+  });
+
+  test("whose record is of another type is never fresh", async () => {
+    const { nonces, send } = await newNonces();
+    await send("HSET", "a", "b");
+    await expect(nonces.claim(use)).rejects.toThrow(/WRONGTYPE/);
+  });
+});
+
+/** Stores, and what sends a command on the record of that nonce. */
+async function newNonces() {
+  const stores = await newStores();
+  const name = `${stores.prefix}:nonce:7:keyid-1:n`;
+  const send = (command: string, ...args: string[]) =>
+    stores.sendCommand([command, name, ...args], { key: name, isReadonly: false });
+  return { ...stores, send };
+}
 
 async function answerOf(step: () => unknown): Promise<string> {
   try {

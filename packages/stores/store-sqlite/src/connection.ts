@@ -1,6 +1,5 @@
 import { type StoredRecord, StoreGate, storedRecord } from "@countersign/idempotency/store";
 
-/** What the stores bind to a statement, by position. */
 export type SqliteValue = string | number | null;
 
 /** A prepared statement, as far as the stores use it. `Value` is what can be bound by position. */
@@ -11,9 +10,9 @@ export interface SqliteStatement<Value = SqliteValue> {
 }
 
 /**
- * An open connection: the surface that `libsql`, `better-sqlite3` and the DatabaseSync of `node:sqlite` share. Drivers tell
- * whether a transaction is open by `inTransaction` or `isTransaction`; where both are missing, the stores find out with a BEGIN.
- * Values are `unknown`, as in the types of libsql and better-sqlite3: before TypeScript 6 no type with `null` in it fits these.
+ * An open connection of `libsql`, `better-sqlite3` or `node:sqlite`, as far as they agree. `inTransaction` or `isTransaction` says
+ * whether a transaction is open; without both the stores find out by a BEGIN. Values are `unknown`, as in the types of libsql and
+ * better-sqlite3: before TypeScript 6 no type with `null` in it fits these.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -22,19 +21,16 @@ export interface SqliteDatabase {
   readonly isTransaction?: boolean | undefined;
 }
 
-/** A connection on which the caller has begun a transaction. */
-export type SqliteTransaction = SqliteDatabase;
-
-/** A row as the drivers return it. libsql adds a member of its own to it, so rows are never compared or spread. */
+/** A row of a driver. libsql adds a member of its own, so rows must not be compared or spread. */
 export type SqliteRow = Readonly<Record<string, unknown>>;
 
-/** The row of a query that always has one. */
+/** Throws where a query that always has a row gave none. */
 export function singleRow(row: unknown): SqliteRow {
   if (!isRow(row)) throw new Error("the SQLite driver returned no row where there is always one");
   return row;
 }
 
-/** Connections that were isOpen to return every integer as a bigint are fine: nothing here reaches 2^53. */
+/** Takes a bigint too, which some connections return for every integer: nothing here reaches 2^53. */
 export function integerOf(value: unknown): number {
   if (typeof value === "number" || typeof value === "bigint") return Number(value);
   throw new Error("the SQLite driver returned no number where there is always one");
@@ -44,14 +40,14 @@ function isRow(row: unknown): row is SqliteRow {
   return typeof row === "object" && row !== null;
 }
 
-/** What was read about a key, with the time of the reading and the fence below which no new key may begin. */
+/** A key as it was read, when, and the fence below which no new key may begin. */
 export interface Sighting {
   readonly stored: StoredRecord | undefined;
   readonly nowMs: number;
   readonly fenceFloor: number;
 }
 
-/** In place of a time: SQLite's own clock. */
+/** Stands for SQLite's own clock. */
 export function engineTime(): null {
   return null;
 }
@@ -67,7 +63,6 @@ export function lookAt(look: SqliteStatement, key: string, now: number | null): 
   };
 }
 
-/** The record of a row. */
 export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
   return storedRecord(row, {
     fence: integerOf(row["fence"]),
@@ -77,9 +72,9 @@ export function storedAt(row: SqliteRow, nowMs: number): StoredRecord {
 }
 
 /**
- * Runs `work` between BEGIN IMMEDIATE and COMMIT, and rolls back when it throws. `work` must be synchronous: across an await,
- * other requests would run inside the transaction. Throws when the connection is already in a transaction, and whatever the
- * driver throws while another connection holds the write lock for longer than the busy timeout.
+ * Runs `work` between BEGIN IMMEDIATE and COMMIT, and rolls back when it throws. `work` must be synchronous: across an await, other
+ * requests would run inside the transaction. Throws inside another transaction, and the driver's error when another connection
+ * holds the write lock for longer than the busy timeout.
  */
 export function withImmediateTransaction<Db extends SqliteDatabase, T>(
   database: Db,
@@ -89,7 +84,7 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
     throw new Error("withImmediateTransaction: a transaction is already open on this connection");
   }
   // By exec(), and before any prepared statement writes: a statement that meets SQLITE_BUSY in libsql is not reset, and every
-  // later COMMIT on the connection fails until it runs again. Behind the write lock no statement meets it.
+  // later COMMIT on the connection fails until it runs again. With the write lock no statement meets it.
   database.exec("BEGIN IMMEDIATE");
   try {
     const result = work(database);
@@ -107,11 +102,11 @@ export function withImmediateTransaction<Db extends SqliteDatabase, T>(
 }
 
 /** Whether a transaction is open on the connection. */
-export function isInTransaction(database: SqliteTransaction): boolean {
+export function isInTransaction(database: SqliteDatabase): boolean {
   const isOpen = database.inTransaction ?? database.isTransaction;
   if (isOpen !== undefined) return isOpen;
   try {
-    // Takes no lock. SQLite refuses it exactly when a transaction is open; node:sqlite before 22.16 tells in no other way.
+    // Takes no lock. SQLite refuses it exactly when a transaction is open; node:sqlite before 22.16 has no other sign.
     database.exec("BEGIN DEFERRED");
   } catch (error) {
     if (String(error).includes("within a transaction")) return true;
@@ -132,11 +127,11 @@ function isSettled<T>(value: T): value is Exclude<T, PromiseLike<unknown>> {
   );
 }
 
-/** The gate of a store, which keeps its steps out of the caller's transactions. */
+/** Keeps the steps of a store out of the caller's transactions. */
 export function createGate(store: string, database: SqliteDatabase): StoreGate {
   return new StoreGate(store, () => {
     // Inside the caller's transaction a claim could be rolled back after it was answered, and a read could see a `done` that
-    // never commits, for which the sender would be isOpen that it was paid.
+    // never commits: the sender would be told that it was paid.
     if (isInTransaction(database)) {
       throw new Error(
         `${store}: a transaction is open on the store's connection; keep transactions synchronous, ` +

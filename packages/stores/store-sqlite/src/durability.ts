@@ -5,8 +5,8 @@ const fullSynchronous = 2;
 const minBusyTimeoutMs = 5000;
 
 /**
- * Makes a commit on this connection durable, and believes only what SQLite reads back: journal_mode WAL, synchronous FULL or
- * EXTRA, a busy timeout of at least five seconds. Throws when one cannot be had.
+ * Makes commits on this connection durable: journal_mode WAL, synchronous FULL or EXTRA, a busy timeout of at least five seconds.
+ * Reads each back from SQLite, and throws when one was not taken.
  */
 export function ensureDurability(
   factoryName: string,

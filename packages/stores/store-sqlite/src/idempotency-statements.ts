@@ -31,7 +31,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
          kept.until_ms, ${decisionColumns.map((column) => `kept.${column}`).join(", ")}
        FROM ${schema} AS floor LEFT JOIN ${idempotency} AS kept ON kept.key = ? WHERE floor.id = 1`,
     ),
-    // Of a row that is over, and that nobody has pruned yet, no decision is known any more. The last parameter is the time.
+    // A row that is over, and not yet pruned, keeps no decision. The last parameter is the time.
     take: database.prepare(
       `INSERT INTO ${idempotency} (key, state, token, fence, fingerprint, reason, until_ms) VALUES (?, 'run', ?, ?, ?, '', ?)
        ON CONFLICT (key) DO UPDATE SET state = 'run', token = excluded.token, fence = excluded.fence,
@@ -56,7 +56,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
          reopened_at = NULL, reopened_by = NULL, reopened_note = NULL
        WHERE key = ? AND fence = ? AND (state = 'held' OR (state = 'run' AND until_ms <= ${time}))`,
     ),
-    // A fence of its own: a decision that is sent again was about the one before.
+    // With the old fence, a decision that is sent again would decide anew.
     reopen: database.prepare(
       `UPDATE ${idempotency} SET state = 'held', token = ?, fence = fence + 1, reason = decision_reason,
          reopened_at = ${time}, reopened_by = ?, reopened_note = ?
@@ -71,7 +71,7 @@ export function prepareIdempotency(database: SqliteDatabase, table: string): Ide
   };
 }
 
-/** A completion, which may run on a connection of the caller. */
+/** Prepares a completion, on a connection of the store or of the caller. */
 export function prepareCompletion(database: SqliteDatabase, table: string): SqliteStatement {
   return database.prepare(
     `UPDATE ${tableNames(table).idempotency} SET state = 'done', reason = '', until_ms = ${time} + ?
@@ -79,7 +79,7 @@ export function prepareCompletion(database: SqliteDatabase, table: string): Sqli
   );
 }
 
-/** An update of nothing: for exec(), it takes the write lock of an open transaction and writes no page. */
+/** Takes the write lock of an open transaction, by exec(), and writes no page. */
 export function takeWriteLock(table: string): string {
   return `UPDATE ${tableNames(table).schema} SET fence_floor = fence_floor WHERE 0`;
 }

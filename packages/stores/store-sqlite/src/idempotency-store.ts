@@ -1,4 +1,3 @@
-// Over 200 lines: every step of the contract, in one class over the statements that they share.
 import { randomUUID } from "node:crypto";
 import { pageOf } from "@countersign/core/door";
 import type {
@@ -18,21 +17,18 @@ import {
   recordOf,
   releasedOf,
   type PrunedBatch,
-  type StoreGate,
   type TransactionShape,
   assertTransaction,
   encodeText,
-  pruneAll,
   prunedKeys,
 } from "@countersign/idempotency/store";
 import {
   type Sighting,
   type SqliteStatement,
-  type SqliteTransaction,
+  type SqliteDatabase,
   type SqliteValue,
   integerOf,
   singleRow,
-  createGate,
   isInTransaction,
   lookAt,
   withImmediateTransaction,
@@ -46,10 +42,10 @@ import {
 } from "./idempotency-statements.ts";
 import { type ReadPage, preparePages } from "./listing.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
+import { PrunedTable, pruneBatchSize } from "./pruning.ts";
 
-/** The idempotency store of the guard on SQLite: every answer is there when the method returns, none is a promise. */
-export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransaction> {
+/** The idempotency store on SQLite. Every method answers at once, without a promise. */
+export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteDatabase> {
   readonly retentionMs: number;
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult;
   read(key: string): IdempotencyRecord | undefined;
@@ -65,11 +61,11 @@ export interface SqliteIdempotencyStore extends IdempotencyStore<SqliteTransacti
   prune(): number;
   close(): void;
   /**
-   * `complete` inside the transaction that the caller has begun on `tx`, which may be the store's connection or another one of
-   * the same file; `lost` on a key that is done. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction
-   * is open there, or when its commits would not be durable.
+   * Completes the key inside the transaction that is open on `tx`, the store's connection or another one of the same file. `lost` on a
+   * done key. A ROLLBACK TO of a savepoint around it takes it back. Throws when no transaction is open there, or when its commits
+   * would not be durable.
    */
-  completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership;
+  completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership;
 }
 
 const name = "sqlite idempotency store";
@@ -81,65 +77,54 @@ const neededTransaction: TransactionShape = {
   page: pageOf("reference/packages/store-sqlite.html#what-completein-takes"),
 };
 
-export class IdempotencyTable implements SqliteIdempotencyStore {
-  readonly engine = "sqlite";
+export class IdempotencyTable extends PrunedTable implements SqliteIdempotencyStore {
   readonly retentionMs: number;
-  readonly #options: ResolvedSqliteOptions;
-  readonly #gate: StoreGate;
   readonly #sql: IdempotencyStatements;
   readonly #readPage: ReadPage;
   readonly #lockSql: string;
-  readonly #completions = new WeakMap<SqliteTransaction, SqliteStatement>();
-  readonly #stopPruning: () => void;
+  readonly #completions = new WeakMap<SqliteDatabase, SqliteStatement>();
 
   constructor(options: ResolvedSqliteOptions) {
-    const { database, table, pruneIntervalMs: intervalMs } = options;
+    super(name, factoryName, options);
+    const { database, table } = options;
     this.retentionMs = options.retentionMs;
-    this.#options = options;
-    this.#gate = createGate(name, database);
     this.#sql = prepareIdempotency(database, table);
     this.#readPage = preparePages(database, table);
     this.#lockSql = takeWriteLock(table);
     this.#completions.set(database, this.#sql.complete);
-    this.#stopPruning = pruneInBackground({
-      factory: factoryName,
-      database,
-      intervalMs,
-      removeBatch: () => this.#removeBatch(),
-    });
   }
 
   claim(key: string, claim: IdempotencyClaim): IdempotencyClaimResult {
-    this.#gate.assertClaim(key, claim);
+    this.gate.assertClaim(key, claim);
     const storedKey = encodeText(key);
     // Most claims of a busy key are duplicates of a paid one: they read and never queue for the write lock.
     const seen = decideClaim(this.#look(storedKey).stored, claim);
     if (seen.action === "answer") return seen.result;
-    return withImmediateTransaction(this.#options.database, () => this.#claimLocked(storedKey, claim));
+    return withImmediateTransaction(this.options.database, () => this.#claimLocked(storedKey, claim));
   }
 
   read(key: string): IdempotencyRecord | undefined {
-    this.#gate.assertKey(key);
+    this.gate.assertKey(key);
     return this.#read(key);
   }
 
   heartbeat(key: string, token: string, leaseMs: number): IdempotencyOwnership {
-    this.#gate.assertHeartbeat(key, token, leaseMs);
+    this.gate.assertHeartbeat(key, token, leaseMs);
     const owner = [encodeText(key), encodeText(token)] as const;
-    return this.#change(this.#sql.heartbeat, this.#options.now(), leaseMs, ...owner);
+    return this.#change(this.#sql.heartbeat, this.options.now(), leaseMs, ...owner);
   }
 
   complete(key: string, token: string): IdempotencyOwnership {
-    this.#gate.assertOwner(key, token);
-    return withImmediateTransaction(this.#options.database, () => {
+    this.gate.assertOwner(key, token);
+    return withImmediateTransaction(this.options.database, () => {
       if (this.#complete(this.#sql.complete, key, token) === "ok") return "ok";
       const record = this.#read(key);
       return record?.state === "done" && record.token === token ? "ok" : "lost";
     });
   }
 
-  completeIn(tx: SqliteTransaction, key: string, token: string): IdempotencyOwnership {
-    this.#gate.assertOwnerIn(key, token);
+  completeIn(tx: SqliteDatabase, key: string, token: string): IdempotencyOwnership {
+    this.gate.assertOwnerIn(key, token);
     assertTransaction(name, tx, neededTransaction);
     // On its own, the update would commit at once, and stay when the caller's payment is rolled back.
     if (!isInTransaction(tx)) {
@@ -154,20 +139,20 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   release(key: string, token: string): IdempotencyOwnership {
-    this.#gate.assertOwner(key, token);
-    const { now, retentionMs } = this.#options;
+    this.gate.assertOwner(key, token);
+    const { now, retentionMs } = this.options;
     return this.#change(this.#sql.release, now(), retentionMs, encodeText(key), encodeText(token));
   }
 
   hold(key: string, token: string, reason: string): IdempotencyOwnership {
-    this.#gate.assertHold(key, token, reason);
+    this.gate.assertHold(key, token, reason);
     return this.#change(this.#sql.hold, encodeText(reason), encodeText(key), encodeText(token));
   }
 
   resolve(key: string, outcome: "done" | "released", decision: IdempotencyDecision): "ok" | "not-held" {
-    this.#gate.assertResolve(key, outcome, decision);
+    this.gate.assertResolve(key, outcome, decision);
     const state = outcome === "done" ? "done" : "free";
-    const { now, retentionMs } = this.#options;
+    const { now, retentionMs } = this.options;
     const nowMs = now();
     const attempt = [encodeText(key), decision.fence, nowMs] as const;
     // A token that nobody has: nothing of the old attempt can end the key any more.
@@ -177,31 +162,21 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   reopen(key: string, decision: IdempotencyDecision): "ok" | "not-decided" {
-    this.#gate.assertReopen(key, decision);
-    const nowMs = this.#options.now();
+    this.gate.assertReopen(key, decision);
+    const nowMs = this.options.now();
     const attempt = [encodeText(key), decision.fence, nowMs] as const;
     const changed = this.#change(this.#sql.reopen, randomUUID(), nowMs, ...entryOf(decision), ...attempt);
     return changed === "ok" ? "ok" : "not-decided";
   }
 
   readReleased(key: string): ReleasedKey | undefined {
-    this.#gate.assertKey(key);
+    this.gate.assertKey(key);
     return releasedOf(this.#look(encodeText(key)).stored);
   }
 
   list(query: IdempotencyListQuery): IdempotencyListing {
-    this.#gate.assertList(query);
-    return this.#readPage(query, this.#options.now());
-  }
-
-  prune(): number {
-    this.#gate.assertUsable();
-    return pruneAll(pruneBatchSize, () => this.#removeBatch());
-  }
-
-  close(): void {
-    this.#gate.close();
-    this.#stopPruning();
+    this.gate.assertList(query);
+    return this.#readPage(query, this.options.now());
   }
 
   #claimLocked(storedKey: string, claim: IdempotencyClaim): IdempotencyClaimResult {
@@ -209,8 +184,7 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
     const untilMs = nowMs + claim.leaseMs;
     const decision = decideClaim(stored, claim);
     if (decision.action === "take") {
-      // By the clock a fence is also above those that a restored backup has not seen, by the last one above those of a clock that
-      // was set back.
+      // The clock keeps a fence above those that a restored backup has not seen, the last fence above those of a clock set back.
       const fence = Math.max((stored?.fence ?? fenceFloor) + 1, nowMs * 1_000);
       const attempt = [encodeText(claim.token), fence, encodeText(claim.fingerprint)] as const;
       this.#sql.take.run(storedKey, ...attempt, untilMs, nowMs);
@@ -222,23 +196,23 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   #complete(complete: SqliteStatement, key: string, token: string): IdempotencyOwnership {
-    const { now, retentionMs } = this.#options;
+    const { now, retentionMs } = this.options;
     return ownership(complete.run(now(), retentionMs, encodeText(key), encodeText(token)));
   }
 
-  #completionOn(tx: SqliteTransaction): SqliteStatement {
+  #completionOn(tx: SqliteDatabase): SqliteStatement {
     let complete = this.#completions.get(tx);
     if (complete === undefined) {
       assertSynchronous(`${name}: completeIn`, tx);
-      complete = prepareCompletion(tx, this.#options.table);
+      complete = prepareCompletion(tx, this.options.table);
       this.#completions.set(tx, complete);
     }
     return complete;
   }
 
-  #removeBatch(): PrunedBatch {
-    return withImmediateTransaction(this.#options.database, () => {
-      const removed = this.#sql.removeExpired.all(this.#options.now(), pruneBatchSize).map(singleRow);
+  protected removeBatch(): PrunedBatch {
+    return withImmediateTransaction(this.options.database, () => {
+      const removed = this.#sql.removeExpired.all(this.options.now(), pruneBatchSize).map(singleRow);
       const fences = removed.map((row) => integerOf(row["fence"]));
       if (fences.length > 0) this.#sql.raiseFenceFloor.run(Math.max(...fences));
       return prunedKeys(removed);
@@ -246,11 +220,11 @@ export class IdempotencyTable implements SqliteIdempotencyStore {
   }
 
   #change(statement: SqliteStatement, ...parameters: SqliteValue[]): IdempotencyOwnership {
-    return ownership(withImmediateTransaction(this.#options.database, () => statement.run(...parameters)));
+    return ownership(withImmediateTransaction(this.options.database, () => statement.run(...parameters)));
   }
 
   #look(storedKey: string): Sighting {
-    return lookAt(this.#sql.look, storedKey, this.#options.now());
+    return lookAt(this.#sql.look, storedKey, this.options.now());
   }
 
   #read(key: string): IdempotencyRecord | undefined {

@@ -1,5 +1,5 @@
 export { createSqliteAnswers, type SqliteAnswerStore } from "./answer-store.ts";
-export { type SqliteDatabase, type SqliteTransaction, withImmediateTransaction } from "./connection.ts";
+export { type SqliteDatabase, withImmediateTransaction } from "./connection.ts";
 export type { SqliteStoresOptions } from "./options.ts";
 export { sqliteAnswersMigration, sqliteMigration, sqliteSchemaVersion } from "./schema.ts";
 export { createSqliteStores, type SqliteStores } from "./stores.ts";

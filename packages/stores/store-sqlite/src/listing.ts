@@ -14,15 +14,15 @@ const reading: PageReading = {
 };
 
 /**
- * Pages in the order of the stored keys, each from behind the last key of the page before: what other connections add or remove
- * in the meantime moves no key from one page to another.
+ * Prepares pages in the order of the stored keys, each from the last key of the page before: no key moves to another page when other
+ * connections add or remove keys.
  */
 export function preparePages(database: SqliteDatabase, table: string): ReadPage {
   const { idempotency } = tableNames(table);
   const columns = `key, state, token, fence, fingerprint, reason, until_ms, ${decisionColumns.join(", ")}, coalesce(?, ${engineClock}) AS now_ms`;
   const page = (condition: string): SqliteStatement =>
     database.prepare(`SELECT ${columns} FROM ${idempotency} WHERE ${condition} ORDER BY key LIMIT ?`);
-  // The terms of the index word by word: SQLite uses a partial index only where the query repeats them.
+  // Repeats the terms of the index: SQLite uses a partial index only where the query does.
   const live = page("state IN ('run', 'held') AND state = ? AND key > ?");
   const done = page(`state = 'done' AND until_ms > coalesce(?, ${engineClock}) AND key > ?`);
 

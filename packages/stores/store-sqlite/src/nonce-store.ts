@@ -1,8 +1,8 @@
 import type { NonceClaim, NonceStore } from "@countersign/core";
-import { type PrunedBatch, type StoreGate, encodeText, pruneAll } from "@countersign/idempotency/store";
-import { type SqliteStatement, createGate, withImmediateTransaction } from "./connection.ts";
+import { type PrunedBatch, encodeText } from "@countersign/idempotency/store";
+import { type SqliteStatement, withImmediateTransaction } from "./connection.ts";
 import { factoryName, type ResolvedSqliteOptions } from "./options.ts";
-import { pruneBatchSize, pruneInBackground } from "./pruning.ts";
+import { PrunedTable } from "./pruning.ts";
 import { engineClock, tableNames } from "./schema.ts";
 
 /** The nonce store of the verifier on SQLite. */
@@ -14,20 +14,15 @@ export interface SqliteNonceStore extends NonceStore {
   close(): void;
 }
 
-export class NonceTable implements SqliteNonceStore {
-  readonly engine = "sqlite";
-  readonly #options: ResolvedSqliteOptions;
-  readonly #gate: StoreGate;
+export class NonceTable extends PrunedTable implements SqliteNonceStore {
   readonly #claim: SqliteStatement;
   readonly #removeExpired: SqliteStatement;
-  readonly #stopPruning: () => void;
 
   constructor(options: ResolvedSqliteOptions) {
-    const { database, table, pruneIntervalMs: intervalMs } = options;
+    super("sqlite nonce store", factoryName, options);
+    const { database, table } = options;
     const { nonces } = tableNames(table);
     const time = `coalesce(?, ${engineClock})`;
-    this.#options = options;
-    this.#gate = createGate("sqlite nonce store", database);
     // A nonce is live up to and including its last millisecond, so that it outlives the signature even by the coarsest clock.
     this.#claim = database.prepare(
       `INSERT INTO ${nonces} AS kept (scope, nonce, token, until_ms) VALUES (?, ?, ?, ${time} + ?)
@@ -38,18 +33,12 @@ export class NonceTable implements SqliteNonceStore {
       `DELETE FROM ${nonces} WHERE (scope, nonce) IN (
          SELECT scope, nonce FROM ${nonces} WHERE until_ms < ${time} ORDER BY until_ms LIMIT ?)`,
     );
-    this.#stopPruning = pruneInBackground({
-      factory: factoryName,
-      database,
-      intervalMs,
-      removeBatch: () => this.#removeBatch(),
-    });
   }
 
   claim(claim: NonceClaim): "fresh" | "seen" {
-    this.#gate.assertNonce(claim);
+    this.gate.assertNonce(claim);
     const { scope, nonce, token, retainMs } = claim;
-    const { database, now } = this.#options;
+    const { database, now } = this.options;
     const nowMs = now();
     const stored = [encodeText(scope), encodeText(nonce), encodeText(token)];
     const { changes } = withImmediateTransaction(database, () =>
@@ -58,20 +47,7 @@ export class NonceTable implements SqliteNonceStore {
     return Number(changes) > 0 ? "fresh" : "seen";
   }
 
-  prune(): number {
-    this.#gate.assertUsable();
-    return pruneAll(pruneBatchSize, () => this.#removeBatch());
-  }
-
-  close(): void {
-    this.#gate.close();
-    this.#stopPruning();
-  }
-
-  #removeBatch(): PrunedBatch {
-    const { database, now } = this.#options;
-    const remove = () => this.#removeExpired.run(now(), pruneBatchSize);
-    const rows = Number(withImmediateTransaction(database, remove).changes);
-    return { rows, counted: rows };
+  protected removeBatch(): PrunedBatch {
+    return this.removeWhole(this.#removeExpired);
   }
 }

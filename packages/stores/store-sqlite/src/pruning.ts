@@ -1,27 +1,49 @@
-import { type PrunedBatch, startPruning } from "@countersign/idempotency/store";
-import { type SqliteDatabase, isInTransaction } from "./connection.ts";
+import { type PrunedBatch, type StoreGate, pruneAll, startPruning } from "@countersign/idempotency/store";
+import { type SqliteStatement, createGate, isInTransaction, withImmediateTransaction } from "./connection.ts";
+import type { ResolvedSqliteOptions } from "./options.ts";
 
-/** How many rows one step removes: so long the process does nothing else, and no other process writes. */
+/** How many rows one step removes: meanwhile this process does nothing else, and no other process writes. */
 export const pruneBatchSize = 100;
 
-/** What is pruned. */
-export interface PrunedTable {
-  /** Whose table it is, for notices. */
-  readonly factory: string;
-  readonly database: SqliteDatabase;
-  readonly intervalMs: number;
-  readonly removeBatch: () => PrunedBatch;
-}
+/** Prunes a table by hand and in the background, until it is closed. */
+export abstract class PrunedTable {
+  readonly engine = "sqlite";
+  protected readonly gate: StoreGate;
+  protected readonly options: ResolvedSqliteOptions;
+  readonly #stopPruning: () => void;
 
-/** Prunes in the background. Returns the function that ends it. */
-export function pruneInBackground({ factory, database, intervalMs, removeBatch }: PrunedTable): () => void {
-  // The caller may have a transaction open across an await: pruning must neither join it nor fail it.
-  const tryBatch = (): number | undefined => (isInTransaction(database) ? undefined : removeBatch().rows);
-  return startPruning({
-    factory,
-    engine: "sqlite",
-    intervalMs,
-    batchSize: pruneBatchSize,
-    removeBatch: tryBatch,
-  });
+  /** `factory` is named in notices. */
+  constructor(name: string, factory: string, options: ResolvedSqliteOptions) {
+    const { database, pruneIntervalMs: intervalMs } = options;
+    this.options = options;
+    this.gate = createGate(name, database);
+    this.#stopPruning = startPruning({
+      factory,
+      engine: this.engine,
+      intervalMs,
+      batchSize: pruneBatchSize,
+      // The caller may have a transaction open across an await: pruning must neither join it nor fail it.
+      removeBatch: () => (isInTransaction(database) ? undefined : this.removeBatch().rows),
+    });
+  }
+
+  prune(): number {
+    this.gate.assertUsable();
+    return pruneAll(pruneBatchSize, () => this.removeBatch());
+  }
+
+  close(): void {
+    this.gate.close();
+    this.#stopPruning();
+  }
+
+  protected abstract removeBatch(): PrunedBatch;
+
+  /** Removes a batch in which every row counts. `removeExpired` takes the time and the size. */
+  protected removeWhole(removeExpired: SqliteStatement<unknown>): PrunedBatch {
+    const { database, now } = this.options;
+    const remove = () => removeExpired.run(now(), pruneBatchSize);
+    const rows = Number(withImmediateTransaction(database, remove).changes);
+    return { rows, counted: rows };
+  }
 }

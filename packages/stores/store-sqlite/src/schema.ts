@@ -8,7 +8,7 @@ export const sqliteSchemaVersion = 2;
 /** Milliseconds since 1970 by SQLite's own clock. */
 export const engineClock = "CAST(round(unixepoch('now', 'subsec') * 1000) AS INTEGER)";
 
-// What version 1 has not. None has a default: a process of the release before, which does not know them, leaves them as they are.
+// Version 1 lacks these. Without a default a process of the release before, which does not know them, leaves them as they are.
 const decisionTypes = {
   decision: "TEXT",
   decision_fence: "INTEGER",
@@ -45,8 +45,8 @@ export function tableNames(table: string): TableNames {
 }
 
 /**
- * The SQL that creates the tables, for those who keep migrations by hand; the stores run the same when they are created, and bring
- * tables of an earlier release up to date. It can be repeated. `table` is the prefix of the names, `countersign` by default.
+ * Returns the SQL that creates the tables; the stores run the same when they are created, and update tables of an earlier release.
+ * Repeatable. `table` is the prefix of the names, `countersign` by default.
  */
 export function sqliteMigration(table?: string): string {
   return migration(tablePrefix.read(table, "sqliteMigration", "table"));
@@ -93,8 +93,7 @@ CREATE INDEX IF NOT EXISTS "main"."${table}_nonces_until" ON "${table}_nonces" (
 }
 
 /**
- * Creates what is missing, and brings tables of an earlier version up to date. Throws when they are of a later one, or have lost a
- * primary key.
+ * Creates missing tables and updates those of an earlier version. Throws on a later version, and on a lost primary key.
  */
 export function ensureSchema(factoryName: string, database: SqliteDatabase, table: string): void {
   withImmediateTransaction(database, () => {
@@ -126,7 +125,7 @@ export function assertKey(
   columns: string,
 ): void {
   try {
-    // Is not run. SQLite prepares it only where a primary key or a unique index holds these columns.
+    // Never run. SQLite prepares it only where a primary key or a unique index holds these columns.
     database.prepare(
       `INSERT INTO "main"."${name}" (${columns}) SELECT ${columns} FROM "main"."${name}" WHERE 0 ON CONFLICT (${columns}) DO NOTHING`,
     );
@@ -140,8 +139,8 @@ export function assertKey(
 }
 
 /**
- * The SQL that creates the table of `createSqliteAnswers`, for those who keep migrations by hand; the store runs the same when it is
- * created. It can be repeated. `table` is the prefix of the name, `countersign` by default.
+ * Returns the SQL that creates the table of `createSqliteAnswers`, which runs the same. Repeatable. `table` is the prefix of the name,
+ * `countersign` by default.
  */
 export function sqliteAnswersMigration(table?: string): string {
   return answersMigration(tablePrefix.read(table, "sqliteAnswersMigration", "table"));

@@ -15,9 +15,8 @@ export interface SqliteStores {
 }
 
 /**
- * Creates the tables where they are missing and the two stores on them. Sets journal_mode WAL, synchronous FULL and a busy
- * timeout of five seconds on the connection and reads them back. Throws when durability cannot be had, and an OptionError
- * when an option is wrong.
+ * Creates missing tables and the two stores on them. Sets journal_mode WAL, synchronous FULL and a busy timeout of five seconds on the
+ * connection and reads them back. Throws when it cannot be made durable, and an OptionError on a wrong option.
  */
 export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
   assertNoDatabase(options);
@@ -36,7 +35,7 @@ export function createSqliteStores(options: SqliteStoresOptions): SqliteStores {
   };
 }
 
-// Its own members would be called unknown options.
+// Otherwise the message would call its members unknown options.
 function assertNoDatabase(options: object): void {
   if (typeof options !== "object" || options === null || !("prepare" in options)) return;
   throw new OptionError(factoryName, {

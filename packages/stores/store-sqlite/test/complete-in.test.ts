@@ -32,51 +32,6 @@ describe.each(
     return { store, clock, tx, insertPayout };
   }
 
-  test("makes the payout and done visible together at the commit", () => {
-    const { store, tx, insertPayout } = setUp();
-    store.claim(key, claim("a"));
-    withImmediateTransaction(tx, () => {
-      insertPayout();
-      expect(store.completeIn(tx, key, "a")).toBe("ok");
-    });
-    expect(store.claim(key, claim("b"))).toEqual({ status: "done", fingerprint: "f" });
-    expect(payoutCount(tx)).toBe(1);
-  });
-
-  test("is lost on a done key, in its transaction and in one that is repeated because COMMIT was not heard", () => {
-    const { store, tx, insertPayout } = setUp();
-    store.claim(key, claim("a"));
-    const pay = () =>
-      withImmediateTransaction(tx, () => {
-        insertPayout();
-        if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
-        return store.completeIn(tx, key, "a");
-      });
-    expect(pay()).toBe("lost");
-    expect(pay).toThrow("lost");
-    expect(payoutCount(tx)).toBe(1);
-    expect(store.complete(key, "a")).toBe("ok");
-  });
-
-  test.each(["done", "released"] as const)(
-    "is lost to an owner whose key an operator has resolved as %s in the meantime",
-    (outcome) => {
-      const { store, tx, insertPayout } = setUp();
-      const claimed = store.claim(key, claim("a"));
-      const fence = claimed.status === "acquired" ? claimed.fence : 0;
-      store.hold(key, "a", "the bank did not answer");
-      expect(store.resolve(key, outcome, { fence })).toBe("ok");
-      const pay = () =>
-        withImmediateTransaction(tx, () => {
-          insertPayout();
-          if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
-        });
-      expect(pay).toThrow("lost");
-      expect(payoutCount(tx)).toBe(0);
-      expect(store.read(key)?.state).toBe(outcome === "done" ? "done" : undefined);
-    },
-  );
-
   test("leaves the run when the savepoint around it is rolled back, whatever commits besides", () => {
     const { store, tx, insertPayout } = setUp();
     store.claim(key, claim("a"));
@@ -96,36 +51,6 @@ describe.each(
       tx.exec("RELEASE payout");
     });
     expect(store.read(key)).toMatchObject({ state: "done", token: "a" });
-  });
-
-  test("leaves the run and no payout when the transaction rolls back", () => {
-    const { store, tx, insertPayout } = setUp();
-    store.claim(key, claim("a"));
-    const attempt = () =>
-      withImmediateTransaction(tx, () => {
-        insertPayout();
-        store.completeIn(tx, key, "a");
-        throw new Error("no such account");
-      });
-    expect(attempt).toThrow("no such account");
-    expect(store.read(key)).toMatchObject({ state: "run", token: "a" });
-    expect(payoutCount(tx)).toBe(0);
-    expect(store.complete(key, "a")).toBe("ok");
-  });
-
-  test("says lost to an owner whose key was taken over, so that it rolls back", () => {
-    const { store, clock, tx, insertPayout } = setUp();
-    store.claim(key, claim("a"));
-    clock.advance(1000);
-    store.claim(key, claim("b"));
-    const attempt = () =>
-      withImmediateTransaction(tx, () => {
-        insertPayout();
-        if (store.completeIn(tx, key, "a") === "lost") throw new Error("lost");
-      });
-    expect(attempt).toThrow("lost");
-    expect(payoutCount(tx)).toBe(0);
-    expect(store.read(key)).toMatchObject({ state: "run", token: "b" });
   });
 
   test("refuses a connection without an open transaction and changes nothing", () => {
@@ -169,21 +94,6 @@ describe.each(drivers)("completeIn() with a foreign connection, %s", (_name, ope
     tx.exec("CREATE TEMP TABLE countersign_idempotency AS SELECT * FROM main.countersign_idempotency");
     withImmediateTransaction(tx, () => expect(store.completeIn(tx, key, "a")).toBe("ok"));
     expect(store.read(key)).toMatchObject({ state: "done" });
-  });
-
-  test("shows no done to other connections before the commit, and none at all on its own", () => {
-    const file = temporaryFile();
-    const database = connect(file, open);
-    const store = createStores(database).idempotency;
-    const elsewhere = createStores(connect(file, open)).idempotency;
-    store.claim(key, claim("a"));
-    database.exec("BEGIN IMMEDIATE");
-    store.completeIn(database, key, "a");
-    expect(elsewhere.claim(key, claim("b")).status).toBe("in-flight");
-    expect(() => store.read(key)).toThrow(/transaction is open/);
-    expect(() => store.claim(key, claim("b"))).toThrow(/transaction is open/);
-    database.exec("COMMIT");
-    expect(elsewhere.claim(key, claim("b")).status).toBe("done");
   });
 
   test("leaves the connection usable after it could not get the write lock", () => {

@@ -1,19 +1,14 @@
-import type { IdempotencyClaim } from "@countersign/idempotency";
+import type { IdempotencyClaim, IdempotencyListQuery } from "@countersign/idempotency";
 import type { SqliteDatabase } from "@countersign/store-sqlite";
 import type { SqliteIdempotencyStore } from "../dist/idempotency-store.js";
-import { beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { steadyTest } from "@countersign/test-support/runs/steadily.ts";
-import { connect, createStores, databases, dayMs, drivers, temporaryFile, testClock } from "./connections.ts";
+import { beforeEach, describe, expect, test } from "@jest/globals";
+import { connect, createStores, databases, drivers, temporaryFile, testClock } from "./connections.ts";
 
+const use = { scope: "key-1", nonce: "n", token: "a", retainMs: 120_000 };
 const key = "payout-7.acc-1.acc-2";
 
 function claim(token: string, overrides: Partial<IdempotencyClaim> = {}): IdempotencyClaim {
   return { token, fingerprint: `fingerprint-${token}`, leaseMs: 1000, recovery: "rerun", ...overrides };
-}
-
-/** The fence of an attempt that begins so many milliseconds after the clock of the tests. */
-function fenceAt(ms: number): number {
-  return (testClock().now() + ms) * 1_000;
 }
 
 describe.each(databases)("idempotency store, %s", (_name, open) => {
@@ -25,32 +20,6 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     store = createStores(open(), { now: clock.now }).idempotency;
   });
 
-  test.each(["done", "released"] as const)(
-    "resolves as %s only the attempt with the fence of the decision, and leaves its owner nothing to end",
-    (outcome) => {
-      store.claim(key, claim("a"));
-      store.hold(key, "a", "why");
-      const fence = fenceAt(0);
-      for (const other of [fence - 1, fence + 1, 0, Number.MAX_SAFE_INTEGER]) {
-        expect(store.resolve(key, outcome, { fence: other })).toBe("not-held");
-      }
-      expect(store.read(key)).toMatchObject({ state: "held", token: "a", reason: "why" });
-      expect(store.resolve(key, outcome, { fence })).toBe("ok");
-      for (const step of [
-        store.complete(key, "a"),
-        store.release(key, "a"),
-        store.hold(key, "a", "late"),
-        store.heartbeat(key, "a", 1000),
-      ]) {
-        expect(step).toBe("lost");
-      }
-      const uuid: unknown = expect.stringMatching(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
-      const decision = { outcome: "done", fence, at: expect.any(Number) as unknown, reason: "why" };
-      const done = { state: "done", token: uuid, fence, fingerprint: "fingerprint-a", decision };
-      expect(store.read(key)).toEqual(outcome === "done" ? done : undefined);
-    },
-  );
-
   test.each([undefined, null, {}, { fence: "1" }, { fence: 1.5 }])("refuses the decision %p", (decision) => {
     store.claim(key, claim("a"));
     store.hold(key, "a", "why");
@@ -58,134 +27,28 @@ describe.each(databases)("idempotency store, %s", (_name, open) => {
     expect(store.read(key)).toMatchObject({ state: "held" });
   });
 
-  test("gives a key that was pruned a higher fence, also when the clock was set back", () => {
-    store.claim(key, claim("a"));
-    store.complete(key, "a");
-    clock.advance(90 * dayMs);
-    store.prune();
-    clock.advance(-91 * dayMs);
-    expect(store.claim(key, claim("b"))).toEqual({ status: "acquired", fence: fenceAt(0) + 1 });
-  });
-
   test.each([
-    ["an empty key", "", "t"],
-    ["a key of 513 characters", "k".repeat(513), "t"],
-    ["an object as key", { length: 3 }, "t"],
-    ["an array as key", ["k"], "t"],
-    ["an empty token", "k", ""],
-    ["a number as token", "k", 7],
-  ])("refuses %s", (_case, badKey, token) => {
-    expect(() => store.claim(badKey as string, claim(token as string))).toThrow(TypeError);
-    expect(() => store.complete(badKey as string, token as string)).toThrow(TypeError);
+    ["an empty key", "", "t", 1],
+    ["a key of 513 characters", "k".repeat(513), "t", 1],
+    ["an empty token", "k", "", 1],
+    ["a lease of 0", "k", "t", 0],
+  ])("refuses %s", (_case, bad, token, leaseMs) => {
+    expect(() => store.claim(bad, claim(token, { leaseMs }))).toThrow(TypeError);
+    expect(() => store.heartbeat(bad, token, leaseMs)).toThrow(TypeError);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "1000"])(
-    "refuses a lease of %p",
-    (leaseMs) => {
-      expect(() => store.claim(key, claim("a", { leaseMs: leaseMs as number }))).toThrow(/leaseMs/);
-      expect(() => store.heartbeat(key, "a", leaseMs as number)).toThrow(/leaseMs/);
-    },
-  );
-
-  test("refuses an outcome that it does not know", () => {
-    expect(() => store.resolve(key, "paid" as "done", { fence: fenceAt(0) })).toThrow(/outcome/);
-  });
-
-  test("keeps hostile keys apart and unchanged", () => {
-    for (const [index, [, hostile]] of hostileKeys.entries()) {
-      expect(store.claim(hostile, claim(`t${index}`))).toEqual({ status: "acquired", fence: fenceAt(0) });
-    }
-    for (const [index, [, hostile]] of hostileKeys.entries()) {
-      expect(store.read(hostile)).toMatchObject({ token: `t${index}` });
-      expect(store.complete(hostile, `t${index}`)).toBe("ok");
-      expect(store.claim(hostile, claim("late"))).toEqual({
-        status: "done",
-        fingerprint: `fingerprint-t${index}`,
-      });
-    }
-  });
-
-  test("gives back tokens, fingerprints and reasons as they were given", () => {
-    for (const [, text] of hostileKeys) {
-      store.claim(`key ${text}`.slice(0, 512), claim(text, { fingerprint: text }));
-      store.hold(`key ${text}`.slice(0, 512), text, text);
-      expect(store.read(`key ${text}`.slice(0, 512))).toEqual({
-        state: "held",
-        token: text,
-        fence: fenceAt(0),
-        fingerprint: text,
-        reason: text,
-      });
-    }
+  test.each<[string, Partial<IdempotencyListQuery>]>([
+    ["a state of Object.prototype", { state: "constructor" as "run" }],
+    ["limit 0", { limit: 0 }],
+    ["an empty cursor", { cursor: "" }],
+    ["a damaged cursor", { cursor: "aGVsZA==" }],
+    ["a cursor that is no UTF-8", { cursor: "_w" }],
+  ])("refuses %s of a list", (_case, query) => {
+    expect(() => store.list({ state: "held", limit: 1, ...query })).toThrow(TypeError);
   });
 });
 
-const hostileKeys: readonly (readonly [string, string])[] = [
-  ["NUL inside", "a\0b"],
-  ["the same up to the NUL", "a\0c"],
-  ["the text before the NUL", "a"],
-  ["only a NUL", "\0"],
-  ["a lone high surrogate", "\ud800"],
-  ["another lone surrogate", "\ud801"],
-  ["what both would become in UTF-8", "\ufffd"],
-  ["an escaped NUL, spelled out", "a\\u0000b"],
-  ["an escaped surrogate, spelled out", "\\ud800"],
-  ["a backslash", "\\"],
-  ["two backslashes", "\\\\"],
-  ["a backslash and a quote", '\\"'],
-  ["prototype", "__proto__"],
-  ["constructor", "constructor"],
-  ["single quote", "'; DROP TABLE countersign_idempotency; --"],
-  ["double quote", '"'],
-  ["wildcards", "%_*?[a-z]"],
-  ["parameters", "?1 :key @key $key"],
-  ["composed", "\u00e9"],
-  ["decomposed", "e\u0301"],
-  ["lower case", "key"],
-  ["upper case", "KEY"],
-  ["trailing blank", "key "],
-  ["line break", "key\r\n"],
-  ["emoji", "\u{1f4b8}"],
-  ["digits", "1"],
-  ["digits with a point", "1.0"],
-  ["longest", "x".repeat(512)],
-  ["longest, all NUL", "\0".repeat(512)],
-];
-
 describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, open) => {
-  steadyTest("expires a lease on SQLite's clock, whatever the process thinks of the time", async () => {
-    const store = createStores(connect(temporaryFile(), open)).idempotency;
-    store.claim(key, claim("a", { leaseMs: 150 }));
-    jest.useFakeTimers({ now: Date.now() + 600_000 });
-    try {
-      const result = store.claim(key, claim("b"));
-      expect(result.status).toBe("in-flight");
-    } finally {
-      jest.useRealTimers();
-    }
-    await new Promise((resolve) => {
-      setTimeout(resolve, 160);
-    });
-    expect(store.claim(key, claim("b")).status).toBe("acquired");
-    expect(store.heartbeat(key, "b", 60_000)).toBe("ok");
-    const record = store.read(key);
-    if (record?.state !== "run") throw new Error("not running");
-    expect(record.remainingMs).toBeGreaterThan(59_000);
-    expect(record.remainingMs).toBeLessThanOrEqual(60_000);
-    expect(store.complete(key, "b")).toBe("ok");
-    expect(store.claim(key, claim("c")).status).toBe("done");
-  });
-
-  test("is one store for all connections of a file", () => {
-    const file = temporaryFile();
-    const one = createStores(connect(file, open)).idempotency;
-    const two = createStores(connect(file, open)).idempotency;
-    expect(one.claim(key, claim("a")).status).toBe("acquired");
-    expect(two.claim(key, claim("b")).status).toBe("in-flight");
-    expect(two.complete(key, "a")).toBe("ok");
-    expect(one.claim(key, claim("c")).status).toBe("done");
-  });
-
   test.each([
     ["takes it", ["acquired", "in-flight"]],
     ["takes and completes it", ["acquired", "done"]],
@@ -256,5 +119,46 @@ describe.each(drivers)("idempotency store by the engine's clock, %s", (_name, op
     writer.exec("ROLLBACK");
     expect(store.claim("new", claim("b")).status).toBe("acquired");
     expect(store.complete("running", "a")).toBe("ok");
+  });
+
+  test("finds the keys that are not settled by an index, however many are done", () => {
+    const database = connect(temporaryFile(), open);
+    const queries: string[] = [];
+    const recording = {
+      exec: (sql: string) => database.exec(sql),
+      prepare: (sql: string) => {
+        queries.push(sql);
+        return database.prepare(sql);
+      },
+    };
+    createStores(recording, { table: "operated" });
+    const query = queries.find((sql) => sql.includes("state = ?") && sql.startsWith("SELECT")) ?? "";
+    const plan = JSON.stringify(database.prepare(`EXPLAIN QUERY PLAN ${query}`).all(0, "held", "", 1));
+    expect(plan).toContain("INDEX operated_idempotency_unsettled (state=? AND key>?)");
+    expect(plan).not.toContain("TEMP B-TREE");
+  });
+
+  test("adds the index to tables that an earlier release made", () => {
+    const file = temporaryFile();
+    const database = connect(file, open);
+    createStores(database).idempotency.claim("key", claim("a"));
+    database.exec("DROP INDEX countersign_idempotency_unsettled");
+    const again = createStores(connect(file, open)).idempotency;
+    expect(again.list({ state: "run", limit: 1 })).toMatchObject({ entries: [{ key: "key" }] });
+  });
+
+  test("takes no nonce when it cannot write, and joins no transaction of the caller", () => {
+    const file = temporaryFile();
+    const database = connect(file, open);
+    const store = createStores(database).nonces;
+    database.exec("PRAGMA busy_timeout = 20");
+    const writer = connect(file, open);
+    writer.exec("BEGIN IMMEDIATE");
+    expect(() => store.claim(use)).toThrow(/locked/);
+    writer.exec("ROLLBACK");
+    database.exec("BEGIN");
+    expect(() => store.claim(use)).toThrow(/transaction is open/);
+    database.exec("COMMIT");
+    expect(store.claim(use)).toBe("fresh");
   });
 });

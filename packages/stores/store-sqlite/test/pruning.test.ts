@@ -11,29 +11,6 @@ function rowCount(database: ReturnType<typeof connect>, table = "idempotency"): 
 }
 
 describe.each(databases)("prune(), %s", (_name, open) => {
-  test("removes done and released keys past their retention, never a run, a held or a live done key", () => {
-    const database = open();
-    const clock = testClock();
-    const store = createStores(database, { now: clock.now, retentionMs: dayMs }).idempotency;
-    for (const key of ["old", "released", "running", "held"]) store.claim(key, claim);
-    store.complete("old", "a");
-    store.release("released", "a");
-    store.hold("held", "a", "why");
-    clock.advance(1);
-    store.claim("live", claim);
-    store.complete("live", "a");
-    clock.advance(dayMs - 2);
-    expect(store.prune()).toBe(0);
-    clock.advance(1);
-    expect(store.prune()).toBe(1);
-    expect(rowCount(database)).toBe(3);
-    expect(store.read("live")).toMatchObject({ state: "done" });
-    clock.advance(10_000 * dayMs);
-    expect(store.prune()).toBe(1);
-    expect(store.read("running")).toMatchObject({ state: "run" });
-    expect(store.read("held")).toMatchObject({ state: "held" });
-  });
-
   test("removes more than a batch, and lets no fence shrink", () => {
     const clock = testClock();
     const database = open();

@@ -251,31 +251,9 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
     expect(createStores(connect(":memory:", open), { retentionMs }).idempotency.retentionMs).toBe(expected);
   });
 
-  test("refuses every call after close, and leaves the connection open", () => {
+  test("refuses every step inside a transaction of the caller and after close, which leaves the connection open", () => {
     const database = connect(temporaryFile(), open);
-    const stores = createStores(database);
-    const { idempotency, nonces } = stores;
-    stores.close();
-    stores.close();
-    const calls: (() => unknown)[] = [
-      () => idempotency.claim("k", claim),
-      () => idempotency.read("k"),
-      () => idempotency.heartbeat("k", "a", 1),
-      () => idempotency.complete("k", "a"),
-      () => idempotency.release("k", "a"),
-      () => idempotency.hold("k", "a", "why"),
-      () => idempotency.resolve("k", "done", { fence: 1 }),
-      () => idempotency.prune(),
-      () => nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 }),
-      () => nonces.prune(),
-    ];
-    for (const call of calls) expect(call).toThrow(/closed/);
-    expect(database.prepare("SELECT 1 AS one").get()).toMatchObject({ one: 1 });
-  });
-
-  test("refuses every step inside a transaction of the caller", () => {
-    const database = connect(temporaryFile(), open);
-    const { idempotency, nonces } = createStores(database);
+    const { idempotency, nonces, close } = createStores(database);
     database.exec("BEGIN");
     const calls: (() => unknown)[] = [
       () => idempotency.claim("k", claim),
@@ -285,6 +263,7 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
       () => idempotency.release("k", "a"),
       () => idempotency.hold("k", "a", "why"),
       () => idempotency.resolve("k", "done", { fence: 1 }),
+      () => idempotency.list({ state: "held", limit: 1 }),
       () => idempotency.prune(),
       () => nonces.claim({ scope: "s", nonce: "n", token: "a", retainMs: 1 }),
       () => nonces.prune(),
@@ -292,6 +271,10 @@ INSERT INTO countersign_idempotency VALUES ('held', 'held', 'a', 7, 'f', 'why', 
     for (const call of calls) expect(call).toThrow(/transaction is open/);
     database.exec("ROLLBACK");
     expect(idempotency.read("k")).toBeUndefined();
+    close();
+    close();
+    for (const call of calls) expect(call).toThrow(/closed/);
+    expect(database.prepare("SELECT 1 AS one").get()).toMatchObject({ one: 1 });
   });
 
   test("refuses a row whose state is none of its own", () => {

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
-import { assertOk, claimBy, decide, key, longLeaseMs, remainingMsOf, shortLeaseMs, take } from "../claims.ts";
+import { assertOk, claimBy, key, longLeaseMs, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyCase } from "../contract.ts";
 import { withProcessClock } from "../process-clock.ts";
-import { owner } from "../states.ts";
-import { pass, retentionMsOf } from "../waiting.ts";
+import { needed, pass } from "../waiting.ts";
 
 const tenMinutesMs = 600_000;
 const hourMs = 3_600_000;
@@ -14,15 +13,16 @@ export const clockCases: readonly IdempotencyCase[] = [
     name: "leases are measured by the store's clock, whatever the process thinks of the time",
     async check(harness) {
       const { store } = harness;
-      await take(store, "a");
+      const fence = await take(store, "a");
       const ahead = await withProcessClock(tenMinutesMs, async () => {
         await take(store, "fast", { key: "claimed by a fast clock", leaseMs: shortLeaseMs });
-        assert.ok((await remainingMsOf(store)) > 0, "what remains must be told by the store's clock");
-        assert.equal(
-          await decide(store, key, "released"),
-          "not-held",
-          "an operator's process must not end a live run by its clock",
+        const record = await store.read(key);
+        assert.ok(
+          record?.state === "run" && record.remainingMs > 0,
+          "what remains is told by the store's clock",
         );
+        const decided = await store.resolve(key, "released", { fence });
+        assert.equal(decided, "not-held", "an operator's process must not end a live run by its clock");
         return store.claim(key, claimBy("b"));
       });
       assert.equal(ahead.status, "in-flight", "a live lease must not expire by the clock of a process");
@@ -42,10 +42,10 @@ export const clockCases: readonly IdempotencyCase[] = [
     needs: ["retention"],
     async check(harness) {
       const { store } = harness;
-      const beyondMs = retentionMsOf(harness) + hourMs;
-      await take(store, owner);
+      const beyondMs = needed(store.retentionMs) + hourMs;
+      await take(store, "a");
       await withProcessClock(-beyondMs, async () => {
-        assertOk(await store.complete(key, owner), "the owner must be able to complete its run");
+        assertOk(await store.complete(key, "a"), "the owner must be able to complete its run");
       });
       const { status } = await store.claim(key, claimBy("b"));
       assert.equal(status, "done", "a retention must not be shortened by the clock of the owner");

@@ -1,79 +1,129 @@
 import assert from "node:assert/strict";
-import { callsOf } from "../calls.ts";
-import { claimBy, fenceOf, key, take } from "../claims.ts";
-import { afterRecovery, assertThrows, withStoppedEngine } from "../engine-faults.ts";
-import type { IdempotencyCase } from "../contract.ts";
-import { inTurn } from "../in-turn.ts";
-import { recordsOfEach, stateKeys, takeOneOfEach } from "../states.ts";
-import { fillOf, outcomeOf } from "../waiting.ts";
+import type { Awaitable } from "@countersign/idempotency";
+import type { CaseDefinition } from "../contract.ts";
+import type { StoreHarness } from "../harness.ts";
+import { needed, outcomeOf, pause, within } from "../waiting.ts";
+
+/** A call of a store by the name of its method. */
+export type Call = readonly [method: string, call: () => unknown];
+
+/** What the cases about an engine do with a kind of stores. */
+export interface StoreKind<Store> {
+  /** Leaves records behind. */
+  readonly begin: (store: Store) => Promise<void>;
+  /** What the store knows of these records. */
+  readonly look: (store: Store) => Promise<unknown>;
+  /** Throws when the full store has given one of these records away. `before` is what `look` gave. */
+  readonly assertKept: (store: Store, before: unknown) => Promise<void>;
+  /** Adds a record of one more owner; can be repeated. */
+  readonly add: (store: Store) => Awaitable<unknown>;
+  /** Throws unless the store has what was added. */
+  readonly assertAdded: (store: Store) => Promise<void>;
+  /** A call of each method that changes nothing in these records, however late an engine executes it. */
+  readonly calls: (store: Store) => readonly Call[];
+}
 
 /** What a store does when it cannot do its work: it throws, and forgets nothing. */
-export const engineCases: readonly IdempotencyCase[] = [
-  {
-    name: "every call after close throws",
-    async check({ store }) {
-      await takeOneOfEach(store);
-      await store.close();
-      await assertThrows(callsOf(store), "after close");
+export function engineCases<Store extends { close?(): unknown }>(
+  kind: StoreKind<Store>,
+): readonly CaseDefinition<StoreHarness<Store>>[] {
+  return [
+    {
+      name: "every call after close throws",
+      needs: ["close"],
+      async check({ store }) {
+        await kind.begin(store);
+        await store.close?.();
+        await assertThrows(kind.calls(store), "after close");
+      },
     },
-  },
-  {
-    name: "a full store refuses a further key by a throw, and evicts nothing that is alive",
-    needs: ["fill"],
-    async check(harness) {
-      const { store } = harness;
-      await takeOneOfEach(store);
-      const before = await recordsOfEach(store);
-      await fillOf(harness);
-      const { error } = await outcomeOf(() => store.claim("one more", claimBy("late")));
-      assert.ok(error !== undefined, "a claim that finds no room must throw");
-      assert.equal(await store.read("one more"), undefined, "a claim that threw must not have taken the key");
-      assert.deepEqual(await recordsOfEach(store), before, "no key that is alive must be evicted");
-      await inTurn(stateKeys.slice(0, 3), async (ofKey) => {
-        const { value } = await outcomeOf(() => store.claim(ofKey, claimBy("late")));
-        assert.notEqual(value?.status, "acquired", `the key that is ${ofKey} must not be given away`);
-      });
+    {
+      name: "a full store refuses a further record by a throw, and evicts nothing that is alive",
+      needs: ["fill"],
+      async check(harness) {
+        const { store } = harness;
+        await kind.begin(store);
+        const before = await kind.look(store);
+        await harness.fill?.();
+        const { error } = await outcomeOf(() => kind.add(store));
+        assert.ok(error !== undefined, "a record that finds no room must be refused by a throw");
+        await kind.assertKept(store, before);
+      },
     },
-  },
-  {
-    name: "every call while the engine is stopped is rejected in time, and none is answered by a guess",
-    needs: ["engine"],
-    async check(harness) {
-      const { store } = harness;
-      await takeOneOfEach(store);
-      await withStoppedEngine(harness, callsOf(store));
+    {
+      name: "every call while the engine is stopped is rejected in time, and none is answered by a guess",
+      needs: ["engine"],
+      async check(harness) {
+        await kind.begin(harness.store);
+        await withStoppedEngine(harness, kind.calls(harness.store));
+      },
     },
-  },
-  {
-    name: "after the engine is back the store works again by itself",
-    needs: ["engine"],
-    async check(harness) {
-      const { store } = harness;
-      await take(store, "before", { key: "claimed before" });
-      await withStoppedEngine(harness, []);
-      // The first attempts may fail, and may have been executed: they are one claim, with one token.
-      const result = await afterRecovery(harness, () => store.claim(key, claimBy("a")));
-      fenceOf(result, "an absent key must be acquired after the engine is back");
-      const { status } = await store.claim(key, claimBy("b"));
-      assert.equal(status, "in-flight", "the key must be in flight to others");
-      assert.equal(await store.complete(key, "a"), "ok", "the owner must be able to complete");
+    {
+      name: "after the engine is back the store works again by itself",
+      needs: ["engine"],
+      async check(harness) {
+        const { store } = harness;
+        await kind.begin(store);
+        await withStoppedEngine(harness, []);
+        // The first attempts may fail, and may have been executed: they are one call, with one token.
+        await afterRecovery(harness, () => kind.add(store));
+        await kind.assertAdded(store);
+      },
     },
-  },
-  {
-    name: "after the engine is back it has everything that was answered before",
-    needs: ["engine", "durability"],
-    async check(harness) {
-      const { store } = harness;
-      const releasedFence = await takeOneOfEach(store);
-      const before = await recordsOfEach(store);
-      await withStoppedEngine(harness, callsOf(store));
-      assert.deepEqual(
-        await afterRecovery(harness, () => recordsOfEach(store)),
-        before,
-        "no answer must be undone",
-      );
-      const fence = await take(store, "late", { key: "released" });
-      assert.ok(fence > releasedFence, "the fence of a key that was released must still grow");
+    {
+      name: "after the engine is back it has everything that was answered before",
+      needs: ["engine", "durability"],
+      async check(harness) {
+        const { store } = harness;
+        await kind.begin(store);
+        const before = await kind.look(store);
+        await withStoppedEngine(harness, kind.calls(store));
+        const after = await afterRecovery(harness, () => kind.look(store));
+        assert.deepEqual(after, before, "no answer must be undone");
+      },
     },
-  },
-];
+  ];
+}
+
+/** Checks that each call is rejected within `ms`, all of them at once. */
+async function assertThrows(calls: readonly Call[], when: string, ms = 5_000): Promise<void> {
+  const ended = calls.map(async ([method, call]) => {
+    const { error } = await within(ms, outcomeOf(call), `${method} must be rejected ${when}`);
+    assert.ok(error !== undefined, `${method} must throw ${when}, and guess nothing`);
+  });
+  await Promise.all(ended);
+}
+
+/** Stops the engine, checks that each call is rejected in time, and starts it again. */
+export async function withStoppedEngine(
+  { engine }: StoreHarness<unknown>,
+  calls: readonly Call[],
+): Promise<void> {
+  const { rejectsWithinMs } = needed(engine);
+  await engine?.stop();
+  try {
+    await assertThrows(calls, "while the engine is stopped", rejectsWithinMs);
+  } finally {
+    await engine?.start();
+  }
+}
+
+/** What the call answers once the store has found its engine again. */
+export async function afterRecovery<T>(
+  { engine }: StoreHarness<unknown>,
+  call: () => Awaitable<T>,
+): Promise<T> {
+  const { recoversWithinMs = 10_000 } = needed(engine);
+  const deadline = performance.now() + recoversWithinMs;
+  for (;;) {
+    // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+    const outcome = await outcomeOf(call);
+    if (outcome.error === undefined) return outcome.value;
+    if (performance.now() > deadline) {
+      const message = `the store must work again within ${recoversWithinMs} ms of the engine's start`;
+      throw new Error(message, { cause: outcome.error.thrown });
+    }
+    // oxlint-disable-next-line no-await-in-loop -- one attempt after the other
+    await pause(50);
+  }
+}

@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { type Store, claimBy, fenceOf, key, take } from "../claims.ts";
-import { afterRecovery, withStoppedEngine } from "../engine-faults.ts";
-import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../contract.ts";
-import { inTurn } from "../in-turn.ts";
-import { advance, retentionMsOf } from "../waiting.ts";
-
-type Harness = IdempotencyStoreHarness<unknown>;
+import { inTurn, needed } from "../waiting.ts";
+import { afterRecovery, withStoppedEngine } from "./engine-cases.ts";
 
 const hourMs = 3_600_000;
 const microsecondsIn2020 = Date.UTC(2020) * 1_000;
@@ -18,11 +14,12 @@ export const fenceCases: readonly IdempotencyCase[] = [
     needs: ["clock", "retention"],
     async check(harness) {
       const { store } = harness;
+      const retentionMs = needed(store.retentionMs);
       const first = await raisedFence(store);
       await store.complete(key, "a");
-      await endRetention(harness);
+      await harness.advance?.(retentionMs + 1);
       await store.prune();
-      await advance(harness, -retentionMsOf(harness) - hourMs);
+      await harness.advance?.(-retentionMs - hourMs);
       const result = await store.claim(key, claimBy("b"));
       // Where pruning removes nothing, the key is done once more.
       if (result.status === "done") return;
@@ -62,10 +59,6 @@ async function raisedFence(store: Store): Promise<number> {
   await take(store, "a");
   await store.release(key, "a");
   return fenceOf(await store.claim(key, claimBy("a")), "a released key must be acquired");
-}
-
-async function endRetention(harness: Harness): Promise<void> {
-  await advance(harness, retentionMsOf(harness) + 1);
 }
 
 function assertGrown(before: number, after: number): void {

@@ -1,6 +1,5 @@
-import type { CaseRun } from "../contract.ts";
-import type { IdempotencyStoreHarness } from "../harness.ts";
-import type { IdempotencyCase } from "../contract.ts";
+import { type CaseRun, type IdempotencyCase, hasFacility } from "../contract.ts";
+import type { ContractFacility, IdempotencyStoreHarness } from "../harness.ts";
 import { type Event, type Possible, histories } from "../model/histories.ts";
 import { memberOf } from "../model/step.ts";
 import { World } from "../model/world.ts";
@@ -36,15 +35,13 @@ export const modelCases: readonly IdempotencyCase[] = [
 
 async function follow(run: CaseRun<Harness>, first: Harness, clock: boolean): Promise<void> {
   const deadline = performance.now() + triesMs;
-  const { without } = run;
+  const can = (facility: ContractFacility): boolean =>
+    !run.without.includes(facility) && hasFacility(first, facility);
   const possible: Possible = {
     clock,
-    transaction:
-      !without.includes("transaction") &&
-      first.transaction !== undefined &&
-      first.store.completeIn !== undefined,
-    retention: !without.includes("retention") && first.store.retentionMs !== undefined,
-    list: !without.includes("list") && first.store.list !== undefined,
+    transaction: can("transaction"),
+    retention: can("retention"),
+    list: can("list"),
   };
   for (let tried = 0; tried < run.histories && performance.now() < deadline; tried += historiesOfStore) {
     const seed = run.seed + tried;

@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import type { NonceClaim } from "@countersign/core";
-import { hostileTexts, mistakable, oversized } from "../hostile-texts.ts";
-import { inTurn } from "../in-turn.ts";
-import type { NonceCase } from "../contract.ts";
-import { useBy } from "../uses.ts";
-import { outcomeOf } from "../waiting.ts";
+import { hostileTexts, mistakable, oversized, shown } from "../hostile-texts.ts";
+import { inTurn, outcomeOf } from "../waiting.ts";
+import { type NonceCase, useBy } from "./nonce-cases.ts";
 
 // A nonce is printable ASCII, of 1 to 128 characters.
 const hostileNonces = [
@@ -31,31 +28,26 @@ const cuts: readonly (readonly [scope: string, nonce: string])[] = [
   ["{a", "}b"],
 ];
 
+const uses: readonly { readonly scope?: string; readonly nonce?: string }[] = [
+  ...cuts.map(([scope, nonce]) => ({ scope, nonce })),
+  ...hostileTexts.map((scope) => ({ scope })),
+  ...hostileNonces.map((nonce) => ({ nonce })),
+];
+
 /** Scopes, nonces and tokens are kept as they were given. */
 export const nonceTextCases: readonly NonceCase[] = [
   {
-    name: "the same nonce of another scope is another nonce, wherever the two are cut",
+    name: "hostile scopes and nonces are all taken, and kept apart, wherever the two are cut",
     async check({ store }) {
-      const uses = cuts.map(([scope, nonce]) => ({ scope, nonce }));
-      await assertApart(uses, (use) => store.claim(use));
-    },
-  },
-  {
-    name: "hostile scopes are all taken, and kept apart",
-    async check({ store }) {
-      await assertApart(
-        hostileTexts.map((scope) => ({ scope })),
-        (use) => store.claim(use),
-      );
-    },
-  },
-  {
-    name: "hostile nonces are all taken, and kept apart",
-    async check({ store }) {
-      await assertApart(
-        hostileNonces.map((nonce) => ({ nonce })),
-        (use) => store.claim(use),
-      );
+      // Tokens of their own: the same token again would be fresh for being a repetition.
+      await inTurn(uses.entries(), async ([index, use]) => {
+        const rule = `${shown(use)} must be a nonce of its own`;
+        assert.equal(await store.claim(useBy(`first-${index}`, use)), "fresh", rule);
+      });
+      await inTurn(uses.entries(), async ([index, use]) => {
+        const rule = `${shown(use)} must be remembered`;
+        assert.equal(await store.claim(useBy(`replay-${index}`, use)), "seen", rule);
+      });
     },
   },
   {
@@ -64,7 +56,7 @@ export const nonceTextCases: readonly NonceCase[] = [
       await inTurn(mistakable.entries(), async ([index, [token, other]]) => {
         const nonce = `nonce-${index}`;
         assert.equal(await store.claim(useBy(token, { nonce })), "fresh", "a nonce must be fresh once");
-        const rule = `the token ${JSON.stringify(other).slice(0, 60)} must not stand for another`;
+        const rule = `the token ${shown(other)} must not stand for another`;
         assert.equal(await store.claim(useBy(other, { nonce })), "seen", rule);
         assert.equal(
           await store.claim(useBy(token, { nonce })),
@@ -80,13 +72,9 @@ export const nonceTextCases: readonly NonceCase[] = [
       const [first, second] = oversized;
       const scopes = await outcomeOf(() => store.claim(useBy("a", { scope: first })));
       if (scopes.error === undefined) {
-        const other = await store.claim(useBy("b", { scope: second }));
-        assert.equal(other, "fresh", "a long scope must not be cut");
-        assert.equal(
-          await store.claim(useBy("b", { scope: first })),
-          "seen",
-          "a long scope must be remembered",
-        );
+        const [other, again] = [useBy("b", { scope: second }), useBy("b", { scope: first })];
+        assert.equal(await store.claim(other), "fresh", "a long scope must not be cut");
+        assert.equal(await store.claim(again), "seen", "a long scope must be remembered");
       }
       const tokens = await outcomeOf(() => store.claim(useBy(first)));
       if (tokens.error === undefined) {
@@ -95,18 +83,3 @@ export const nonceTextCases: readonly NonceCase[] = [
     },
   },
 ];
-
-type Use = Partial<Pick<NonceClaim, "scope" | "nonce">>;
-
-/** Checks that each use is fresh although the others were used, and seen after it. */
-async function assertApart(uses: readonly Use[], claim: (use: NonceClaim) => unknown): Promise<void> {
-  // Tokens of their own: the same token again would be fresh for being a repetition.
-  await inTurn(uses.entries(), async ([index, use]) => {
-    const rule = `${JSON.stringify(use).slice(0, 80)} must be a nonce of its own`;
-    assert.equal(await claim(useBy(`first-${index}`, use)), "fresh", rule);
-  });
-  await inTurn(uses.entries(), async ([index, use]) => {
-    const rule = `${JSON.stringify(use).slice(0, 80)} must be remembered`;
-    assert.equal(await claim(useBy(`replay-${index}`, use)), "seen", rule);
-  });
-}

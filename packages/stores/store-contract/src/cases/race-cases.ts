@@ -1,130 +1,152 @@
 import assert from "node:assert/strict";
-import type { IdempotencyClaimResult } from "@countersign/idempotency";
-import { type Store, claimBy, fenceOf, key, recordOf, shortLeaseMs, take, takeAndExpire } from "../claims.ts";
-import type { IdempotencyStoreHarness } from "../harness.ts";
+import { type Store, claimBy, recordOf, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyCase } from "../contract.ts";
-import { inTurn } from "../in-turn.ts";
-import { anotherOf, pass } from "../waiting.ts";
+import type { IdempotencyStoreHarness } from "../harness.ts";
+import type { Step } from "../model/step.ts";
+import { type Handle, World } from "../model/world.ts";
+import { handlesOf, inTurn, needed, pass } from "../waiting.ts";
+
+type Harness = IdempotencyStoreHarness<unknown>;
+/** `fence` is that of the owner: what an operator saw before anything else came. */
+type StepOf = (key: string, fence: number) => Step;
 
 const racers = 40;
-const rounds = 5;
+const owner = "a";
+const rival = "b";
+const lease = { leaseMs: 60_000 };
 
-/** Many at once: a claim, and every step of an owner, is one atomic step. */
+const steps = {
+  complete: (key) => ({ op: "complete", key, token: owner }),
+  claim: (key) => ({ op: "claim", key, token: rival, ...lease, recovery: "rerun" }),
+  claimUnderHold: (key) => ({ op: "claim", key, token: rival, ...lease, recovery: "hold" }),
+  claimAgain: (key) => ({ op: "claim", key, token: owner, ...lease, recovery: "rerun" }),
+  heartbeat: (key) => ({ op: "heartbeat", key, token: owner, ...lease }),
+  release: (key) => ({ op: "release", key, token: owner }),
+  hold: (key) => ({ op: "hold", key, token: owner, reason: "in doubt" }),
+  resolveAsReleased: (key, fence) => ({ op: "resolve", key, outcome: "released", fence }),
+  resolveAsDone: (key, fence) => ({ op: "resolve", key, outcome: "done", fence }),
+  reopen: (key, fence) => ({ op: "reopen", key, fence }),
+} satisfies Record<string, StepOf>;
+
+interface State {
+  /** How a key gets there from an expired run; undefined: nobody has ever claimed it. */
+  readonly before?: readonly StepOf[];
+  /** What is raced there, each with each and with itself. Alone, each of them succeeds. */
+  readonly raced: readonly StepOf[];
+}
+
+const states: Readonly<Record<string, State>> = {
+  "a key that was never claimed": { raced: [steps.claim, steps.claimAgain] },
+  "a released key": { before: [steps.release], raced: [steps.claim, steps.claimAgain] },
+  "an expired run": { before: [], raced: Object.values(steps).filter((step) => step !== steps.reopen) },
+  "a held key": {
+    before: [steps.hold],
+    raced: [steps.complete, steps.claim, steps.resolveAsReleased, steps.resolveAsDone],
+  },
+  "a key that an operator released": {
+    before: [steps.hold, steps.resolveAsReleased],
+    raced: [steps.claim, steps.reopen],
+  },
+};
+
+/** By whom the two steps are called; at once, unless it says otherwise. */
+type Callers = readonly [Handle, Handle] | "in turn";
+
+/** Several at once: a claim, and every step of an owner or an operator, is one atomic step. */
 export const raceCases: readonly IdempotencyCase[] = [
   {
-    name: "of many concurrent claims of an absent key exactly one is acquired",
-    async check({ store }) {
-      await inTurn(keys("absent"), (ofKey) => race([store], ofKey));
-    },
+    name: "of many concurrent claims exactly one is acquired, of an absent key and of an expired run",
+    check: (harness) => raceClaims(harness, [harness.store]),
   },
   {
     name: "of many concurrent claims through several handles exactly one is acquired",
     needs: ["another"],
-    async check(harness) {
-      const stores = await handles(harness);
-      await inTurn(keys("shared"), (ofKey) => race(stores, ofKey));
-    },
+    check: async (harness) => raceClaims(harness, await handlesOf(harness)),
   },
+  ...Object.keys(states).map((name): IdempotencyCase => ({
+    name: `of two steps at once on ${name} one comes first, and the other one sees it`,
+    check: (harness) => raceSteps(worldOf(harness, harness.store), name, ["in turn", [0, 0]]),
+  })),
   {
-    name: "of many concurrent claims of an expired run exactly one takes it over",
-    async check(harness) {
-      const { store } = harness;
-      await inTurn(keys("expired"), (ofKey) => take(store, "late", { key: ofKey, leaseMs: shortLeaseMs }));
-      await pass(harness, shortLeaseMs);
-      await inTurn(keys("expired"), (ofKey) => race([store], ofKey));
-    },
-  },
-  {
-    name: "of many concurrent claims of an expired run through several handles exactly one takes it over",
+    name: "of two steps at once through two handles one comes first, and the other one sees it",
     needs: ["another"],
     async check(harness) {
-      const stores = await handles(harness);
-      await takeAndExpire(harness, "late");
-      await race(stores, key);
+      const world = worldOf(harness, needed(await harness.another?.()));
+      await inTurn(Object.keys(states), (name) => raceSteps(world, name, [[0, 1]]));
     },
   },
   {
-    name: "concurrent repetitions of one claim are all acquired, with one fence",
-    async check({ store }) {
-      const results = await Promise.all(
-        Array.from({ length: racers }, async () => store.claim(key, claimBy("a"))),
-      );
-      const fences = results.map((result) => fenceOf(result, "each repetition must be acquired"));
-      assert.equal(new Set(fences).size, 1, "all repetitions must get the same fence");
-    },
-  },
-  {
-    name: "an expired run is either completed by its owner or taken over, never both",
+    name: "pruning leaves a key alone that is claimed again meanwhile",
+    needs: ["clock", "retention"],
     async check(harness) {
       const { store } = harness;
-      await inTurn(keys("late"), (ofKey) => take(store, "late", { key: ofKey, leaseMs: shortLeaseMs }));
-      await pass(harness, shortLeaseMs);
-      await inTurn(keys("late").entries(), async ([round, ofKey]) => {
-        const [early, completed, late] = await Promise.all([
-          // One connection answers in the order of the calls: in every second round the owner comes first.
-          round % 2 === 0 ? store.claim(ofKey, claimBy("early")) : undefined,
-          store.complete(ofKey, "late"),
-          store.claim(ofKey, claimBy("later")),
-        ]);
-        const takers = [early, late].filter((result) => result?.status === "acquired").length;
-        assert.equal(
-          takers,
-          completed === "ok" ? 0 : 1,
-          `the owner's completion was ${completed}, and ${takers} claims were acquired`,
-        );
+      const keys = Array.from({ length: 20 }, (_, index) => `payout-${index}`);
+      await inTurn(keys, async (ofKey) => {
+        await take(store, owner, { key: ofKey });
+        await store.complete(ofKey, owner);
       });
-    },
-  },
-  {
-    name: "of a reopening and a claim at once one comes first, and the other one sees it",
-    async check({ store }) {
-      await inTurn([0, 1, 2, 3, 4, 5], async (round) => {
-        const ofKey = `key-${round}`;
-        const fence = await take(store, "a", { key: ofKey });
-        await store.hold(ofKey, "a", "in doubt");
-        await store.resolve(ofKey, "released", { fence });
-        // One connection answers in the order of the calls: in every second round the claim comes first.
-        const [early, reopened, late] = await Promise.all([
-          round % 2 === 0 ? store.claim(ofKey, claimBy("b")) : undefined,
-          store.reopen(ofKey, { fence }),
-          round % 2 === 0 ? undefined : store.claim(ofKey, claimBy("b")),
-        ]);
-        const status = (early ?? late)?.status;
-        const ended = `the claim was ${status}, the reopening ${reopened}`;
-        const isOne = reopened === "ok" ? status === "held" : status === "acquired";
-        assert.ok(isOne, `one must come first: ${ended}`);
-        const state = (await store.read(ofKey))?.state;
-        assert.equal(state, reopened === "ok" ? "held" : "run", `the record must agree: ${ended}`);
+      await harness.advance?.(needed(store.retentionMs) + 1);
+      const claims = (some: readonly string[]) =>
+        some.map(async (ofKey) => take(store, rival, { key: ofKey }));
+      await Promise.all([...claims(keys.slice(0, 10)), store.prune(), ...claims(keys.slice(10))]);
+      await inTurn(keys, async (ofKey) => {
+        const record = await recordOf(store, ofKey);
+        assert.equal(record?.state, "run", "a key that is claimed again must not be pruned");
+        assert.equal(record.token, rival, "a key that is claimed again must be its new owner's");
       });
     },
   },
 ];
 
-function keys(prefix: string): string[] {
-  return Array.from({ length: rounds }, (_, index) => `${prefix}-${index}`);
+async function raceClaims(harness: Harness, stores: readonly Store[]): Promise<void> {
+  const expired = ["expired-1", "expired-2", "expired-3"];
+  await inTurn(expired, (ofKey) => take(harness.store, "late", { key: ofKey, leaseMs: shortLeaseMs }));
+  await pass(harness, shortLeaseMs);
+  await inTurn(["absent-1", "absent-2", "absent-3", ...expired], async (ofKey) => {
+    const claims = stores.flatMap((store, handle) =>
+      Array.from({ length: Math.ceil(racers / stores.length) }, async (_, index) => {
+        const token = `${handle}-${index}`;
+        return { token, result: await store.claim(ofKey, claimBy(token)) };
+      }),
+    );
+    const ended = await Promise.all(claims);
+    const winners = ended.filter(({ result }) => result.status === "acquired");
+    assert.equal(winners.length, 1, `exactly one claim must be acquired, got ${winners.length}`);
+    const record = await recordOf(harness.store, ofKey);
+    assert.equal(record?.token, winners[0]?.token, "the key must be a run of the claim that was acquired");
+    const others = ended.filter(({ result }) => result.status === "in-flight").length;
+    assert.equal(others, ended.length - 1, "every other claim must be told that the key is in flight");
+  });
 }
 
-async function handles(harness: IdempotencyStoreHarness<unknown>): Promise<Store[]> {
-  const others = await Promise.all([anotherOf(harness), anotherOf(harness), anotherOf(harness)]);
-  return [harness.store, ...others];
+// Not exact: on the clock of an engine, what remains of a lease is only bounded.
+function worldOf(harness: Harness, another: Store): World {
+  return new World(harness, another, false);
 }
 
-async function race(stores: readonly Store[], ofKey: string): Promise<void> {
-  const claims = stores.flatMap((store, handle) =>
-    Array.from({ length: Math.ceil(racers / stores.length) }, async (_, index) => {
-      const token = `${handle}-${index}`;
-      return { token, result: await store.claim(ofKey, claimBy(token)) };
-    }),
+/** Takes each two steps in both orders of the calls, on a key of their own. */
+async function raceSteps(world: World, name: string, callers: readonly Callers[]): Promise<void> {
+  const { before, raced } = needed(states[name]);
+  const races = callers.flatMap((by) =>
+    raced.flatMap((one, first) =>
+      raced.map((other, second) => ({
+        key: `${name}: ${first} and ${second}, ${String(by)}`,
+        one,
+        other,
+        by,
+      })),
+    ),
   );
-  const ended = await Promise.all(claims);
-  const winners = ended.filter(({ result }) => result.status === "acquired");
-  assert.equal(winners.length, 1, `exactly one claim must be acquired, got ${winners.length}`);
-  const record = await recordOf(stores[0] ?? assert.fail("no store"), ofKey);
-  assert.equal(record?.token, winners[0]?.token, "the key must be a run of the claim that was acquired");
-  const others = ended.map(({ result }) => result).filter(({ status }) => status !== "acquired");
-  assert.ok(others.every(isInFlight), "every other claim must be told that the key is in flight");
-}
-
-function isInFlight({ status }: IdempotencyClaimResult): boolean {
-  return status === "in-flight";
+  const keys = races.map(({ key }) => key);
+  const stepOn = (key: string, step: StepOf): Step => step(key, world.fenceAbout(key, "present"));
+  if (before !== undefined) {
+    await inTurn(keys, (key) => world.takeUnseen({ ...steps.claimAgain(key), leaseMs: shortLeaseMs }, 0));
+    await world.outlive(shortLeaseMs, keys);
+    await inTurn(keys, (key) => inTurn(before, (step) => world.takeUnseen(stepOn(key, step), 0)));
+  }
+  await inTurn(races, async ({ key, one, other, by }) => {
+    const two = [stepOn(key, one), stepOn(key, other)] as const;
+    if (by === "in turn") await inTurn(two, (step) => world.take(step, 0));
+    else await world.takeAtOnce(two, by);
+  });
 }

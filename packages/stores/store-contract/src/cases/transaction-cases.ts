@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import type { Awaitable } from "@countersign/idempotency";
-import { type Store, assertOk, claimBy, key, recordOf, shortLeaseMs, take, takeOver } from "../claims.ts";
+import { type Store, assertOk, claimBy, key, recordOf, shortLeaseMs, take } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
 import type { IdempotencyCase } from "../contract.ts";
-import { inTurn } from "../in-turn.ts";
-import { owner, takeOneOfEach } from "../states.ts";
-import { completeAlone, completeIn, inTransaction, soon } from "../transactions.ts";
-import { type Outcome, anotherOf, outcomeOf, pass } from "../waiting.ts";
+import { completeAlone, completeIn, soon } from "../transactions.ts";
+import { type Outcome, inTurn, needed, outcomeOf, pass } from "../waiting.ts";
 
 type Harness = IdempotencyStoreHarness<unknown>;
 
@@ -16,9 +14,9 @@ export const transactionCases: readonly IdempotencyCase[] = [
     name: "completeIn is seen by nobody else before the commit",
     needs: ["transaction", "another"],
     async check(harness) {
-      const other = await anotherOf(harness);
+      const other = needed(await harness.another?.());
       await take(harness.store, "a");
-      await inTransaction(harness, async (tx) => {
+      await harness.transaction?.(async (tx) => {
         assertOk(await completeIn(harness.store, tx, "a"), "the owner's completion must be ok");
         const read = await soon(outcomeOf(() => other.read(key)));
         assert.notEqual(read?.value?.state, "done", "nothing must be read as done that has not committed");
@@ -57,7 +55,9 @@ export const transactionCases: readonly IdempotencyCase[] = [
             `${ofKey} must find the run after the rollback, not ${answerOf(late.value)}`,
           );
           // What failed changed nothing, and can be tried again.
-          if (late.error !== undefined) await takeOver(harness.store, "c", ofKey);
+          if (late.error === undefined) return;
+          const { status } = await harness.store.claim(ofKey, claimBy("c"));
+          assert.equal(status, "acquired", "under rerun an expired run must be acquired");
         },
         failure,
       );
@@ -69,7 +69,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
     async check(harness) {
       const { store } = harness;
       await take(store, "a");
-      await inTransaction(harness, async (tx) => {
+      await harness.transaction?.(async (tx) => {
         assertOk(await completeIn(store, tx, "a"), "the owner's completion must be ok");
         const again = await completeIn(store, tx, "a");
         assert.equal(again, "lost", "a second payment in the same transaction must be lost");
@@ -92,7 +92,7 @@ export const transactionCases: readonly IdempotencyCase[] = [
       const { store } = harness;
       await take(store, "a");
       const waiting: Promise<Outcome<string>>[] = [];
-      await inTransaction(harness, async (tx) => {
+      await harness.transaction?.(async (tx) => {
         assertOk(await completeIn(store, tx, "a"), "the first completion must be ok");
         const second = outcomeOf<string>(() => completeAlone(harness, "a"));
         waiting.push(second);
@@ -114,9 +114,9 @@ export const transactionCases: readonly IdempotencyCase[] = [
     async check(harness) {
       const { store } = harness;
       const ended: unknown[] = [];
-      await inTransaction(harness, async (tx) => void ended.push(tx));
+      await harness.transaction?.(async (tx) => void ended.push(tx));
       await outcomeOf(() =>
-        inTransaction(harness, async (tx) => {
+        harness.transaction?.(async (tx) => {
           ended.push(tx);
           throw new Error("no such account");
         }),
@@ -152,10 +152,10 @@ export const transactionCases: readonly IdempotencyCase[] = [
     needs: ["transaction"],
     async check(harness) {
       const { store } = harness;
-      await takeOneOfEach(store);
-      await inTransaction(harness, async (tx) => {
+      await take(store, "a");
+      await harness.transaction?.(async (tx) => {
         await store.close();
-        const { error } = await outcomeOf(() => completeIn(store, tx, owner, "running"));
+        const { error } = await outcomeOf(() => completeIn(store, tx, "a"));
         assert.ok(error !== undefined, "completeIn must throw after close");
       });
     },
@@ -190,7 +190,7 @@ async function assertNoOvertaking(
   await inTurn(steps, async ([ofKey, step]) => {
     const waiting: Promise<Outcome<unknown>>[] = [];
     const transaction = await outcomeOf(() =>
-      inTransaction(harness, async (tx) => {
+      harness.transaction?.(async (tx) => {
         assertOk(await completeIn(store, tx, "a", ofKey), "the owner's completion must be ok");
         const outcome = outcomeOf(() => step(store, ofKey, fences.get(ofKey) ?? 0));
         waiting.push(outcome);

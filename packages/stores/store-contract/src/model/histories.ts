@@ -1,4 +1,4 @@
-import { inTurn } from "../in-turn.ts";
+import { inTurn } from "../waiting.ts";
 import type { Step } from "./step.ts";
 import type { Attempt, Handle, World } from "./world.ts";
 
@@ -18,11 +18,12 @@ export interface Possible {
 type Pick = <T extends {}>(items: readonly T[]) => T;
 
 type Keys = readonly [string, string];
+type Token = (typeof tokens)[number];
 
 // Names that objects have already, and texts that engines cut, fold, trim or refuse.
 const oddKeys = ["__proto__", "\0", "payout-1", "PAYOUT-0", "payout-0 ", "\ud800", "%00", "\u00e9"];
 // `owner` is whoever has the key, `former` who had it before.
-const tokens = ["owner", "owner", "owner", "former", "former", "a", "b", "c"];
+const tokens = ["owner", "owner", "owner", "former", "former", "a", "b", "c"] as const;
 const attempts: readonly Attempt[] = ["former", "former", "one below", "one above", "none", "far above"];
 const entries = [{}, { by: "anna", note: "\0" }, { by: "ben" }, { note: "\ud800" }];
 const recoveries = ["rerun", "hold"] as const;
@@ -74,27 +75,30 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
       if (!isUnheard || planned.op !== "pay") await world.take(planned, handle);
     };
   };
-  const owned = (key: string, plan: (token: string) => Step, token = pick(tokens)): Event =>
-    step((world) => plan(tokenOf(world, key, token)));
-  const claim = (key = pickKey()): Event => {
+  const owned = (
+    plan: (owner: Readonly<{ key: string; token: string }>) => Step,
+    key = pickKey(),
+    token = pick(tokens),
+  ): Event => step((world) => plan({ key, token: tokenOf(world, key, token) }));
+  const claim = (key?: string): Event => {
     const given = { leaseMs: leaseMs(), recovery: pick(recoveries) };
-    return owned(key, (token) => ({ op: "claim", key, token, ...given }));
+    return owned((owner) => ({ op: "claim", ...owner, ...given }), key);
   };
-  const heartbeat = (key = pickKey(), token = pick(tokens)): Event => {
+  const heartbeat = (key?: string, token?: Token): Event => {
     const lease = leaseMs();
-    return owned(key, (known) => ({ op: "heartbeat", key, token: known, leaseMs: lease }), token);
+    return owned((owner) => ({ op: "heartbeat", ...owner, leaseMs: lease }), key, token);
   };
-  const complete = (key = pickKey(), token = pick(tokens)): Event =>
-    owned(key, (known) => ({ op: "complete", key, token: known }), token);
-  const release = (key = pickKey(), token = pick(tokens)): Event =>
-    owned(key, (known) => ({ op: "release", key, token: known }), token);
-  const hold = (key = pickKey(), token = pick(tokens)): Event => {
+  const complete = (key?: string, token?: Token): Event =>
+    owned((owner) => ({ op: "complete", ...owner }), key, token);
+  const release = (key?: string, token?: Token): Event =>
+    owned((owner) => ({ op: "release", ...owner }), key, token);
+  const hold = (key?: string, token?: Token): Event => {
     const reason = pick(["in doubt", "the bank did not answer", "\0"]);
-    return owned(key, (known) => ({ op: "hold", key, token: known, reason }), token);
+    return owned((owner) => ({ op: "hold", ...owner, reason }), key, token);
   };
-  const pay = (key = pickKey()): Event => {
+  const pay = (key?: string): Event => {
     const ending = pick(["commit", "commit", "rollback"] as const);
-    return owned(key, (token) => ({ op: "pay", key, token, ending }));
+    return owned((owner) => ({ op: "pay", ...owner, ending }), key);
   };
   const about = (): Attempt => pick(["present", pick(attempts)]);
   const resolve = (key = pickKey(), attempt = about()): Event => {
@@ -128,8 +132,8 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
   const owners = [claim, claim, claim, claim, heartbeat, heartbeat, complete, complete, release, hold, hold];
   const operators = [resolve, resolve, reopen, reopen, decide, decide, takeBack, takeBack];
   const steps = [...owners, ...operators, ...(possible.transaction ? [pay, pay] : [])];
-  const times = exactTimes(pick, keys);
-  const expire = (key: string): Event => (possible.clock ? times.reachEnd(key) : expiry(pick, key, keys));
+  const expire = (key: string): Event =>
+    possible.clock ? reachEnd(pick, key, keys) : expiry(pick, key, keys);
   // And a lease that ends, with whatever comes then.
   const comeLate = (key = pickKey()): Event => {
     const late = pick([heartbeat, complete, release, hold])(key, "former");
@@ -139,13 +143,13 @@ function makersOf(pick: Pick, keys: Keys, possible: Possible): readonly (() => E
       together([claim(key), expire(key), pick(steps)(key)]),
     ]);
   };
-  const reachEnd = (): Event => times.reachEnd(pickKey());
   return [
     ...steps.map((make) => () => make()),
     () => comeLate(),
     () => comeLate(),
     ...(possible.list ? [list, list, list] : []),
-    ...(possible.clock ? [times.pass, times.setBack, reachEnd, reachEnd, () => comeLate()] : []),
+    ...(possible.clock ? [() => pass(pick, keys), () => setBack(pick, keys), () => comeLate()] : []),
+    ...(possible.clock ? [() => expire(pickKey()), () => expire(pickKey())] : []),
     ...(possible.retention ? [prune, prune] : []),
   ];
 }
@@ -154,39 +158,30 @@ function together(events: readonly Event[]): Event {
   return (world) => inTurn(events, (event) => event(world));
 }
 
-function tokenOf(world: World, key: string, token: string): string {
+function tokenOf(world: World, key: string, token: Token): string {
   if (token === "former") return world.formerOwnerOf(key) ?? "a";
   return token === "owner" ? (world.reference.ownerOf(key) ?? "a") : token;
 }
 
-/** A clock that is moved: by a little, over a retention, back, and to the end of a lease or a retention or beside it. */
-function exactTimes(
-  pick: Pick,
-  keys: Keys,
-): Record<"pass" | "setBack", () => Event> & {
-  readonly reachEnd: (key: string) => Event;
-} {
-  return {
-    pass() {
-      const ms = pick([1, 999, 1_000, hourMs, "the retention", "the retention"] as const);
-      return async (world) => {
-        if (ms !== "the retention") return world.passTime(ms, keys);
-        await world.passTime(world.endOfRetentionMs, keys);
-        await world.prune(0, keys);
-      };
-    },
-    setBack() {
-      const ms = pick([1, 1_000, hourMs]);
-      return (world) => world.passTime(-ms, keys);
-    },
-    reachEnd(key) {
-      const beyondMs = pick([-1, 0, 0, 1]);
-      return (world) => {
-        const ms = (world.reference.endsInMs(key) ?? 0) + beyondMs;
-        return world.passTime(Math.max(1, ms), keys);
-      };
-    },
+/** The clock is moved: by a little, or over a retention. */
+function pass(pick: Pick, keys: Keys): Event {
+  const ms = pick([1, 999, 1_000, hourMs, "the retention", "the retention"] as const);
+  return async (world) => {
+    if (ms !== "the retention") return world.passTime(ms, keys);
+    await world.passTime(world.endOfRetentionMs, keys);
+    await world.prune(0, keys);
   };
+}
+
+function setBack(pick: Pick, keys: Keys): Event {
+  const ms = pick([1, 1_000, hourMs]);
+  return (world) => world.passTime(-ms, keys);
+}
+
+/** The clock is moved to the end of a lease or a retention, or beside it. */
+function reachEnd(pick: Pick, key: string, keys: Keys): Event {
+  const beyondMs = pick([-1, 0, 0, 1]);
+  return (world) => world.passTime(Math.max(1, (world.reference.endsInMs(key) ?? 0) + beyondMs), keys);
 }
 
 /** A clock that nobody moves: a lease is made short, by its owner or by a claim, and waited for. */

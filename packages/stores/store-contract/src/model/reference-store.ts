@@ -1,14 +1,30 @@
-import type { IdempotencyOwnership, IdempotencyRecord, OperatorEntry } from "@countersign/idempotency";
-import type { Cell, Decided } from "./cell.ts";
+import type {
+  IdempotencyOwnership,
+  IdempotencyRecord,
+  KeptDecision,
+  OperatorEntry,
+} from "@countersign/idempotency";
 import { type PayStep, type Step, claimOf, fenceIn, memberOf } from "./step.ts";
 
-/** What a reference is told of its store. */
-export interface ReferenceOptions {
-  /** For how long a done key is remembered, in milliseconds. */
-  readonly retentionMs: number;
-  /** Whether the store's clock stands still until it is moved. Default true; else what remains of a lease is only bounded. */
-  readonly isExact?: boolean | undefined;
+/** What the reference knows of a key. */
+interface Cell {
+  /** `free`: absent, but for what an operator has decided. */
+  state: IdempotencyRecord["state"] | "free";
+  /** Undefined from a decision until an answer has shown it: any that is not the old owner's. */
+  token: string | undefined;
+  /** From whom an operator has taken the key. */
+  formerToken: string | undefined;
+  /** Undefined until an answer has shown it: fences are free but for their order. */
+  fence: number | undefined;
+  fingerprint: string;
+  reason: string;
+  decision: Decided | undefined;
+  /** The end of the lease or of the retention: the first instant at which it has ended. */
+  untilMs: number;
 }
+
+/** Without its fence: that of the cell when it was decided. Times are the reference's. */
+type Decided = Omit<KeptDecision, "fence"> & { readonly fence: number | undefined };
 
 const year2000Ms = 946_684_800_000;
 const year2100Ms = 4_102_444_800_000;
@@ -17,18 +33,25 @@ const year2100Ms = 4_102_444_800_000;
 export class ReferenceStore {
   /** Milliseconds since the reference began. */
   nowMs = 0;
-  readonly #options: ReferenceOptions;
   readonly #cells = new Map<string, Cell>();
   readonly #highestFences = new Map<string, number>();
   /** What the store's clock showed when the reference began; undefined until an answer has shown it. */
   #beganAt: number | undefined;
 
-  constructor(options: ReferenceOptions) {
-    this.#options = options;
+  readonly #retentionMs: number;
+  readonly #isExact: boolean;
+
+  /**
+   * `retentionMs` is how long a done key is remembered. Unless `isExact`, time passes on the store's clock by itself: what remains of
+   * a lease is only bounded then.
+   */
+  constructor({ retentionMs, isExact = true }: { readonly retentionMs: number; readonly isExact?: boolean }) {
+    this.#retentionMs = retentionMs;
+    this.#isExact = isExact;
   }
 
   clone(): ReferenceStore {
-    const copy = new ReferenceStore(this.#options);
+    const copy = new ReferenceStore({ retentionMs: this.#retentionMs, isExact: this.#isExact });
     copy.nowMs = this.nowMs;
     copy.#beganAt = this.#beganAt;
     for (const [key, cell] of this.#cells) copy.#cells.set(key, { ...cell });
@@ -59,9 +82,8 @@ export class ReferenceStore {
       case "reopen":
         return this.#reopen(step);
       case "read":
-        return this.#read(step.key, seen);
       case "readReleased":
-        return this.#readReleased(step.key, seen);
+        return this.#look(step, seen);
       default:
         return step satisfies never;
     }
@@ -89,16 +111,6 @@ export class ReferenceStore {
   endsInMs(key: string): number | undefined {
     const cell = this.#live(key);
     return cell && cell.untilMs - this.nowMs;
-  }
-
-  /** The keys in a state. */
-  keysIn(state: IdempotencyRecord["state"]): readonly string[] {
-    return [...this.#cells.keys()].filter((key) => this.stateOf(key) === state);
-  }
-
-  /** Whether anything is kept of a key, be it an operator's decision alone. */
-  remembers(key: string): boolean {
-    return this.#live(key) !== undefined;
   }
 
   #claim(step: Extract<Step, { op: "claim" }>, seen: unknown): unknown {
@@ -146,12 +158,12 @@ export class ReferenceStore {
   #end(owned: { readonly key: string; readonly token: string }): IdempotencyOwnership {
     return this.#change(owned, ["run", "held"], {
       state: "done",
-      untilMs: this.nowMs + this.#options.retentionMs,
+      untilMs: this.nowMs + this.#retentionMs,
     });
   }
 
   #release({ key, token }: { readonly key: string; readonly token: string }): IdempotencyOwnership {
-    const untilMs = this.nowMs + this.#options.retentionMs;
+    const untilMs = this.nowMs + this.#retentionMs;
     const ownership = this.#change({ key, token }, ["run"], { state: "free", reason: "", untilMs });
     // Whoever released a key last, what an operator has decided about it stays.
     if (this.#cells.get(key)?.decision === undefined && ownership === "ok") this.#cells.delete(key);
@@ -167,7 +179,7 @@ export class ReferenceStore {
     const reason = cell.state === "held" ? cell.reason : "lease-expired";
     const decision: Decided = { outcome, fence, reason, ...this.#entry({ by, note }) };
     const state = outcome === "done" ? "done" : "free";
-    const untilMs = this.nowMs + this.#options.retentionMs;
+    const untilMs = this.nowMs + this.#retentionMs;
     Object.assign(cell, { state, token: undefined, formerToken: cell.token, reason: "", untilMs, decision });
     return "ok";
   }
@@ -192,25 +204,18 @@ export class ReferenceStore {
     return "ok";
   }
 
-  #read(key: string, seen: unknown): unknown {
+  #look({ op, key }: { readonly op: "read" | "readReleased"; readonly key: string }, seen: unknown): unknown {
     const cell = this.#live(key);
-    if (cell === undefined || cell.state === "free") return undefined;
+    if (cell === undefined || (cell.state === "free") !== (op === "readReleased")) return undefined;
     const { state, fingerprint, reason } = cell;
     const decision = this.#decisionOf(cell, seen);
+    if (state === "free" && decision === undefined) return undefined;
     const fence = this.#learn(key, cell, fenceIn(seen));
-    const token = learnToken(cell, memberOf(seen, "token"));
-    const known = { token, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
-    if (state === "run") return { state, ...known, remainingMs: this.#remaining(cell, seen) };
-    return state === "held" ? { state, ...known, reason } : { state, ...known };
-  }
-
-  #readReleased(key: string, seen: unknown): unknown {
-    const cell = this.#live(key);
-    if (cell?.state !== "free") return undefined;
-    const { state, fingerprint } = cell;
-    const decision = this.#decisionOf(cell, seen);
-    if (decision === undefined) return undefined;
-    return { state, fence: this.#learn(key, cell, fenceIn(seen)), fingerprint, decision };
+    const known = { state, fence, fingerprint, ...(decision === undefined ? {} : { decision }) };
+    if (state === "free") return known;
+    const owned = { ...known, token: learnToken(cell, memberOf(seen, "token")) };
+    if (state === "run") return { ...owned, remainingMs: this.#remaining(cell, seen) };
+    return state === "held" ? { ...owned, reason } : owned;
   }
 
   #change(
@@ -248,10 +253,6 @@ export class ReferenceStore {
     if (!this.#isExact) return { ...entry, at: isInstant ? Number(at) : year2000Ms };
     if (isInstant) this.#beganAt ??= Number(at) - entry.at;
     return { ...entry, at: entry.at + (this.#beganAt ?? 0) };
-  }
-
-  get #isExact(): boolean {
-    return this.#options.isExact ?? true;
   }
 
   // Time passes by itself on a clock that nobody moves: less may remain of a live lease, and less than nothing of an expired one.

@@ -1,45 +1,34 @@
 import type { Awaitable, IdempotencyClaim, IdempotencyStore } from "@countersign/idempotency";
 
+interface StepOn<Op> {
+  readonly op: Op;
+  readonly key: string;
+}
+
+interface Owned<Op> extends StepOn<Op> {
+  readonly token: string;
+}
+
+/** About the attempt with this fence. */
+interface Decided<Op> extends StepOn<Op> {
+  readonly fence: number;
+  readonly by?: string | undefined;
+  readonly note?: string | undefined;
+}
+
+/** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
+export type PayStep = Owned<"pay"> & { readonly ending: "commit" | "rollback" | "crash" };
+
 /** One step of a store, as data, so that a run can be printed, shortened, and tried on the reference in another order. */
 export type Step =
-  | {
-      readonly op: "claim";
-      readonly key: string;
-      readonly token: string;
-      readonly leaseMs: number;
-      readonly recovery: "hold" | "rerun";
-    }
-  | { readonly op: "heartbeat"; readonly key: string; readonly token: string; readonly leaseMs: number }
-  | { readonly op: "complete" | "release"; readonly key: string; readonly token: string }
-  | { readonly op: "hold"; readonly key: string; readonly token: string; readonly reason: string }
-  | {
-      /** A transaction that pays and completes the key: committed, rolled back, or cut off by the death of its process. */
-      readonly op: "pay";
-      readonly key: string;
-      readonly token: string;
-      readonly ending: "commit" | "rollback" | "crash";
-    }
-  | {
-      readonly op: "resolve";
-      readonly key: string;
-      readonly outcome: "done" | "released";
-      /** The attempt that is decided about. */
-      readonly fence: number;
-      readonly by?: string | undefined;
-      readonly note?: string | undefined;
-    }
-  | {
-      /** A decision about the attempt with this fence is taken back. */
-      readonly op: "reopen";
-      readonly key: string;
-      readonly fence: number;
-      readonly by?: string | undefined;
-      readonly note?: string | undefined;
-    }
-  | { readonly op: "read" | "readReleased"; readonly key: string };
-
-/** A transaction that pays. */
-export type PayStep = Extract<Step, { op: "pay" }>;
+  | (Owned<"claim"> & { readonly leaseMs: number; readonly recovery: "hold" | "rerun" })
+  | (Owned<"heartbeat"> & { readonly leaseMs: number })
+  | Owned<"complete" | "release">
+  | (Owned<"hold"> & { readonly reason: string })
+  | PayStep
+  | (Decided<"resolve"> & { readonly outcome: "done" | "released" })
+  | Decided<"reopen">
+  | StepOn<"read" | "readReleased">;
 
 /** The claim that a step makes: its fingerprint tells whose it is. */
 export function claimOf({ token, leaseMs, recovery }: Extract<Step, { op: "claim" }>): IdempotencyClaim {

@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { IdempotencyRecord } from "@countersign/idempotency";
 import { type Store, knownOf } from "../claims.ts";
 import type { IdempotencyStoreHarness } from "../harness.ts";
-import { inTurn } from "../in-turn.ts";
-import { completeIn, inTransaction } from "../transactions.ts";
-import { advance, pass } from "../waiting.ts";
+import { eachPage } from "../cases/list-cases.ts";
+import { completeIn } from "../transactions.ts";
+import { inTurn, outcomeOf, pass } from "../waiting.ts";
 import { ReferenceStore } from "./reference-store.ts";
 import { type PayStep, type Step, fenceIn, memberOf, performStep } from "./step.ts";
 
@@ -19,7 +19,7 @@ type Keys = readonly string[];
 
 /** What the reference knows while a store takes the same steps. */
 export class World {
-  readonly reference: ReferenceStore;
+  reference: ReferenceStore;
   /** What has happened, for whoever reads of a failure. */
   readonly lines: string[] = [];
   /** Keys that time has ended: whether the engine still has them is its own affair. */
@@ -95,6 +95,36 @@ export class World {
     this.reference.apply(step);
   }
 
+  /** Takes two steps on a key at once. What comes of them must come of one after the other, in some order. */
+  async takeAtOnce(steps: readonly [Step, Step], by: readonly [Handle, Handle]): Promise<void> {
+    const take = (at: 0 | 1): Promise<unknown> => this.#perform(steps[at], by[at]);
+    const [one, other] = await Promise.all([outcomeOf(() => take(0)), outcomeOf(() => take(1))]);
+    // An engine may lose its patience with a row that the other step has: nothing happened, and the step comes after that one.
+    const first = { step: steps[0], answer: one.error === undefined ? one.value : await take(0) };
+    const second = { step: steps[1], answer: other.error === undefined ? other.value : await take(1) };
+    const read: Step = { op: "read", key: steps[0].key };
+    const last = { step: read, answer: await this.#perform(read, by[1]) };
+    const orders = [this.#after([first, second, last]), this.#after([second, first, last])];
+    const fitting = orders.find(({ isRight }) => isRight);
+    if (fitting === undefined) {
+      const given = text([first, second, last].map(({ answer }) => plain(known(answer))));
+      const right = orders.map(({ expected }) => text(expected)).join(", or ");
+      const what = `${steps.map(shown).join(" and ")} at once gave ${given}`;
+      throw new AssertionError({
+        message: `${what}; a right store gives, in the order of its steps, ${right}`,
+      });
+    }
+    this.reference = fitting.reference;
+  }
+
+  /** What a right store answers to these steps, one after the other, and whether the store did. */
+  #after(taken: readonly { readonly step: Step; readonly answer: unknown }[]) {
+    const reference = this.reference.clone();
+    const expected = taken.map(({ step, answer }) => plain(reference.apply(step, answer)));
+    const isRight = taken.every(({ answer }, at) => isDeepStrictEqual(plain(known(answer)), expected[at]));
+    return { reference, expected, isRight };
+  }
+
   /** Each key reads the same in the store and in the reference. */
   async look(keys: Keys, by: Handle): Promise<void> {
     await inTurn(keys, async (key) => {
@@ -111,7 +141,7 @@ export class World {
     if (ms < 0 && keys.some((key) => this.#forgotten.has(key))) return;
     this.lines.push(ms < 0 ? `the clock is set back by ${-ms} ms` : `${ms} ms pass`);
     this.#moveReference(ms, keys);
-    await advance(this.#harness, ms);
+    await this.#harness.advance?.(ms);
     await this.look(keys, 0);
   }
 
@@ -137,19 +167,10 @@ export class World {
 
   /** Lists all keys in a state, page by page. */
   async list(state: IdempotencyRecord["state"], limit: number, keys: Keys): Promise<void> {
-    const [store] = this.#stores;
     const listed = new Map<string, IdempotencyRecord>();
-    const cursors = new Set<string>();
-    let cursor: string | undefined;
-    do {
-      // oxlint-disable-next-line no-await-in-loop -- a page is found by the cursor of the one before
-      const page = await store.list?.({ state, limit, cursor });
-      for (const { key, record } of page?.entries ?? []) listed.set(key, record);
-      cursor = page?.cursor;
-      const leadsOn = cursor === undefined || !cursors.has(cursor);
-      if (!leadsOn) throw new AssertionError({ message: "a cursor of list must lead to a further page" });
-      if (cursor !== undefined) cursors.add(cursor);
-    } while (cursor !== undefined);
+    await eachPage(this.#stores[0], { state, limit }, async (entries) => {
+      for (const { key, record } of entries) listed.set(key, record);
+    });
     await inTurn(keys, async (key) => {
       const record = listed.get(key);
       const expected = this.reference.stateOf(key) === state;
@@ -172,7 +193,7 @@ export class World {
     let answer: unknown;
     const rolledBack = new Error("rolled back");
     try {
-      await inTransaction(this.#harness, async (tx) => {
+      await this.#harness.transaction?.(async (tx) => {
         answer = await completeIn(this.#stores[by], tx, token, key);
         if (ending !== "commit") throw rolledBack;
       });
@@ -183,9 +204,10 @@ export class World {
   }
 
   #moveReference(ms: number, keys: Keys): void {
-    const remembered = keys.filter((key) => this.reference.remembers(key));
+    const isKept = (key: string): boolean => this.reference.endsInMs(key) !== undefined;
+    const remembered = keys.filter(isKept);
     this.reference.nowMs += ms;
-    for (const key of remembered) if (!this.reference.remembers(key)) this.#forgotten.add(key);
+    for (const key of remembered) if (!isKept(key)) this.#forgotten.add(key);
   }
 
   #compare(what: string, answer: unknown, expected: unknown): void {

@@ -1,10 +1,10 @@
-import { type WrongStore, acquired, isExpired, ownerOf, runOf } from "./wrong-store.ts";
+import { type WrongStore, acquired, clockAheadMs, isExpired, ownerOf, runOf } from "./wrong-store.ts";
 
-/** Wrong at claiming and reading. */
+/** Wrong at claiming and reading, each in one respect alone. */
 export const wrongClaims: readonly WrongStore[] = [
   {
     does: "shows nothing of what is left of a lease",
-    fails: ["leases are measured by"],
+    fails: "leases are measured",
     wrong: ({ store }) => ({
       async read(key) {
         const record = await store.read(key);
@@ -22,18 +22,8 @@ export const wrongClaims: readonly WrongStore[] = [
     }),
   },
   {
-    does: "tells a duplicate when the lease ends, not in how long",
-    wrong: ({ store, clock }) => ({
-      async claim(key, claim) {
-        const result = await store.claim(key, claim);
-        if (result.status !== "in-flight") return result;
-        return { ...result, remainingMs: result.remainingMs + clock.nowMs };
-      },
-    }),
-  },
-  {
     does: "takes a live owner's own claim for another's",
-    fails: ["concurrent repetitions of one"],
+    fails: "after the engine is back the",
     wrong: (platform) => ({
       claim(key, claim) {
         const run = runOf(platform, key);
@@ -44,7 +34,7 @@ export const wrongClaims: readonly WrongStore[] = [
   },
   {
     does: "gives a live owner's own claim another fence",
-    fails: ["concurrent repetitions of one"],
+    fails: "of two steps at once on a released",
     wrong: (platform) => ({
       claim(key, claim) {
         const run = runOf(platform, key);
@@ -64,18 +54,8 @@ export const wrongClaims: readonly WrongStore[] = [
     }),
   },
   {
-    does: "gives a done key to the token that completed it",
-    wrong: ({ store, memory }) => ({
-      claim(key, claim) {
-        const record = memory.read(key);
-        const isOwn = record?.state === "done" && record.token === claim.token;
-        return isOwn ? acquired(record.fence) : store.claim(key, claim);
-      },
-    }),
-  },
-  {
     does: "forgets the reason of a held key",
-    fails: ["hostile tokens, fingerprints and"],
+    fails: "hostile tokens, fingerprints,",
     wrong: ({ store }) => ({
       async claim(key, claim) {
         const result = await store.claim(key, claim);
@@ -93,5 +73,75 @@ export const wrongClaims: readonly WrongStore[] = [
         return platform.store.read(key);
       },
     }),
+  },
+  {
+    does: "shows the fingerprint of a duplicate of a done key",
+    wrong: ({ store }) => {
+      const shown = new Map<string, string>();
+      return {
+        async claim(key, claim) {
+          const result = await store.claim(key, claim);
+          if (result.status === "done") shown.set(key, claim.fingerprint);
+          return result;
+        },
+        async read(key) {
+          const record = await store.read(key);
+          const fingerprint = shown.get(key);
+          return record === undefined || fingerprint === undefined ? record : { ...record, fingerprint };
+        },
+      };
+    },
+  },
+  {
+    does: "shows a millisecond of an expired lease",
+    wrong: ({ store }) => ({
+      async read(key) {
+        const record = await store.read(key);
+        return record?.state === "run"
+          ? { ...record, remainingMs: record.remainingMs < 0 ? 1 : record.remainingMs }
+          : record;
+      },
+    }),
+  },
+  {
+    does: "begins no lease at its owner's claim of an expired run",
+    wrong: (platform) => ({
+      claim(key, claim) {
+        const run = runOf(platform, key);
+        return run?.token === claim.token && run.remainingMs <= 0
+          ? acquired(run.fence)
+          : platform.store.claim(key, claim);
+      },
+    }),
+  },
+  {
+    does: "lengthens leases by what the process is ahead",
+    fails: "leases are measured",
+    wrong: ({ store }) => ({
+      claim: (key, claim) =>
+        store.claim(key, { ...claim, leaseMs: claim.leaseMs + Math.max(0, clockAheadMs()) }),
+    }),
+  },
+  {
+    does: "shortens leases by what the process is behind",
+    fails: "leases are measured",
+    wrong: ({ store }) => ({
+      claim: (key, claim) =>
+        store.claim(key, { ...claim, leaseMs: claim.leaseMs + Math.min(0, clockAheadMs()) }),
+    }),
+  },
+  {
+    does: "gives every attempt the fence 1",
+    fails: "a fence is",
+    wrong: ({ store }) => ({
+      async claim(key, claim) {
+        const result = await store.claim(key, claim);
+        return result.status === "acquired" ? acquired(1) : result;
+      },
+    }),
+  },
+  {
+    does: "takes one millisecond from a lease at a heartbeat",
+    wrong: ({ store }) => ({ heartbeat: (key, token, leaseMs) => store.heartbeat(key, token, leaseMs - 1) }),
   },
 ];

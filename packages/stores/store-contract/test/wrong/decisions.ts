@@ -1,16 +1,8 @@
+import { leaseExpired } from "@countersign/idempotency/store";
 import { type WrongStore, decide, ownerOf, runOf, stateOf } from "./wrong-store.ts";
 
 /** Wrong about whose key is resolved: about the fence of a decision, and about the token that it leaves behind. */
 export const wrongDecisions: readonly WrongStore[] = [
-  {
-    does: "resolves whatever attempt has the key",
-    wrong: (platform) => ({
-      resolve(key, outcome, decision) {
-        platform.memory.read(key);
-        return platform.locks.has(key) ? "not-held" : decide(platform, key, outcome, decision);
-      },
-    }),
-  },
   {
     does: "resolves by the fence of any attempt that the key has had",
     wrong: (platform) => {
@@ -52,7 +44,7 @@ export const wrongDecisions: readonly WrongStore[] = [
   },
   {
     does: "completes a key that an operator resolved for its old owner",
-    fails: ["of two steps at once on an", "of two steps at once on a held"],
+    fails: "of two steps at once on a held",
     wrong: (platform) => {
       const former = new Map<string, string>();
       return {
@@ -85,5 +77,28 @@ export const wrongDecisions: readonly WrongStore[] = [
         },
       };
     },
+  },
+  {
+    does: "resolves a live run",
+    fails: "leases are measured",
+    wrong: (platform) => ({
+      resolve(key, outcome, decision) {
+        const run = runOf(platform, key);
+        if (run?.fence === decision.fence) platform.memory.hold(key, run.token, leaseExpired);
+        return platform.store.resolve(key, outcome, decision);
+      },
+    }),
+  },
+  {
+    does: "resolves a done key once more",
+    wrong: (platform) => ({
+      resolve: (key, outcome, decision) =>
+        stateOf(platform, key) === "done" ? "ok" : platform.store.resolve(key, outcome, decision),
+    }),
+  },
+  {
+    does: "makes done whatever the operator decided",
+    fails: "hostile tokens, fingerprints,",
+    wrong: ({ store }) => ({ resolve: (key, _outcome, decision) => store.resolve(key, "done", decision) }),
   },
 ];

@@ -3,15 +3,6 @@ import { type WrongStore, acquired, isExpired, ownerOf, roundTrip, runOf, stateO
 /** Stores that say the right thing and do another, or do it later. */
 export const wrongEffects: readonly WrongStore[] = [
   {
-    does: "forgets the fingerprint of a done key",
-    wrong: ({ store }) => ({
-      async read(key) {
-        const record = await store.read(key);
-        return record?.state === "done" ? { ...record, fingerprint: "" } : record;
-      },
-    }),
-  },
-  {
     does: "says ok to the completion of a held key and keeps it held",
     wrong: (platform) => ({
       complete: (key, token) =>
@@ -40,37 +31,6 @@ export const wrongEffects: readonly WrongStore[] = [
     },
   },
   {
-    does: "ends a live run when it is resolved, and calls it not held",
-    fails: ["leases are measured by"],
-    wrong: (platform) => ({
-      async resolve(key, outcome, decision) {
-        const run = runOf(platform, key);
-        const answer = await platform.store.resolve(key, outcome, decision);
-        if (run !== undefined && answer === "not-held") platform.memory.release(key, run.token);
-        return answer;
-      },
-    }),
-  },
-  {
-    does: "completes a key that an operator released for its late owner",
-    fails: ["of two steps at once on an", "of two steps at once on a held"],
-    wrong: (platform) => {
-      const late = new Map<string, string>();
-      return {
-        async resolve(key, outcome, decision) {
-          const owner = ownerOf(platform, key, "");
-          const answer = await platform.store.resolve(key, outcome, decision);
-          if (answer === "ok" && outcome === "released") late.set(key, owner);
-          return answer;
-        },
-        complete: (key, token) =>
-          late.get(key) === token && stateOf(platform, key) === undefined
-            ? "ok"
-            : platform.store.complete(key, token),
-      };
-    },
-  },
-  {
     does: "does not resolve an expired run as done",
     wrong: (platform) => ({
       resolve: (key, outcome, decision) =>
@@ -93,21 +53,8 @@ export const wrongEffects: readonly WrongStore[] = [
     },
   },
   {
-    does: "tells a claim that waited for a transaction that it has the key",
-    fails: ["while a transaction that"],
-    ignores: "locks",
-    wrong: (platform) => ({
-      async claim(key, claim) {
-        if (!platform.locks.has(key) || !isExpired(platform, key)) return platform.store.claim(key, claim);
-        do await roundTrip();
-        while (platform.locks.has(key));
-        return acquired(1_000_000);
-      },
-    }),
-  },
-  {
     does: "decides on a claim first and waits for the transaction then",
-    fails: ["while a transaction that"],
+    fails: "while a transaction",
     ignores: "locks",
     wrong: (platform) => {
       const undone = new Map<string, string>();
@@ -131,7 +78,7 @@ export const wrongEffects: readonly WrongStore[] = [
   },
   {
     does: "takes a key for which it has no room, and throws",
-    fails: ["a full store refuses"],
+    fails: "a full store",
     wrong: ({ store, memory }) => {
       const taken = new Map<string, string>();
       return {
@@ -155,7 +102,7 @@ export const wrongEffects: readonly WrongStore[] = [
   },
   {
     does: "gives a held key away when it has no room",
-    fails: ["a full store refuses"],
+    fails: "a full store",
     wrong: ({ store, memory }) => {
       let isFull = false;
       return {

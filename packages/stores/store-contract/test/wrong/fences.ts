@@ -121,53 +121,40 @@ export function countingFences(
   };
 }
 
+const noticed: Readonly<Record<Event, string | undefined>> = {
+  takeover: undefined,
+  release: undefined,
+  resolve: undefined,
+  "end of retention": undefined,
+  "pruning of done": "the fence grows when",
+  "pruning of released": undefined,
+  restart: "the fence grows over",
+};
+
 /** Wrong fences: each begins again at another event. */
 export const wrongFences: readonly WrongStore[] = [
-  {
-    does: "keeps the fence at a takeover",
-    wrong: countingFences("takeover"),
-  },
-  {
-    does: "counts fences anew after a release",
-    fails: ["after the engine is back it", "the fence grows over"],
-    wrong: countingFences("release"),
-  },
-  {
-    does: "counts fences anew after an operator's release",
-    wrong: countingFences("resolve"),
-  },
-  {
-    does: "counts fences anew after the retention",
-    wrong: countingFences("end of retention"),
-  },
-  {
-    does: "counts fences anew after a done key was pruned",
-    fails: ["the fence grows when"],
-    wrong: countingFences("pruning of done"),
-  },
-  {
-    does: "counts fences anew after a released key was pruned",
-    wrong: countingFences("pruning of released"),
-  },
-  {
-    does: "counts fences anew after a restart of the engine",
-    fails: ["the fence grows over", "after the engine is back it"],
-    wrong: countingFences("restart"),
-    engine: ({ engine }) => ({
-      stop() {
-        engine.isRunning = false;
-        wasStopped.add(engine);
-      },
-    }),
-  },
+  ...(Object.keys(noticed) as Event[]).map((event): WrongStore => {
+    const fails = noticed[event];
+    return {
+      does: `counts fences anew after the ${event}`,
+      ...(fails !== undefined && { fails }),
+      wrong: countingFences(event),
+      engine: ({ engine }) => ({
+        stop() {
+          engine.isRunning = false;
+          wasStopped.add(engine);
+        },
+      }),
+    };
+  }),
   {
     does: "begins its fences at one",
-    fails: ["a fence is as"],
+    fails: "a fence is",
     wrong: countingFences(undefined, 0),
   },
   {
     does: "gives the time for a fence, also when the clock was set back",
-    fails: ["the fence grows when"],
+    fails: "the fence grows when",
     wrong: timeForFence,
   },
 ];

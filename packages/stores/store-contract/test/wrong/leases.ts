@@ -9,22 +9,8 @@ function isTakeover(platform: Platform, key: string, { token, recovery }: Idempo
 /** Wrong at the end of a lease. */
 export const wrongLeases: readonly WrongStore[] = [
   {
-    does: "keeps the fingerprint of the old owner at a takeover",
-    wrong: (platform) => ({
-      claim(key, claim) {
-        const fingerprint = runOf(platform, key)?.fingerprint ?? "";
-        const adopted = isTakeover(platform, key, claim) ? { ...claim, fingerprint } : claim;
-        return platform.store.claim(key, adopted);
-      },
-    }),
-  },
-  {
     does: "gives no lease to who takes over",
-    fails: [
-      "of many concurrent claims of an expired run exactly",
-      "of many concurrent claims of an expired run through",
-      "an expired run is",
-    ],
+    fails: "of many concurrent claims exactly",
     wrong: (platform) => ({
       claim: (key, claim) =>
         platform.store.claim(key, isTakeover(platform, key, claim) ? { ...claim, leaseMs: 0 } : claim),
@@ -33,16 +19,6 @@ export const wrongLeases: readonly WrongStore[] = [
   {
     does: "runs an expired run again under recovery hold",
     wrong: ({ store }) => ({ claim: (key, claim) => store.claim(key, { ...claim, recovery: "rerun" }) }),
-  },
-  {
-    does: "gives a reason of its own when it holds an expired run",
-    fails: ["hostile tokens, fingerprints and"],
-    wrong: ({ store }) => ({
-      async claim(key, claim) {
-        const result = await store.claim(key, claim);
-        return result.status === "held" ? { ...result, reason: result.reason.replace("-", " ") } : result;
-      },
-    }),
   },
   {
     does: "runs a held key again under recovery rerun when its lease had expired",
@@ -97,19 +73,8 @@ export const wrongLeases: readonly WrongStore[] = [
     }),
   },
   {
-    does: "refuses every step of an owner whose lease has expired",
-    wrong: (platform) => {
-      const { store } = platform;
-      return {
-        complete: (key, token) => (isExpired(platform, key) ? "lost" : store.complete(key, token)),
-        release: (key, token) => (isExpired(platform, key) ? "lost" : store.release(key, token)),
-        hold: (key, token, reason) => (isExpired(platform, key) ? "lost" : store.hold(key, token, reason)),
-      };
-    },
-  },
-  {
     does: "measures leases by the wall clock of the process",
-    fails: ["leases are measured by", "retentions are measured by"],
+    fails: "retentions are measured",
     platform: { clockShiftMs: clockAheadMs },
   },
   {
@@ -128,37 +93,11 @@ export const wrongLeases: readonly WrongStore[] = [
     }),
   },
   {
-    does: "refuses the heartbeat of an owner whose lease has expired",
-    wrong: (platform) => ({
-      heartbeat: (key, token, leaseMs) =>
-        isExpired(platform, key) ? "lost" : platform.store.heartbeat(key, token, leaseMs),
-    }),
-  },
-  {
-    does: "takes a stranger's heartbeat for the owner's",
-    fails: ["a token is compared"],
-    wrong: (platform) => ({
-      heartbeat: (key, token, leaseMs) =>
-        platform.store.heartbeat(key, ownerOf(platform, key, token), leaseMs),
-    }),
-  },
-  {
     does: "moves the lease at a stranger's heartbeat, which it calls lost",
     wrong: (platform) => ({
       async heartbeat(key, token, leaseMs) {
         await platform.store.heartbeat(key, ownerOf(platform, key, token), leaseMs);
         return runOf(platform, key)?.token === token ? "ok" : "lost";
-      },
-    }),
-  },
-  {
-    does: "knows the owner of a settled key at a heartbeat",
-    wrong: (platform) => ({
-      heartbeat(key, token, leaseMs) {
-        const isOwn = ownerOf(platform, key, "") === token;
-        return isOwn && runOf(platform, key) === undefined
-          ? "ok"
-          : platform.store.heartbeat(key, token, leaseMs);
       },
     }),
   },
@@ -176,4 +115,19 @@ export const wrongLeases: readonly WrongStore[] = [
       },
     }),
   },
+  ...(["complete", "heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
+    does: `refuses an owner whose lease has expired: ${method}()`,
+    wrong: (platform) => ({
+      [method]: (key: string, token: string, more: never) =>
+        isExpired(platform, key) ? "lost" : platform.store[method](key, token, more),
+    }),
+  })),
+  ...(["heartbeat", "release", "hold"] as const).map((method): WrongStore => ({
+    does: `takes a stranger for the owner: ${method}()`,
+    fails: "a token is",
+    wrong: (platform) => ({
+      [method]: (key: string, token: string, more: never) =>
+        platform.store[method](key, ownerOf(platform, key, token), more),
+    }),
+  })),
 ];

@@ -41,7 +41,7 @@ export const wrongListings: readonly WrongStore[] = [
   },
   {
     does: "loses the last key of a page when another page follows",
-    fails: ["list leads through all", "list misses no key", "list gives hostile keys"],
+    fails: "list misses no",
     wrong: changed(({ entries, cursor }) => ({
       cursor,
       entries: cursor === undefined ? entries : entries.slice(0, -1),
@@ -49,12 +49,12 @@ export const wrongListings: readonly WrongStore[] = [
   },
   {
     does: "gives the same cursor again and again",
-    fails: ["list leads through all", "list misses no key", "list gives hostile keys"],
+    fails: "list misses no",
     wrong: changed(({ entries, cursor }) => ({ entries, cursor: cursor === undefined ? undefined : "" })),
   },
   {
     does: "finds a page by counting the keys before it",
-    fails: ["list misses no key"],
+    fails: "list misses no",
     wrong: ({ memory }) => ({
       list(query) {
         const { entries } = memory.list({ state: query.state, limit: 1_000 });

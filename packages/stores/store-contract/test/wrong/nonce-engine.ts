@@ -6,7 +6,7 @@ const wasStopped = new WeakSet();
 export const wrongNonceEngines: readonly WrongNonceStore[] = [
   {
     does: "claims after close",
-    fails: ["every call of a nonce store after close throws"],
+    fails: "every call after close",
     wrong: ({ store, engine }) => {
       let isClosed = false;
       return {
@@ -17,7 +17,7 @@ export const wrongNonceEngines: readonly WrongNonceStore[] = [
   },
   {
     does: "makes room by the oldest nonce when it is full",
-    fails: ["a full store refuses a further nonce by a throw, and evicts none that is alive"],
+    fails: "a full store",
     wrong: ({ store, kept, nameOf }) => {
       const evicted = new Set<string>();
       return {
@@ -35,7 +35,7 @@ export const wrongNonceEngines: readonly WrongNonceStore[] = [
   },
   {
     does: "waves a nonce through when it is full",
-    fails: ["a full store refuses a further nonce by a throw, and evicts none that is alive"],
+    fails: "a full store",
     wrong: ({ store, kept }) => ({
       claim(claim) {
         try {
@@ -49,22 +49,19 @@ export const wrongNonceEngines: readonly WrongNonceStore[] = [
   },
   {
     does: "waves a nonce through while the engine is stopped",
-    fails: ["every claim of a nonce while the engine is stopped is rejected in time"],
+    fails: "every call while",
     wrong: ({ store, engine }) => ({ claim: (claim) => (engine.isRunning ? store.claim(claim) : "fresh") }),
   },
   {
     does: "waits for ever while the engine is stopped",
-    fails: ["every claim of a nonce while the engine is stopped is rejected in time"],
+    fails: "every call while",
     wrong: ({ store, engine }) => ({
       claim: (claim) => (engine.isRunning ? store.claim(claim) : new Promise(() => {})),
     }),
   },
   {
     does: "does not find the engine again",
-    fails: [
-      "after the engine is back the nonce store works again by itself",
-      "after the engine is back it has every nonce that was used before",
-    ],
+    fails: "after the engine is back the",
     wrong: ({ store, engine }) => ({
       claim(claim) {
         if (wasStopped.has(engine)) throw new Error("not connected");
@@ -80,7 +77,7 @@ export const wrongNonceEngines: readonly WrongNonceStore[] = [
   },
   {
     does: "forgets its nonces with the engine",
-    fails: ["after the engine is back it has every nonce that was used before"],
+    fails: "after the engine is back it",
     engine: ({ engine, kept }) => ({
       stop() {
         engine.isRunning = false;

@@ -1,18 +1,8 @@
-import { dayMs } from "../platform.ts";
+import { type Store, dayMs } from "../platform.ts";
 import { type WrongStore, ownerOf, roundTrip, stateOf } from "./wrong-store.ts";
 
 /** Wrong at taking an operator's decision back. */
 export const wrongReopening: readonly WrongStore[] = [
-  {
-    does: "never reopens",
-    fails: ["hostile names, notes and"],
-    wrong: ({ store }) => ({
-      async reopen(key) {
-        await store.read(key);
-        return "not-decided" as const;
-      },
-    }),
-  },
   {
     does: "says that it reopens what an attempt has done",
     wrong: ({ store, memory }) => ({
@@ -34,7 +24,7 @@ export const wrongReopening: readonly WrongStore[] = [
   },
   {
     does: "takes a released key that was claimed since from its run",
-    fails: ["of a reopening and"],
+    fails: "of two steps at once on a key that an",
     wrong: (platform) => ({
       reopen(key, decision) {
         const record = platform.memory.read(key);
@@ -93,42 +83,31 @@ export const wrongReopening: readonly WrongStore[] = [
       };
     },
   },
-  {
-    does: "gives a reopened key back to its old owner",
+  ...(["complete", "completeIn"] as const).map((method): WrongStore => ({
+    does: `lets the old owner of a reopened key end it by ${method}()`,
     wrong: (platform) => {
       const owners = new Map<string, string>();
+      const known = (key: string, token: string): string =>
+        owners.get(key) === token && stateOf(platform, key) === "held"
+          ? ownerOf(platform, key, token)
+          : token;
+      const { store } = platform;
+      const ends: Partial<Store> = {
+        complete: (key, token) => store.complete(key, known(key, token)),
+        completeIn: (tx, key, token) => store.completeIn?.(tx, key, known(key, token)) ?? "lost",
+      };
       return {
         resolve(key, outcome, decision) {
           owners.set(key, ownerOf(platform, key, ""));
-          return platform.store.resolve(key, outcome, decision);
+          return store.resolve(key, outcome, decision);
         },
-        complete(key, token) {
-          const isOwn = owners.get(key) === token && stateOf(platform, key) === "held";
-          return platform.store.complete(key, isOwn ? ownerOf(platform, key, token) : token);
-        },
+        [method]: ends[method],
       };
     },
-  },
-  {
-    does: "lets the old owner of a reopened key complete it in a transaction",
-    wrong: (platform) => {
-      const owners = new Map<string, string>();
-      return {
-        resolve(key, outcome, decision) {
-          owners.set(key, ownerOf(platform, key, ""));
-          return platform.store.resolve(key, outcome, decision);
-        },
-        completeIn(tx, key, token) {
-          const isOwn = owners.get(key) === token && stateOf(platform, key) === "held";
-          const known = isOwn ? ownerOf(platform, key, token) : token;
-          return platform.store.completeIn?.(tx, key, known) ?? "lost";
-        },
-      };
-    },
-  },
+  })),
   {
     does: "looks first and reopens later",
-    fails: ["of a reopening and"],
+    fails: "of two steps at once on a key that an",
     wrong: ({ store, memory }) => ({
       async reopen(key, decision) {
         const wasReleased = memory.readReleased(key)?.decision.fence === decision.fence;

@@ -1,4 +1,3 @@
-import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import type { Platform, Store } from "../platform.ts";
 import { type WrongStore, ownerOf } from "./wrong-store.ts";
 
@@ -9,30 +8,23 @@ const cutAt =
   (text) =>
     text.slice(0, length);
 const throughUtf8: Change = (text) => Buffer.from(text, "utf8").toString("utf8");
-const unescaped: Change = (text) => text.replaceAll(String.raw`\u0000`, "\0");
 const upToNul: Change = (text) => text.split("\0")[0] ?? "";
-const letters: Change = (text) => text.normalize("NFC");
 
-const ofEveryKey = [
-  "hostile keys of up",
-  "list gives hostile keys",
-  "every step finds a",
-  "completeIn finds hostile keys",
-];
+const stepsOfKey = [
+  ...(["claim", "read", "heartbeat", "complete", "release", "hold", "resolve", "reopen"] as const),
+  "readReleased",
+] as const;
 
 /** Every key is changed before it is used. */
 function changedKeys(change: Change): (platform: Platform) => Partial<Store> {
-  return ({ store }) => ({
-    claim: (key, claim) => store.claim(change(key), claim),
-    read: (key) => store.read(change(key)),
-    heartbeat: (key, token, leaseMs) => store.heartbeat(change(key), token, leaseMs),
-    complete: (key, token) => store.complete(change(key), token),
-    release: (key, token) => store.release(change(key), token),
-    hold: (key, token, reason) => store.hold(change(key), token, reason),
-    resolve: (key, outcome, decision) => store.resolve(change(key), outcome, decision),
-    reopen: (key, decision) => store.reopen(change(key), decision),
-    readReleased: (key) => store.readReleased(change(key)),
-  });
+  return ({ store }) =>
+    Object.fromEntries(
+      stepsOfKey.map((method) => [
+        method,
+        (key: string, ...others: unknown[]): unknown =>
+          Reflect.apply(store[method], store, [change(key), ...others]),
+      ]),
+    );
 }
 
 /** Every token is changed before it is kept or compared. */
@@ -46,137 +38,86 @@ function changedTokens(change: Change): (platform: Platform) => Partial<Store> {
   });
 }
 
-function listedAs(change: Change): (platform: Platform) => Partial<Store> {
-  return ({ memory }) => ({
-    list(query: IdempotencyListQuery): IdempotencyListing {
-      const { entries, cursor } = memory.list(query);
-      return { cursor, entries: entries.map(({ key, record }) => ({ key: change(key), record })) };
-    },
-  });
+/** The owner, when its token is the same without case. */
+function withoutCase(platform: Platform, key: string, token: string): string {
+  const owner = ownerOf(platform, key, token);
+  return owner.toLowerCase() === token.toLowerCase() ? owner : token;
 }
 
-/** Tokens that are equal after a change stand for each other. */
-function comparedAs(change: Change): (platform: Platform) => Partial<Store> {
-  return (platform) => {
-    const known = (key: string, token: string): string => {
-      const owner = ownerOf(platform, key, token);
-      return change(owner) === change(token) ? owner : token;
-    };
-    const { store } = platform;
-    return { complete: (key, token) => store.complete(key, known(key, token)) };
-  };
-}
+const changesOfKeys: Readonly<Record<string, Change>> = {
+  "cuts keys at a NUL": upToNul,
+  "keeps keys in UTF-8": throughUtf8,
+  "compares keys without case": (key) => key.toLowerCase(),
+  "normalises keys": (key) => key.normalize("NFC"),
+  "trims keys": (key) => key.trim(),
+  "reads escapes in keys": (key) => key.replaceAll(String.raw`\u0000`, "\0"),
+};
 
 /** Wrong with texts. */
 export const wrongTexts: readonly WrongStore[] = [
-  {
-    does: "cuts keys at a NUL",
-    fails: ofEveryKey,
-    wrong: changedKeys(upToNul),
-  },
-  {
-    does: "keeps keys in UTF-8",
-    fails: ofEveryKey,
-    wrong: changedKeys(throughUtf8),
-  },
-  {
-    does: "compares keys without case",
-    fails: ofEveryKey,
-    wrong: changedKeys((key) => key.toLowerCase()),
-  },
-  {
-    does: "normalises keys",
-    fails: ofEveryKey,
-    wrong: changedKeys(letters),
-  },
-  {
-    does: "trims keys",
-    fails: ofEveryKey,
-    wrong: changedKeys((key) => key.trim()),
-  },
-  {
-    does: "reads escapes in keys",
-    fails: ofEveryKey,
-    wrong: changedKeys(unescaped),
-  },
-  {
-    does: "keeps 511 characters of a key",
-    fails: [
-      "hostile keys of up",
-      "a key of 10",
-      "list gives hostile keys",
-      "every step finds a",
-      "completeIn finds hostile keys",
-    ],
-    wrong: changedKeys(cutAt(511)),
-  },
-  {
-    does: "keeps 512 characters of a key",
-    fails: ["a key of 10"],
-    wrong: changedKeys(cutAt(512)),
-  },
+  ...Object.entries(changesOfKeys).map(([does, change]): WrongStore => ({
+    does,
+    fails: "hostile keys of",
+    wrong: changedKeys(change),
+  })),
   {
     does: "keeps keys as members of an object",
-    fails: ofEveryKey,
+    fails: "hostile keys of",
     wrong: ({ store }) => ({
       claim: (key, claim) =>
         key in {} ? { status: "in-flight", fingerprint: "", remainingMs: 1 } : store.claim(key, claim),
     }),
   },
+  { does: "keeps 512 characters of a key", fails: "a key, a", wrong: changedKeys(cutAt(512)) },
+  { does: "keeps 512 characters of a token", fails: "a key, a", wrong: changedTokens(cutAt(512)) },
   {
-    does: "keeps tokens in UTF-8",
-    fails: ["hostile tokens, fingerprints and", "a token is compared", "completeIn finds hostile keys"],
-    wrong: changedTokens(throughUtf8),
+    does: "keeps 256 characters of a reason",
+    fails: "a key, a",
+    wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.slice(0, 256)) }),
   },
-  {
-    does: "keeps 512 characters of a token",
-    fails: ["a token, a fingerprint"],
-    wrong: changedTokens(cutAt(512)),
-  },
-  {
-    does: "compares tokens without case",
-    fails: ["a token is compared"],
-    wrong: comparedAs((token) => token.toLowerCase()),
-  },
+  { does: "keeps tokens in UTF-8", fails: "hostile tokens, fing", wrong: changedTokens(throughUtf8) },
   {
     does: "trims reasons",
-    fails: ["hostile tokens, fingerprints and", "hostile names, notes and"],
+    fails: "hostile tokens, fing",
     wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.trim()) }),
   },
   {
-    does: "keeps 256 characters of a reason",
-    fails: ["a token, a fingerprint"],
-    wrong: ({ store }) => ({ hold: (key, token, reason) => store.hold(key, token, reason.slice(0, 256)) }),
+    does: "compares tokens without case",
+    fails: "a token is",
+    wrong: (platform) => ({
+      complete: (key, token) => platform.store.complete(key, withoutCase(platform, key, token)),
+    }),
   },
-  { does: "lists keys in UTF-8", fails: ["list gives hostile keys"], wrong: listedAs(throughUtf8) },
   {
-    does: "releases keys in UTF-8",
-    fails: ["every step finds a"],
-    wrong: ({ store }) => ({ release: (key, token) => store.release(throughUtf8(key), token) }),
+    does: "lists keys in UTF-8",
+    fails: "list gives hostile",
+    wrong: ({ memory }) => ({
+      list(query) {
+        const { entries, cursor } = memory.list(query);
+        return { cursor, entries: entries.map(({ key, record }) => ({ key: throughUtf8(key), record })) };
+      },
+    }),
   },
   {
     does: "resolves keys up to a NUL",
-    fails: ["every step finds a"],
+    fails: "hostile keys of",
     wrong: ({ store }) => ({
       resolve: (key, outcome, decision) => store.resolve(upToNul(key), outcome, decision),
     }),
   },
   {
     does: "completes keys in UTF-8 in a transaction",
-    fails: ["completeIn finds hostile keys"],
+    fails: "completeIn finds hostile",
     wrong: ({ store }) => ({
       completeIn: (tx, key, token) => store.completeIn?.(tx, throughUtf8(key), token) ?? "lost",
     }),
   },
   {
     does: "compares tokens without case in a transaction",
-    fails: ["completeIn finds hostile keys"],
+    fails: "completeIn finds hostile",
     wrong: (platform) => ({
-      completeIn(tx, key, token) {
-        const owner = ownerOf(platform, key, token);
-        const isEqual = owner.toLowerCase() === token.toLowerCase();
-        return platform.store.completeIn?.(tx, key, isEqual ? owner : token) ?? "lost";
-      },
+      completeIn: (tx, key, token) =>
+        platform.store.completeIn?.(tx, key, withoutCase(platform, key, token)) ?? "lost",
     }),
   },
 ];

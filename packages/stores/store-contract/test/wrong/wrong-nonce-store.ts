@@ -5,8 +5,8 @@ import type { Kept, NoncePlatform, NoncePlatformOptions } from "../nonce-platfor
 /** A nonce store that breaks one rule. */
 export interface WrongNonceStore {
   readonly does: string;
-  /** The cases that must notice, and no others. */
-  readonly fails: readonly string[];
+  /** How the name of the case begins that must notice. */
+  readonly fails: string;
   /** The methods that are wrong. Called for each handle. */
   readonly wrong?: (platform: NoncePlatform) => Partial<ContractNonceStore>;
   readonly platform?: NoncePlatformOptions;

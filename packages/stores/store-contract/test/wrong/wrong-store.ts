@@ -1,3 +1,4 @@
+import type { ContractCase } from "@countersign/store-contract";
 import type {
   IdempotencyClaimResult,
   IdempotencyDecision,
@@ -10,8 +11,8 @@ import type { Platform, PlatformOptions, Store } from "../platform.ts";
 export interface WrongStore {
   /** What it does wrong. */
   readonly does: string;
-  /** How the names of the named cases begin that must notice, and no others do. Default none: the model must. */
-  readonly fails?: readonly string[];
+  /** How the name of the case begins that must notice. Default: one of those that compare with the reference. */
+  readonly fails?: string;
   /** The methods that are wrong. */
   readonly wrong?: (platform: Platform) => Partial<Store>;
   /** What is wrong is that it answers where the engine is stopped or a transaction has locked the key. */
@@ -87,3 +88,14 @@ export function wrongStoreOn(platform: Platform, { wrong, ignores }: Partial<Wro
 }
 
 const changes = new Set(["claim", "heartbeat", "complete", "release", "hold", "resolve", "reopen"]);
+
+/** What each case that fails says, by its name. */
+export async function failuresOf(cases: readonly ContractCase[]): Promise<Record<string, string>> {
+  const failures: Record<string, string> = {};
+  for (const { name, run } of cases) {
+    await run().catch((error: Error) => {
+      failures[name] = error.message;
+    });
+  }
+  return failures;
+}

@@ -4,7 +4,6 @@ import { type Store, createPlatform, harnessOf } from "../platform.ts";
 import { wrongClaims } from "./claims.ts";
 import { wrongClocks } from "./clocks.ts";
 import { wrongDecisions } from "./decisions.ts";
-import { wrongDetails } from "./details.ts";
 import { wrongEffects } from "./effects.ts";
 import { wrongEngines } from "./engine.ts";
 import { wrongFences } from "./fences.ts";
@@ -14,10 +13,8 @@ import { wrongListings } from "./listings.ts";
 import { wrongOnce } from "./once.ts";
 import { wrongRaces } from "./races.ts";
 import { wrongReopening } from "./reopening.ts";
-import { wrongResolving } from "./resolving.ts";
 import { wrongRetention } from "./retention.ts";
 import { wrongSettling } from "./settling.ts";
-import { wrongSteps } from "./steps.ts";
 import { wrongTexts } from "./texts.ts";
 import { wrongTransactions } from "./transactions.ts";
 import { type WrongStore, wrongStoreOn } from "./wrong-store.ts";
@@ -28,20 +25,17 @@ export const wrongStores: readonly WrongStore[] = [
   ...wrongLeases,
   ...wrongClocks,
   ...wrongSettling,
-  ...wrongResolving,
   ...wrongDecisions,
   ...wrongKeeping,
   ...wrongReopening,
   ...wrongFences,
   ...wrongRetention,
-  ...wrongDetails,
   ...wrongEffects,
   ...wrongTexts,
   ...wrongEngines,
   ...wrongTransactions,
   ...wrongOnce,
   ...wrongListings,
-  ...wrongSteps,
 ];
 
 /** The contract's cases on this store. */
@@ -57,7 +51,7 @@ export function casesOf(store: Partial<WrongStore>): readonly ContractCase[] {
   );
 }
 
-/** Whether the case tries the model's histories, or one rule. */
-export function isOfModel({ name }: ContractCase): boolean {
-  return name.startsWith("whatever steps come");
+/** Whether the case compares the store with the reference. */
+export function usesReference({ name }: ContractCase): boolean {
+  return name.startsWith("whatever steps come") || name.startsWith("of two steps at once");
 }

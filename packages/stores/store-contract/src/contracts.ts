@@ -1,0 +1,73 @@
+import type { Awaitable } from "@countersign/idempotency";
+import { answerCases } from "./cases/answer-cases.ts";
+import { clockCases } from "./cases/clock-cases.ts";
+import { fenceCases } from "./cases/fence-cases.ts";
+import { idempotencyEngineCases } from "./cases/idempotency-engine-cases.ts";
+import { listCases } from "./cases/list-cases.ts";
+import { modelCases } from "./cases/model-cases.ts";
+import { nonceCases } from "./cases/nonce-cases.ts";
+import { nonceTextCases } from "./cases/nonce-text-cases.ts";
+import { raceCases } from "./cases/race-cases.ts";
+import { textCases } from "./cases/text-cases.ts";
+import { transactionCases } from "./cases/transaction-cases.ts";
+import { bindContract } from "./contract.ts";
+import type {
+  AnswerStoreHarness,
+  ContractCase,
+  ContractOptions,
+  IdempotencyContractOptions,
+  IdempotencyStoreHarness,
+  NonceStoreHarness,
+} from "./harness.ts";
+
+/**
+ * The rules of an idempotency store, each as a case for a test runner. Calls `makeStore` for each case: it returns a harness with an
+ * empty store. Throws a TypeError on arguments of another kind.
+ */
+export function idempotencyStoreContract<Tx>(
+  makeStore: () => Awaitable<IdempotencyStoreHarness<Tx>>,
+  options: IdempotencyContractOptions = {},
+): readonly ContractCase[] {
+  const definitions = [
+    ...raceCases,
+    ...clockCases,
+    ...fenceCases,
+    ...textCases,
+    ...idempotencyEngineCases,
+    ...transactionCases,
+    ...listCases,
+    ...modelCases,
+  ];
+  const known = ["without", "seed", "histories"] as const;
+  return bindContract(
+    { factory: "idempotencyStoreContract", options: known, definitions },
+    makeStore,
+    options,
+  );
+}
+
+/** The rules of a nonce store, in the same way. Throws a TypeError on arguments of another kind. */
+export function nonceStoreContract(
+  makeStore: () => Awaitable<NonceStoreHarness>,
+  options: ContractOptions = {},
+): readonly ContractCase[] {
+  const definitions = [...nonceCases, ...nonceTextCases];
+  return bindContract(
+    { factory: "nonceStoreContract", options: ["without"], definitions },
+    makeStore,
+    options,
+  );
+}
+
+/** The rules of a store of answers, in the same way. Throws a TypeError on arguments of another kind. */
+export function answerStoreContract(
+  makeStore: () => Awaitable<AnswerStoreHarness>,
+  options: ContractOptions = {},
+): readonly ContractCase[] {
+  const contract = {
+    factory: "answerStoreContract",
+    options: ["without"],
+    definitions: answerCases,
+  } as const;
+  return bindContract(contract, makeStore, options);
+}
