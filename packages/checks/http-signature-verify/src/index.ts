@@ -1,4 +1,3 @@
-export type { HttpSignatureCode } from "./codes.ts";
 export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
 export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
 export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
@@ -9,15 +8,13 @@ export type { LiveKeyStore } from "./live-keys.ts";
 export type { NonceStore } from "@countersign/core";
 export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";
 export {
-  assertVerifyOptions,
   httpSignatureVerifier,
   verifiedSignature,
   recheckHttpSignature,
   verifyHttpSignature,
   type VerifiedSignature,
-  type VerifyHttpSignature,
 } from "./check.ts";
 export { httpSignatureVerify } from "./middleware.ts";
-export type { HttpSignatureVerifyOptions } from "./options.ts";
+export { assertVerifyOptions, type HttpSignatureCode, type HttpSignatureVerifyOptions } from "./options.ts";
 export { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
 export { keyUseChannelName, type KeyUseEvent } from "@countersign/core";

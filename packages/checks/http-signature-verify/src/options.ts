@@ -10,10 +10,24 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { jwkThumbprint, type VerificationKey } from "@countersign/http-message-signatures";
+import {
+  jwkThumbprint,
+  type MessageSignatureErrorCode,
+  type VerificationKey,
+} from "@countersign/http-message-signatures";
 import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
-import { assertConsistent, profileRules, type ProfileOptions } from "./profile.ts";
+import { assertConsistent, profileRules, textRule, type ProfileOptions } from "./profile.ts";
+
+/** The codes of the refusals of signatures; those of body and digest are in RawBodyCode and ContentDigestCode. */
+export type HttpSignatureCode =
+  | MessageSignatureErrorCode
+  | "body-not-covered"
+  | "key-store-unavailable"
+  | "method-override"
+  | "nonce-replayed"
+  | "nonce-store-unavailable"
+  | "query-not-covered";
 
 /** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
@@ -61,9 +75,9 @@ export const table = {
   keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
-  pathPrefix: option.own(readPathPrefix, '""'),
+  pathPrefix: textRule('a path such as "/payments", without a slash at its end', isPathPrefix, ""),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
-  environment: option.optional(option.own(readEnvironment)),
+  environment: option.optional(textRule('a name such as "production"', (text) => text !== "")),
   allowUnsignedQuery: option.shown(option.boolean(false)),
   allowUnsignedBody: option.shown(option.boolean(false)),
   limit: limitRule(),
@@ -96,6 +110,11 @@ export function resolveOptions(
     throw optionError(owner, "threadPool", `false with the engine ${engine}`, true);
   }
   return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
+}
+
+/** Checks options without making anything of them. Throws an OptionError in the name of `owner`. */
+export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): void {
+  resolveOptions(options, owner);
 }
 
 // Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.
@@ -137,21 +156,8 @@ function readEngine(engine: unknown, owner: OptionOwner, name: string): Verifica
   return read;
 }
 
-function readPathPrefix(pathPrefix: unknown = "", owner: OptionOwner, name: string): string {
-  if (
-    typeof pathPrefix === "string" &&
-    /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@%]+)*$/.test(pathPrefix) &&
-    !/\/\.{1,2}(?:\/|$)|%2e/i.test(pathPrefix)
-  ) {
-    return pathPrefix;
-  }
-  const expected = 'a path such as "/payments", without a slash at its end';
-  throw optionError(owner, name, expected, pathPrefix);
-}
-
-function readEnvironment(environment: unknown, owner: OptionOwner, name: string): string {
-  if (typeof environment === "string" && environment !== "") return environment;
-  throw optionError(owner, name, 'a name such as "production"', environment);
+function isPathPrefix(text: string): boolean {
+  return /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@%]+)*$/.test(text) && !/\/\.{1,2}(?:\/|$)|%2e/i.test(text);
 }
 
 function readOrigin(origin: unknown, owner: OptionOwner, name: string): CallersOrigin {

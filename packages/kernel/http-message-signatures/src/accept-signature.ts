@@ -1,5 +1,5 @@
 import type { BareItem, Parameters } from "./field-scanner.ts";
-import type { FieldTypes } from "./field-types.ts";
+import type { FieldTypes } from "./message.ts";
 import { maxNonceLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import type { Message, ResponseMessage } from "./message.ts";
@@ -9,10 +9,10 @@ import {
   parseAcceptSignatureMembers,
   parseComponentIdentifier,
   type SignatureInput,
-} from "./signature-fields.ts";
+} from "./signature-base.ts";
 import { defaultParameters, isSignatureParameter } from "./signature-parameters.ts";
-import { planSignature } from "./signature-plan.ts";
-import type { SignatureParameter, SignatureProfile } from "./signature-profile.ts";
+import { planSignature } from "./sign.ts";
+import type { SignatureParameter, SignatureProfile } from "./signature-parameters.ts";
 import type { Signer } from "./signer.ts";
 import { assertSerializable } from "./structured-field.ts";
 

@@ -1,18 +1,18 @@
-export { parseSignatureInput, type SignatureInput } from "./signature-fields.ts";
+export { parseSignatureInput, type SignatureInput } from "./signature-base.ts";
 export type { RequestMessage, ResponseMessage } from "./message.ts";
 export type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 export { signatureAlgorithms } from "./algorithms/registry.ts";
-export { jwkThumbprint } from "./jwk-thumbprint.ts";
+export { jwkThumbprint } from "./key-set.ts";
 export { importVerificationKey, type VerificationKeyOptions } from "./key-import.ts";
 export { type KeyValidity, type VerificationKey } from "./verification-key.ts";
 export { importKeys, type ImportedKeys } from "./key-set.ts";
 export { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
 export { assertTimely } from "./signature-parameters.ts";
-export type { SignatureProfile } from "./signature-profile.ts";
+export type { SignatureProfile } from "./signature-parameters.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
 export { createSignatureBase } from "./signature-base.ts";
 export { sign, signAsync, withSignature, type SignatureFields, type SignOptions } from "./sign.ts";
-export { defaultComponents } from "./signature-plan.ts";
+export { defaultComponents } from "./sign.ts";
 export { createSigner, type Signer } from "./signer.ts";
 export {
   answerAcceptSignature,
@@ -20,7 +20,7 @@ export {
   parseAcceptSignature,
   type AcceptSignatureOptions,
 } from "./accept-signature.ts";
-export { verifySignatures } from "./verify-signatures.ts";
+export { verifySignatures } from "./verify.ts";
 export {
   readSignature,
   verify,

@@ -12,7 +12,7 @@ import {
   type ReceivedSignature,
   type SignatureAlgorithm,
 } from "@countersign/http-message-signatures";
-import { signingKey, type SigningKeyInput } from "../src/algorithms/signing-key.ts";
+import { signingKey, type SigningKeyInput } from "../src/signer.ts";
 import { algorithms } from "../src/algorithms/registry.ts";
 import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
 import { verdictOf } from "./hand-signer.ts";

@@ -1,17 +1,19 @@
 import { createContentDigest } from "@countersign/content-digest";
 import {
+  type HeaderFields,
   inTime,
+  type OptionOwner,
   publishFailure,
   readOptions,
-  type HeaderFields,
-  type OptionOwner,
   type Replacement,
 } from "@countersign/core/door";
+import { type RequestMessage, signAsync } from "@countersign/http-message-signatures";
 import { receiptComponents } from "@countersign/http-message-signatures/door";
-import { signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
-import type { HttpSignatureSignCode } from "./codes.ts";
-import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
+import { type ResolvedSignOptions, type SignResponseOptions, table } from "./options.ts";
+
+/** The codes with which an answer is replaced by another one because it could not be signed; events and notices have them. */
+export type HttpSignatureSignCode = "answer-too-large" | "answer-unsendable" | "signing-failed";
 
 export const factoryName = "signResponse";
 

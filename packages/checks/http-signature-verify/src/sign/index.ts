@@ -1,4 +1,4 @@
-export type { HttpSignatureSignCode } from "./codes.ts";
+export type { HttpSignatureSignCode } from "./check.ts";
 export { responseSigner, type SignAnswer } from "./check.ts";
 export { signResponse } from "./middleware.ts";
 export type { SignResponseOptions } from "./options.ts";

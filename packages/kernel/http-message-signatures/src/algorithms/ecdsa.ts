@@ -1,7 +1,7 @@
 import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
-import { verifyNatively } from "./native-verification.ts";
+import { verifyNatively } from "./algorithm.ts";
 
 interface Curve {
   readonly name: string;
