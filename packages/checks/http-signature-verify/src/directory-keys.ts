@@ -11,7 +11,7 @@ import {
   type VerificationKey,
 } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
-import { LiveKeys, type LiveKeyStore } from "./live-keys.ts";
+import { liveKeys, type LiveKeyStore } from "./live-keys.ts";
 
 /** Options of {@link directoryKeys}. */
 export interface DirectoryKeysOptions {
@@ -56,7 +56,7 @@ export function directoryKeys(location: string, options: DirectoryKeysOptions = 
   const place = path.resolve(location);
   const watcher = new PlaceWatcher(() => void store.refresh().catch(() => {}));
   const pollMs = 1000 * pollSeconds;
-  const store = new LiveKeys({
+  const store: LiveKeyStore = liveKeys({
     guard: factoryName,
     async load() {
       // Before it is read: what changes meanwhile is an event.

@@ -1,7 +1,9 @@
 import { OptionError, withDeadline } from "@countersign/core";
 import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
 import { importKeys, type KeyValidity } from "@countersign/http-message-signatures";
-import { LiveKeys, type LiveKeyStore } from "./live-keys.ts";
+import { liveKeys, type LiveKeyStore } from "./live-keys.ts";
+
+type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 
 /** Options of {@link jwksKeys}. */
 export interface JwksKeysOptions {
@@ -15,7 +17,7 @@ export interface JwksKeysOptions {
   readonly cooldownSeconds?: number | undefined;
   /** How long the last good set is used beyond its time while no other can be had, in seconds. Default 3,600. */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** How long a fetch may take with its redirects and its body, in milliseconds. Default 5,000. */
+  /** How long a fetch may take with its body, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
   /** Bytes of a document at most, uncompressed. Default 262,144. */
   readonly maxBytes?: number | undefined;
@@ -25,7 +27,7 @@ export interface JwksKeysOptions {
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
   /** Take a URL of plain http on this machine. Default false. */
   readonly allowHttpOnLoopback?: boolean | undefined;
-  /** Fetches; for certificates or proxies of one's own. Default the global fetch. */
+  /** Fetches; for certificates, proxies or redirects of one's own. Default the global fetch, which follows no redirect. */
   readonly fetch?: Fetch | undefined;
   /** A monotonic clock in milliseconds; default performance.now. */
   readonly now?: (() => number) | undefined;
@@ -50,10 +52,10 @@ const factoryName = "jwksKeys";
 const refreshAhead = 0.8;
 
 /**
- * The keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, and from then on a
- * timer does before its time is over. Unknown keyids cause at most one fetch in each cool-down, all together. A document that cannot be had, or of
- * which no key can be used, leaves the last good set in use for a bounded time, and is told on `countersign:notice`; a single bad key is
- * left out and told. An empty set withdraws all keys. Throws an OptionError on a bad URL or option.
+ * Keeps the keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, later ones a timer
+ * ahead of its end. All unknown keyids together cause at most one fetch in each cool-down. While no usable set can be had, the last
+ * good one stays for a bounded time, with a notice on `countersign:notice`; a single bad key is left out. An empty set withdraws all
+ * keys. Throws an OptionError on a bad URL or option.
  */
 export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): LiveKeyStore {
   const read = readOptions(factoryName, table, options);
@@ -62,7 +64,7 @@ export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): Live
     throw new OptionError(factoryName, { option: "minTtlSeconds", what: "must not exceed maxTtlSeconds" });
   }
   const address = readUrl(url, read.allowHttpOnLoopback);
-  return new LiveKeys({
+  return liveKeys({
     guard: factoryName,
     async load(signal) {
       const { document, maxAgeSeconds } = await fetchJwkSet(address, { ...read, signal });
@@ -96,11 +98,7 @@ function readUrl(given: string | URL, allowHttpOnLoopback: boolean): URL {
   throw new OptionError(factoryName, { option: "url", what });
 }
 
-/** What fetches: the global fetch, or one with certificates or proxies of its own. */
-export type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
-
-/** Bounds of {@link fetchJwkSet}. */
-export interface JwksBounds {
+interface JwksBounds {
   readonly fetch: Fetch;
   readonly timeoutMs: number;
   readonly maxBytes: number;
@@ -108,23 +106,22 @@ export interface JwksBounds {
   readonly signal: AbortSignal;
 }
 
-/** A document as it was received; nothing of it is checked yet. */
-export interface FetchedJwkSet {
+/** A document as it was received, unchecked. */
+interface FetchedJwkSet {
   readonly document: unknown;
   /** For how long the answer may be used (RFC 9111), in seconds; undefined when it says nothing of it. */
   readonly maxAgeSeconds: number | undefined;
 }
 
-const maxRedirects = 3;
 // As registered (RFC 7517 section 8.5), as most servers send it, and as profiles of RFC 9421 name it: all are JSON.
 const jsonType = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
 const accept = "application/jwk-set+json, application/json";
 
 /**
- * Fetches a JWK Set. Rejects for any answer but 200 with a JSON media type, a redirect to another origin, more than `maxBytes`, no
- * end within `timeoutMs`. Errors show nothing of the answer.
+ * Fetches a JWK Set. Rejects for any answer but 200 with a JSON media type, for more than `maxBytes`, and for no end within
+ * `timeoutMs`. Errors show nothing of the answer.
  */
-export async function fetchJwkSet(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
+async function fetchJwkSet(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
   const { signal, timeoutMs } = bounds;
   const controller = new AbortController();
   const abort = (): void => controller.abort();
@@ -141,37 +138,18 @@ export async function fetchJwkSet(url: URL, bounds: JwksBounds): Promise<Fetched
 }
 
 async function fetchOnce(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
-  const response = await followRedirects(url, bounds);
+  const { fetch, signal, maxBytes } = bounds;
+  // Who controls the target of a redirect would be trusted with every payout.
+  const response = await fetch(url, { redirect: "manual", signal, headers: { accept } });
   try {
     assertJson(response);
-    const document: unknown = parse(await readBytes(response, bounds.maxBytes));
+    const document: unknown = parse(await readBytes(response, maxBytes));
     return { document, maxAgeSeconds: maxAge(response.headers) };
   } catch (error) {
     // The connection is not to be held by what nobody reads.
     await response.body?.cancel().catch(() => {});
     throw error;
   }
-}
-
-async function followRedirects(url: URL, { fetch, signal }: JwksBounds): Promise<Response> {
-  let target = url;
-  for (let hop = 0; hop <= maxRedirects; hop += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- each answer says where the next one is
-    const response = await fetch(target, { redirect: "manual", signal, headers: { accept } });
-    if (![301, 302, 303, 307, 308].includes(response.status)) return response;
-    // oxlint-disable-next-line no-await-in-loop -- before the next one is asked for
-    await response.body?.cancel();
-    target = redirected(target, response.headers.get("location"));
-  }
-  throw new Error(`the key set was redirected more than ${maxRedirects} times`);
-}
-
-// Who controls another origin would be trusted with every payout; and http is one.
-function redirected(from: URL, location: string | null): URL {
-  const to =
-    location !== null && URL.canParse(location, from.href) ? new URL(location, from.href) : undefined;
-  if (to?.origin === from.origin && to.username === "" && to.password === "") return to;
-  throw new Error("the key set was redirected to another origin");
 }
 
 function assertJson({ status, headers }: Response): void {
@@ -221,13 +199,9 @@ function isJwkSet(document: unknown): boolean {
 
 // RFC 9111 section 5.2.2. `Expires` is not read: it needs both clocks to agree.
 function maxAge(headers: Headers): number | undefined {
-  const directives = (headers.get("cache-control") ?? "")
-    .toLowerCase()
-    .split(",")
-    .map((one) => one.trim());
-  if (directives.includes("no-store") || directives.includes("no-cache")) return 0;
-  const [, seconds] =
-    directives.map((one) => /^max-age="?(\d{1,10})"?$/.exec(one)).find((found) => found !== null) ?? [];
+  const directives = headers.get("cache-control") ?? "";
+  if (/(?:^|,)\s*no-(?:store|cache)\s*(?:,|$)/i.test(directives)) return 0;
+  const [, seconds] = /(?:^|,)\s*max-age="?(\d{1,10})"?\s*(?:,|$)/i.exec(directives) ?? [];
   if (seconds === undefined) return undefined;
   const age = Number(headers.get("age") ?? 0);
   return Math.max(0, Number(seconds) - (age > 0 ? age : 0));

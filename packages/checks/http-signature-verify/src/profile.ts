@@ -25,6 +25,7 @@ import {
   type ComponentIdentifier,
 } from "@countersign/http-message-signatures/door";
 
+type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
 type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
 type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 type TagPolicy = NonNullable<SignatureProfile["tag"]>;
@@ -42,36 +43,16 @@ type TagOption =
       readonly require?: undefined;
     };
 
-/** The options of httpSignatureVerify about a signature itself. */
-export interface ProfileOptions {
-  /**
-   * Components that a signature has to cover: bare names, or full identifiers such as `"@query-param";name="id"`. Default `@method`,
-   * `@path`, `content-type`, `content-digest`. With `@authority` or `@target-uri` in it, `origin` has to be given; `host` is refused.
-   */
-  readonly requiredComponents?: readonly string[] | undefined;
-  /** Components that a signature must not cover. A bare name stands for the name with whatever parameters. Default none. */
-  readonly forbiddenComponents?: readonly string[] | undefined;
-  /**
-   * Parameters that a signature has to have: `keyid`, `created` or `expires` or both, and any of `alg`, `nonce`, `tag`. Default
-   * `created`, `expires`, `keyid`, `alg`, `nonce`. Without `expires` a signature ends `windowSeconds` after `created`; without a nonce
-   * it can be replayed until then.
-   */
-  readonly requiredParameters?: readonly SignatureParameter[] | undefined;
-  /** Parameters that a signature must not have. Default none. */
-  readonly forbiddenParameters?: readonly string[] | undefined;
-  /** The only label that is looked at. Default any. */
-  readonly label?: string | undefined;
-  /** Types of structured fields, for `;sf` and `;key`, beside those of the IANA registry. Default none. */
-  readonly fieldTypes?: FieldTypes | undefined;
+/**
+ * The options of httpSignatureVerify about a signature itself. Defaults: `requiredComponents` `@method`, `@path`, `content-type`,
+ * `content-digest`; `requiredParameters` `created`, `expires`, `keyid`, `alg`, `nonce`; `algorithms` `ed25519`; `windowSeconds` 60;
+ * `clockSkewSeconds` 30. `@authority` and `@target-uri` need `origin`; `host` is refused. Without a nonce a signature can be replayed
+ * until it ends.
+ */
+export type ProfileOptions = Optional<Omit<SignatureProfile, "tag">> & {
   /** Which values of the parameter `tag` are taken (RFC 9421 section 2.3). Default any, and none at all. */
   readonly tag?: TagOption | undefined;
-  /** Signature algorithms that are taken. Default `ed25519` alone. */
-  readonly algorithms?: readonly SignatureAlgorithm[] | undefined;
-  /** Largest `expires - created`, in seconds. Default 60. */
-  readonly windowSeconds?: number | undefined;
-  /** How far `created` may lie ahead of the clock, in seconds. Default 30. */
-  readonly clockSkewSeconds?: number | undefined;
-}
+};
 
 /** A rule for a text; `expected` describes the ones that `isSound` accepts. */
 export function textRule(

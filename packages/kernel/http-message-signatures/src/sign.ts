@@ -6,8 +6,8 @@ import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
 import {
   collectFieldLines,
   combinedFieldValue,
-  type FieldTypes,
   isResponse,
+  type FieldTypes,
   type Message,
   type ResponseMessage,
 } from "./message.ts";
@@ -21,98 +21,6 @@ import {
 } from "./signature-base.ts";
 import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-parameters.ts";
 import { createSigner, type Signer, type SigningKeyInput } from "./signer.ts";
-
-/** Options of {@link sign}. */
-export interface SignOptions extends SignatureOptions {
-  /** A private key, or for `hmac-sha256` the secret. */
-  readonly key: SigningKeyInput;
-  /** Default the key's own. RSA needs it, unless a JWK or a key of type rsa-pss says it, and so does a secret. */
-  readonly alg?: SignatureAlgorithm | undefined;
-  readonly keyid: string;
-}
-
-/** Options of {@link signAsync}. */
-export interface SignAsyncOptions extends SignatureOptions {
-  readonly signer: Signer;
-}
-
-/** Values of the two header fields, and what was signed. */
-export interface SignatureFields {
-  readonly signatureInput: string;
-  readonly signature: string;
-  readonly signatureBase: string;
-}
-
-/**
- * Signs a request or a response (RFC 9421 section 3.1). Throws a TypeError on a bad option, a MessageSignatureError when a
- * component cannot be computed.
- */
-export function sign(message: Message, options: SignOptions): SignatureFields {
-  const signer = createSigner(options.key, options.keyid, options.alg);
-  const plan = planSignature(message, options, signer);
-  const signatureBase = createSignatureBase(message, plan.input, options.fieldTypes);
-  return signatureFields(plan, signatureBase, signer.sign(baseBytes(signatureBase)));
-}
-
-/** As {@link sign}, by a signer that may take its time. Rejects with what the signer rejects with. */
-export async function signAsync(
-  message: Message,
-  { signer, ...options }: SignAsyncOptions,
-): Promise<SignatureFields> {
-  return signPlan(message, planSignature(message, options, signer), {
-    signer,
-    fieldTypes: options.fieldTypes,
-  });
-}
-
-/** Makes the signature of a plan. */
-export async function signPlan(
-  message: Message,
-  plan: SignaturePlan,
-  { signer, fieldTypes }: { readonly signer: Signer; readonly fieldTypes: FieldTypes | undefined },
-): Promise<SignatureFields> {
-  const signatureBase = createSignatureBase(message, plan.input, fieldTypes);
-  return signatureFields(plan, signatureBase, await signer.sign(baseBytes(signatureBase)));
-}
-
-/**
- * The message with a signature more, behind those that it has. Throws a TypeError when it has one of this label already, and a
- * MessageSignatureError when what it has is not well-formed.
- */
-export function withSignature<Signed extends Message>(message: Signed, fields: SignatureFields): Signed {
-  const lines = collectFieldLines(message.rawHeaders);
-  const [label = ""] = parseSignatureInput(fields.signatureInput).keys();
-  const inputs = combinedFieldValue(lines.get("signature-input"));
-  const signatures = combinedFieldValue(lines.get("signature"));
-  if (
-    (inputs !== undefined && parseSignatureInput(inputs).has(label)) ||
-    (signatures !== undefined && parseByteSequenceDictionary(signatures, "Signature").has(label))
-  ) {
-    throw new TypeError(`withSignature: the message has a signature with the label ${label} already`);
-  }
-  const added = ["Signature-Input", fields.signatureInput, "Signature", fields.signature];
-  return { ...message, rawHeaders: [...message.rawHeaders, ...added] };
-}
-
-// Everything in a base is ASCII.
-function baseBytes(signatureBase: string): Uint8Array {
-  return Buffer.from(signatureBase, "latin1");
-}
-
-function signatureFields(
-  { label, input }: SignaturePlan,
-  signatureBase: string,
-  signature: Uint8Array,
-): SignatureFields {
-  if (!(signature instanceof Uint8Array) || signature.length === 0) {
-    throw new TypeError("sign: the signer gave no bytes");
-  }
-  return {
-    signatureInput: `${label}=${serializeSignatureParams(input.components, input.parameters)}`,
-    signature: `${label}=:${Buffer.from(signature).toString("base64")}:`,
-    signatureBase,
-  };
-}
 
 /** What a signature covers and says, whoever makes it. */
 export interface SignatureOptions {
@@ -137,32 +45,76 @@ export interface SignatureOptions {
   readonly fieldTypes?: FieldTypes | undefined;
 }
 
-/** A signature before it is made. */
-export interface SignaturePlan {
-  readonly label: string;
-  readonly input: SignatureInput;
+/** Options of {@link sign}. */
+export interface SignOptions extends SignatureOptions {
+  /** A private key, or for `hmac-sha256` the secret. */
+  readonly key: SigningKeyInput;
+  /** Default the key's own. A secret needs it, and so does RSA, unless a JWK or a key of type rsa-pss says it. */
+  readonly alg?: SignatureAlgorithm | undefined;
+  readonly keyid: string;
+}
+
+/** Values of the two header fields, and what was signed. */
+export interface SignatureFields {
+  readonly signatureInput: string;
+  readonly signature: string;
+  readonly signatureBase: string;
+}
+
+/** A signature before it is made: its base, and how the fields follow from the bytes. */
+interface PreparedSignature {
+  /** Everything in a base is ASCII. */
+  readonly data: Uint8Array;
+  readonly fieldsOf: (signature: Uint8Array) => SignatureFields;
 }
 
 /** Covered components of a payout instruction, in their order. */
 export const defaultComponents: readonly string[] = ["@method", "@path", "content-type", "content-digest"];
 
-const labelPattern = /^[a-z*][a-z0-9_\-.*]*$/;
+/**
+ * Signs a request or a response (RFC 9421 section 3.1). Throws a TypeError on a bad option, a MessageSignatureError when a
+ * component cannot be computed.
+ */
+export function sign(message: Message, options: SignOptions): SignatureFields {
+  const signer = createSigner(options.key, options.keyid, options.alg);
+  const { data, fieldsOf } = prepare(message, options, signer);
+  return fieldsOf(signer.sign(data));
+}
 
-/** Checks the options and fills in defaults. Throws a TypeError. */
-export function planSignature(
+/** As {@link sign}, by a signer that may take its time. Rejects with what the signer rejects with. */
+export async function signAsync(
+  message: Message,
+  { signer, ...options }: SignatureOptions & { readonly signer: Signer },
+): Promise<SignatureFields> {
+  const { data, fieldsOf } = prepare(message, options, signer);
+  return fieldsOf(await signer.sign(data));
+}
+
+function prepare(
   message: Message,
   options: SignatureOptions,
   signer: Pick<Signer, "alg" | "keyid">,
-): SignaturePlan {
+): PreparedSignature {
   const { label = "sig1", components = isResponse(message) ? undefined : defaultComponents } = options;
-  if (!labelPattern.test(label))
+  if (!/^[a-z*][a-z0-9_\-.*]*$/.test(label))
     throw new TypeError("sign: option label must be a lower-case dictionary key");
   if (components === undefined) throw new TypeError("sign: option components is required for a response");
-  const input = {
-    components: components.map(parseComponentIdentifier),
-    parameters: planParameters(options, signer),
+  const parameters = planParameters(options, signer);
+  const input: SignatureInput = { components: components.map(parseComponentIdentifier), parameters };
+  const signatureBase = createSignatureBase(message, input, options.fieldTypes);
+  return {
+    data: Buffer.from(signatureBase, "latin1"),
+    fieldsOf(signature) {
+      if (!(signature instanceof Uint8Array) || signature.length === 0) {
+        throw new TypeError("sign: the signer gave no bytes");
+      }
+      return {
+        signatureInput: `${label}=${serializeSignatureParams(input.components, parameters)}`,
+        signature: `${label}=:${Buffer.from(signature).toString("base64")}:`,
+        signatureBase,
+      };
+    },
   };
-  return { label, input };
 }
 
 function planParameters(
@@ -179,8 +131,7 @@ function planParameters(
     nonce: () => string("nonce", nonce, maxNonceLength),
     tag: () => string("tag", tag, maxTagLength),
   };
-  const names = parameterNames(options);
-  return new Map(names.map((name) => [name, make[name]()]));
+  return new Map(parameterNames(options).map((name) => [name, make[name]()]));
 }
 
 // A nonce, tag or time that was given and not signed would be a mistake that nobody sees.
@@ -218,13 +169,31 @@ function string(name: string, value: string | undefined, maxLength: number): Bar
   return { type: "string", value };
 }
 
+/**
+ * Returns the message with one more signature, after those that it has. Throws a TypeError when it has that label already, a
+ * MessageSignatureError when its fields are not well-formed.
+ */
+export function withSignature<Signed extends Message>(message: Signed, fields: SignatureFields): Signed {
+  const lines = collectFieldLines(message.rawHeaders);
+  const [label = ""] = parseSignatureInput(fields.signatureInput).keys();
+  const inputs = combinedFieldValue(lines.get("signature-input"));
+  const signatures = combinedFieldValue(lines.get("signature"));
+  if (
+    (inputs !== undefined && parseSignatureInput(inputs).has(label)) ||
+    (signatures !== undefined && parseByteSequenceDictionary(signatures, "Signature").has(label))
+  ) {
+    throw new TypeError(`withSignature: the message has a signature with the label ${label} already`);
+  }
+  const added = ["Signature-Input", fields.signatureInput, "Signature", fields.signature];
+  return { ...message, rawHeaders: [...message.rawHeaders, ...added] };
+}
+
 /** Fields that say what the bytes are, or where what was made is: covered where an answer has them. */
 const describing = ["content-type", "content-encoding", "location"];
 
 /**
- * What a signature covers that makes an answer the receipt of one request (RFC 9421 section 2.4): status, media type, content coding,
- * Location and digest of the answer; method, path, digest, and the signature with this label, of the request. That signature has the
- * request's nonce, so no two requests have one receipt.
+ * The components that make an answer the receipt of one request (RFC 9421 section 2.4). The request's signature, under this label, is
+ * one of them: it has the request's nonce, so no two requests have one receipt.
  */
 export function receiptComponents(
   { rawHeaders, request }: Pick<ResponseMessage, "rawHeaders" | "request">,

@@ -1,4 +1,4 @@
-import { derivedComponents, messageValues, type MessageValues } from "./components.ts";
+import { derivedComponents, MessageValues } from "./components.ts";
 import { type BareItem, FieldScanner, type Parameters } from "./field-scanner.ts";
 import { maxComponents } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
@@ -214,7 +214,7 @@ export function createSignatureBase(
 ): string {
   assertComputable(input.components, message, fieldTypes);
   assertSerializable(input.parameters);
-  return buildSignatureBase(messageValues(message, undefined, fieldTypes), input);
+  return buildSignatureBase(new MessageValues(message, undefined, fieldTypes), input);
 }
 
 /** As {@link createSignatureBase}, for a message that is taken apart already and components that passed assertComputable. */
