@@ -129,7 +129,7 @@ class PlaceWatcher {
 }
 
 /** Bounds of {@link readKeyFiles}. */
-export interface KeyFileBounds {
+interface KeyFileBounds {
   readonly maxKeys: number;
   readonly maxBytes: number;
   readonly validity: (keyid: string) => KeyValidity | undefined;
@@ -142,7 +142,7 @@ const maxEntriesPerKey = 10;
  * All keys of a directory's files, or of one file: each of them, or none. Throws an Error that names the file and shows nothing of
  * its content.
  */
-export async function readKeyFiles(place: string, bounds: KeyFileBounds): Promise<ImportedKeys> {
+async function readKeyFiles(place: string, bounds: KeyFileBounds): Promise<ImportedKeys> {
   for (let attempt = 1; ; attempt += 1) {
     // oxlint-disable no-await-in-loop -- again when it has changed meanwhile
     const before = await listFiles(place, bounds);

@@ -14,10 +14,13 @@ import {
   jwkThumbprint,
   type MessageSignatureErrorCode,
   type VerificationKey,
+  type VerifyOptions,
 } from "@countersign/http-message-signatures";
-import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
+import { loadEngine } from "@countersign/http-message-signatures/door";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
 import { assertConsistent, profileRules, textRule, type ProfileOptions } from "./profile.ts";
+
+type VerificationEngine = NonNullable<VerifyOptions["engine"]>;
 
 /** The codes of the refusals of signatures; those of body and digest are in RawBodyCode and ContentDigestCode. */
 export type HttpSignatureCode =

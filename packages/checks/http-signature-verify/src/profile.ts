@@ -22,10 +22,10 @@ import {
   defaultParameters,
   derivedComponents,
   parseComponentIdentifier,
-  type ComponentIdentifier,
 } from "@countersign/http-message-signatures/door";
 
 type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
+type ComponentIdentifier = ReturnType<typeof parseComponentIdentifier>;
 type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
 type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 type TagPolicy = NonNullable<SignatureProfile["tag"]>;

@@ -9,9 +9,10 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { directoryKeys, type DirectoryKeysOptions } from "@countersign/http-signature-verify";
+import { directoryKeys } from "@countersign/http-signature-verify";
 import { KeyFolder } from "./key-folder.ts";
 import { eventually, freshPem, serviceJwk, setOf } from "./live-keys-bench.ts";
+import type { DirectoryKeysOptions } from "../dist/directory-keys.js";
 
 let at: KeyFolder;
 beforeEach(() => {

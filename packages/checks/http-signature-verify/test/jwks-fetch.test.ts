@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { jwksKeys, type JwksKeysOptions } from "@countersign/http-signature-verify";
+import { jwksKeys } from "@countersign/http-signature-verify";
 import { selfSignedCertificate, testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import { setOf } from "./live-keys-bench.ts";
+import type { JwksKeysOptions } from "../dist/jwks-keys.js";
 
 const servers: Server[] = [];
 afterEach(async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { jwksKeys, type JwksKeysOptions } from "@countersign/http-signature-verify";
+import { jwksKeys } from "@countersign/http-signature-verify";
+import type { JwksKeysOptions } from "../dist/jwks-keys.js";
 
 const url = "https://keys.example/jwks.json";
 

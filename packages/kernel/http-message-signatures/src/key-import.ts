@@ -4,7 +4,7 @@ import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
 import { maxKeyidLength } from "./limits.ts";
 import { contentOf, type PublicKeyInput, readPublicKey } from "./public-key-input.ts";
-import { algorithmOf } from "./public-key-jwk.ts";
+import { chooseAlgorithm } from "./public-key-jwk.ts";
 import {
   asVetted,
   isRecord,
@@ -48,7 +48,7 @@ export function importVerificationKey(
   }
   const content = contentOf(key);
   const read = readPublicKey(content, { keyid, alg: wanted });
-  const alg = algorithmOf(read, wanted);
+  const alg = chooseAlgorithm(read.algorithms, wanted, keyError);
   // Read again when it is whole: two halves may contradict each other.
   const whole = readKeyValidity(bothValidities(given, statedValidity(content, keyid)));
   return asVetted({ keyid, alg, publicKey: algorithms[alg].vet(read.key), ...whole });
@@ -64,7 +64,7 @@ function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | unde
  * Web Key Parameters registry, OpenID Federation 1.0 section 8.7.2); of a JWK Set the narrowest of all that may be meant by the keyid;
  * of other forms nothing. `content` was imported. Throws a TypeError on members of another type.
  */
-export function statedValidity(content: unknown, keyid: string): KeyValidity {
+function statedValidity(content: unknown, keyid: string): KeyValidity {
   if (content instanceof KeyObject || !isRecord(content)) return {};
   const { keys } = content;
   if (!Array.isArray(keys)) return jwkValidity(content);
@@ -75,7 +75,7 @@ export function statedValidity(content: unknown, keyid: string): KeyValidity {
 }
 
 /** Both of two validities: the narrower in each time. What has no order is the first one's, or else the other's. */
-export function bothValidities(one: KeyValidity, other: KeyValidity): KeyValidity {
+function bothValidities(one: KeyValidity, other: KeyValidity): KeyValidity {
   return {
     notBefore: outermost(Math.max, one.notBefore, other.notBefore),
     notAfter: outermost(Math.min, one.notAfter, other.notAfter),

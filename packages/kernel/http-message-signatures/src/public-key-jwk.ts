@@ -81,20 +81,20 @@ export function narrowByAlg(
   throw error(`the JWK has another alg than ${fitting.join(" or ")}`);
 }
 
-/** The algorithm of a key. Throws a TypeError when it is not `alg`, or more than one is left. */
-export function algorithmOf(
-  { algorithms }: ReadKey,
+/** The one algorithm of a key. Throws a TypeError, made by `error`, when it is not `alg`, or more than one is left. */
+export function chooseAlgorithm(
+  fitting: readonly SignatureAlgorithm[],
   alg: SignatureAlgorithm | undefined,
+  error: (what: string) => TypeError,
 ): SignatureAlgorithm {
-  const [only] = algorithms;
+  const [only] = fitting;
   if (alg !== undefined) {
-    if (algorithms.includes(alg)) return alg;
-    throw keyError(`the key is one of ${algorithms.join(" or ")}, not of ${alg}`);
+    if (fitting.includes(alg)) return alg;
+    throw error(`the key is one of ${fitting.join(" or ")}, not of ${alg}`);
   }
-  if (only !== undefined && algorithms.length === 1) return only;
-  throw keyError(
-    `the key does not say its algorithm; write alg: ${algorithms.map((each) => `"${each}"`).join(" or ")}`,
-  );
+  if (only !== undefined && fitting.length === 1) return only;
+  const named = fitting.map((each) => `"${each}"`).join(" or ");
+  throw error(`the key does not say its algorithm; write alg: ${named}`);
 }
 
 // RFC 7638 section 3.2 and RFC 8037 section 2: what represents a key.
@@ -147,7 +147,9 @@ export function readJwkSet(keys: readonly unknown[], { keyid, alg }: Wanted): Re
     throw privateKeyError("a key of the JWK Set");
   const usable = keys.flatMap((jwk) => {
     const key = isRecord(jwk) ? attempt(() => readJwk(jwk, keyid)) : undefined;
-    return key !== undefined && attempt(() => algorithmOf(key, alg)) !== undefined ? [key] : [];
+    return key !== undefined && attempt(() => chooseAlgorithm(key.algorithms, alg, keyError)) !== undefined
+      ? [key]
+      : [];
   });
   const [only] = usable;
   if (only !== undefined && usable.length === 1) return only;

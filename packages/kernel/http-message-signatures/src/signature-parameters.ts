@@ -11,9 +11,6 @@ import {
   type SignatureInput,
 } from "./signature-base.ts";
 
-/** The signature parameters of RFC 9421 section 2.3. */
-export type SignatureParameter = "alg" | "created" | "expires" | "keyid" | "nonce" | "tag";
-
 /** What a signature must be like to be taken: a policy of RFC 9421 section 3.2.1. */
 export interface SignatureProfile {
   /**
@@ -27,7 +24,9 @@ export interface SignatureProfile {
    * Parameters that the signature has to have. Default `created`, `expires`, `keyid`, `alg`, `nonce`; a list that leaves some out
    * lets signatures without them pass. `keyid` is never left out: no key is guessed.
    */
-  readonly requiredParameters?: readonly SignatureParameter[] | undefined;
+  readonly requiredParameters?:
+    | readonly ("alg" | "created" | "expires" | "keyid" | "nonce" | "tag")[]
+    | undefined;
   /** Parameters that it must not have, of RFC 9421 or any other. Default none. */
   readonly forbiddenParameters?: readonly string[] | undefined;
   /** The algorithms that are taken: of the parameter `alg`, and of the key where there is none. */
@@ -39,23 +38,23 @@ export interface SignatureProfile {
   readonly windowSeconds: number;
   /** How far `created` may lie ahead of the clock, in seconds. */
   readonly clockSkewSeconds: number;
-  /** Which values of `tag` are taken. Default any, and none at all. */
-  readonly tag?: TagPolicy | undefined;
+  /**
+   * What `tag`, the signer's name for its application or protocol (RFC 9421 section 2.3), has to be: one of `require`, none of
+   * `exclude`, compared exactly. Default any, and none at all.
+   */
+  readonly tag?:
+    | { readonly require?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
+    | undefined;
   /** The only label that is looked at. Default any: labels carry no meaning (RFC 9421 section 1.1). */
   readonly label?: string | undefined;
   /** Types of structured fields, for `;sf` and `;key`, beside those of the IANA registry that the engine knows. */
   readonly fieldTypes?: FieldTypes | undefined;
 }
 
-/** What `tag`, the signer's name for its application or protocol (RFC 9421 section 2.3), has to be. Values are compared exactly. */
-export interface TagPolicy {
-  /** The signature has one of these tags. */
-  readonly require?: readonly string[] | undefined;
-  /** The signature has none of these tags; one without a tag is taken. */
-  readonly exclude?: readonly string[] | undefined;
-}
+/** The signature parameters of RFC 9421 section 2.3. */
+export type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
 
-/** What a signature has to have unless a profile says otherwise. */
+/** What a signature has to have by default. */
 export const defaultParameters: readonly SignatureParameter[] = [
   "created",
   "expires",
@@ -140,7 +139,11 @@ function readAlg(parameters: Parameters, { algorithms }: SignatureProfile): Sign
   throw new MessageSignatureError("alg-mismatch", "alg is not one of the algorithms taken");
 }
 
-function readTag(parameters: Parameters, policy: TagPolicy | undefined, isDue: boolean): string | undefined {
+function readTag(
+  parameters: Parameters,
+  policy: SignatureProfile["tag"],
+  isDue: boolean,
+): string | undefined {
   const item = parameters.get("tag");
   if (item === undefined ? isDue : item.type !== "string") {
     throw new MessageSignatureError("tag-invalid", "tag must be a string");

@@ -2,9 +2,6 @@ import { FieldScanner, type BareItem, type Parameters } from "./field-scanner.ts
 import { maxStructuredMembers } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 
-/** The three types of a structured field (RFC 8941 section 3). */
-export type StructuredFieldType = "dictionary" | "item" | "list";
-
 /** A bare item with its parameters (RFC 8941 section 3.3). */
 export interface Item {
   readonly item: BareItem;
