@@ -43,10 +43,10 @@ const factoryName = "directoryKeys";
 const settleMs = 50;
 
 /**
- * The keys in the files of a directory, or in one file, which are watched. `<keyid>.pem`, `<keyid>.public.pem` and `<keyid>.pub` hold one
- * key; `.jwk`, `.jwks` and `.json` a JWK, a JWK Set, or a record of keyid to key. Other files, hidden ones and directories are not read.
- * All of it is one set: while any file or key of it is bad, or there is none, the last good set stays in use for a bounded time,
- * which is told on `countersign:notice`. Throws an OptionError on a bad option.
+ * Keeps the keys in the files of a directory, or in one file, and watches them. `<keyid>.pem`, `<keyid>.public.pem` and `<keyid>.pub`
+ * hold one key; `.jwk`, `.jwks` and `.json` a JWK, a JWK Set, or a record of keyid to key. Reads no other files, hidden ones or
+ * subdirectories. All files are one set: while any file or key is bad, or there is none, the last good set stays for a bounded time,
+ * with a notice on `countersign:notice`. Throws an OptionError on a bad option.
  */
 export function directoryKeys(location: string, options: DirectoryKeysOptions = {}): LiveKeyStore {
   if (typeof location !== "string" || location === "" || location.includes("\0")) {
@@ -54,55 +54,49 @@ export function directoryKeys(location: string, options: DirectoryKeysOptions = 
   }
   const { pollSeconds, staleIfErrorSeconds, now, ...bounds } = readOptions(factoryName, table, options);
   const place = path.resolve(location);
-  const watcher = new PlaceWatcher(() => void store.refresh().catch(() => {}));
+  const watcher = watchPlace(place, () => void store.refresh().catch(() => {}));
   const pollMs = 1000 * pollSeconds;
   const store: LiveKeyStore = liveKeys({
     guard: factoryName,
     async load() {
       // Before it is read: what changes meanwhile is an event.
-      watcher.watch(place);
+      watcher.restart();
       return { ...(await readKeyFiles(place, bounds)), refreshMs: pollMs, freshMs: 2 * pollMs };
     },
     cooldownMs: pollMs,
     staleMs: 1000 * staleIfErrorSeconds,
     clock: now,
-    onClose: () => watcher.close(),
+    onClose: watcher.close,
   });
   return store;
 }
 
-/** Watches a directory, or the directory of a file, and tells of changes when they have settled. */
-class PlaceWatcher {
-  readonly #onChange: () => void;
-  #watchers: readonly FSWatcher[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #isClosed = false;
+/** Watches a directory, or the directory of a file, once restart() is called; calls `onChange` when its changes have settled. */
+function watchPlace(
+  place: string,
+  onChange: () => void,
+): { readonly restart: () => void; readonly close: () => void } {
+  const { dir, base } = path.parse(place);
+  // The place's own name, which may be a link, and what Kubernetes exchanges beside a file: `..data`.
+  const isNear = (name: string | null): boolean => name === null || name === base || name.startsWith("..");
+  let watchers: readonly FSWatcher[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
 
-  constructor(onChange: () => void) {
-    this.#onChange = onChange;
-  }
+  const settle = (): void => {
+    // Not put off by further events: files that change without end are read all the same.
+    if (timer !== undefined || isClosed) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      onChange();
+    }, settleMs);
+    timer.unref();
+  };
 
-  /** Anew at each call: the directory may be another one under its old name. */
-  watch(place: string): void {
-    this.#stop();
-    const { dir, base } = path.parse(place);
-    // Beside the place itself its name, which may be a link, and what Kubernetes exchanges beside a file: `..data`.
-    const concerns = (name: string | null): boolean =>
-      name === null || name === base || name.startsWith("..");
-    this.#watchers = [...this.#start(place, () => true), ...this.#start(dir, concerns)];
-  }
-
-  close(): void {
-    this.#isClosed = true;
-    clearTimeout(this.#timer);
-    this.#stop();
-  }
-
-  #start(watched: string, concerns: (name: string | null) => boolean): readonly FSWatcher[] {
-    if (this.#isClosed) return [];
+  const start = (watched: string, concerns: (name: string | null) => boolean): readonly FSWatcher[] => {
     try {
       const watcher = watch(watched, { persistent: false }, (_event, name) => {
-        if (concerns(name)) this.#settle();
+        if (concerns(name)) settle();
       });
       // A directory that is removed, or no watches left: polling finds what changes.
       watcher.on("error", () => watcher.close());
@@ -110,22 +104,26 @@ class PlaceWatcher {
     } catch {
       return [];
     }
-  }
+  };
 
-  #stop(): void {
-    for (const watcher of this.#watchers) watcher.close();
-    this.#watchers = [];
-  }
+  const stop = (): void => {
+    for (const watcher of watchers) watcher.close();
+    watchers = [];
+  };
 
-  #settle(): void {
-    // Not put off by further events: files that change without end are read all the same.
-    if (this.#timer !== undefined || this.#isClosed) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#onChange();
-    }, settleMs);
-    this.#timer.unref();
-  }
+  return {
+    // Anew at each reading: the directory may be another one under its old name.
+    restart() {
+      stop();
+      if (isClosed) return;
+      watchers = [...start(place, () => true), ...start(dir, isNear)];
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+      stop();
+    },
+  };
 }
 
 /** Bounds of {@link readKeyFiles}. */
@@ -138,10 +136,7 @@ interface KeyFileBounds {
 const maxAttempts = 3;
 const maxEntriesPerKey = 10;
 
-/**
- * All keys of a directory's files, or of one file: each of them, or none. Throws an Error that names the file and shows nothing of
- * its content.
- */
+/** Reads all keys of a directory's files, or of one file, or none. Throws an Error that names the file and shows nothing of it. */
 async function readKeyFiles(place: string, bounds: KeyFileBounds): Promise<ImportedKeys> {
   for (let attempt = 1; ; attempt += 1) {
     // oxlint-disable no-await-in-loop -- again when it has changed meanwhile

@@ -262,3 +262,33 @@ function canonicalDecimal(negative: boolean, whole: string, fraction: string): s
   const digits = `${whole.replace(/^0+(?=\d)/, "")}.${fraction.replace(/(?<=\d)0+$/, "")}`;
   return negative && digits !== "0.0" ? `-${digits}` : digits;
 }
+
+/** RFC 8941 section 4.1.1.2. */
+export function serializeParameters(parameters: Parameters): string {
+  let text = "";
+  for (const [key, item] of parameters) {
+    text += item.type === "boolean" && item.value ? `;${key}` : `;${key}=${serializeBareItem(item)}`;
+  }
+  return text;
+}
+
+/** RFC 8941 section 4.1.3.1. */
+export function serializeBareItem(item: BareItem): string {
+  switch (item.type) {
+    case "integer":
+      return String(item.value);
+    case "string":
+      return serializeString(item.value);
+    case "boolean":
+      return item.value ? "?1" : "?0";
+    case "binary":
+      return `:${item.base64}:`;
+    default:
+      return item.text;
+  }
+}
+
+/** RFC 8941 section 4.1.6, of printable ASCII. */
+export function serializeString(value: string): string {
+  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`;
+}

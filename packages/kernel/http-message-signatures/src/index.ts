@@ -10,6 +10,6 @@ export { importVerificationKey } from "./key-import.ts";
 export { importKeys, jwkThumbprint, type ImportedKeys } from "./key-set.ts";
 export type { PublicKeyInput } from "./public-key-input.ts";
 export type { KeyValidity, VerificationKey } from "./verification-key.ts";
-export { defaultComponents, sign, signAsync, withSignature, type SignOptions } from "./sign.ts";
+export { defaultComponents, sign, signAsync, withSignature } from "./sign.ts";
 export { createSigner, type Signer } from "./signer.ts";
 export { answerAcceptSignature, createAcceptSignature, parseAcceptSignature } from "./accept-signature.ts";

@@ -16,21 +16,18 @@ import {
 } from "./verification-key.ts";
 
 /** Algorithm and validity of a key. */
-export interface VerificationKeyOptions extends KeyValidity {
-  /**
-   * Default what the key itself says. RSA needs it, unless a JWK has an `alg`, and a secret is taken by `hmac-sha256` alone. One that
-   * is not the key's is refused.
-   */
+interface VerificationKeyOptions extends KeyValidity {
+  /** Default the key's own. RSA needs it, unless a JWK has an `alg`, and so does a secret, as `hmac-sha256`. Must be the key's. */
   readonly alg?: SignatureAlgorithm | undefined;
 }
 
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are:
- * Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384, uncompressed; RSA of 2,048 to 8,192 bits
- * with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature verifies under it but its owner's. Throws a
- * TypeError that says what the key looks like and what to write instead; never shows it.
+ * Imports and vets a key; its validity is the narrower of the given one and of that in a JWK. Takes Ed25519, canonical (RFC 8032
+ * section 5.1.3) and of prime order; an uncompressed point on P-256 or P-384; RSA of 2,048 to 8,192 bits with an odd exponent of at
+ * least 3; a secret of at least 32 bytes: only its owner's signatures verify. Throws a TypeError that says what the key looks like and
+ * what to write instead; never shows it.
  */
 export function importVerificationKey(
   keyid: string,
@@ -49,8 +46,8 @@ export function importVerificationKey(
   const content = contentOf(key);
   const read = readPublicKey(content, { keyid, alg: wanted });
   const alg = chooseAlgorithm(read.algorithms, wanted, keyError);
-  // Read again when it is whole: two halves may contradict each other.
-  const whole = readKeyValidity(bothValidities(given, statedValidity(content, keyid)));
+  // Read again as a whole: the halves may contradict each other.
+  const whole = narrowed(given, content, keyid);
   return asVetted({ keyid, alg, publicKey: algorithms[alg].vet(read.key), ...whole });
 }
 
@@ -60,54 +57,56 @@ function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | unde
 }
 
 /**
- * The validity that a key states itself: of a JWK `nbf` and `exp` as notBefore and notAfter, `revoked.revoked_at` as revokedAt (JSON
- * Web Key Parameters registry, OpenID Federation 1.0 section 8.7.2); of a JWK Set the narrowest of all that may be meant by the keyid;
- * of other forms nothing. `content` was imported. Throws a TypeError on members of another type.
+ * Narrows a validity by what a key states itself: of a JWK `nbf`, `exp` and `revoked.revoked_at` (JSON Web Key Parameters registry,
+ * OpenID Federation 1.0 section 8.7.2), of a JWK Set that of every key that the keyid may mean. Throws a TypeError on members of
+ * another type.
  */
-function statedValidity(content: unknown, keyid: string): KeyValidity {
-  if (content instanceof KeyObject || !isRecord(content)) return {};
-  const { keys } = content;
-  if (!Array.isArray(keys)) return jwkValidity(content);
-  return keys
-    .filter((one): one is JwkMembers => isRecord(one) && (one["kid"] === undefined || one["kid"] === keyid))
-    .map(jwkValidity)
-    .reduce(bothValidities, {});
-}
-
-/** Both of two validities: the narrower in each time. What has no order is the first one's, or else the other's. */
-function bothValidities(one: KeyValidity, other: KeyValidity): KeyValidity {
-  return {
-    notBefore: outermost(Math.max, one.notBefore, other.notBefore),
-    notAfter: outermost(Math.min, one.notAfter, other.notAfter),
-    revokedAt: outermost(Math.min, one.revokedAt, other.revokedAt),
-    retired: one.retired === true || other.retired === true,
-    scope: one.scope ?? other.scope,
-    subject: one.subject ?? other.subject,
-  };
+function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValidity {
+  const times = [given, ...jwksOf(content, keyid).map(jwkTimes)];
+  return readKeyValidity({
+    ...given,
+    notBefore: outermost(
+      Math.max,
+      times.map(({ notBefore }) => notBefore),
+    ),
+    notAfter: outermost(
+      Math.min,
+      times.map(({ notAfter }) => notAfter),
+    ),
+    revokedAt: outermost(
+      Math.min,
+      times.map(({ revokedAt }) => revokedAt),
+    ),
+  });
 }
 
 type JwkMembers = Readonly<Record<string, unknown>>;
 
-function jwkValidity({ nbf, exp, revoked }: JwkMembers): KeyValidity {
+function jwksOf(content: unknown, keyid: string): readonly JwkMembers[] {
+  if (content instanceof KeyObject || !isRecord(content)) return [];
+  const { keys } = content;
+  if (!Array.isArray(keys)) return [content];
+  return keys.filter(
+    (one): one is JwkMembers => isRecord(one) && (one["kid"] === undefined || one["kid"] === keyid),
+  );
+}
+
+function jwkTimes({ nbf, exp, revoked }: JwkMembers): KeyValidity {
+  const revokedAt = isRecord(revoked) ? unixSeconds("revoked_at", revoked["revoked_at"]) : undefined;
   return {
     notBefore: unixSeconds("nbf", nbf),
     notAfter: unixSeconds("exp", exp),
-    revokedAt: revoked === undefined ? undefined : revokedTime(revoked),
+    // One that is revoked at no known time is revoked.
+    revokedAt: revoked === undefined ? undefined : (revokedAt ?? 0),
   };
-}
-
-function revokedTime(revoked: unknown): number {
-  const revokedAt = isRecord(revoked) ? unixSeconds("revoked_at", revoked["revoked_at"]) : undefined;
-  // One that is revoked at no known time is revoked.
-  return revokedAt ?? 0;
 }
 
 function outermost(
   choose: (one: number, other: number) => number,
-  one: number | undefined,
-  other: number | undefined,
+  times: readonly (number | undefined)[],
 ): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : choose(one, other);
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : known.reduce((one, other) => choose(one, other));
 }
 
 /**

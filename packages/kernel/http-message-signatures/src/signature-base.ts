@@ -1,9 +1,15 @@
 import { derivedComponents, MessageValues } from "./components.ts";
-import { type BareItem, FieldScanner, type Parameters } from "./field-scanner.ts";
+import {
+  FieldScanner,
+  serializeParameters,
+  serializeString,
+  type BareItem,
+  type Parameters,
+} from "./field-scanner.ts";
 import { maxComponents } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import { fieldTypeOf, type FieldTypes, isResponse, type Message } from "./message.ts";
-import { assertSerializable, serializeParameters, serializeString } from "./structured-field.ts";
+import { assertSerializable } from "./structured-field.ts";
 
 /**
  * Reads a dictionary whose members are byte sequences: Signature (RFC 9421 section 4.2), Content-Digest (RFC 9530 section 2).

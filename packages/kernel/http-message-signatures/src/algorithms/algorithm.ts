@@ -1,4 +1,4 @@
-import { verify, type KeyObject, type SigningOptions } from "node:crypto";
+import type { KeyObject } from "node:crypto";
 
 /** Names of the HTTP Signature Algorithms registry (RFC 9421 section 6.2.2) that this engine has. */
 export type SignatureAlgorithm =
@@ -47,40 +47,3 @@ export type Jwk =
       readonly key_ops?: readonly string[] | undefined;
     }
   | Readonly<Record<string, unknown>>;
-
-/** How node:crypto verifies an algorithm, and what it may refuse before it does any work. */
-interface NativeVerification {
-  /** The digest that is signed; null where the algorithm has its own. */
-  readonly digest: string | null;
-  readonly options?: SigningOptions;
-  /** Whether the signature has the right length, and its numbers are in their range. */
-  readonly isSound: (signature: Uint8Array, key: KeyObject) => boolean;
-  /** A sound signature, verified in place of one that is not, for the time alone. */
-  readonly placeholder: (key: KeyObject) => Uint8Array;
-}
-
-/** Makes both ways of verifying by node:crypto. Each spends one verification, whatever the signature looks like. */
-export function verifyNatively({ digest, options, isSound, placeholder }: NativeVerification): Pick<
-  Algorithm,
-  "verifyAsync"
-> & {
-  readonly verify: (key: KeyObject, data: Uint8Array, signature: Uint8Array) => boolean;
-} {
-  const inputOf = (key: KeyObject): KeyObject | (SigningOptions & { key: KeyObject }) =>
-    options === undefined ? key : { key, ...options };
-  return {
-    verify(key, data, signature) {
-      const sound = isSound(signature, key);
-      return verify(digest, data, inputOf(key), sound ? signature : placeholder(key)) && sound;
-    },
-    verifyAsync(key, data, signature) {
-      const sound = isSound(signature, key);
-      return new Promise((resolve, reject) => {
-        verify(digest, data, inputOf(key), sound ? signature : placeholder(key), (error, matches) => {
-          if (error === null) resolve(matches && sound);
-          else reject(error);
-        });
-      });
-    },
-  };
-}

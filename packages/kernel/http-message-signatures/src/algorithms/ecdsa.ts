@@ -1,6 +1,7 @@
 import { generateKeyPairSync, sign } from "node:crypto";
 import { keyError } from "../verification-key.ts";
-import { verifyNatively, type Algorithm } from "./algorithm.ts";
+import type { Algorithm } from "./algorithm.ts";
+import { verifyNatively } from "./ed25519.ts";
 
 interface Curve {
   readonly name: string;

@@ -1,20 +1,20 @@
-import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, sign, verify, type KeyObject, type SigningOptions } from "node:crypto";
 import { createRequire } from "node:module";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { keyError } from "../verification-key.ts";
-import { verifyNatively, type Algorithm, type VerificationEngine } from "./algorithm.ts";
+import type { Algorithm, VerificationEngine } from "./algorithm.ts";
 
 /** Length of an Ed25519 signature in bytes (RFC 8032 section 5.1.6). */
 export const ed25519SignatureLength = 64;
 
 // The first signature of RFC 8032 section 7.1.
-const placeholder = Buffer.from(
+const rfcSignature = Buffer.from(
   "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155" +
     "5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
   "hex",
 );
 
-const native = verifyNatively({ digest: null, isSound, placeholder: () => placeholder });
+const native = verifyNatively({ digest: null, isSound: isSoundSignature, placeholder: () => rfcSignature });
 
 /**
  * Verifies an Ed25519 signature by the cofactorless equation of RFC 8032 section 5.1.7. Stricter than the RFC: refuses an R of small
@@ -27,8 +27,8 @@ export function verifyEd25519(
   engine: VerificationEngine = "native",
 ): boolean {
   if (engine === "native") return native.verify(key, data, signature);
-  const sound = isSound(signature);
-  return others[engine](rawPublicKey(key), data, sound ? signature : placeholder) && sound;
+  const sound = isSoundSignature(signature);
+  return others[engine](rawPublicKey(key), data, sound ? signature : rfcSignature) && sound;
 }
 
 /** The verdict of {@link verifyEd25519} with the native engine, on libuv's thread pool. */
@@ -86,7 +86,7 @@ function loadSodium(): Sodium {
 // noble multiplies by the cofactor; on a torsion-free R and key that equation is the cofactorless one.
 function verifyByNoble(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
   const sound = isTorsionFree(signature.subarray(0, 32));
-  return ed25519.verify(sound ? signature : placeholder, data, publicKey, { zip215: false }) && sound;
+  return ed25519.verify(sound ? signature : rfcSignature, data, publicKey, { zip215: false }) && sound;
 }
 
 function isTorsionFree(point: Uint8Array): boolean {
@@ -98,7 +98,7 @@ function isTorsionFree(point: Uint8Array): boolean {
 }
 
 // What a library may refuse before it does any work, and what libraries do not agree about.
-function isSound(signature: Uint8Array): boolean {
+function isSoundSignature(signature: Uint8Array): boolean {
   return (
     signature.length === ed25519SignatureLength &&
     hasSoundCommitment(signature) &&
@@ -171,4 +171,41 @@ function assertPrimeOrder(bytes: Uint8Array): void {
     );
   }
   if (!sound) throw keyError("the point is not of prime order: signatures under it can be forged");
+}
+
+/** How node:crypto verifies this algorithm, ECDSA and RSA, and what it may refuse before it does any work. */
+interface NativeVerification {
+  /** The digest that is signed; null where the algorithm has its own. */
+  readonly digest: string | null;
+  readonly options?: SigningOptions;
+  /** Whether the signature has the right length, and its numbers are in their range. */
+  readonly isSound: (signature: Uint8Array, key: KeyObject) => boolean;
+  /** A sound signature, verified in place of one that is not, for the time alone. */
+  readonly placeholder: (key: KeyObject) => Uint8Array;
+}
+
+/** Makes both ways of verifying by node:crypto. Each spends one verification, whatever the signature looks like. */
+export function verifyNatively({ digest, options, isSound, placeholder }: NativeVerification): Pick<
+  Algorithm,
+  "verifyAsync"
+> & {
+  readonly verify: (key: KeyObject, data: Uint8Array, signature: Uint8Array) => boolean;
+} {
+  const inputOf = (key: KeyObject): KeyObject | (SigningOptions & { key: KeyObject }) =>
+    options === undefined ? key : { key, ...options };
+  return {
+    verify(key, data, signature) {
+      const sound = isSound(signature, key);
+      return verify(digest, data, inputOf(key), sound ? signature : placeholder(key)) && sound;
+    },
+    verifyAsync(key, data, signature) {
+      const sound = isSound(signature, key);
+      return new Promise((resolve, reject) => {
+        verify(digest, data, inputOf(key), sound ? signature : placeholder(key), (error, matches) => {
+          if (error === null) resolve(matches && sound);
+          else reject(error);
+        });
+      });
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import { constants, createPublicKey, sign, type KeyObject, type SigningOptions } from "node:crypto";
 import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
-import { verifyNatively } from "./algorithm.ts";
+import { verifyNatively } from "./ed25519.ts";
 
 const leastBits = 2048;
 // Beyond these a verification costs milliseconds, and whoever hands in the key decides how many.
