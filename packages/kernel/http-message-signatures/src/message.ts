@@ -1,5 +1,4 @@
 import type { Parameters } from "./field-scanner.ts";
-import { maxFieldLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import {
   parseDictionary,
@@ -141,29 +140,19 @@ export class FieldValues {
 
   // Section 2.1.1.
   private strict(name: string, lines: FieldLines): string {
+    const type = fieldTypeOf(name, this.types);
+    if (type === undefined)
+      throw new MessageSignatureError("component-parameter-unsupported", "the field's type is not known");
     const value = combined(name, lines);
-    return structured(value, () => {
-      switch (fieldTypeOf(name, this.types)) {
-        case "dictionary":
-          return serializeDictionary(parseDictionary(value, name));
-        case "list":
-          return serializeList(parseList(value, name));
-        case "item":
-          return serializeMember(parseItem(value, name));
-        default:
-          throw new MessageSignatureError("component-parameter-unsupported", "the field's type is not known");
-      }
-    });
+    return structured(() => canonical[type](value, name));
   }
 
   // Section 2.1.2: a key that is not there, and one that came twice, has no value.
   private memberOf(name: string, lines: FieldLines, key: string): string {
     const value = combined(name, lines);
-    const member = structured(value, () => parseDictionary(value, name)).get(key);
-    if (member === undefined) {
-      throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
-    }
-    return serializeMember(member);
+    const member = structured(() => parseDictionary(value, name)).get(key);
+    if (member !== undefined) return serializeMember(member);
+    throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
   }
 
   // Section 2.1.4.
@@ -205,21 +194,19 @@ function bytesOf(line: string): Buffer {
   return Buffer.from(line, "latin1");
 }
 
-function structured<T>(value: string, read: () => T): T {
-  if (value.length > maxFieldLength) {
-    throw new MessageSignatureError(
-      "field-limit",
-      `a covered structured field is longer than ${maxFieldLength} characters`,
-    );
-  }
+const canonical: Readonly<Record<FieldType, (value: string, name: string) => string>> = {
+  dictionary: (value, name) => serializeDictionary(parseDictionary(value, name)),
+  item: (value, name) => serializeMember(parseItem(value, name)),
+  list: (value, name) => serializeList(parseList(value, name)),
+};
+
+function structured<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof MessageSignatureError) || error.code !== "field-invalid") throw error;
-    throw new MessageSignatureError(
-      "covered-field-invalid",
-      `a covered field is not structured: ${error.message}`,
-    );
+    const what = `a covered field is not structured: ${error.message}`;
+    throw new MessageSignatureError("covered-field-invalid", what);
   }
 }
 

@@ -210,10 +210,8 @@ export function assertTimely(
   // All three negated, so that a missing option or a clock that gives NaN refuses. Without created, a signer with a clock that is
   // ahead by the skew may have signed just now.
   if (!(end - (created ?? now + clockSkewSeconds) <= windowSeconds)) {
-    throw new MessageSignatureError(
-      "window-too-long",
-      `the signature is valid for more than ${windowSeconds} seconds`,
-    );
+    const what = `the signature is valid for more than ${windowSeconds} seconds`;
+    throw new MessageSignatureError("window-too-long", what);
   }
   if (created !== undefined && !(created <= now + clockSkewSeconds)) {
     throw new MessageSignatureError("created-in-future", "created lies in the future");
