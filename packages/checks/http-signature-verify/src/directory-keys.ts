@@ -3,39 +3,23 @@ import { open, opendir, stat } from "node:fs/promises";
 import path from "node:path";
 import { types } from "node:util";
 import { quoteForLog } from "@countersign/core";
-import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
-import {
-  type ImportedKeys,
-  importKeys,
-  type KeyValidity,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import { option, optionError, readOptions, type Given, type OptionTable } from "@countersign/core/door";
+import { type ImportedKeys, importKeys, type VerificationKey } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
-import { liveKeys, type LiveKeyStore } from "./live-keys.ts";
+import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
 /** Options of {@link directoryKeys}. */
-export interface DirectoryKeysOptions {
+export interface DirectoryKeysOptions extends LiveKeysOptions {
   /** How often the files are read where no watcher tells of a change, in seconds. Default 30. */
   readonly pollSeconds?: number | undefined;
   /** How long the last good set is used while the files cannot be, in seconds. Default 86,400. */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** Keys of all files at most, and files. Default 100. */
-  readonly maxKeys?: number | undefined;
-  /** Bytes of a file at most. Default 262,144. */
-  readonly maxBytes?: number | undefined;
-  /** What a key's scope, subject and validity are, by its keyid. Default none. */
-  readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
-  /** A monotonic clock in milliseconds; default performance.now. */
-  readonly now?: (() => number) | undefined;
 }
 
 export const table: OptionTable<DirectoryKeysOptions> = {
+  ...liveKeysRules,
   pollSeconds: option.integer({ min: 1, max: 86_400, fallback: 30 }),
   staleIfErrorSeconds: option.integer({ min: 0, max: 604_800, fallback: 86_400 }),
-  maxKeys: option.integer({ min: 1, max: 10_000, fallback: 100 }),
-  maxBytes: option.integer({ min: 1, max: 16_777_216, fallback: 262_144 }),
-  validity: option.call<(keyid: string) => KeyValidity | undefined>(() => undefined, "none"),
-  now: option.clock(() => performance.now(), "performance.now"),
 };
 
 const factoryName = "directoryKeys";
@@ -126,12 +110,7 @@ function watchPlace(
   };
 }
 
-/** Bounds of {@link readKeyFiles}. */
-interface KeyFileBounds {
-  readonly maxKeys: number;
-  readonly maxBytes: number;
-  readonly validity: (keyid: string) => KeyValidity | undefined;
-}
+type KeyFileBounds = Omit<Given<LiveKeysOptions>, "now">;
 
 const maxAttempts = 3;
 const maxEntriesPerKey = 10;

@@ -1,12 +1,12 @@
 import { OptionError, withDeadline } from "@countersign/core";
 import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
-import { importKeys, type KeyValidity } from "@countersign/http-message-signatures";
-import { liveKeys, type LiveKeyStore } from "./live-keys.ts";
+import { importKeys } from "@countersign/http-message-signatures";
+import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
 
 type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 
 /** Options of {@link jwksKeys}. */
-export interface JwksKeysOptions {
+export interface JwksKeysOptions extends LiveKeysOptions {
   /** How long a set is used when its answer has no `max-age`, in seconds. Default 300. */
   readonly ttlSeconds?: number | undefined;
   /** A shorter `max-age` counts as this one, in seconds. Default 30. */
@@ -19,33 +19,22 @@ export interface JwksKeysOptions {
   readonly staleIfErrorSeconds?: number | undefined;
   /** How long a fetch may take with its body, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
-  /** Bytes of a document at most, uncompressed. Default 262,144. */
-  readonly maxBytes?: number | undefined;
-  /** Keys of a set at most. Default 100. */
-  readonly maxKeys?: number | undefined;
-  /** What a key's scope, subject and further validity are, by its keyid. Default none. */
-  readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
   /** Take a URL of plain http on this machine. Default false. */
   readonly allowHttpOnLoopback?: boolean | undefined;
   /** Fetches; for certificates, proxies or redirects of one's own. Default the global fetch, which follows no redirect. */
   readonly fetch?: Fetch | undefined;
-  /** A monotonic clock in milliseconds; default performance.now. */
-  readonly now?: (() => number) | undefined;
 }
 
 export const table: OptionTable<JwksKeysOptions> = {
+  ...liveKeysRules,
   ttlSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
   minTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 30 }),
   maxTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 3600 }),
   cooldownSeconds: option.integer({ min: 1, max: 3600, fallback: 30 }),
   staleIfErrorSeconds: option.integer({ min: 0, max: 604_800, fallback: 3600 }),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5000 }),
-  maxBytes: option.integer({ min: 1, max: 16_777_216, fallback: 262_144 }),
-  maxKeys: option.integer({ min: 1, max: 10_000, fallback: 100 }),
-  validity: option.call<(keyid: string) => KeyValidity | undefined>(() => undefined, "none"),
   allowHttpOnLoopback: option.boolean(false),
   fetch: option.call<Fetch>((url, init) => fetch(url, init), "fetch"),
-  now: option.clock(() => performance.now(), "performance.now"),
 };
 
 const factoryName = "jwksKeys";

@@ -1,6 +1,12 @@
 import { quoteForLog } from "@countersign/core";
-import { RefreshingValue, publishFailure, publishNotice } from "@countersign/core/door";
-import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
+import {
+  option,
+  publishFailure,
+  publishNotice,
+  RefreshingValue,
+  type OptionTable,
+} from "@countersign/core/door";
+import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
 import type { KeyStore } from "./key-store.ts";
 
 /** A KeyStore that reads its keys again by itself, as one set that is replaced whole. */
@@ -14,6 +20,25 @@ export interface LiveKeyStore extends KeyStore {
   /** Ends timers, watchers and what is under way. Every later look-up rejects. */
   close(): void;
 }
+
+/** The options of every source of live keys. */
+export interface LiveKeysOptions {
+  /** Keys of a set at most, and files. Default 100. */
+  readonly maxKeys?: number | undefined;
+  /** Bytes of a document or a file at most, uncompressed. Default 262,144. */
+  readonly maxBytes?: number | undefined;
+  /** What a key's scope, subject and further validity are, by its keyid. Default none. */
+  readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
+  /** A monotonic clock in milliseconds; default performance.now. */
+  readonly now?: (() => number) | undefined;
+}
+
+export const liveKeysRules: OptionTable<LiveKeysOptions> = {
+  maxKeys: option.integer({ min: 1, max: 10_000, fallback: 100 }),
+  maxBytes: option.integer({ min: 1, max: 16_777_216, fallback: 262_144 }),
+  validity: option.call<(keyid: string) => KeyValidity | undefined>(() => undefined, "none"),
+  now: option.clock(() => performance.now(), "performance.now"),
+};
 
 /** A set as it was read. Times in milliseconds since the reading. */
 interface LoadedKeys extends ImportedKeys {
