@@ -9,7 +9,7 @@ import {
 import type { ImportedKeys, KeyValidity, VerificationKey } from "@countersign/http-message-signatures";
 import type { KeyStore } from "./key-store.ts";
 
-/** A KeyStore that reads its keys again by itself, as one set that is replaced whole. */
+/** A KeyStore that refreshes its keys itself and replaces them as one set. */
 export interface LiveKeyStore extends KeyStore {
   /** Resolves when there is a set; rejects when the first one cannot be had. Await it before the server listens. */
   ready(): Promise<void>;
@@ -44,17 +44,17 @@ export const liveKeysRules: OptionTable<LiveKeysOptions> = {
 interface LoadedKeys extends ImportedKeys {
   /** When it is read again in the background. */
   readonly refreshMs: number;
-  /** For how long it is used without asking, at least `refreshMs`. */
+  /** How long it is used without asking, at least `refreshMs`. */
   readonly freshMs: number;
 }
 
 /** Where a set comes from, and how often it is asked for. */
 export interface LiveKeysSource {
-  /** Whose notices they are. */
+  /** The factory, in notices. */
   readonly guard: string;
   /** Rejects when there is no usable document. */
   readonly load: (signal: AbortSignal) => Promise<LoadedKeys>;
-  /** After an attempt, no request causes another one for as long. */
+  /** How long no request causes another attempt. */
   readonly cooldownMs: number;
   /** How long a set is used beyond its `freshMs` while no other can be had. */
   readonly staleMs: number;

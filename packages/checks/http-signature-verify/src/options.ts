@@ -36,9 +36,9 @@ export type HttpSignatureCode =
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
-  /** Where nonces are remembered. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed all the same. */
+  /** Remembers nonces. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed in any case. */
   readonly nonces?: NonceStore | undefined;
-  /** The path prefix that a proxy took off the signed path, for example `/payments`. Default none. */
+  /** The prefix that a proxy removed from the signed path, such as `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
   /**
    * Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default the request's scheme, by socket or
@@ -71,7 +71,7 @@ interface CallersOrigin {
   readonly authority: string;
 }
 
-/** The name in messages, where no endpoint has one of its own. */
+/** The name in messages unless an endpoint gives its own. */
 export const factoryName = "httpSignatureVerify";
 
 export const table = {
@@ -92,7 +92,7 @@ export const table = {
 
 /** The options with defaults, checked. */
 export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
-  /** Those that are configured; none where `keyStore` finds them. */
+  /** The configured ones; none with `keyStore`. */
   readonly knownKeys: ReadonlyMap<string, VerificationKey>;
   readonly keyStore: AskedKeyStore | undefined;
   readonly threadPool: boolean;
@@ -120,7 +120,7 @@ export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: 
   resolveOptions(options, owner);
 }
 
-// Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.
+// Shows only what is public. A secret's thumbprint would let others test guesses.
 function showKey(key: VerificationKey): BuiltFact {
   return {
     keyid: key.keyid,

@@ -211,7 +211,7 @@ function readRequiredParameters(
   name: string,
 ): readonly SignatureParameter[] {
   const known = subsetOf(parameterNames, given);
-  // What never ends would need a nonce that is never forgotten.
+  // A signature without end would need a nonce that is never forgotten.
   const ends = known.includes("created") || known.includes("expires");
   if (ends && known.includes("keyid")) return known;
   const expected = `a list of ${parameterNames.join(", ")}, with keyid, and with created or expires`;

@@ -80,7 +80,7 @@ export class MessageValues {
     assertOneAuthority(lines);
   }
 
-  /** The value of one component that {@link assertComputable} let pass. Throws a MessageSignatureError. */
+  /** Returns the value of a component that passed {@link assertComputable}. Throws a MessageSignatureError. */
   valueOf(name: string, parameters: Parameters = noParameters): string {
     return parameters.has("req") ? this.#ofRequest().#own(name, parameters) : this.#own(name, parameters);
   }

@@ -53,8 +53,8 @@ export class FieldScanner {
   }
 
   /**
-   * RFC 8941 section 4.2.2. `readValue` reads what stands behind a key's "=", and `readFlag` what a key alone stands for; without it
-   * each member has a value.
+   * RFC 8941 section 4.2.2. `readValue` reads after a key's "=", `readFlag` gives the value of a key alone; without it every member
+   * needs a value.
    */
   readDictionary<T>(readValue: () => T, readFlag?: () => T): Map<string, T> {
     const members = new Map<string, T>();
@@ -91,7 +91,6 @@ export class FieldScanner {
     return item;
   }
 
-  /** Whether an inner list begins here. */
   atInnerList(): boolean {
     return this.text[this.position] === "(";
   }
@@ -172,7 +171,7 @@ export class FieldScanner {
     return bytes;
   }
 
-  /** The refusal of a value that is well-formed but of another shape than the field allows. */
+  /** Refuses a well-formed value of another shape than the field allows. */
   invalid(what: string): MessageSignatureError {
     return new MessageSignatureError("field-invalid", `${this.fieldName} ${what}`);
   }

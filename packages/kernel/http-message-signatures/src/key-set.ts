@@ -12,7 +12,7 @@ import {
 
 /** Options of {@link importKeys}. */
 export interface KeysOptions {
-  /** The keyid of a key that states none itself: a file's name without its extension. Without it such a key is a fault. */
+  /** The keyid of a key that states none; without it such a key is a fault. */
   readonly keyid?: string | undefined;
   /** Keys at most; a document with more is refused as a whole. Default 100. */
   readonly maxKeys?: number | undefined;
@@ -20,15 +20,14 @@ export interface KeysOptions {
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
 }
 
-/** A key of a document that cannot be taken. */
+/** A refused key of a document. */
 interface KeyFault {
-  /** As the document has it, which may be any text; undefined when it states none. */
+  /** As in the document, any text; undefined when it states none. */
   readonly keyid: string | undefined;
   /** Its message holds nothing of the key. */
   readonly error: TypeError;
 }
 
-/** What a document holds. */
 export interface ImportedKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>;
   readonly faults: readonly KeyFault[];
@@ -66,10 +65,10 @@ export function importKeys(document: unknown, options: KeysOptions = {}): Import
   return { keys, faults };
 }
 
-// Not the files that editors and tools put beside them.
+// Leaves out what editors and tools put beside key files.
 const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
 
-/** The keyid of a key that states none itself, by the name of its file: `<keyid>.pem`, `<keyid>.public.pem`; undefined for other files. */
+/** Returns the keyid in a file's name, `<keyid>.pem` or `<keyid>.public.pem`; undefined for other files. */
 export function keyidOfFile(name: string): string | undefined {
   return keyFile.exec(name)?.groups?.["keyid"];
 }
@@ -85,7 +84,7 @@ function entriesOf(document: unknown, keyid: string | undefined): readonly Entry
   return entries;
 }
 
-// One that is no text stays in the JWK, which is refused for it.
+// A kid that is no text stays in the JWK, which is then refused.
 function statedKeyid(kid: unknown): string | undefined {
   return typeof kid === "string" ? kid : undefined;
 }

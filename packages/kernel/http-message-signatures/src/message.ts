@@ -11,7 +11,7 @@ import {
 
 /** A request as it stands on the wire. */
 export interface RequestMessage {
-  /** The request method, in its case on the wire. */
+  /** In its case on the wire. */
   readonly method: string;
   /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
   readonly target: string;
@@ -24,19 +24,18 @@ export interface RequestMessage {
   readonly scheme?: "http" | "https" | undefined;
   /** For `@authority` and `@target-uri`; default `:authority` (HTTP/2) or the Host field. */
   readonly authority?: string | undefined;
-  /** Trailer field names and values in turn: Node's `req.rawTrailers` once the body has ended. Without them no `;tr` is computed. */
+  /** Trailer field names and values in turn: Node's `req.rawTrailers` once the body has ended. Needed for `;tr`. */
   readonly rawTrailers?: readonly string[] | undefined;
 }
 
 /** A response as it stands on the wire. */
 export interface ResponseMessage {
-  /** The status code, three digits. */
   readonly status: number;
   /** As those of a request. */
   readonly rawHeaders: readonly string[];
   /** As those of a request. */
   readonly rawTrailers?: readonly string[] | undefined;
-  /** The request that it answers. Without it no `;req` is computed. */
+  /** The request that it answers. Needed for `;req`. */
   readonly request?: RequestMessage | undefined;
 }
 
@@ -49,7 +48,7 @@ export function isResponse(message: Message): message is ResponseMessage {
 /** The field lines of a message by lower-case name, in order. Node joins or drops repeated lines in `req.headers`. */
 export type FieldLines = ReadonlyMap<string, readonly string[]>;
 
-/** Groups `rawHeaders` by lower-case name, keeping every occurrence; `:authority` and its like stand under their whole name. */
+/** Groups `rawHeaders` by lower-case name, keeping every occurrence; pseudo-headers keep their colon. */
 export function collectFieldLines(rawHeaders: readonly string[]): FieldLines {
   const lines = new Map<string, string[]>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -119,7 +118,7 @@ export class FieldValues {
     this.types = types;
   }
 
-  /** The value of a field whose parameters {@link assertComputable} let pass. */
+  /** Returns the value of a field whose parameters passed {@link assertComputable}. */
   valueOf(name: string, parameters: Parameters): string {
     if (parameters.size === 0) return this.plain(name, this.lines);
     const lines = parameters.has("tr") ? this.trailers() : this.lines;
@@ -162,7 +161,6 @@ export class FieldValues {
   }
 }
 
-// Tabs between members are the parser's to read.
 function combined(name: string, lines: FieldLines): string {
   return combinedFieldValue(linesOf(name, lines)) ?? "";
 }
@@ -183,7 +181,7 @@ function wrappedLines(lines: readonly string[]): string {
   return lines.map((line) => `:${bytesOf(trimWhitespace(line)).toString("base64")}:`).join(", ");
 }
 
-// Node gives a byte as a character. CR, LF and NUL are in no field line (RFC 9110 section 5.5).
+// Node gives a character for a byte. No field line has CR, LF or NUL (RFC 9110 section 5.5).
 function bytesOf(line: string): Buffer {
   for (let index = 0; index < line.length; index++) {
     const code = line.charCodeAt(index);

@@ -2,20 +2,18 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 
-/** An object whose members are not known. */
 export type UnknownMembers = Readonly<Record<string, unknown>>;
 
 /** A public key that Node has imported, not yet vetted. */
 export interface ReadKey {
   readonly key: KeyObject;
-  /** The algorithms that it can be meant for; more than one only for RSA. */
+  /** The algorithms that it may be for; RSA has more than one. */
   readonly algorithms: readonly SignatureAlgorithm[];
 }
 
-/** What a key is read for. */
 export interface Wanted {
   readonly keyid: string;
-  /** The algorithm that was asked for, where one was. */
+  /** The option `alg`. */
   readonly alg?: SignatureAlgorithm | undefined;
 }
 
@@ -31,7 +29,7 @@ const kinds: ReadonlyMap<string | undefined, readonly SignatureAlgorithm[]> = ne
   ["rsa-pss", ["rsa-pss-sha512"]],
 ]);
 
-/** The algorithms of a public key. Throws a TypeError for a key of another kind; `got` names its form. */
+/** Finds the algorithms of a public key. Throws a TypeError for a key of another kind; `got` names its form. */
 export function ofKind(key: KeyObject, got: string): ReadKey {
   const { asymmetricKeyType: type, asymmetricKeyDetails } = key;
   const kind = type === "ec" ? (asymmetricKeyDetails?.namedCurve ?? "of its own parameters") : type;
@@ -68,7 +66,7 @@ export function readJwk(jwk: UnknownMembers, keyid: string): ReadKey {
   return { key, algorithms: narrowByAlg(jwk, algorithms, keyError) };
 }
 
-/** The algorithms that are left by the alg of a JWK; `error` makes the refusal of one that does not agree. */
+/** Narrows algorithms to the alg of a JWK. Throws a TypeError, made by `error`, when none is left. */
 export function narrowByAlg(
   { alg }: UnknownMembers,
   algorithms: readonly SignatureAlgorithm[],

@@ -22,7 +22,7 @@ import {
 import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-parameters.ts";
 import { createSigner, type Signer, type SigningKeyInput } from "./signer.ts";
 
-/** What a signature covers and says, whoever makes it. */
+/** What a signature covers and says. */
 export interface SignatureOptions {
   /**
    * Bare names, or full identifiers such as `"content-digest";req`. Default `@method`, `@path`, `content-type`, `content-digest`;
@@ -134,7 +134,7 @@ function planParameters(
   return new Map(parameterNames(options).map((name) => [name, make[name]()]));
 }
 
-// A nonce, tag or time that was given and not signed would be a mistake that nobody sees.
+// Nobody would notice that a given nonce, tag or time is not signed.
 function parameterNames(options: SignatureOptions): readonly SignatureParameter[] {
   const { tag, parameters = tag === undefined ? defaultParameters : [...defaultParameters, "tag"] } = options;
   if (new Set(parameters).size !== parameters.length || !parameters.every(isSignatureParameter)) {
@@ -188,7 +188,7 @@ export function withSignature<Signed extends Message>(message: Signed, fields: S
   return { ...message, rawHeaders: [...message.rawHeaders, ...added] };
 }
 
-/** Fields that say what the bytes are, or where what was made is: covered where an answer has them. */
+// Covered where an answer has them: they say what the bytes are, or where the new resource is.
 const describing = ["content-type", "content-encoding", "location"];
 
 /**
@@ -200,7 +200,7 @@ export function receiptComponents(
   requestLabel: string,
 ): readonly string[] {
   const lines = collectFieldLines(rawHeaders);
-  // A request without a body has no digest; that it had none is signed by it.
+  // A request without a body has no digest, and its signature says so.
   const hasDigest = collectFieldLines(request?.rawHeaders ?? []).has("content-digest");
   return [
     "@status",

@@ -35,7 +35,7 @@ export interface ComponentIdentifier {
   readonly parameters: Parameters;
 }
 
-/** What one label of Signature-Input says: the covered components in order, and the signature parameters. */
+/** One label of Signature-Input: the covered components in order, and the signature parameters. */
 export interface SignatureInput {
   readonly components: readonly ComponentIdentifier[];
   readonly parameters: Parameters;
@@ -71,7 +71,7 @@ export function serializeComponentIdentifier({ name, parameters }: ComponentIden
     : serializeString(name) + serializeParameters(parameters);
 }
 
-/** As options write it: the bare name where there are no parameters, else the serialisation, `"content-digest";req`. */
+/** Writes a component as options do: its bare name, or with parameters the serialisation, `"content-digest";req`. */
 export function componentText(component: ComponentIdentifier): string {
   return component.parameters.size === 0 ? component.name : serializeComponentIdentifier(component);
 }
@@ -108,7 +108,7 @@ export function identityOf({ name, parameters }: ComponentIdentifier): string {
 
 /** The identity of a component that an option names. Throws a TypeError. */
 export function identityOfText(text: string): string {
-  // A name stands for itself: this is asked for each required component of each request.
+  // Runs for each required component of each request.
   return typeof text === "string" && !text.startsWith('"')
     ? text
     : identityOf(parseComponentIdentifier(text));
@@ -161,7 +161,7 @@ function assertParameters(
     if (!known.has(key) || !hasRightType(key, item))
       throw unsupported(`has no parameter ${key} of that value`);
   }
-  // Section 2.4: of a response, and only where its request is at hand.
+  // Section 2.4: only of a response whose request is known.
   const source = parameters.has("req") ? requestOf(message) : message;
   if (parameters.has("req") && source === undefined) throw unsupported("names a request that is not known");
   if (parameters.has("tr") && source?.rawTrailers === undefined) {
@@ -223,7 +223,7 @@ export function createSignatureBase(
   return buildSignatureBase(new MessageValues(message, undefined, fieldTypes), input);
 }
 
-/** As {@link createSignatureBase}, for a message that is taken apart already and components that passed assertComputable. */
+/** {@link createSignatureBase} of a message's values, for components that passed assertComputable. */
 export function buildSignatureBase(values: MessageValues, input: SignatureInput): string {
   let base = "";
   for (const component of input.components) {

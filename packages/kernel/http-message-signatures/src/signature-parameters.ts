@@ -11,14 +11,14 @@ import {
   type SignatureInput,
 } from "./signature-base.ts";
 
-/** What a signature must be like to be taken: a policy of RFC 9421 section 3.2.1. */
+/** The policy that a signature has to meet (RFC 9421 section 3.2.1). */
 export interface SignatureProfile {
   /**
    * Components that the signature has to cover: bare names, or full identifiers such as `"@query-param";name="id"`. More, and in any
    * order, is welcome.
    */
   readonly requiredComponents: readonly string[];
-  /** Components that it must not cover. A bare name stands for the name with whatever parameters. Default none. */
+  /** Components that it must not cover. A bare name means any parameters. Default none. */
   readonly forbiddenComponents?: readonly string[] | undefined;
   /**
    * Parameters that the signature has to have. Default `created`, `expires`, `keyid`, `alg`, `nonce`; a list that leaves some out
@@ -29,7 +29,7 @@ export interface SignatureProfile {
     | undefined;
   /** Parameters that it must not have, of RFC 9421 or any other. Default none. */
   readonly forbiddenParameters?: readonly string[] | undefined;
-  /** The algorithms that are taken: of the parameter `alg`, and of the key where there is none. */
+  /** Accepted algorithms: of the parameter `alg`, or of the key without it. */
   readonly algorithms: readonly SignatureAlgorithm[];
   /**
    * Largest `expires - created`, in seconds. Without `expires` the signature ends so long after `created`; without `created`,
@@ -45,7 +45,7 @@ export interface SignatureProfile {
   readonly tag?:
     | { readonly require?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
     | undefined;
-  /** The only label that is looked at. Default any: labels carry no meaning (RFC 9421 section 1.1). */
+  /** The only label to read. Default any: labels carry no meaning (RFC 9421 section 1.1). */
   readonly label?: string | undefined;
   /** Types of structured fields, for `;sf` and `;key`, beside those of the IANA registry that the engine knows. */
   readonly fieldTypes?: FieldTypes | undefined;
@@ -98,7 +98,7 @@ export function readSignatureParameters(
   if (requiredParameters !== defaultParameters && !requiredParameters.every(isSignatureParameter)) {
     throw new TypeError("a required parameter is none of RFC 9421");
   }
-  // Some(), not includes(): of one string in place of a list a part would do.
+  // some(), not includes(): a string in place of a list would match by a part.
   const isDue = (name: SignatureParameter): boolean =>
     parameters.has(name) || requiredParameters.some((required) => required === name);
 
@@ -190,7 +190,7 @@ function invalid(name: SignatureParameter, what: string): MessageSignatureError 
 
 type Times = Pick<SignatureParameters, "created" | "expires">;
 
-/** The last instant at which a signature is taken, in Unix seconds; undefined of one that never ends. */
+/** Returns the last second at which a signature passes; undefined when it never ends. */
 export function endOf({ created, expires }: Times, windowSeconds: number): number | undefined {
   return expires ?? (created === undefined ? undefined : created + windowSeconds);
 }
