@@ -27,8 +27,7 @@ test.each(rows.map(([, section = "", demand = "", file = "", shown = ""]) => [se
     expect(demand).toMatch(/\.$/);
     const source = /^`([EVD]\/src\/[^`]+)`$/.exec(file)?.[1];
     expect(source !== undefined && existsSync(pathOf(source))).toBe(true);
-    const [, path = "", title = ""] =
-      /^`([EVD]\/test\/[^`]+|T\/vectors\/cases\/[^`]+)` "(.+)"$/.exec(shown) ?? [];
+    const [, path = "", title = ""] = /^`([EVD]\/test\/[^`]+|T\/vectors\/[^`]+)` "(.+)"$/.exec(shown) ?? [];
     expect(title).not.toBe("");
     // Titles stand in one piece in the source of their test.
     expect(readFileSync(pathOf(path), "utf8")).toContain(title);

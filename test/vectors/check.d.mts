@@ -1,14 +1,14 @@
 import type {
+  KeyValidity,
   PublicKeyInput,
   SignatureAlgorithm,
   SignatureProfile,
   VerificationKey,
-  VerificationKeyOptions,
+  VerifyOptions,
 } from "@countersign/http-message-signatures";
-import type { VerificationEngine } from "@countersign/http-message-signatures/door";
 
 /** A key of a vector. */
-export interface VectorKey extends Omit<VerificationKeyOptions, "alg"> {
+export interface VectorKey extends KeyValidity {
   readonly keyid: string;
   readonly algorithm: SignatureAlgorithm;
   readonly jwk: PublicKeyInput;
@@ -55,4 +55,4 @@ export function importKey(key: VectorKey): VerificationKey;
 
 export function readVectors(): ReadonlyMap<string, VectorFile>;
 
-export function faultsOf(vector: Vector, engine: VerificationEngine): readonly string[];
+export function faultsOf(vector: Vector, engine: VerifyOptions["engine"]): readonly string[];

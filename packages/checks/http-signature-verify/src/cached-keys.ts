@@ -26,7 +26,7 @@ export const table: OptionTable<CachedKeysOptions> = {
   maxLookups: option.integer({ min: 1, max: 100_000, fallback: 100 }),
 };
 
-/** A look-up of a caller's own. The keyid is text from the wire, of a request whose signature nobody has checked yet. */
+/** Your own look-up. The keyid is wire text of a request whose signature is not yet checked. */
 export type KeySource = (
   keyid: string,
 ) => ConfiguredKey | null | undefined | Promise<ConfiguredKey | null | undefined>;
@@ -43,7 +43,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
     table,
     options,
   );
-  // A key whose time is over stays until it is replaced, as the mark of a keyid that was known.
+  // An old key stays until it is replaced: it marks a keyid that was known.
   const known = new LRUCache<string, VerificationKey>({
     max,
     ttl: ttlSeconds * 1000,
@@ -55,7 +55,7 @@ export function cachedKeys(store: KeySource | KeyStore, options: CachedKeysOptio
   const load = async (keyid: string): Promise<VerificationKey | undefined> => {
     const late = (): Error =>
       new Error(`${factoryName}: a look-up had no answer within ${lookupTimeoutMs} ms`);
-    // What comes later is dropped: a newer look-up may have found the key withdrawn.
+    // Drops a late answer: a newer look-up may have found the key withdrawn.
     const found = await withDeadline(ask(lookup, keyid), lookupTimeoutMs, late);
     if (found === undefined || found === null) {
       known.delete(keyid);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { channel, type Channel } from "node:diagnostics_channel";
 import { verifyByPolicy, type DigestPolicy } from "@countersign/content-digest";
 import {
@@ -8,9 +9,8 @@ import {
   type KeyUseEvent,
   type ReceivedRequest,
   type RequestFact,
-  type VerdictFacts,
 } from "@countersign/core";
-import { fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/door";
+import { askStore, fieldLines, noteVerdict, type OptionOwner } from "@countersign/core/door";
 import {
   assertTimely,
   MessageSignatureError,
@@ -22,17 +22,17 @@ import {
   type SignatureAlgorithm,
   type VerificationKey,
 } from "@countersign/http-message-signatures";
-import { queryCovering } from "@countersign/http-message-signatures/door";
+import { endOf, isVerificationKey, queryCovering } from "@countersign/http-message-signatures/door";
 import { readBody } from "@countersign/raw-body";
-import type { HttpSignatureCode } from "./codes.ts";
-import { coverageWarner } from "./profile-components.ts";
-import { claimNonce, lookupKey } from "./asked-stores.ts";
+import type { AskedKeyStore } from "./key-store.ts";
 import {
   factoryName,
   resolveOptions,
+  type HttpSignatureCode,
   type HttpSignatureVerifyOptions,
   type ResolvedVerifyOptions,
 } from "./options.ts";
+import { coverageWarner } from "./profile.ts";
 
 /** What is known of a signature that was verified. */
 export interface VerifiedSignature {
@@ -40,19 +40,18 @@ export interface VerifiedSignature {
   readonly keyid: string;
   /** The algorithm of the key. */
   readonly alg: SignatureAlgorithm;
-  /** Unix seconds. This and the next three are undefined when the signature has none and `requiredParameters` lets that be. */
+  /** Unix seconds. This and the next three are undefined when the signature has none and `requiredParameters` allows it. */
   readonly created: number | undefined;
   /** Unix seconds. */
   readonly expires: number | undefined;
   readonly nonce: string | undefined;
   readonly tag: string | undefined;
-  /** Whose key it is; undefined when the key says nothing of it. */
+  /** Whose key it is; undefined when the key does not say. */
   readonly subject: string | undefined;
   /** The covered components in the order of the signature: bare names, or full identifiers such as `"x-note";bs`. */
   readonly components: readonly string[];
 }
 
-const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 const verified: RequestFact<VerifiedSignature> = createRequestFact();
 const verifiedMessages: RequestFact<RequestMessage> = createRequestFact();
 
@@ -61,50 +60,42 @@ export function verifiedSignature(subject: object): VerifiedSignature | undefine
   return verified.get(subject);
 }
 
-/** The request as its signature was verified, with the path and the origin that the signer knows; undefined when none was. */
+/** The request as its signature was verified, with the signer's path and origin; undefined when none was. */
 export function verifiedMessage(subject: object): RequestMessage | undefined {
   return verifiedMessages.get(subject);
 }
 
-/** Verifies the signature of one request; see {@link httpSignatureVerifier}. */
-export type VerifyHttpSignature = (request: ReceivedRequest) => Promise<VerifiedSignature>;
-
 /**
- * Makes the check of HTTP Message Signatures (RFC 9421) with the digest of the body (RFC 9530), the time window and the nonce. It
+ * Makes the check of HTTP Message Signatures (RFC 9421) with the body's digest (RFC 9530), the time window and the nonce. It
  * rejects with a GuardError: 401 for anything wrong with these, 503 when a store does not answer, 413 and 415 for the body.
- * Throws an OptionError on a bad option; `owner` is who it says has it.
+ * Throws an OptionError on a bad option, in the name of `owner`.
  */
 export function httpSignatureVerifier(
   options: HttpSignatureVerifyOptions,
   owner: OptionOwner = factoryName,
-): VerifyHttpSignature {
+): (request: ReceivedRequest) => Promise<VerifiedSignature> {
   const resolved = resolveOptions(options, owner);
   const warnOfCoverage = coverageWarner(resolved);
   return (request) => {
     warnOfCoverage?.(request);
-    return verifyRequest(request, resolved);
+    return verifyRequest(request, resolved, true);
   };
 }
 
-/** Checks options without making anything of them. Throws an OptionError; `owner` is who it says has the option. */
-export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): void {
-  resolveOptions(options, owner);
-}
-
-/** {@link httpSignatureVerifier} for a single request: options are checked, and keys imported, at each call. */
+/** {@link httpSignatureVerifier} for a single request: checks options and imports keys at each call. */
 export async function verifyHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factoryName));
+  return verifyRequest(request, resolveOptions(options, factoryName), true);
 }
 
-/** {@link verifyHttpSignature} for whoever looks at a request again, to explain it: that is no use of the key, and nobody is told of one. */
+/** {@link verifyHttpSignature} of a request that is explained: reports no use of the key. */
 export async function recheckHttpSignature(
   request: ReceivedRequest,
   options: HttpSignatureVerifyOptions,
 ): Promise<VerifiedSignature> {
-  return verifyRequest(request, resolveOptions(options, factoryName), { isKeyUse: false });
+  return verifyRequest(request, resolveOptions(options, factoryName), false);
 }
 
 /** The refusal of a request that asks to be taken for another method: an app that obeys runs another than the signed one. */
@@ -116,23 +107,27 @@ export function methodOverride(): GuardError<HttpSignatureCode> {
 async function verifyRequest(
   request: ReceivedRequest,
   options: ResolvedVerifyOptions,
-  { isKeyUse } = { isKeyUse: true },
+  isKeyUse: boolean,
 ): Promise<VerifiedSignature> {
+  let received: ReceivedSignature | undefined;
+  let key: VerificationKey | undefined;
   try {
     const message = toMessage(request, options);
-    const received = readSignature(message, options);
-    const found = new FoundSoFar(received, options.clock);
-    noteVerdict(request, found);
+    received = readSignature(message, options);
     assertRequestCovered(request, received, options);
     assertInTime(received, options);
-    const key = await lookupKey(request, received, options);
-    found.subject = key?.subject;
+    const { keyStore } = options;
+    key =
+      keyStore === undefined
+        ? options.knownKeys.get(received.keyid)
+        : await askKeyStore(request, received.keyid, keyStore, options);
     assertInTime(received, options);
-    await verifyBytes(received, key, options);
+    const context = { now: options.clock() / 1000, environment: options.environment };
+    if (options.threadPool) await verifySignatureAsync(received, key, context);
+    else verifySignature(received, key, options.engine, context);
     assertInTime(received, options);
     if (isKeyUse) publishKeyUse(received, key);
-    const { limit, allowUnsignedBody } = options;
-    assertBodyCovered(request, received, { bytes: await readBody(request, limit), allowUnsignedBody });
+    assertBodyCovered(request, received, await readBody(request, options.limit), options);
     assertInTime(received, options);
     await claimNonce(request, received, options);
     // A store that answered late must not let an expired signature through.
@@ -140,59 +135,31 @@ async function verifyRequest(
     const signature = describeSignature(received, key);
     verified.set(request, signature);
     verifiedMessages.set(request, message);
-    found.verified();
+    noteVerdict(request, signature);
+    // Later verdicts tell the age of this moment.
+    if (guardChannel.hasSubscribers) noteVerdict(request, { ageSeconds: ageOf(received, options) });
     return signature;
   } catch (error) {
+    if (received !== undefined) noteRefused(request, received, key, options);
     if (!(error instanceof MessageSignatureError)) throw error;
-    throw new GuardError<HttpSignatureCode>({
-      status: 401,
-      code: error.code,
-      message: `httpSignatureVerify: ${error.message}`,
-      cause: error,
-    });
+    throw refusal(error.code, error.message, error);
   }
 }
 
-/** What verdicts tell of a signature, read when one is made. */
-class FoundSoFar implements VerdictFacts {
-  /** Known once the key is. */
-  subject: string | undefined;
-  readonly #received: ReceivedSignature;
-  readonly #clock: () => number;
-  #isVerified = false;
-  #ageWhenVerified: number | undefined;
+/** Notes for the verdict what was found of a signature that is refused. */
+function noteRefused(
+  request: ReceivedRequest,
+  received: ReceivedSignature,
+  key: VerificationKey | undefined,
+  options: ResolvedVerifyOptions,
+): void {
+  const { label, keyid, created, coveredComponents: components } = received;
+  const ageSeconds = ageOf(received, options);
+  noteVerdict(request, { label, keyid, subject: key?.subject, created, ageSeconds, components });
+}
 
-  constructor(received: ReceivedSignature, clock: () => number) {
-    this.#received = received;
-    this.#clock = clock;
-  }
-
-  get label(): string {
-    return this.#received.label;
-  }
-
-  get keyid(): string {
-    return this.#received.keyid;
-  }
-
-  get created(): number | undefined {
-    return this.#received.created;
-  }
-
-  get ageSeconds(): number | undefined {
-    if (this.#isVerified) return this.#ageWhenVerified;
-    return this.created === undefined ? undefined : this.#clock() / 1000 - this.created;
-  }
-
-  /** Later verdicts tell the age of this moment, or none where nobody listens. */
-  verified(): void {
-    if (guardChannel.hasSubscribers) this.#ageWhenVerified = this.ageSeconds;
-    this.#isVerified = true;
-  }
-
-  get components(): readonly string[] {
-    return this.#received.coveredComponents;
-  }
+function ageOf({ created }: ReceivedSignature, { clock }: ResolvedVerifyOptions): number | undefined {
+  return created === undefined ? undefined : clock() / 1000 - created;
 }
 
 const keyUseChannel: Channel = channel(keyUseChannelName);
@@ -236,22 +203,15 @@ function assertInTime(received: ReceivedSignature, options: ResolvedVerifyOption
   assertTimely(received, options, options.clock() / 1000);
 }
 
-async function verifyBytes(
-  received: ReceivedSignature,
-  key: VerificationKey | undefined,
-  { clock, environment, engine, threadPool }: ResolvedVerifyOptions,
-): Promise<void> {
-  const context = { now: clock() / 1000, environment };
-  if (threadPool) await verifySignatureAsync(received, key, context);
-  else verifySignature(received, key, engine, context);
-}
+const digestPolicy: DigestPolicy = { algorithms: ["sha-256", "sha-512"], required: true, status: 401 };
 
 function assertBodyCovered(
   request: ReceivedRequest,
-  received: ReceivedSignature,
-  { bytes, allowUnsignedBody }: { readonly bytes: Buffer; readonly allowUnsignedBody: boolean },
+  { coveredComponents }: ReceivedSignature,
+  bytes: Buffer,
+  { allowUnsignedBody }: ResolvedVerifyOptions,
 ): void {
-  if (received.coveredComponents.some((component) => digestCovering.has(component))) {
+  if (coveredComponents.some((component) => digestCovering.has(component))) {
     verifyByPolicy(request, bytes, digestPolicy);
   } else if (bytes.length > 0 && !allowUnsignedBody) {
     throw refusal("body-not-covered", "the request has a body that the signature does not cover");
@@ -270,6 +230,68 @@ function describeSignature(received: ReceivedSignature, key: VerificationKey | u
   return Object.freeze({ label, keyid, alg, created, expires, nonce, tag, subject, components });
 }
 
-function refusal(code: HttpSignatureCode, message: string): GuardError<HttpSignatureCode> {
-  return new GuardError<HttpSignatureCode>({ status: 401, code, message: `httpSignatureVerify: ${message}` });
+const keyStoreFailed = unavailable("key-store-unavailable", "the key store");
+const nonceStoreFailed = unavailable("nonce-store-unavailable", "the nonce store");
+
+/** Finds the key of a keyid; undefined when it is unknown. Rejects with a GuardError (503) without a usable answer of the store. */
+async function askKeyStore(
+  req: ReceivedRequest,
+  keyid: string,
+  store: AskedKeyStore,
+  { storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
+): Promise<VerificationKey | undefined> {
+  const { engine } = store;
+  const asked = { engine, step: "get-key", timeoutMs, name: "the key store", failure: keyStoreFailed, req };
+  const key = await askStore(asked, () => store.get(keyid));
+  // Databases say null for what they do not have: another answer than to an unknown keyid elsewhere would tell them apart.
+  if (key === undefined || key === null) return undefined;
+  if (isVerificationKey(key)) return key;
+  throw keyStoreFailed(new TypeError("option keys returned something else than importVerificationKey makes"));
+}
+
+const claimTokens: RequestFact<string> = createRequestFact();
+
+/** Uses up the nonce of a signature. Rejects with a GuardError: 401 when it was used before, 503 when the store fails. */
+async function claimNonce(
+  req: ReceivedRequest,
+  received: ReceivedSignature,
+  { nonces, windowSeconds, clockSkewSeconds, clock, storeTimeoutMs: timeoutMs }: ResolvedVerifyOptions,
+): Promise<void> {
+  const { keyid: scope, nonce } = received;
+  // Undefined only where requiredParameters leaves the nonce out.
+  if (nonces === undefined || nonce === undefined) return;
+  // Infinite only where neither created nor expires is required, which the options refuse.
+  const end = endOf(received, windowSeconds) ?? Infinity;
+  // One window longer than the signature lives: the clocks of two verifiers and of the store may differ.
+  const marginSeconds = windowSeconds + clockSkewSeconds;
+  // One token for each request: a second verifier on the same route does not take the first one's claim for a replay.
+  const token = claimTokens.get(req) ?? randomUUID();
+  claimTokens.set(req, token);
+  const claim = { scope, nonce, token, retainMs: Math.ceil((end + marginSeconds) * 1000 - clock()) };
+  const { engine } = nonces;
+  const asked = {
+    engine,
+    step: "claim-nonce",
+    timeoutMs,
+    name: "the nonce store",
+    failure: nonceStoreFailed,
+    req,
+  };
+  const answer = await askStore(asked, () => nonces.claim(claim));
+  if (answer !== "fresh") throw refusal("nonce-replayed", "the nonce was used before");
+}
+
+/** Makes what is thrown in place of a store's own error. */
+function unavailable(
+  code: HttpSignatureCode,
+  name: string,
+): (cause: unknown) => GuardError<HttpSignatureCode> {
+  const message = `httpSignatureVerify: ${name} gave no usable answer`;
+  const headers = { "Retry-After": "5" };
+  return (cause) => new GuardError<HttpSignatureCode>({ status: 503, code, message, headers, cause });
+}
+
+function refusal(code: HttpSignatureCode, what: string, cause?: Error): GuardError<HttpSignatureCode> {
+  const message = `httpSignatureVerify: ${what}`;
+  return new GuardError<HttpSignatureCode>({ status: 401, code, message, cause });
 }

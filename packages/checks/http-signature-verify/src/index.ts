@@ -1,23 +1,18 @@
-export type { HttpSignatureCode } from "./codes.ts";
-export { cachedKeys, type CachedKeysOptions, type KeySource } from "./cached-keys.ts";
-export { directoryKeys, type DirectoryKeysOptions } from "./directory-keys.ts";
-export { jwksKeys, type JwksKeysOptions } from "./jwks-keys.ts";
-export { readKeys, type KeyLookup, type KeyStore, type Keys } from "./key-store.ts";
-export { keyUse, type KeyUse, type KeyUseOptions, type KeyUseTable } from "./key-use.ts";
-export type { LiveKeyStore } from "./live-keys.ts";
-// What a nonce store of one's own implements; stores need no more of this than the types.
-export type { NonceStore } from "@countersign/core";
-export { memoryNonceStore, type MemoryNonceStoreOptions } from "./nonce-store.ts";
+export { httpSignatureVerify } from "./middleware.ts";
+export { assertVerifyOptions, type HttpSignatureCode, type HttpSignatureVerifyOptions } from "./options.ts";
 export {
-  assertVerifyOptions,
   httpSignatureVerifier,
-  verifiedSignature,
   recheckHttpSignature,
+  verifiedSignature,
   verifyHttpSignature,
   type VerifiedSignature,
-  type VerifyHttpSignature,
 } from "./check.ts";
-export { httpSignatureVerify } from "./middleware.ts";
-export type { HttpSignatureVerifyOptions } from "./options.ts";
+export { readKeys, type KeyLookup, type Keys, type KeyStore } from "./key-store.ts";
+export { cachedKeys, type KeySource } from "./cached-keys.ts";
+export { directoryKeys } from "./directory-keys.ts";
+export { jwksKeys } from "./jwks-keys.ts";
+export type { LiveKeyStore } from "./live-keys.ts";
+export { keyUse, type KeyUse, type KeyUseTable } from "./key-use.ts";
+export { memoryNonceStore } from "./nonce-store.ts";
 export { importVerificationKey, type VerificationKey } from "@countersign/http-message-signatures";
-export { keyUseChannelName, type KeyUseEvent } from "@countersign/core";
+export { keyUseChannelName, type NonceStore } from "@countersign/core";

@@ -1,11 +1,12 @@
-import { OptionError } from "@countersign/core";
-import { option, optionError, readOptions, type OptionTable } from "@countersign/core/door";
-import { importKeys, type KeyValidity } from "@countersign/http-message-signatures";
-import { fetchJwkSet, type Fetch } from "./jwks-fetch.ts";
-import { LiveKeys, type LiveKeyStore } from "./live-keys.ts";
+import { OptionError, withDeadline } from "@countersign/core";
+import { option, optionError, type OptionTable, readOptions } from "@countersign/core/door";
+import { importKeys } from "@countersign/http-message-signatures";
+import { liveKeys, liveKeysRules, type LiveKeysOptions, type LiveKeyStore } from "./live-keys.ts";
+
+type Fetch = (url: URL, init: RequestInit) => Promise<Response>;
 
 /** Options of {@link jwksKeys}. */
-export interface JwksKeysOptions {
+export interface JwksKeysOptions extends LiveKeysOptions {
   /** How long a set is used when its answer has no `max-age`, in seconds. Default 300. */
   readonly ttlSeconds?: number | undefined;
   /** A shorter `max-age` counts as this one, in seconds. Default 30. */
@@ -16,45 +17,34 @@ export interface JwksKeysOptions {
   readonly cooldownSeconds?: number | undefined;
   /** How long the last good set is used beyond its time while no other can be had, in seconds. Default 3,600. */
   readonly staleIfErrorSeconds?: number | undefined;
-  /** How long a fetch may take with its redirects and its body, in milliseconds. Default 5,000. */
+  /** How long a fetch may take with its body, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
-  /** Bytes of a document at most, uncompressed. Default 262,144. */
-  readonly maxBytes?: number | undefined;
-  /** Keys of a set at most. Default 100. */
-  readonly maxKeys?: number | undefined;
-  /** What a key's scope, subject and further validity are, by its keyid. Default none. */
-  readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
   /** Take a URL of plain http on this machine. Default false. */
   readonly allowHttpOnLoopback?: boolean | undefined;
-  /** Fetches; for certificates or proxies of one's own. Default the global fetch. */
+  /** Fetches; for certificates, proxies or redirects of one's own. Default the global fetch, which follows no redirect. */
   readonly fetch?: Fetch | undefined;
-  /** A monotonic clock in milliseconds; default performance.now. */
-  readonly now?: (() => number) | undefined;
 }
 
 export const table: OptionTable<JwksKeysOptions> = {
+  ...liveKeysRules,
   ttlSeconds: option.integer({ min: 1, max: 86_400, fallback: 300 }),
   minTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 30 }),
   maxTtlSeconds: option.integer({ min: 1, max: 86_400, fallback: 3600 }),
   cooldownSeconds: option.integer({ min: 1, max: 3600, fallback: 30 }),
   staleIfErrorSeconds: option.integer({ min: 0, max: 604_800, fallback: 3600 }),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 5000 }),
-  maxBytes: option.integer({ min: 1, max: 16_777_216, fallback: 262_144 }),
-  maxKeys: option.integer({ min: 1, max: 10_000, fallback: 100 }),
-  validity: option.call<(keyid: string) => KeyValidity | undefined>(() => undefined, "none"),
   allowHttpOnLoopback: option.boolean(false),
   fetch: option.call<Fetch>((url, init) => fetch(url, init), "fetch"),
-  now: option.clock(() => performance.now(), "performance.now"),
 };
 
 const factoryName = "jwksKeys";
 const refreshAhead = 0.8;
 
 /**
- * The keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, and from then on a
- * timer does before its time is over. Unknown keyids cause at most one fetch in each cool-down, all together. A document that cannot be had, or of
- * which no key can be used, leaves the last good set in use for a bounded time, and is told on `countersign:notice`; a single bad key is
- * left out and told. An empty set withdraws all keys. Throws an OptionError on a bad URL or option.
+ * Keeps the keys of a JWK Set (RFC 7517) at an https URL, in which `kid` is the keyid. The first look-up fetches it, later ones a timer
+ * ahead of its end. All unknown keyids together cause at most one fetch in each cool-down. While no usable set can be had, the last
+ * good one stays for a bounded time, with a notice on `countersign:notice`; a single bad key is left out. An empty set withdraws all
+ * keys. Throws an OptionError on a bad URL or option.
  */
 export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): LiveKeyStore {
   const read = readOptions(factoryName, table, options);
@@ -63,7 +53,7 @@ export function jwksKeys(url: string | URL, options: JwksKeysOptions = {}): Live
     throw new OptionError(factoryName, { option: "minTtlSeconds", what: "must not exceed maxTtlSeconds" });
   }
   const address = readUrl(url, read.allowHttpOnLoopback);
-  return new LiveKeys({
+  return liveKeys({
     guard: factoryName,
     async load(signal) {
       const { document, maxAgeSeconds } = await fetchJwkSet(address, { ...read, signal });
@@ -95,4 +85,113 @@ function readUrl(given: string | URL, allowHttpOnLoopback: boolean): URL {
   if (url.protocol === "https:" || isLocal) return url;
   const what = "must be an https URL; one of http is taken on loopback alone, with allowHttpOnLoopback: true";
   throw new OptionError(factoryName, { option: "url", what });
+}
+
+interface JwksBounds {
+  readonly fetch: Fetch;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  /** Ends the fetch. */
+  readonly signal: AbortSignal;
+}
+
+/** A document as it was received, unchecked. */
+interface FetchedJwkSet {
+  readonly document: unknown;
+  /** For how long the answer may be used (RFC 9111), in seconds; undefined when it says nothing of it. */
+  readonly maxAgeSeconds: number | undefined;
+}
+
+// As registered (RFC 7517 section 8.5), as most servers send it, and as profiles of RFC 9421 name it: all are JSON.
+const jsonType = /^application\/(?:[a-z0-9!#$&^_.-]+\+)?json$/;
+const accept = "application/jwk-set+json, application/json";
+
+/**
+ * Fetches a JWK Set. Rejects for any answer but 200 with a JSON media type, for more than `maxBytes`, and for no end within
+ * `timeoutMs`. Errors show nothing of the answer.
+ */
+async function fetchJwkSet(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
+  const { signal, timeoutMs } = bounds;
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  signal.addEventListener("abort", abort, { once: true });
+  const late = (): Error => {
+    abort();
+    return new Error(`the key set did not come within ${timeoutMs} ms`);
+  };
+  try {
+    return await withDeadline(fetchOnce(url, { ...bounds, signal: controller.signal }), timeoutMs, late);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}
+
+async function fetchOnce(url: URL, bounds: JwksBounds): Promise<FetchedJwkSet> {
+  const { fetch, signal, maxBytes } = bounds;
+  // Who controls the target of a redirect would be trusted with every payout.
+  const response = await fetch(url, { redirect: "manual", signal, headers: { accept } });
+  try {
+    assertJson(response);
+    const document: unknown = parse(await readBytes(response, maxBytes));
+    return { document, maxAgeSeconds: maxAge(response.headers) };
+  } catch (error) {
+    // The connection is not to be held by what nobody reads.
+    await response.body?.cancel().catch(() => {});
+    throw error;
+  }
+}
+
+function assertJson({ status, headers }: Response): void {
+  if (status !== 200) throw new Error(`the key set was answered with status ${status}`);
+  const [type = ""] = (headers.get("content-type") ?? "").split(";", 1);
+  if (!jsonType.test(type.trim().toLowerCase()))
+    throw new Error("the key set has another media type than JSON");
+}
+
+async function readBytes({ body, headers }: Response, maxBytes: number): Promise<Buffer> {
+  const tooLarge = (): Error => new Error(`the key set has more than ${maxBytes} bytes`);
+  if (Number(headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = body?.getReader();
+  if (reader === undefined) throw new Error("the key set has no body");
+  try {
+    for (;;) {
+      // oxlint-disable-next-line no-await-in-loop -- a stream
+      const { done, value } = await reader.read();
+      if (done) return Buffer.concat(chunks);
+      length += value.length;
+      if (length > maxBytes) throw tooLarge();
+      chunks.push(value);
+    }
+  } finally {
+    reader.releaseLock();
+  }
+}
+
+function parse(bytes: Buffer): unknown {
+  let document: unknown;
+  try {
+    document = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    // The parser's message quotes the text.
+    throw new Error("the key set is no JSON in UTF-8");
+  }
+  if (isJwkSet(document)) return document;
+  throw new Error("the document is no JWK Set: an object with a list keys");
+}
+
+function isJwkSet(document: unknown): boolean {
+  if (typeof document !== "object" || document === null || "kty" in document) return false;
+  return "keys" in document && Array.isArray(document.keys);
+}
+
+// RFC 9111 section 5.2.2. `Expires` is not read: it needs both clocks to agree.
+function maxAge(headers: Headers): number | undefined {
+  const directives = headers.get("cache-control") ?? "";
+  if (/(?:^|,)\s*no-(?:store|cache)\s*(?:,|$)/i.test(directives)) return 0;
+  const [, seconds] = /(?:^|,)\s*max-age="?(\d{1,10})"?\s*(?:,|$)/i.exec(directives) ?? [];
+  if (seconds === undefined) return undefined;
+  const age = Number(headers.get("age") ?? 0);
+  return Math.max(0, Number(seconds) - (age > 0 ? age : 0));
 }

@@ -16,14 +16,14 @@ export type KeyLookup = (
 /** Where keys live. The keyid is text from the wire: never a path, a URL, or a key of a plain object. */
 export interface KeyStore {
   get: KeyLookup;
-  /** What it asks, one word for traces, such as `postgresql`. Default `other`. */
+  /** One word for traces, such as `postgresql`. Default `other`. */
   readonly engine?: string | undefined;
 }
 
 /** A key as configured: what importVerificationKey takes, or what it returned. */
 export type ConfiguredKey = PublicKeyInput | VerificationKey;
 
-/** What the option `keys` takes. A record and a Map are read and vetted once, when the middleware is built. */
+/** The option `keys`. A record or Map is vetted once, when the middleware is built. */
 export type Keys =
   | Readonly<Record<string, ConfiguredKey>>
   | ReadonlyMap<string, ConfiguredKey>
@@ -32,13 +32,12 @@ export type Keys =
 
 /** The option `keys`, read. */
 export interface ReadKeys {
-  /** Those that are configured; none where a store finds them. */
+  /** The configured ones; none with a store. */
   readonly known: ReadonlyMap<string, VerificationKey>;
-  /** What is asked for a key; undefined where keys are configured. */
+  /** Undefined where keys are configured. */
   readonly store: AskedKeyStore | undefined;
 }
 
-/** A key store, and its word for traces. */
 export interface AskedKeyStore {
   readonly get: KeyLookup;
   readonly engine: string;
@@ -69,7 +68,7 @@ export function readKeys(keys: unknown, owner: OptionOwner, name: string): ReadK
 const none: ReadonlyMap<string, VerificationKey> = new Map();
 const otherEngine = "other";
 
-/** Throws an OptionError for a key that no signature can be verified by: its algorithm is not one of those that are taken. */
+/** Throws an OptionError for a key whose algorithm is not accepted: it could verify nothing. */
 export function assertTaken(
   owner: OptionOwner,
   { known }: ReadKeys,
@@ -98,12 +97,10 @@ export function vet(
   }
 }
 
-/** Whether a value is a look-up; what it returns shows when it is called. */
 export function isLookup(keys: unknown): keys is KeyLookup {
   return typeof keys === "function";
 }
 
-/** Whether an object is a KeyStore. */
 export function isKeyStore(keys: object): keys is KeyStore {
   return "get" in keys && typeof keys.get === "function";
 }

@@ -21,7 +21,7 @@ export function httpSignatureVerify(options: HttpSignatureVerifyOptions): Middle
   const verify = httpSignatureVerifier(options);
   return guard("httpSignatureVerify", async (req: GuardRequest & { readonly originalMethod?: unknown }) => {
     assertNoKeyClaimed("httpSignatureVerify", req);
-    // The mark of what has put another method in the place of the one on the wire.
+    // Set by middlewares that replaced the method on the wire.
     if ("originalMethod" in req && req.originalMethod !== req.method) throw methodOverride();
     req.signature = await verify(receivedRequest(req));
   });

@@ -10,18 +10,35 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { jwkThumbprint, type VerificationKey } from "@countersign/http-message-signatures";
-import { loadEngine, type VerificationEngine } from "@countersign/http-message-signatures/door";
+import {
+  jwkThumbprint,
+  type MessageSignatureErrorCode,
+  type VerificationKey,
+  type VerifyOptions,
+} from "@countersign/http-message-signatures";
+import { loadEngine } from "@countersign/http-message-signatures/door";
 import { assertTaken, readKeys, type AskedKeyStore, type Keys } from "./key-store.ts";
-import { assertConsistent, profileRules, type ProfileOptions } from "./profile.ts";
+import { assertConsistent, profileRules, textRule, type ProfileOptions } from "./profile.ts";
+
+type VerificationEngine = NonNullable<VerifyOptions["engine"]>;
+
+/** The codes of the refusals of signatures; those of body and digest are in RawBodyCode and ContentDigestCode. */
+export type HttpSignatureCode =
+  | MessageSignatureErrorCode
+  | "body-not-covered"
+  | "key-store-unavailable"
+  | "method-override"
+  | "nonce-replayed"
+  | "nonce-store-unavailable"
+  | "query-not-covered";
 
 /** Options of httpSignatureVerify. */
 export interface HttpSignatureVerifyOptions extends ProfileOptions {
   /** The public keys by keyid: a record, a Map, a function, or a KeyStore. */
   readonly keys: Keys;
-  /** Where nonces are remembered. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed all the same. */
+  /** Remembers nonces. Required unless `requiredParameters` leaves `nonce` out; a nonce that is there is claimed in any case. */
   readonly nonces?: NonceStore | undefined;
-  /** The path prefix that a proxy took off the signed path, for example `/payments`. Default none. */
+  /** The prefix that a proxy removed from the signed path, such as `/payments`. Default none. */
   readonly pathPrefix?: string | undefined;
   /**
    * Scheme and authority that callers see, for `@scheme`, `@authority`, `@target-uri`. Default the request's scheme, by socket or
@@ -54,16 +71,16 @@ interface CallersOrigin {
   readonly authority: string;
 }
 
-/** The name in messages, where no endpoint has one of its own. */
+/** The name in messages unless an endpoint gives its own. */
 export const factoryName = "httpSignatureVerify";
 
 export const table = {
   keys: option.shown(option.own(readKeys), ({ known }) => Array.from(known.values(), showKey)),
   nonces: option.optional(option.own(readNonceStore), "required where a nonce is"),
   ...profileRules,
-  pathPrefix: option.own(readPathPrefix, '""'),
+  pathPrefix: textRule('a path such as "/payments", without a slash at its end', isPathPrefix, ""),
   origin: option.optional(option.own(readOrigin), "socket or trusted proxy, and :authority or Host"),
-  environment: option.optional(option.own(readEnvironment)),
+  environment: option.optional(textRule('a name such as "production"', (text) => text !== "")),
   allowUnsignedQuery: option.shown(option.boolean(false)),
   allowUnsignedBody: option.shown(option.boolean(false)),
   limit: limitRule(),
@@ -75,7 +92,7 @@ export const table = {
 
 /** The options with defaults, checked. */
 export interface ResolvedVerifyOptions extends Omit<ReadOptions<typeof table>, "keys" | "threadPool"> {
-  /** Those that are configured; none where `keyStore` finds them. */
+  /** The configured ones; none with `keyStore`. */
   readonly knownKeys: ReadonlyMap<string, VerificationKey>;
   readonly keyStore: AskedKeyStore | undefined;
   readonly threadPool: boolean;
@@ -98,7 +115,12 @@ export function resolveOptions(
   return { ...resolved, knownKeys: keys.known, keyStore: keys.store, threadPool };
 }
 
-// Of a key what everybody may know. Of a secret there is no thumbprint: others could try guesses against it.
+/** Checks options without making anything of them. Throws an OptionError in the name of `owner`. */
+export function assertVerifyOptions(options: HttpSignatureVerifyOptions, owner: OptionOwner): void {
+  resolveOptions(options, owner);
+}
+
+// Shows only what is public. A secret's thumbprint would let others test guesses.
 function showKey(key: VerificationKey): BuiltFact {
   return {
     keyid: key.keyid,
@@ -137,21 +159,8 @@ function readEngine(engine: unknown, owner: OptionOwner, name: string): Verifica
   return read;
 }
 
-function readPathPrefix(pathPrefix: unknown = "", owner: OptionOwner, name: string): string {
-  if (
-    typeof pathPrefix === "string" &&
-    /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@%]+)*$/.test(pathPrefix) &&
-    !/\/\.{1,2}(?:\/|$)|%2e/i.test(pathPrefix)
-  ) {
-    return pathPrefix;
-  }
-  const expected = 'a path such as "/payments", without a slash at its end';
-  throw optionError(owner, name, expected, pathPrefix);
-}
-
-function readEnvironment(environment: unknown, owner: OptionOwner, name: string): string {
-  if (typeof environment === "string" && environment !== "") return environment;
-  throw optionError(owner, name, 'a name such as "production"', environment);
+function isPathPrefix(text: string): boolean {
+  return /^(?:\/[A-Za-z0-9\-._~!$&'()*+,;=:@%]+)*$/.test(text) && !/\/\.{1,2}(?:\/|$)|%2e/i.test(text);
 }
 
 function readOrigin(origin: unknown, owner: OptionOwner, name: string): CallersOrigin {

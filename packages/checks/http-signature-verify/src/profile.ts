@@ -1,9 +1,12 @@
+import { type ReceivedRequest } from "@countersign/core";
 import {
+  createWarnOnce,
   holderOf,
   option,
   optionError,
   readOptions,
   type OptionOwner,
+  type OptionRule,
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
@@ -11,14 +14,21 @@ import {
   defaultComponents,
   signatureAlgorithms,
   type SignatureAlgorithm,
+  type SignatureProfile,
 } from "@countersign/http-message-signatures";
 import {
+  assertComputable,
+  componentText,
   defaultParameters,
-  type FieldTypes,
-  type SignatureParameter,
-  type TagPolicy,
+  derivedComponents,
+  parseComponentIdentifier,
 } from "@countersign/http-message-signatures/door";
-import { assertComponents, readForbiddenComponents, readRequiredComponents } from "./profile-components.ts";
+
+type Optional<Members> = { readonly [Name in keyof Members]?: Members[Name] | undefined };
+type ComponentIdentifier = ReturnType<typeof parseComponentIdentifier>;
+type FieldTypes = NonNullable<SignatureProfile["fieldTypes"]>;
+type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
+type TagPolicy = NonNullable<SignatureProfile["tag"]>;
 
 /** Exactly one of the two. Values are compared exactly; none is empty. */
 type TagOption =
@@ -33,46 +43,47 @@ type TagOption =
       readonly require?: undefined;
     };
 
-/** The options of httpSignatureVerify about a signature itself. */
-export interface ProfileOptions {
-  /**
-   * Components that a signature has to cover: bare names, or full identifiers such as `"@query-param";name="id"`. Default `@method`,
-   * `@path`, `content-type`, `content-digest`. With `@authority` or `@target-uri` in it, `origin` has to be given; `host` is refused.
-   */
-  readonly requiredComponents?: readonly string[] | undefined;
-  /** Components that a signature must not cover. A bare name stands for the name with whatever parameters. Default none. */
-  readonly forbiddenComponents?: readonly string[] | undefined;
-  /**
-   * Parameters that a signature has to have: `keyid`, `created` or `expires` or both, and any of `alg`, `nonce`, `tag`. Default
-   * `created`, `expires`, `keyid`, `alg`, `nonce`. Without `expires` a signature ends `windowSeconds` after `created`; without a nonce
-   * it can be replayed until then.
-   */
-  readonly requiredParameters?: readonly SignatureParameter[] | undefined;
-  /** Parameters that a signature must not have. Default none. */
-  readonly forbiddenParameters?: readonly string[] | undefined;
-  /** The only label that is looked at. Default any. */
-  readonly label?: string | undefined;
-  /** Types of structured fields, for `;sf` and `;key`, beside those of the IANA registry. Default none. */
-  readonly fieldTypes?: FieldTypes | undefined;
+/**
+ * The options of httpSignatureVerify about a signature itself. Defaults: `requiredComponents` `@method`, `@path`, `content-type`,
+ * `content-digest`; `requiredParameters` `created`, `expires`, `keyid`, `alg`, `nonce`; `algorithms` `ed25519`; `windowSeconds` 60;
+ * `clockSkewSeconds` 30. `@authority` and `@target-uri` need `origin`; `host` is refused. Without a nonce a signature can be replayed
+ * until it ends.
+ */
+export type ProfileOptions = Optional<Omit<SignatureProfile, "tag">> & {
   /** Which values of the parameter `tag` are taken (RFC 9421 section 2.3). Default any, and none at all. */
   readonly tag?: TagOption | undefined;
-  /** Signature algorithms that are taken. Default `ed25519` alone. */
-  readonly algorithms?: readonly SignatureAlgorithm[] | undefined;
-  /** Largest `expires - created`, in seconds. Default 60. */
-  readonly windowSeconds?: number | undefined;
-  /** How far `created` may lie ahead of the clock, in seconds. Default 30. */
-  readonly clockSkewSeconds?: number | undefined;
+};
+
+/** A rule for a text; `expected` describes the ones that `isSound` accepts. */
+export function textRule(
+  expected: string,
+  isSound: (text: string) => boolean,
+  fallback?: string,
+): OptionRule<string> {
+  return option.own(
+    (text = fallback, owner, name) => {
+      if (typeof text === "string" && isSound(text)) return text;
+      throw optionError(owner, name, expected, text);
+    },
+    fallback === undefined ? "required" : JSON.stringify(fallback),
+  );
 }
 
+/** A key of a structured field (RFC 8941 section 3.1.2): a label, or the name of a parameter. */
+export function isKey(value: unknown): value is string {
+  return typeof value === "string" && /^[a-z*][a-z0-9_\-.*]*$/.test(value);
+}
+
+const fieldName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const tags = option.optional(option.own(readTags));
 const tagTable = { require: tags, exclude: tags } satisfies OptionTable<TagOption, unknown>;
 
 export const profileRules = {
   requiredComponents: option.shown(option.own(readRequiredComponents, defaultComponents.join(", "))),
-  forbiddenComponents: option.optional(option.own(readForbiddenComponents)),
+  forbiddenComponents: option.optional(option.own(readComponents)),
   requiredParameters: option.shown(option.own(readRequiredParameters, defaultParameters.join(", "))),
   forbiddenParameters: option.optional(option.own(readForbiddenParameters)),
-  label: option.optional(option.own(readLabel), "any"),
+  label: option.optional(textRule("a lower-case dictionary key", isKey), "any"),
   fieldTypes: option.optional(option.own(readFieldTypes)),
   tag: option.optional(option.own(readTag), "any, or none"),
   algorithms: option.own(readAlgorithms, '["ed25519"]'),
@@ -81,76 +92,156 @@ export const profileRules = {
 } satisfies OptionTable<ProfileOptions, unknown>;
 
 /** The options with defaults, checked. */
-export type ResolvedProfile = ReadOptions<typeof profileRules>;
+type ResolvedProfile = ReadOptions<typeof profileRules>;
 
-/** What a rule by itself cannot see. Throws an OptionError. */
+/**
+ * Refuses required components that no request can have, or that are forbidden too, and a server's name without origin: the value
+ * would come from the caller's own Host field, and a request that was signed for another server would pass. Throws an OptionError.
+ */
 export function assertConsistent(
   owner: OptionOwner,
   profile: ResolvedProfile & { readonly origin: object | undefined },
 ): void {
-  assertComponents(owner, profile);
+  const { requiredComponents, forbiddenComponents = [], fieldTypes, origin } = profile;
+  for (const required of requiredComponents) {
+    const component = parseComponentIdentifier(required);
+    try {
+      assertComputable([component], undefined, fieldTypes);
+    } catch {
+      throw optionError(owner, "requiredComponents", "components that a request can have", required);
+    }
+    if (forbiddenComponents.includes(required) || forbiddenComponents.includes(component.name)) {
+      const expected = `components other than ${required}, which is required`;
+      throw optionError(owner, "forbiddenComponents", expected, required);
+    }
+    if (origin === undefined && (component.name === "@authority" || component.name === "@target-uri")) {
+      const expected = `the origin that callers see, such as "https://pay.example", where ${required} is required`;
+      throw optionError(owner, "origin", expected, origin);
+    }
+  }
   const { requiredParameters, forbiddenParameters = [] } = profile;
   const both = requiredParameters.find((name) => forbiddenParameters.includes(name));
   if (both === undefined) return;
   throw optionError(owner, "forbiddenParameters", `parameters other than ${both}, which is required`, both);
 }
 
+// Methods that change nothing (RFC 9110 section 9.2.1).
+const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/**
+ * Warns once, at the first request that may change something, of a policy that lets a signature leave out method, path or body:
+ * that part can be exchanged on the way. Returns undefined for a policy that requires all three.
+ */
+export function coverageWarner({
+  requiredComponents,
+  allowUnsignedBody,
+}: {
+  readonly requiredComponents: readonly string[];
+  readonly allowUnsignedBody: boolean;
+}): ((request: ReceivedRequest) => void) | undefined {
+  const names = new Set(requiredComponents.map((text) => parseComponentIdentifier(text).name));
+  // The target URI holds the path, RFC 9421 section 2.2.2.
+  const coversPath = ["@path", "@target-uri", "@request-target"].some((name) => names.has(name));
+  const left = [
+    ...(names.has("@method") ? [] : ["its method"]),
+    ...(coversPath ? [] : ["its path"]),
+    ...(allowUnsignedBody ? ["its body"] : []),
+  ];
+  if (left.length === 0) return undefined;
+  const warnOnce = createWarnOnce("httpSignatureVerify");
+  const message =
+    `the options take a request whose signature does not cover ${left.join(" and ")}, which can be exchanged on the way; ` +
+    "leave requiredComponents and allowUnsignedBody at their defaults";
+  return (request) => {
+    if (safeMethods.has(request.method)) return;
+    warnOnce({ code: "signature-covers-little", message, req: request });
+  };
+}
+
+function readRequiredComponents(
+  given: unknown = defaultComponents,
+  owner: OptionOwner,
+  name: string,
+): readonly string[] {
+  const components = readComponents(given, owner, name);
+  if (!components.some((text) => parseComponentIdentifier(text).name === "host")) return components;
+  const expected = "a list without host, which nothing compares; require @authority and give origin";
+  throw optionError(owner, name, expected, given);
+}
+
+function readComponents(given: unknown, owner: OptionOwner, name: string): readonly string[] {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw optionError(owner, name, "a list of at least one component", given);
+  }
+  // Array.from visits the holes of a sparse array too.
+  return Array.from(given, (text: unknown) => {
+    const component = typeof text === "string" ? parsed(text) : undefined;
+    if (component !== undefined && isOfRequest(component)) return componentText(component);
+    const expected = `lower-case field names or ${requestComponents.join(", ")}, or serialised identifiers`;
+    throw optionError(owner, name, expected, text);
+  });
+}
+
+const requestComponents: readonly string[] = [...derivedComponents, "@query-param"];
+
+function isOfRequest({ name }: ComponentIdentifier): boolean {
+  return name.startsWith("@") ? requestComponents.includes(name) : fieldName.test(name);
+}
+
+function parsed(text: string): ComponentIdentifier | undefined {
+  try {
+    return parseComponentIdentifier(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of a list in the order of `all`; none unless all of them are known, and each is there once. */
+function subsetOf<Value>(all: readonly Value[], given: unknown): readonly Value[] {
+  const list: readonly unknown[] = Array.isArray(given) ? given : [];
+  const known = all.filter((one) => list.includes(one));
+  return known.length === list.length ? known : [];
+}
+
+const parameterNames: readonly SignatureParameter[] = [...defaultParameters, "tag"];
+
 function readRequiredParameters(
   given: unknown = defaultParameters,
   owner: OptionOwner,
   name: string,
 ): readonly SignatureParameter[] {
-  const list: readonly unknown[] = Array.isArray(given) ? given : [];
-  const known = parameterNames.filter((parameter) => list.includes(parameter));
-  // What never ends would need a nonce that is never forgotten.
+  const known = subsetOf(parameterNames, given);
+  // A signature without end would need a nonce that is never forgotten.
   const ends = known.includes("created") || known.includes("expires");
-  if (ends && known.includes("keyid") && list.length === known.length) return known;
+  if (ends && known.includes("keyid")) return known;
   const expected = `a list of ${parameterNames.join(", ")}, with keyid, and with created or expires`;
   throw optionError(owner, name, expected, given);
 }
 
-const parameterNames: readonly SignatureParameter[] = [...defaultParameters, "tag"];
+function readAlgorithms(
+  given: unknown = ["ed25519"],
+  owner: OptionOwner,
+  name: string,
+): readonly SignatureAlgorithm[] {
+  const known = subsetOf(signatureAlgorithms, given);
+  if (known.length > 0) return known;
+  throw optionError(owner, name, `a list of ${signatureAlgorithms.join(", ")}, each once`, given);
+}
 
 function readForbiddenParameters(given: unknown, owner: OptionOwner, name: string): readonly string[] {
-  if (Array.isArray(given) && given.length > 0) {
-    const sound = given.filter(isKey);
-    if (sound.length === given.length && !sound.includes("keyid")) return sound;
-  }
+  const list: readonly unknown[] = Array.isArray(given) ? given : [];
+  const sound = list.filter(isKey);
+  if (list.length > 0 && sound.length === list.length && !sound.includes("keyid")) return sound;
   throw optionError(owner, name, "a list of lower-case parameter names other than keyid", given);
-}
-
-function readLabel(label: unknown, owner: OptionOwner, name: string): string {
-  if (isKey(label)) return label;
-  throw optionError(owner, name, "a lower-case dictionary key", label);
-}
-
-function isKey(value: unknown): value is string {
-  return typeof value === "string" && /^[a-z*][a-z0-9_\-.*]*$/.test(value);
 }
 
 function readFieldTypes(types: unknown, owner: OptionOwner, name: string): FieldTypes {
   const entries = typeof types === "object" && types !== null ? Object.entries(types) : [];
-  const sound = entries.filter(
-    ([field, type]) => /^[!#$%&'*+\-.^_`|~0-9a-z]+$/.test(field) && isFieldType(type),
-  );
+  const known = new Set<unknown>(["dictionary", "item", "list"]);
+  const sound = entries.filter(([field, type]) => fieldName.test(field) && known.has(type));
   if (entries.length > 0 && sound.length === entries.length) return Object.freeze(Object.fromEntries(sound));
   const expected = 'an object such as { "x-items": "list" } of "dictionary", "item" and "list"';
   throw optionError(owner, name, expected, types);
-}
-
-function isFieldType(type: unknown): boolean {
-  return type === "dictionary" || type === "item" || type === "list";
-}
-
-function readAlgorithms(
-  algorithms: unknown = ["ed25519"],
-  owner: OptionOwner,
-  name: string,
-): readonly SignatureAlgorithm[] {
-  const list: readonly unknown[] = Array.isArray(algorithms) ? algorithms : [];
-  const known = signatureAlgorithms.filter((alg) => list.includes(alg));
-  if (known.length > 0 && known.length === list.length) return known;
-  throw optionError(owner, name, `a list of ${signatureAlgorithms.join(", ")}, each once`, algorithms);
 }
 
 function readTag(tag: unknown, owner: OptionOwner, name: string): TagPolicy {
@@ -161,11 +252,7 @@ function readTag(tag: unknown, owner: OptionOwner, name: string): TagPolicy {
 
 function readTags(given: unknown, owner: OptionOwner, name: string): readonly string[] {
   const list: readonly unknown[] = Array.isArray(given) ? given : [given];
-  const sound = list.filter(isTag);
+  const sound = list.filter((tag): tag is string => typeof tag === "string" && /^[\x20-\x7e]+$/.test(tag));
   if (list.length > 0 && sound.length === list.length) return sound;
   throw optionError(owner, name, "a tag or a list of tags in printable ASCII, none empty", given);
-}
-
-function isTag(value: unknown): value is string {
-  return typeof value === "string" && /^[\x20-\x7e]+$/.test(value);
 }

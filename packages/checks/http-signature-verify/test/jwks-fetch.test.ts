@@ -8,9 +8,10 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "@jest/globals";
-import { jwksKeys, type JwksKeysOptions } from "@countersign/http-signature-verify";
+import { jwksKeys } from "@countersign/http-signature-verify";
 import { selfSignedCertificate, testAuthority } from "@countersign/test-support/servers/certificates.ts";
 import { setOf } from "./live-keys-bench.ts";
+import type { JwksKeysOptions } from "../dist/jwks-keys.js";
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -59,12 +60,6 @@ describe("what jwksKeys takes of a server", () => {
     },
   );
 
-  test("a redirect within the origin", async () => {
-    const listener: RequestListener = (req, res) =>
-      req.url === "/jwks" ? redirect(res, "/other?version=2") : json(res, setOf(req.url ?? ""));
-    expect(await answering(listener)).toBe("/other?version=2");
-  });
-
   test("a compressed set", async () => {
     const listener: RequestListener = (_req, res) => {
       res.setHeader("Content-Encoding", "gzip");
@@ -94,19 +89,7 @@ describe("what jwksKeys refuses of a server", () => {
       /more than 2 keys/,
       { maxKeys: 2 },
     ],
-    [
-      "a redirect to http elsewhere",
-      (_req, res) => redirect(res, "http://keys.example/jwks"),
-      /another origin/,
-    ],
-    ["a redirect to another port", (_req, res) => redirect(res, "http://127.0.0.1:1/jwks"), /another origin/],
-    ["a redirect to nowhere", (_req, res) => void res.writeHead(302).end(), /another origin/],
-    [
-      "a redirect with a password",
-      (req, res) => redirect(res, `http://u:p@${req.headers.host}/`),
-      /another origin/,
-    ],
-    ["redirects without end", (_req, res) => redirect(res, "/jwks"), /more than 3 times/],
+    ["a redirect, also within its origin", (_req, res) => redirect(res, "/other"), /status 302/],
   ])("%s", async (_title, listener, expected, ...[options]) => {
     expect(await answering(listener, options)).toMatch(expected);
   });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
-import { jwksKeys, type JwksKeysOptions, type LiveKeyStore } from "@countersign/http-signature-verify";
+import { jwksKeys, type LiveKeyStore } from "@countersign/http-signature-verify";
 import { answer, hearNotices, serviceJwk, setOf } from "./live-keys-bench.ts";
+import type { JwksKeysOptions } from "../dist/jwks-keys.js";
 
 const url = "https://keys.example/jwks.json";
 const seconds = (count: number): Promise<void> => jest.advanceTimersByTimeAsync(count * 1000);

@@ -2,12 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "@jest/globals";
-import {
-  directoryKeys,
-  type DirectoryKeysOptions,
-  type LiveKeyStore,
-} from "@countersign/http-signature-verify";
+import { directoryKeys, type LiveKeyStore } from "@countersign/http-signature-verify";
 import { eventually, freshPem, hearNotices } from "./live-keys-bench.ts";
+import type { DirectoryKeysOptions } from "../dist/directory-keys.js";
 
 /** An empty directory for keys, the store that follows it, and what that tells. */
 export class KeyFolder {

@@ -1,26 +1,30 @@
 import type { BareItem, Parameters } from "./field-scanner.ts";
-import type { FieldTypes } from "./field-types.ts";
 import { maxNonceLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
-import type { Message, ResponseMessage } from "./message.ts";
-import { signPlan, type SignatureFields } from "./sign.ts";
-import { assertComputable, serializeSignatureParams } from "./signature-base.ts";
+import type { FieldTypes, Message, RequestMessage, ResponseMessage } from "./message.ts";
+import { signAsync, type SignatureFields } from "./sign.ts";
 import {
+  assertComputable,
   parseAcceptSignatureMembers,
   parseComponentIdentifier,
+  serializeComponentIdentifier,
+  serializeSignatureParams,
   type SignatureInput,
-} from "./signature-fields.ts";
-import { defaultParameters, isSignatureParameter } from "./signature-parameters.ts";
-import { planSignature } from "./signature-plan.ts";
-import type { SignatureParameter, SignatureProfile } from "./signature-profile.ts";
+} from "./signature-base.ts";
+import {
+  defaultParameters,
+  isSignatureParameter,
+  type SignatureParameter,
+  type SignatureProfile,
+} from "./signature-parameters.ts";
 import type { Signer } from "./signer.ts";
 import { assertSerializable } from "./structured-field.ts";
 
 const flag: BareItem = { type: "boolean", value: true };
 
 /**
- * Reads an Accept-Signature field (RFC 9421 section 5.1): by label what a signature shall cover and say. `created` and `expires` have
- * no value there, the other parameters of the RFC are Strings. Throws a MessageSignatureError (`field-invalid`, `field-limit`).
+ * Reads an Accept-Signature field (RFC 9421 section 5.1): what a signature shall cover and say, by label. `created` and `expires`
+ * have no value, the RFC's other parameters are Strings. Throws a MessageSignatureError (`field-invalid`, `field-limit`).
  */
 export function parseAcceptSignature(fieldValue: string): ReadonlyMap<string, SignatureInput> {
   const requests = parseAcceptSignatureMembers(fieldValue);
@@ -52,8 +56,8 @@ export interface AcceptSignatureOptions {
 }
 
 /**
- * The value of the Accept-Signature field that asks for what a profile requires: its components, `created` and `expires`, the
- * algorithm and the tag where there is one alone. Throws a MessageSignatureError for components that the message cannot have.
+ * Writes the Accept-Signature field that asks for what a profile requires: its components, `created` and `expires`, and the algorithm
+ * and tag where there is only one. Throws a MessageSignatureError for components that the message cannot have.
  */
 export function createAcceptSignature(profile: SignatureProfile, options: AcceptSignatureOptions): string {
   const { label = profile.label ?? "sig1", nonce, keyid } = options;
@@ -68,10 +72,8 @@ export function createAcceptSignature(profile: SignatureProfile, options: Accept
     nonce: asString(nonce),
     tag: asString(tag?.require?.length === 1 ? tag.require[0] : undefined),
   };
-  const asked = new Set<SignatureParameter>(requiredParameters);
-  for (const name of ["keyid", "nonce", "tag"] as const) if (values[name] !== undefined) asked.add(name);
   const parameters = new Map<string, BareItem>();
-  for (const name of asked) {
+  for (const name of [...requiredParameters, "keyid", "nonce", "tag"] as const) {
     const value = values[name];
     if (value !== undefined) parameters.set(name, value);
   }
@@ -79,23 +81,18 @@ export function createAcceptSignature(profile: SignatureProfile, options: Accept
   return `${label}=${serializeSignatureParams(components, parameters)}`;
 }
 
-const sampleRequest: Message = { method: "GET", target: "/", rawHeaders: [], rawTrailers: [] };
-const sampleResponse: ResponseMessage = {
-  status: 200,
-  rawHeaders: [],
-  rawTrailers: [],
-  request: sampleRequest,
-};
-const samples = { request: sampleRequest, response: sampleResponse };
+const request: RequestMessage = { method: "GET", target: "/", rawHeaders: [], rawTrailers: [] };
+const response: ResponseMessage = { status: 200, rawHeaders: [], rawTrailers: [], request };
+const samples = { request, response };
 
 function asString(value: string | undefined): BareItem | undefined {
   return value === undefined ? undefined : { type: "string", value };
 }
 
-/** How {@link answerAcceptSignature} answers. */
+/** Options of {@link answerAcceptSignature}. */
 export interface AnswerOptions {
   readonly signer: Signer;
-  /** The tags under which this key signs when asked. Default none: a signature that asks for a tag is refused. */
+  /** The tags under which this key signs when asked. Default none: a request for a tag is refused. */
   readonly tags?: readonly string[] | undefined;
   /** Unix seconds; default now. */
   readonly created?: number | undefined;
@@ -107,8 +104,8 @@ export interface AnswerOptions {
 
 /**
  * Signs a message as one member of Accept-Signature asks (RFC 9421 section 5.2): its label, components and parameters in their order.
- * Rejects with a MessageSignatureError instead of signing something else: `signature-request-refused` for another key or
- * algorithm, a tag that is not taken, a nonce that is too long, an unknown parameter, and the codes of components that the message does not have.
+ * Rejects with a MessageSignatureError instead of signing something else: `signature-request-refused` for another key or algorithm, a
+ * tag outside `tags`, a nonce that is too long, an unknown parameter; and the codes of components that the message does not have.
  */
 export async function answerAcceptSignature(
   message: Message,
@@ -122,24 +119,20 @@ export async function answerAcceptSignature(
   if ((textOf(parameters, "keyid") ?? signer.keyid) !== signer.keyid) throw refused("asks for another key");
   if ((textOf(parameters, "alg") ?? signer.alg) !== signer.alg) throw refused("asks for another algorithm");
   const nonce = textOf(parameters, "nonce");
-  // Strings are printable ASCII already. A signer would throw a TypeError: the caller's mistake, and not the peer's.
+  // A signer would throw a TypeError: the caller's mistake, and not the peer's.
   if ((nonce?.length ?? 0) > maxNonceLength)
     throw refused(`asks for a nonce over ${maxNonceLength} characters`);
-  const isAsked = (name: SignatureParameter): boolean => names.includes(name);
-  const plan = planSignature(
-    message,
-    {
-      label,
-      components: [],
-      parameters: names,
-      created: isAsked("created") || isAsked("expires") ? created : undefined,
-      expires: isAsked("expires") ? expires : undefined,
-      nonce,
-      tag,
-    },
+  return signAsync(message, {
     signer,
-  );
-  return signPlan(message, { ...plan, input: { ...plan.input, components } }, { signer, fieldTypes });
+    label,
+    components: components.map(serializeComponentIdentifier),
+    parameters: names,
+    created: names.includes("created") || names.includes("expires") ? created : undefined,
+    expires: names.includes("expires") ? expires : undefined,
+    nonce,
+    tag,
+    fieldTypes,
+  });
 }
 
 function textOf(parameters: Parameters, name: SignatureParameter): string | undefined {

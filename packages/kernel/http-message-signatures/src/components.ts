@@ -1,16 +1,14 @@
-import type { Parameters } from "./field-scanner.ts";
-import type { FieldTypes } from "./field-types.ts";
+import type { BareItem, Parameters } from "./field-scanner.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import {
   collectFieldLines,
   FieldValues,
   isResponse,
   type FieldLines,
+  type FieldTypes,
   type Message,
   type RequestMessage,
-  type ResponseMessage,
 } from "./message.ts";
-import { parseQueryParams, type QueryParams } from "./query-params.ts";
 
 /** The derived components of RFC 9421 section 2.2 that are computed for requests without parameters. */
 export const derivedComponents = [
@@ -29,7 +27,6 @@ export const queryCovering: readonly string[] = ["@query", "@request-target", "@
 const noParameters: Parameters = new Map();
 const methodToken = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const hostAndPort = /^(?:[A-Za-z0-9\-._~%!$&'()*+,;=]+|\[[0-9A-Fa-f:.]+\])(?::(\d{0,5}))?$/;
-
 const visibleAscii = /^[\x21-\x7e]+$/;
 const ambiguousPath = /\/\.{1,2}(?:\/|$)|%2e/i;
 
@@ -41,7 +38,7 @@ export interface RequestTarget {
 }
 
 /**
- * Splits an origin-form target and changes nothing. A target that a router and a signer could read as two paths is refused
+ * Splits an origin-form target and changes nothing. Refuses a target that a router and a signer could read as two paths
  * (`target-invalid`): absolute form, `//`, `\`, `#`, dot segments, encoded dots, anything outside visible ASCII.
  */
 export function parseRequestTarget(target: string): RequestTarget {
@@ -56,36 +53,26 @@ export function parseRequestTarget(target: string): RequestTarget {
   return { path, query: queryStart === -1 ? undefined : target.slice(queryStart) };
 }
 
-/** Computes the values of the components of one message. */
-export interface MessageValues {
+/** Computes the values of the components of one message: splits the target and groups the field lines once. */
+export class MessageValues {
+  readonly #message: Message;
+  readonly #fields: FieldValues;
+  readonly #types: FieldTypes | undefined;
   /** The target of a request; undefined of a response. */
   readonly target: RequestTarget | undefined;
-  /** The value of one component that {@link assertComputable} let pass. Throws a MessageSignatureError. */
-  readonly valueOf: (name: string, parameters?: Parameters) => string;
-}
+  #queryParams: QueryParams | undefined;
+  #related: MessageValues | undefined;
 
-/** The values of a message whose field lines are grouped already. Throws what the constructors below throw. */
-export function messageValues(
-  message: Message,
-  lines: FieldLines = collectFieldLines(message.rawHeaders),
-  types?: FieldTypes,
-): MessageValues {
-  return isResponse(message)
-    ? new ResponseValues(message, lines, types)
-    : new ComponentValues(message, lines, types);
-}
-
-/** Computes component values of one request; the target is split and the field lines are grouped once. */
-export class ComponentValues implements MessageValues {
-  private readonly message: RequestMessage;
-  private readonly fields: FieldValues;
-  readonly target: RequestTarget;
-  private queryParams: QueryParams | undefined;
-
-  /** Throws a MessageSignatureError when the target or the method is not one that can be signed. */
-  constructor(message: RequestMessage, lines: FieldLines, types?: FieldTypes) {
-    this.message = message;
-    this.fields = new FieldValues(message, lines, types);
+  /** Throws a MessageSignatureError when the target or the method of a request is not one that can be signed. */
+  constructor(
+    message: Message,
+    lines: FieldLines = collectFieldLines(message.rawHeaders),
+    types?: FieldTypes,
+  ) {
+    this.#message = message;
+    this.#types = types;
+    this.#fields = new FieldValues(message, lines, types);
+    if (isResponse(message)) return;
     this.target = parseRequestTarget(message.target);
     if (!methodToken.test(message.method)) {
       throw new MessageSignatureError("method-invalid", "the request method is no token");
@@ -93,64 +80,65 @@ export class ComponentValues implements MessageValues {
     assertOneAuthority(lines);
   }
 
+  /** Returns the value of a component that passed {@link assertComputable}. Throws a MessageSignatureError. */
   valueOf(name: string, parameters: Parameters = noParameters): string {
+    return parameters.has("req") ? this.#ofRequest().#own(name, parameters) : this.#own(name, parameters);
+  }
+
+  // Section 2.4.
+  #ofRequest(): MessageValues {
+    const message = this.#message;
+    if (!isResponse(message) || message.request === undefined)
+      throw new TypeError("the request of a response is not known");
+    this.#related ??= new MessageValues(message.request, undefined, this.#types);
+    return this.#related;
+  }
+
+  #own(name: string, parameters: Parameters): string {
+    if (!name.startsWith("@")) return this.#fields.valueOf(name, parameters);
+    const message = this.#message;
+    const { target } = this;
+    if (isResponse(message) || target === undefined) return this.#status();
     switch (name) {
       case "@method":
-        return this.message.method;
+        return message.method;
       case "@path":
-        return this.target.path;
+        return target.path;
       case "@query":
-        return this.target.query ?? "?";
+        return target.query ?? "?";
       case "@request-target":
-        return this.message.target;
+        return message.target;
       case "@authority":
-        return this.authority();
+        return this.#authority(message);
       case "@scheme":
-        return this.scheme();
+        return schemeOf(message);
       case "@target-uri":
-        return `${this.scheme()}://${this.authority()}${this.message.target}`;
-      case "@query-param":
-        return this.queryParam(parameters);
+        return `${schemeOf(message)}://${this.#authority(message)}${message.target}`;
       default:
-        return this.fields.valueOf(name, parameters);
+        return this.#queryParam(parameters.get("name"), target.query);
     }
   }
 
   // Section 2.2.8: a name that occurs more than once must not be covered.
-  private queryParam(parameters: Parameters): string {
-    this.queryParams ??= parseQueryParams(this.target.query);
-    const name = parameters.get("name");
-    if (name?.type !== "string" || !this.queryParams.has(name.value)) {
+  #queryParam(name: BareItem | undefined, query: string | undefined): string {
+    this.#queryParams ??= parseQueryParams(query);
+    if (name?.type !== "string" || !this.#queryParams.has(name.value)) {
       throw new MessageSignatureError(
         "covered-field-missing",
         "a covered query parameter is not in the query",
       );
     }
-    const value = this.queryParams.get(name.value);
+    const value = this.#queryParams.get(name.value);
     if (value !== undefined) return value;
-    throw new MessageSignatureError(
-      "covered-field-repeated",
-      "a covered query parameter is more than once in the query",
-    );
+    throw new MessageSignatureError("covered-field-repeated", "a covered query parameter is there twice");
   }
 
-  private scheme(): string {
-    const { scheme } = this.message;
-    if (scheme === undefined) {
-      throw new MessageSignatureError(
-        "covered-field-missing",
-        "a covered component needs the scheme, which is not known",
-      );
-    }
-    return scheme;
-  }
-
-  // RFC 9421 section 2.2.3: lower case, without the default port of the scheme.
-  private authority(): string {
+  // Section 2.2.3: lower case, without the default port of the scheme.
+  #authority(message: RequestMessage): string {
     const received =
-      this.message.authority ??
-      this.fields.lines.get(":authority")?.[0] ??
-      this.fields.valueOf("host", noParameters);
+      message.authority ??
+      this.#fields.lines.get(":authority")?.[0] ??
+      this.#fields.valueOf("host", noParameters);
     // Before it is lower-cased: U+212A (Kelvin) would become a "k".
     const match = hostAndPort.exec(received);
     if (match === null)
@@ -158,42 +146,20 @@ export class ComponentValues implements MessageValues {
     const authority = received.toLowerCase();
     const port = match[1];
     if (port === undefined) return authority;
-    const isDefault = port === "" || Number(port) === (this.scheme() === "https" ? 443 : 80);
+    const isDefault = port === "" || Number(port) === (schemeOf(message) === "https" ? 443 : 80);
     return isDefault ? authority.slice(0, authority.length - port.length - 1) : authority;
+  }
+
+  #status(): string {
+    const status = "status" in this.#message ? this.#message.status : undefined;
+    if (Number.isInteger(status) && Number(status) >= 100 && Number(status) <= 999) return String(status);
+    throw new MessageSignatureError("covered-field-invalid", "the status is no integer of three digits");
   }
 }
 
-/** Computes component values of one response, and by `;req` those of its request (RFC 9421 section 2.4). */
-class ResponseValues implements MessageValues {
-  readonly target = undefined;
-  private readonly message: ResponseMessage;
-  private readonly fields: FieldValues;
-  private readonly types: FieldTypes | undefined;
-  private related: ComponentValues | undefined;
-
-  constructor(message: ResponseMessage, lines: FieldLines, types?: FieldTypes) {
-    this.message = message;
-    this.types = types;
-    this.fields = new FieldValues(message, lines, types);
-  }
-
-  valueOf(name: string, parameters: Parameters = noParameters): string {
-    if (parameters.has("req")) return this.requestValues().valueOf(name, parameters);
-    return name === "@status" ? this.status() : this.fields.valueOf(name, parameters);
-  }
-
-  private requestValues(): ComponentValues {
-    const { request } = this.message;
-    if (request === undefined) throw new TypeError("the request of a response is not known");
-    this.related ??= new ComponentValues(request, collectFieldLines(request.rawHeaders), this.types);
-    return this.related;
-  }
-
-  private status(): string {
-    const { status } = this.message;
-    if (Number.isInteger(status) && status >= 100 && status <= 999) return String(status);
-    throw new MessageSignatureError("covered-field-invalid", "the status is no integer of three digits");
-  }
+function schemeOf({ scheme }: RequestMessage): string {
+  if (scheme !== undefined) return scheme;
+  throw new MessageSignatureError("covered-field-missing", "a covered component needs the unknown scheme");
 }
 
 // RFC 9113 section 8.3.1: where Host names another server than :authority, a router and a signer may read two.
@@ -214,4 +180,70 @@ function assertOneAuthority(fields: FieldLines): void {
 
 function asciiLowerCase(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
+
+/** Encoded values by encoded name; undefined stands for a name that occurs more than once. */
+type QueryParams = ReadonlyMap<string, string | undefined>;
+
+/**
+ * Reads the parameters of a query with its "?", decoded and encoded again (RFC 9421 section 2.2.8). Stricter: refuses a "%" without
+ * two hex digits and bytes that are no UTF-8, which the form parser of the URL Standard makes into other text.
+ */
+export function parseQueryParams(query: string | undefined): QueryParams {
+  const params = new Map<string, string | undefined>();
+  for (const pair of (query ?? "?").slice(1).split("&")) {
+    if (pair === "") continue;
+    const equals = pair.indexOf("=");
+    const name = reencode(equals === -1 ? pair : pair.slice(0, equals));
+    const value = equals === -1 ? "" : reencode(pair.slice(equals + 1));
+    params.set(name, params.has(name) ? undefined : value);
+  }
+  return params;
+}
+
+const unreserved = /^[A-Za-z0-9*\-._]*$/;
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function reencode(text: string): string {
+  return unreserved.test(text) ? text : encode(decode(text));
+}
+
+// The bytes of the form parser. The target is visible ASCII.
+function decode(text: string): Uint8Array {
+  const bytes = new Uint8Array(text.length);
+  let length = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x25) {
+      bytes[length++] = hexByte(text.slice(index + 1, index + 3));
+      index += 2;
+    } else {
+      bytes[length++] = code === 0x2b ? 0x20 : code;
+    }
+  }
+  return bytes.subarray(0, length);
+}
+
+function hexByte(digits: string): number {
+  if (/^[0-9A-Fa-f]{2}$/.test(digits)) return Number.parseInt(digits, 16);
+  throw invalid('has a "%" without two hex digits');
+}
+
+// The application/x-www-form-urlencoded percent-encode set, and a space as %20.
+function encode(bytes: Uint8Array): string {
+  try {
+    utf8.decode(bytes);
+  } catch {
+    throw invalid("is not UTF-8");
+  }
+  let text = "";
+  for (const byte of bytes) {
+    const character = String.fromCharCode(byte);
+    text += unreserved.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return text;
+}
+
+function invalid(what: string): MessageSignatureError {
+  return new MessageSignatureError("covered-field-invalid", `a query with covered parameters ${what}`);
 }

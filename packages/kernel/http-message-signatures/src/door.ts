@@ -1,19 +1,15 @@
-// What checks of signatures and tools that explain them are made with: for whoever writes one.
+// For authors of checks of signatures, and of tools that explain them.
 export {
+  assertComputable,
   componentText,
   parseByteSequenceDictionary,
   parseComponentIdentifier,
-  type ComponentIdentifier,
-} from "./signature-fields.ts";
-export { parseDictionary, type Member, type StructuredFieldType } from "./structured-field.ts";
+} from "./signature-base.ts";
+export { parseDictionary, type Member } from "./structured-field.ts";
 export { derivedComponents, queryCovering } from "./components.ts";
-export type { FieldTypes } from "./field-types.ts";
-export type { VerificationEngine } from "./algorithms/algorithm.ts";
 export { loadEngine } from "./algorithms/ed25519.ts";
 export { isVerificationKey } from "./verification-key.ts";
 export { keyidOfFile } from "./key-set.ts";
 export { defaultParameters, endOf } from "./signature-parameters.ts";
-export type { SignatureParameter, TagPolicy } from "./signature-profile.ts";
-export { receiptComponents } from "./receipt-components.ts";
-export { assertComputable } from "./signature-base.ts";
+export { receiptComponents } from "./sign.ts";
 export { isSignatureOf } from "./verify.ts";

@@ -53,8 +53,8 @@ export class FieldScanner {
   }
 
   /**
-   * RFC 8941 section 4.2.2. `readValue` reads what stands behind a key's "=", and `readFlag` what a key alone stands for; without it
-   * each member has a value.
+   * RFC 8941 section 4.2.2. `readValue` reads after a key's "=", `readFlag` gives the value of a key alone; without it every member
+   * needs a value.
    */
   readDictionary<T>(readValue: () => T, readFlag?: () => T): Map<string, T> {
     const members = new Map<string, T>();
@@ -91,7 +91,6 @@ export class FieldScanner {
     return item;
   }
 
-  /** Whether an inner list begins here. */
   atInnerList(): boolean {
     return this.text[this.position] === "(";
   }
@@ -172,7 +171,7 @@ export class FieldScanner {
     return bytes;
   }
 
-  /** The refusal of a value that is well-formed but of another shape than the field allows. */
+  /** Refuses a well-formed value of another shape than the field allows. */
   invalid(what: string): MessageSignatureError {
     return new MessageSignatureError("field-invalid", `${this.fieldName} ${what}`);
   }
@@ -261,4 +260,34 @@ export class FieldScanner {
 function canonicalDecimal(negative: boolean, whole: string, fraction: string): string {
   const digits = `${whole.replace(/^0+(?=\d)/, "")}.${fraction.replace(/(?<=\d)0+$/, "")}`;
   return negative && digits !== "0.0" ? `-${digits}` : digits;
+}
+
+/** RFC 8941 section 4.1.1.2. */
+export function serializeParameters(parameters: Parameters): string {
+  let text = "";
+  for (const [key, item] of parameters) {
+    text += item.type === "boolean" && item.value ? `;${key}` : `;${key}=${serializeBareItem(item)}`;
+  }
+  return text;
+}
+
+/** RFC 8941 section 4.1.3.1. */
+export function serializeBareItem(item: BareItem): string {
+  switch (item.type) {
+    case "integer":
+      return String(item.value);
+    case "string":
+      return serializeString(item.value);
+    case "boolean":
+      return item.value ? "?1" : "?0";
+    case "binary":
+      return `:${item.base64}:`;
+    default:
+      return item.text;
+  }
+}
+
+/** RFC 8941 section 4.1.6, of printable ASCII. */
+export function serializeString(value: string): string {
+  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`;
 }

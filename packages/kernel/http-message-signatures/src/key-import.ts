@@ -1,34 +1,33 @@
+import { createSecretKey, KeyObject } from "node:crypto";
+import { types } from "node:util";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { algorithms, isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
-import { bothValidities, statedValidity } from "./jwk-validity.ts";
 import { maxKeyidLength } from "./limits.ts";
-import { contentOf, readPublicKey, type PublicKeyInput } from "./public-key-input.ts";
-import { algorithmOf } from "./public-key-jwk.ts";
-import { readSecret } from "./secret-key-input.ts";
+import { contentOf, type PublicKeyInput, readPublicKey } from "./public-key-input.ts";
+import { chooseAlgorithm } from "./public-key-jwk.ts";
 import {
   asVetted,
+  isRecord,
   keyError,
-  readKeyValidity,
   type KeyValidity,
+  readKeyValidity,
+  unixSeconds,
   type VerificationKey,
 } from "./verification-key.ts";
 
 /** Algorithm and validity of a key. */
-export interface VerificationKeyOptions extends KeyValidity {
-  /**
-   * Default what the key itself says. RSA needs it, unless a JWK has an `alg`, and a secret is taken by `hmac-sha256` alone. One that
-   * is not the key's is refused.
-   */
+interface VerificationKeyOptions extends KeyValidity {
+  /** Default the key's own. RSA needs it, unless a JWK has an `alg`, and so does a secret, as `hmac-sha256`. Must be the key's. */
   readonly alg?: SignatureAlgorithm | undefined;
 }
 
 const keyidPattern = /^[\x20-\x7e]+$/;
 
 /**
- * Imports and vets a key, with the validity that is given and the one that a JWK states itself, whichever is narrower. Taken are:
- * Ed25519, canonical (RFC 8032 section 5.1.3) and of prime order; a point on P-256 or P-384, uncompressed; RSA of 2,048 to 8,192 bits
- * with an odd exponent of at least 3; a secret of at least 32 bytes. So no signature verifies under it but its owner's. Throws a
- * TypeError that says what the key looks like and what to write instead; never shows it.
+ * Imports and vets a key; its validity is the narrower of the given one and of that in a JWK. Takes Ed25519, canonical (RFC 8032
+ * section 5.1.3) and of prime order; an uncompressed point on P-256 or P-384; RSA of 2,048 to 8,192 bits with an odd exponent of at
+ * least 3; a secret of at least 32 bytes: only its owner's signatures verify. Throws a TypeError that says what the key looks like and
+ * what to write instead; never shows it.
  */
 export function importVerificationKey(
   keyid: string,
@@ -46,13 +45,115 @@ export function importVerificationKey(
   }
   const content = contentOf(key);
   const read = readPublicKey(content, { keyid, alg: wanted });
-  const alg = algorithmOf(read, wanted);
-  // Read again when it is whole: two halves may contradict each other.
-  const whole = readKeyValidity(bothValidities(given, statedValidity(content, keyid)));
+  const alg = chooseAlgorithm(read.algorithms, wanted, keyError);
+  // Read again as a whole: the halves may contradict each other.
+  const whole = narrowed(given, content, keyid);
   return asVetted({ keyid, alg, publicKey: algorithms[alg].vet(read.key), ...whole });
 }
 
 function readAlg(alg: SignatureAlgorithm | undefined): SignatureAlgorithm | undefined {
   if (alg === undefined || isSignatureAlgorithm(alg)) return alg;
   throw keyError(`alg must be one of ${signatureAlgorithms.join(", ")}`);
+}
+
+/**
+ * Narrows a validity by what a key states itself: of a JWK `nbf`, `exp` and `revoked.revoked_at` (JSON Web Key Parameters registry,
+ * OpenID Federation 1.0 section 8.7.2), of a JWK Set that of every key that the keyid may mean. Throws a TypeError on members of
+ * another type.
+ */
+function narrowed(given: KeyValidity, content: unknown, keyid: string): KeyValidity {
+  const times = [given, ...jwksOf(content, keyid).map(jwkTimes)];
+  return readKeyValidity({
+    ...given,
+    notBefore: outermost(
+      Math.max,
+      times.map(({ notBefore }) => notBefore),
+    ),
+    notAfter: outermost(
+      Math.min,
+      times.map(({ notAfter }) => notAfter),
+    ),
+    revokedAt: outermost(
+      Math.min,
+      times.map(({ revokedAt }) => revokedAt),
+    ),
+  });
+}
+
+type JwkMembers = Readonly<Record<string, unknown>>;
+
+function jwksOf(content: unknown, keyid: string): readonly JwkMembers[] {
+  if (content instanceof KeyObject || !isRecord(content)) return [];
+  const { keys } = content;
+  if (!Array.isArray(keys)) return [content];
+  return keys.filter(
+    (one): one is JwkMembers => isRecord(one) && (one["kid"] === undefined || one["kid"] === keyid),
+  );
+}
+
+function jwkTimes({ nbf, exp, revoked }: JwkMembers): KeyValidity {
+  const revokedAt = isRecord(revoked) ? unixSeconds("revoked_at", revoked["revoked_at"]) : undefined;
+  return {
+    notBefore: unixSeconds("nbf", nbf),
+    notAfter: unixSeconds("exp", exp),
+    // One that is revoked at no known time is revoked.
+    revokedAt: revoked === undefined ? undefined : (revokedAt ?? 0),
+  };
+}
+
+function outermost(
+  choose: (one: number, other: number) => number,
+  times: readonly (number | undefined)[],
+): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : known.reduce((one, other) => choose(one, other));
+}
+
+/**
+ * Reads the secret of hmac-sha256: its bytes, or a secret KeyObject. A text is refused, because it may mean its own bytes or those
+ * that it encodes; and so is a public key in any form, since whoever knows it could sign. Throws a TypeError, made by `error`, that
+ * shows nothing of it.
+ */
+export function readSecret(key: unknown, error: (what: string) => TypeError): KeyObject {
+  if (key instanceof KeyObject && key.type !== "secret") {
+    throw error(`the KeyObject is a ${key.type} key; hmac-sha256 takes a secret`);
+  }
+  if (key instanceof KeyObject || types.isUint8Array(key)) {
+    const bytes = key instanceof KeyObject ? key.export() : Buffer.from(key);
+    const form = formOfKey(bytes);
+    if (form === undefined) return createSecretKey(bytes);
+    throw error(`the secret is ${form} of a key; give random bytes, such as crypto.randomBytes(32)`);
+  }
+  if (typeof key === "string") {
+    throw error(
+      'the secret is a text, which has several readings; give its bytes: Buffer.from(text, "base64")',
+    );
+  }
+  const hint = isRecord(key) && key["kty"] === "oct" ? ': Buffer.from(jwk.k, "base64url")' : "";
+  throw error(`expected a secret as Buffer, Uint8Array or secret KeyObject${hint}`);
+}
+
+// An SSH key by its whole beginning: four bytes alone, random ones may be.
+const keyText = /^\s*(?:-----BEGIN|(?:ssh|ecdsa)-[\w.@-]+[ \t]+AAAA|\{[^]*"kty")/;
+// In base64 and in hex, 30 is the tag of every key.
+const encodedDer = /^\s*(?:M[A-P]|30)[A-Za-z0-9+/_=\s-]+$/;
+
+function formOfKey(bytes: Buffer): string | undefined {
+  // Only the start of a long secret is looked at as text; no key that is taken is as long.
+  const text = bytes.toString("latin1", 0, 16_384);
+  if (keyText.test(text)) return "the text";
+  const encodings = encodedDer.test(text) ? (["base64", "hex"] as const) : [];
+  const isDer = [bytes, ...encodings.map((encoding) => Buffer.from(text, encoding))].some(isKeyDer);
+  return isDer ? "the DER" : undefined;
+}
+
+// SPKI, PKCS #1, PKCS #8, SEC 1 and X.509 are a sequence up to the end that begins with a sequence or a number. The shortest key is
+// that of Ed25519, so that no secret of usual length is ever taken for one.
+function isKeyDer(der: Buffer): boolean {
+  if (der.length < 44 || der[0] !== 0x30) return false;
+  const [, first = 0] = der;
+  const lengthBytes = first < 0x80 ? 0 : first & 0x7f;
+  if (lengthBytes > 2) return false;
+  const length = lengthBytes === 0 ? first : der.readUIntBE(2, lengthBytes);
+  return length === der.length - 2 - lengthBytes && [0x30, 0x02].includes(der[2 + lengthBytes] ?? 0);
 }

@@ -1,12 +1,18 @@
+import { createHash } from "node:crypto";
 import { types } from "node:util";
-import { jwkThumbprint } from "./jwk-thumbprint.ts";
 import { importVerificationKey } from "./key-import.ts";
 import { contentOf, type PublicKeyInput } from "./public-key-input.ts";
-import { isRecord, keyError, type KeyValidity, type VerificationKey } from "./verification-key.ts";
+import {
+  isRecord,
+  isVerificationKey,
+  keyError,
+  type KeyValidity,
+  type VerificationKey,
+} from "./verification-key.ts";
 
 /** Options of {@link importKeys}. */
 export interface KeysOptions {
-  /** The keyid of a key that states none itself: a file's name without its extension. Without it such a key is a fault. */
+  /** The keyid of a key that states none; without it such a key is a fault. */
   readonly keyid?: string | undefined;
   /** Keys at most; a document with more is refused as a whole. Default 100. */
   readonly maxKeys?: number | undefined;
@@ -14,15 +20,14 @@ export interface KeysOptions {
   readonly validity?: ((keyid: string) => KeyValidity | undefined) | undefined;
 }
 
-/** A key of a document that cannot be taken. */
+/** A refused key of a document. */
 interface KeyFault {
-  /** As the document has it, which may be any text; undefined when it states none. */
+  /** As in the document, any text; undefined when it states none. */
   readonly keyid: string | undefined;
   /** Its message holds nothing of the key. */
   readonly error: TypeError;
 }
 
-/** What a document holds. */
 export interface ImportedKeys {
   readonly keys: ReadonlyMap<string, VerificationKey>;
   readonly faults: readonly KeyFault[];
@@ -60,10 +65,10 @@ export function importKeys(document: unknown, options: KeysOptions = {}): Import
   return { keys, faults };
 }
 
-// Not the files that editors and tools put beside them.
+// Leaves out what editors and tools put beside key files.
 const keyFile = /^(?<keyid>[^.].*?)(?:\.public)?\.(?:pem|pub|jwk|jwks|json)$/;
 
-/** The keyid of a key that states none itself, by the name of its file: `<keyid>.pem`, `<keyid>.public.pem`; undefined for other files. */
+/** Returns the keyid in a file's name, `<keyid>.pem` or `<keyid>.public.pem`; undefined for other files. */
 export function keyidOfFile(name: string): string | undefined {
   return keyFile.exec(name)?.groups?.["keyid"];
 }
@@ -79,7 +84,7 @@ function entriesOf(document: unknown, keyid: string | undefined): readonly Entry
   return entries;
 }
 
-// One that is no text stays in the JWK, which is refused for it.
+// A kid that is no text stays in the JWK, which is then refused.
 function statedKeyid(kid: unknown): string | undefined {
   return typeof kid === "string" ? kid : undefined;
 }
@@ -93,4 +98,23 @@ function inputOf(key: unknown): PublicKeyInput {
   if (typeof key === "string" || types.isUint8Array(key)) return key;
   if (isRecord(key)) return { ...key };
   throw keyError("expected a public key as text or JWK");
+}
+
+// RFC 7638 section 3.2 and RFC 8037 section 2: members that are required to represent the key, in lexicographic order.
+const requiredMembers = ["crv", "e", "kty", "n", "x", "y"] as const;
+
+/**
+ * The JWK thumbprint of a public key by SHA-256 (RFC 7638), in base64url without padding. Throws a TypeError on anything that is not
+ * of importVerificationKey, and on a secret, which a thumbprint would let others try guesses against (RFC 7638 section 7).
+ */
+export function jwkThumbprint(key: VerificationKey): string {
+  if (!isVerificationKey(key))
+    throw new TypeError("jwkThumbprint: the key is not one of importVerificationKey");
+  if (key.publicKey.type !== "public") {
+    throw new TypeError("jwkThumbprint: the key is a secret; only a public key has a thumbprint to show");
+  }
+  const jwk = key.publicKey.export({ format: "jwk" });
+  // JSON.stringify leaves out what is undefined: RSA has no crv, Ed25519 no y.
+  const json = JSON.stringify(Object.fromEntries(requiredMembers.map((name) => [name, jwk[name]])));
+  return createHash("sha256").update(json).digest("base64url");
 }

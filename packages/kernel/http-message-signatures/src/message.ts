@@ -1,6 +1,4 @@
 import type { Parameters } from "./field-scanner.ts";
-import { fieldTypeOf, type FieldTypes } from "./field-types.ts";
-import { maxFieldLength } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import {
   parseDictionary,
@@ -13,7 +11,7 @@ import {
 
 /** A request as it stands on the wire. */
 export interface RequestMessage {
-  /** The request method, in its case on the wire. */
+  /** In its case on the wire. */
   readonly method: string;
   /** The request target in origin-form (RFC 9112 section 3.2.1), exactly as sent: Express's `req.originalUrl`. */
   readonly target: string;
@@ -26,19 +24,18 @@ export interface RequestMessage {
   readonly scheme?: "http" | "https" | undefined;
   /** For `@authority` and `@target-uri`; default `:authority` (HTTP/2) or the Host field. */
   readonly authority?: string | undefined;
-  /** Trailer field names and values in turn: Node's `req.rawTrailers` once the body has ended. Without them no `;tr` is computed. */
+  /** Trailer field names and values in turn: Node's `req.rawTrailers` once the body has ended. Needed for `;tr`. */
   readonly rawTrailers?: readonly string[] | undefined;
 }
 
 /** A response as it stands on the wire. */
 export interface ResponseMessage {
-  /** The status code, three digits. */
   readonly status: number;
   /** As those of a request. */
   readonly rawHeaders: readonly string[];
   /** As those of a request. */
   readonly rawTrailers?: readonly string[] | undefined;
-  /** The request that it answers. Without it no `;req` is computed. */
+  /** The request that it answers. Needed for `;req`. */
   readonly request?: RequestMessage | undefined;
 }
 
@@ -51,7 +48,7 @@ export function isResponse(message: Message): message is ResponseMessage {
 /** The field lines of a message by lower-case name, in order. Node joins or drops repeated lines in `req.headers`. */
 export type FieldLines = ReadonlyMap<string, readonly string[]>;
 
-/** Groups `rawHeaders` by lower-case name, keeping every occurrence; `:authority` and its like stand under their whole name. */
+/** Groups `rawHeaders` by lower-case name, keeping every occurrence; pseudo-headers keep their colon. */
 export function collectFieldLines(rawHeaders: readonly string[]): FieldLines {
   const lines = new Map<string, string[]>();
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
@@ -121,7 +118,7 @@ export class FieldValues {
     this.types = types;
   }
 
-  /** The value of a field whose parameters {@link assertComputable} let pass. */
+  /** Returns the value of a field whose parameters passed {@link assertComputable}. */
   valueOf(name: string, parameters: Parameters): string {
     if (parameters.size === 0) return this.plain(name, this.lines);
     const lines = parameters.has("tr") ? this.trailers() : this.lines;
@@ -142,29 +139,19 @@ export class FieldValues {
 
   // Section 2.1.1.
   private strict(name: string, lines: FieldLines): string {
+    const type = fieldTypeOf(name, this.types);
+    if (type === undefined)
+      throw new MessageSignatureError("component-parameter-unsupported", "the field's type is not known");
     const value = combined(name, lines);
-    return structured(value, () => {
-      switch (fieldTypeOf(name, this.types)) {
-        case "dictionary":
-          return serializeDictionary(parseDictionary(value, name));
-        case "list":
-          return serializeList(parseList(value, name));
-        case "item":
-          return serializeMember(parseItem(value, name));
-        default:
-          throw new MessageSignatureError("component-parameter-unsupported", "the field's type is not known");
-      }
-    });
+    return structured(() => canonical[type](value, name));
   }
 
   // Section 2.1.2: a key that is not there, and one that came twice, has no value.
   private memberOf(name: string, lines: FieldLines, key: string): string {
     const value = combined(name, lines);
-    const member = structured(value, () => parseDictionary(value, name)).get(key);
-    if (member === undefined) {
-      throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
-    }
-    return serializeMember(member);
+    const member = structured(() => parseDictionary(value, name)).get(key);
+    if (member !== undefined) return serializeMember(member);
+    throw new MessageSignatureError("covered-field-missing", "a covered member is not in its dictionary");
   }
 
   // Section 2.1.4.
@@ -174,7 +161,6 @@ export class FieldValues {
   }
 }
 
-// Tabs between members are the parser's to read.
 function combined(name: string, lines: FieldLines): string {
   return combinedFieldValue(linesOf(name, lines)) ?? "";
 }
@@ -195,7 +181,7 @@ function wrappedLines(lines: readonly string[]): string {
   return lines.map((line) => `:${bytesOf(trimWhitespace(line)).toString("base64")}:`).join(", ");
 }
 
-// Node gives a byte as a character. CR, LF and NUL are in no field line (RFC 9110 section 5.5).
+// Node gives a character for a byte. No field line has CR, LF or NUL (RFC 9110 section 5.5).
 function bytesOf(line: string): Buffer {
   for (let index = 0; index < line.length; index++) {
     const code = line.charCodeAt(index);
@@ -206,20 +192,59 @@ function bytesOf(line: string): Buffer {
   return Buffer.from(line, "latin1");
 }
 
-function structured<T>(value: string, read: () => T): T {
-  if (value.length > maxFieldLength) {
-    throw new MessageSignatureError(
-      "field-limit",
-      `a covered structured field is longer than ${maxFieldLength} characters`,
-    );
-  }
+const canonical: Readonly<Record<FieldType, (value: string, name: string) => string>> = {
+  dictionary: (value, name) => serializeDictionary(parseDictionary(value, name)),
+  item: (value, name) => serializeMember(parseItem(value, name)),
+  list: (value, name) => serializeList(parseList(value, name)),
+};
+
+function structured<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
     if (!(error instanceof MessageSignatureError) || error.code !== "field-invalid") throw error;
-    throw new MessageSignatureError(
-      "covered-field-invalid",
-      `a covered field is not structured: ${error.message}`,
-    );
+    const what = `a covered field is not structured: ${error.message}`;
+    throw new MessageSignatureError("covered-field-invalid", what);
   }
+}
+
+/** Types of fields that a caller adds to those of the registry, by lower-case name. */
+export type FieldTypes = Readonly<Record<string, "dictionary" | "item" | "list">>;
+type FieldType = FieldTypes[string];
+
+// The column "Structured Type" of the IANA HTTP Field Name registry, as far as fields of requests and answers are signed.
+const registered: Readonly<Record<FieldType, ReadonlySet<string>>> = {
+  dictionary: new Set([
+    "accept-signature",
+    "cdn-cache-control",
+    "content-digest",
+    "priority",
+    "repr-digest",
+    "reporting-endpoints",
+    "signature",
+    "signature-input",
+    "want-content-digest",
+    "want-repr-digest",
+  ]),
+  item: new Set([
+    "capsule-protocol",
+    "client-cert",
+    "cross-origin-embedder-policy",
+    "cross-origin-opener-policy",
+    "origin-agent-cluster",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-platform",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-fetch-user",
+  ]),
+  list: new Set(["accept-ch", "cache-status", "client-cert-chain", "proxy-status", "sec-ch-ua"]),
+};
+
+/** The type of a structured field; undefined when it is not known. The registry is not overridden. */
+export function fieldTypeOf(name: string, added: FieldTypes | undefined): FieldType | undefined {
+  const known = (["dictionary", "item", "list"] as const).find((type) => registered[type].has(name));
+  if (known !== undefined || added === undefined) return known;
+  return Object.hasOwn(added, name) ? added[name] : undefined;
 }

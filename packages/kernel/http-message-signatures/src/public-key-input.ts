@@ -22,7 +22,7 @@ export type PublicKeyInput = string | Uint8Array | Jwk | { readonly keys: readon
 
 const controlOutsideLines = /(?![\t\n\r])\p{Cc}/u;
 const pemBlock = /^\s*-----BEGIN PUBLIC KEY-----([A-Za-z0-9+/=\s]+)-----END PUBLIC KEY-----\s*$/;
-// No key that is taken has a longer text, and no parser sees one.
+// No accepted key has a longer text; no parser sees one.
 const mostCharacters = 16_384;
 
 /** Parses JSON, and decodes bytes as UTF-8; other input is returned unchanged. Throws a TypeError that quotes nothing. */
@@ -78,7 +78,7 @@ function readKeyObject(key: KeyObject): ReadKey {
   );
 }
 
-// The first that fits a text which is no key says what it is.
+// The first pattern that fits a text which is no key says what it is.
 const otherForms: readonly (readonly [pattern: RegExp, says: string])[] = [
   [/^$/, "the key is empty; is an environment variable or a file not set?"],
   [/^["'`]/, "the key stands in quotation marks; write it without them"],
@@ -123,12 +123,12 @@ const otherForms: readonly (readonly [pattern: RegExp, says: string])[] = [
 ];
 
 function readText(text: string): ReadKey {
-  // Some of them are white space to one reader and text to another.
+  // One reader takes some of these for white space, another for text.
   if (controlOutsideLines.test(text)) {
     throw keyError("the key holds control characters; give it as text: PEM, base64 or JSON");
   }
   if (text.length > mostCharacters) throw keyError("the text is longer than any key");
-  // Environment variables hold line feeds so. No character of a PEM is a backslash, so it has one reading.
+  // Environment variables hold line feeds like this. A PEM has no backslash, so there is one reading.
   const trimmed = text.replaceAll("\\r", "\r").replaceAll("\\n", "\n").trim();
   const pem = pemBlock.exec(trimmed)?.[1]?.replace(/\s+/g, "");
   if (pem !== undefined) {

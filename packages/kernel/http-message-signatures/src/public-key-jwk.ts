@@ -2,20 +2,18 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import { isRecord, keyError, privateKeyError } from "./verification-key.ts";
 
-/** An object whose members are not known. */
 export type UnknownMembers = Readonly<Record<string, unknown>>;
 
 /** A public key that Node has imported, not yet vetted. */
 export interface ReadKey {
   readonly key: KeyObject;
-  /** The algorithms that it can be meant for; more than one only for RSA. */
+  /** The algorithms that it may be for; RSA has more than one. */
   readonly algorithms: readonly SignatureAlgorithm[];
 }
 
-/** What a key is read for. */
 export interface Wanted {
   readonly keyid: string;
-  /** The algorithm that was asked for, where one was. */
+  /** The option `alg`. */
   readonly alg?: SignatureAlgorithm | undefined;
 }
 
@@ -31,7 +29,7 @@ const kinds: ReadonlyMap<string | undefined, readonly SignatureAlgorithm[]> = ne
   ["rsa-pss", ["rsa-pss-sha512"]],
 ]);
 
-/** The algorithms of a public key. Throws a TypeError for a key of another kind; `got` names its form. */
+/** Finds the algorithms of a public key. Throws a TypeError for a key of another kind; `got` names its form. */
 export function ofKind(key: KeyObject, got: string): ReadKey {
   const { asymmetricKeyType: type, asymmetricKeyDetails } = key;
   const kind = type === "ec" ? (asymmetricKeyDetails?.namedCurve ?? "of its own parameters") : type;
@@ -68,7 +66,7 @@ export function readJwk(jwk: UnknownMembers, keyid: string): ReadKey {
   return { key, algorithms: narrowByAlg(jwk, algorithms, keyError) };
 }
 
-/** The algorithms that are left by the alg of a JWK; `error` makes the refusal of one that does not agree. */
+/** Narrows algorithms to the alg of a JWK. Throws a TypeError, made by `error`, when none is left. */
 export function narrowByAlg(
   { alg }: UnknownMembers,
   algorithms: readonly SignatureAlgorithm[],
@@ -81,20 +79,20 @@ export function narrowByAlg(
   throw error(`the JWK has another alg than ${fitting.join(" or ")}`);
 }
 
-/** The algorithm of a key. Throws a TypeError when it is not `alg`, or more than one is left. */
-export function algorithmOf(
-  { algorithms }: ReadKey,
+/** The one algorithm of a key. Throws a TypeError, made by `error`, when it is not `alg`, or more than one is left. */
+export function chooseAlgorithm(
+  fitting: readonly SignatureAlgorithm[],
   alg: SignatureAlgorithm | undefined,
+  error: (what: string) => TypeError,
 ): SignatureAlgorithm {
-  const [only] = algorithms;
+  const [only] = fitting;
   if (alg !== undefined) {
-    if (algorithms.includes(alg)) return alg;
-    throw keyError(`the key is one of ${algorithms.join(" or ")}, not of ${alg}`);
+    if (fitting.includes(alg)) return alg;
+    throw error(`the key is one of ${fitting.join(" or ")}, not of ${alg}`);
   }
-  if (only !== undefined && algorithms.length === 1) return only;
-  throw keyError(
-    `the key does not say its algorithm; write alg: ${algorithms.map((each) => `"${each}"`).join(" or ")}`,
-  );
+  if (only !== undefined && fitting.length === 1) return only;
+  const named = fitting.map((each) => `"${each}"`).join(" or ");
+  throw error(`the key does not say its algorithm; write alg: ${named}`);
 }
 
 // RFC 7638 section 3.2 and RFC 8037 section 2: what represents a key.
@@ -147,7 +145,9 @@ export function readJwkSet(keys: readonly unknown[], { keyid, alg }: Wanted): Re
     throw privateKeyError("a key of the JWK Set");
   const usable = keys.flatMap((jwk) => {
     const key = isRecord(jwk) ? attempt(() => readJwk(jwk, keyid)) : undefined;
-    return key !== undefined && attempt(() => algorithmOf(key, alg)) !== undefined ? [key] : [];
+    return key !== undefined && attempt(() => chooseAlgorithm(key.algorithms, alg, keyError)) !== undefined
+      ? [key]
+      : [];
   });
   const [only] = usable;
   if (only !== undefined && usable.length === 1) return only;

@@ -1,24 +1,57 @@
+import { randomUUID } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
-import type { SigningKeyInput } from "./algorithms/signing-key.ts";
-import type { FieldTypes } from "./field-types.ts";
-import { collectFieldLines, combinedFieldValue, type Message } from "./message.ts";
-import { createSignatureBase, serializeSignatureParams } from "./signature-base.ts";
-import { parseByteSequenceDictionary, parseSignatureInput } from "./signature-fields.ts";
-import { planSignature, type SignatureOptions, type SignaturePlan } from "./signature-plan.ts";
-import { createSigner, type Signer } from "./signer.ts";
+import { isSignatureAlgorithm, signatureAlgorithms } from "./algorithms/registry.ts";
+import type { BareItem, Parameters } from "./field-scanner.ts";
+import { maxKeyidLength, maxNonceLength, maxTagLength } from "./limits.ts";
+import {
+  collectFieldLines,
+  combinedFieldValue,
+  isResponse,
+  type FieldTypes,
+  type Message,
+  type ResponseMessage,
+} from "./message.ts";
+import {
+  createSignatureBase,
+  parseByteSequenceDictionary,
+  parseComponentIdentifier,
+  parseSignatureInput,
+  serializeSignatureParams,
+  type SignatureInput,
+} from "./signature-base.ts";
+import { defaultParameters, isSignatureParameter, type SignatureParameter } from "./signature-parameters.ts";
+import { createSigner, type Signer, type SigningKeyInput } from "./signer.ts";
+
+/** What a signature covers and says. */
+export interface SignatureOptions {
+  /**
+   * Bare names, or full identifiers such as `"content-digest";req`. Default `@method`, `@path`, `content-type`, `content-digest`;
+   * required for a response.
+   */
+  readonly components?: readonly string[] | undefined;
+  /** Default `sig1`. */
+  readonly label?: string | undefined;
+  /** Unix seconds; default now. */
+  readonly created?: number | undefined;
+  /** Unix seconds; default `created + 60`. */
+  readonly expires?: number | undefined;
+  /** Default a random UUID. */
+  readonly nonce?: string | undefined;
+  /** The name of the application or protocol (RFC 9421 section 2.3). Default none. */
+  readonly tag?: string | undefined;
+  /** Which parameters, in which order. Default `created`, `expires`, `keyid`, `alg`, `nonce`, and `tag` where it is given. */
+  readonly parameters?: readonly SignatureParameter[] | undefined;
+  /** Types of structured fields, for `;sf` and `;key`, beside those of the registry. */
+  readonly fieldTypes?: FieldTypes | undefined;
+}
 
 /** Options of {@link sign}. */
 export interface SignOptions extends SignatureOptions {
   /** A private key, or for `hmac-sha256` the secret. */
   readonly key: SigningKeyInput;
-  /** Default the key's own. RSA needs it, unless a JWK or a key of type rsa-pss says it, and so does a secret. */
+  /** Default the key's own. A secret needs it, and so does RSA, unless a JWK or a key of type rsa-pss says it. */
   readonly alg?: SignatureAlgorithm | undefined;
   readonly keyid: string;
-}
-
-/** Options of {@link signAsync}. */
-export interface SignAsyncOptions extends SignatureOptions {
-  readonly signer: Signer;
 }
 
 /** Values of the two header fields, and what was signed. */
@@ -28,41 +61,117 @@ export interface SignatureFields {
   readonly signatureBase: string;
 }
 
+/** A signature before it is made: its base, and how the fields follow from the bytes. */
+interface PreparedSignature {
+  /** Everything in a base is ASCII. */
+  readonly data: Uint8Array;
+  readonly fieldsOf: (signature: Uint8Array) => SignatureFields;
+}
+
+/** Covered components of a payout instruction, in their order. */
+export const defaultComponents: readonly string[] = ["@method", "@path", "content-type", "content-digest"];
+
 /**
  * Signs a request or a response (RFC 9421 section 3.1). Throws a TypeError on a bad option, a MessageSignatureError when a
  * component cannot be computed.
  */
 export function sign(message: Message, options: SignOptions): SignatureFields {
   const signer = createSigner(options.key, options.keyid, options.alg);
-  const plan = planSignature(message, options, signer);
-  const signatureBase = createSignatureBase(message, plan.input, options.fieldTypes);
-  return signatureFields(plan, signatureBase, signer.sign(baseBytes(signatureBase)));
+  const { data, fieldsOf } = prepare(message, options, signer);
+  return fieldsOf(signer.sign(data));
 }
 
 /** As {@link sign}, by a signer that may take its time. Rejects with what the signer rejects with. */
 export async function signAsync(
   message: Message,
-  { signer, ...options }: SignAsyncOptions,
+  { signer, ...options }: SignatureOptions & { readonly signer: Signer },
 ): Promise<SignatureFields> {
-  return signPlan(message, planSignature(message, options, signer), {
-    signer,
-    fieldTypes: options.fieldTypes,
-  });
+  const { data, fieldsOf } = prepare(message, options, signer);
+  return fieldsOf(await signer.sign(data));
 }
 
-/** Makes the signature of a plan. */
-export async function signPlan(
+function prepare(
   message: Message,
-  plan: SignaturePlan,
-  { signer, fieldTypes }: { readonly signer: Signer; readonly fieldTypes: FieldTypes | undefined },
-): Promise<SignatureFields> {
-  const signatureBase = createSignatureBase(message, plan.input, fieldTypes);
-  return signatureFields(plan, signatureBase, await signer.sign(baseBytes(signatureBase)));
+  options: SignatureOptions,
+  signer: Pick<Signer, "alg" | "keyid">,
+): PreparedSignature {
+  const { label = "sig1", components = isResponse(message) ? undefined : defaultComponents } = options;
+  if (!/^[a-z*][a-z0-9_\-.*]*$/.test(label))
+    throw new TypeError("sign: option label must be a lower-case dictionary key");
+  if (components === undefined) throw new TypeError("sign: option components is required for a response");
+  const parameters = planParameters(options, signer);
+  const input: SignatureInput = { components: components.map(parseComponentIdentifier), parameters };
+  const signatureBase = createSignatureBase(message, input, options.fieldTypes);
+  return {
+    data: Buffer.from(signatureBase, "latin1"),
+    fieldsOf(signature) {
+      if (!(signature instanceof Uint8Array) || signature.length === 0) {
+        throw new TypeError("sign: the signer gave no bytes");
+      }
+      return {
+        signatureInput: `${label}=${serializeSignatureParams(input.components, parameters)}`,
+        signature: `${label}=:${Buffer.from(signature).toString("base64")}:`,
+        signatureBase,
+      };
+    },
+  };
+}
+
+function planParameters(
+  options: SignatureOptions,
+  { alg, keyid }: Pick<Signer, "alg" | "keyid">,
+): Parameters {
+  const { created = Math.floor(Date.now() / 1000), nonce = randomUUID(), tag } = options;
+  const { expires = created + 60 } = options;
+  const make: Readonly<Record<SignatureParameter, () => BareItem>> = {
+    created: () => integer("created", created),
+    expires: () => integer("expires", expires),
+    keyid: () => string("keyid", keyid, maxKeyidLength),
+    alg: () => ({ type: "string", value: checkedAlgorithm(alg) }),
+    nonce: () => string("nonce", nonce, maxNonceLength),
+    tag: () => string("tag", tag, maxTagLength),
+  };
+  return new Map(parameterNames(options).map((name) => [name, make[name]()]));
+}
+
+// Nobody would notice that a given nonce, tag or time is not signed.
+function parameterNames(options: SignatureOptions): readonly SignatureParameter[] {
+  const { tag, parameters = tag === undefined ? defaultParameters : [...defaultParameters, "tag"] } = options;
+  if (new Set(parameters).size !== parameters.length || !parameters.every(isSignatureParameter)) {
+    const known = [...defaultParameters, "tag"].join(", ");
+    throw new TypeError(`sign: option parameters must be a list of ${known}, each once`);
+  }
+  for (const name of ["created", "expires", "nonce", "tag"] as const) {
+    if (options[name] !== undefined && !parameters.includes(name)) {
+      const isBase = name === "created" && parameters.includes("expires");
+      if (!isBase) throw new TypeError(`sign: option ${name} is given, but not in option parameters`);
+    }
+  }
+  return parameters;
+}
+
+function checkedAlgorithm(alg: Signer["alg"]): string {
+  if (isSignatureAlgorithm(alg)) return alg;
+  throw new TypeError(`sign: the signer's alg must be ${signatureAlgorithms.join(" or ")}`);
+}
+
+function integer(name: string, value: number): BareItem {
+  if (!Number.isInteger(value) || Math.abs(value) > 999_999_999_999_999) {
+    throw new TypeError(`sign: option ${name} must be an integer of Unix seconds with at most 15 digits`);
+  }
+  return { type: "integer", value };
+}
+
+function string(name: string, value: string | undefined, maxLength: number): BareItem {
+  if (typeof value !== "string" || !/^[\x20-\x7e]+$/.test(value) || value.length > maxLength) {
+    throw new TypeError(`sign: option ${name} must be 1 to ${maxLength} printable ASCII characters`);
+  }
+  return { type: "string", value };
 }
 
 /**
- * The message with a signature more, behind those that it has. Throws a TypeError when it has one of this label already, and a
- * MessageSignatureError when what it has is not well-formed.
+ * Returns the message with one more signature, after those that it has. Throws a TypeError when it has that label already, a
+ * MessageSignatureError when its fields are not well-formed.
  */
 export function withSignature<Signed extends Message>(message: Signed, fields: SignatureFields): Signed {
   const lines = collectFieldLines(message.rawHeaders);
@@ -79,22 +188,27 @@ export function withSignature<Signed extends Message>(message: Signed, fields: S
   return { ...message, rawHeaders: [...message.rawHeaders, ...added] };
 }
 
-// Everything in a base is ASCII.
-function baseBytes(signatureBase: string): Uint8Array {
-  return Buffer.from(signatureBase, "latin1");
-}
+// Covered where an answer has them: they say what the bytes are, or where the new resource is.
+const describing = ["content-type", "content-encoding", "location"];
 
-function signatureFields(
-  { label, input }: SignaturePlan,
-  signatureBase: string,
-  signature: Uint8Array,
-): SignatureFields {
-  if (!(signature instanceof Uint8Array) || signature.length === 0) {
-    throw new TypeError("sign: the signer gave no bytes");
-  }
-  return {
-    signatureInput: `${label}=${serializeSignatureParams(input.components, input.parameters)}`,
-    signature: `${label}=:${Buffer.from(signature).toString("base64")}:`,
-    signatureBase,
-  };
+/**
+ * The components that make an answer the receipt of one request (RFC 9421 section 2.4). The request's signature, under this label, is
+ * one of them: it has the request's nonce, so no two requests have one receipt.
+ */
+export function receiptComponents(
+  { rawHeaders, request }: Pick<ResponseMessage, "rawHeaders" | "request">,
+  requestLabel: string,
+): readonly string[] {
+  const lines = collectFieldLines(rawHeaders);
+  // A request without a body has no digest, and its signature says so.
+  const hasDigest = collectFieldLines(request?.rawHeaders ?? []).has("content-digest");
+  return [
+    "@status",
+    ...describing.filter((name) => lines.has(name)),
+    "content-digest",
+    '"@method";req',
+    '"@path";req',
+    ...(hasDigest ? ['"content-digest";req'] : []),
+    `"signature";req;key="${requestLabel}"`,
+  ];
 }

@@ -2,17 +2,59 @@ import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import type { Parameters } from "./field-scanner.ts";
 import { maxKeyidLength, maxNonceLength } from "./limits.ts";
 import { MessageSignatureError, type MessageSignatureErrorCode } from "./message-signature-error.ts";
-import type { Message } from "./message.ts";
-import { assertComputable } from "./signature-base.ts";
+import type { FieldTypes, Message } from "./message.ts";
 import {
+  assertComputable,
   identityOf,
   identityOfText,
   parseComponentIdentifier,
   type SignatureInput,
-} from "./signature-fields.ts";
-import type { SignatureParameter, SignatureProfile, TagPolicy } from "./signature-profile.ts";
+} from "./signature-base.ts";
 
-/** What a signature has to have unless a profile says otherwise. */
+/** The policy that a signature has to meet (RFC 9421 section 3.2.1). */
+export interface SignatureProfile {
+  /**
+   * Components that the signature has to cover: bare names, or full identifiers such as `"@query-param";name="id"`. More, and in any
+   * order, is welcome.
+   */
+  readonly requiredComponents: readonly string[];
+  /** Components that it must not cover. A bare name means any parameters. Default none. */
+  readonly forbiddenComponents?: readonly string[] | undefined;
+  /**
+   * Parameters that the signature has to have. Default `created`, `expires`, `keyid`, `alg`, `nonce`; a list that leaves some out
+   * lets signatures without them pass. `keyid` is never left out: no key is guessed.
+   */
+  readonly requiredParameters?:
+    | readonly ("alg" | "created" | "expires" | "keyid" | "nonce" | "tag")[]
+    | undefined;
+  /** Parameters that it must not have, of RFC 9421 or any other. Default none. */
+  readonly forbiddenParameters?: readonly string[] | undefined;
+  /** Accepted algorithms: of the parameter `alg`, or of the key without it. */
+  readonly algorithms: readonly SignatureAlgorithm[];
+  /**
+   * Largest `expires - created`, in seconds. Without `expires` the signature ends so long after `created`; without `created`,
+   * `expires` lies at most so far ahead. Without both, where neither is required, it never ends.
+   */
+  readonly windowSeconds: number;
+  /** How far `created` may lie ahead of the clock, in seconds. */
+  readonly clockSkewSeconds: number;
+  /**
+   * What `tag`, the signer's name for its application or protocol (RFC 9421 section 2.3), has to be: one of `require`, none of
+   * `exclude`, compared exactly. Default any, and none at all.
+   */
+  readonly tag?:
+    | { readonly require?: readonly string[] | undefined; readonly exclude?: readonly string[] | undefined }
+    | undefined;
+  /** The only label to read. Default any: labels carry no meaning (RFC 9421 section 1.1). */
+  readonly label?: string | undefined;
+  /** Types of structured fields, for `;sf` and `;key`, beside those of the IANA registry that the engine knows. */
+  readonly fieldTypes?: FieldTypes | undefined;
+}
+
+/** The signature parameters of RFC 9421 section 2.3. */
+export type SignatureParameter = NonNullable<SignatureProfile["requiredParameters"]>[number];
+
+/** What a signature has to have by default. */
 export const defaultParameters: readonly SignatureParameter[] = [
   "created",
   "expires",
@@ -56,7 +98,7 @@ export function readSignatureParameters(
   if (requiredParameters !== defaultParameters && !requiredParameters.every(isSignatureParameter)) {
     throw new TypeError("a required parameter is none of RFC 9421");
   }
-  // Some(), not includes(): of one string in place of a list a part would do.
+  // some(), not includes(): a string in place of a list would match by a part.
   const isDue = (name: SignatureParameter): boolean =>
     parameters.has(name) || requiredParameters.some((required) => required === name);
 
@@ -97,7 +139,11 @@ function readAlg(parameters: Parameters, { algorithms }: SignatureProfile): Sign
   throw new MessageSignatureError("alg-mismatch", "alg is not one of the algorithms taken");
 }
 
-function readTag(parameters: Parameters, policy: TagPolicy | undefined, isDue: boolean): string | undefined {
+function readTag(
+  parameters: Parameters,
+  policy: SignatureProfile["tag"],
+  isDue: boolean,
+): string | undefined {
   const item = parameters.get("tag");
   if (item === undefined ? isDue : item.type !== "string") {
     throw new MessageSignatureError("tag-invalid", "tag must be a string");
@@ -144,7 +190,7 @@ function invalid(name: SignatureParameter, what: string): MessageSignatureError 
 
 type Times = Pick<SignatureParameters, "created" | "expires">;
 
-/** The last instant at which a signature is taken, in Unix seconds; undefined of one that never ends. */
+/** Returns the last second at which a signature passes; undefined when it never ends. */
 export function endOf({ created, expires }: Times, windowSeconds: number): number | undefined {
   return expires ?? (created === undefined ? undefined : created + windowSeconds);
 }
@@ -164,10 +210,8 @@ export function assertTimely(
   // All three negated, so that a missing option or a clock that gives NaN refuses. Without created, a signer with a clock that is
   // ahead by the skew may have signed just now.
   if (!(end - (created ?? now + clockSkewSeconds) <= windowSeconds)) {
-    throw new MessageSignatureError(
-      "window-too-long",
-      `the signature is valid for more than ${windowSeconds} seconds`,
-    );
+    const what = `the signature is valid for more than ${windowSeconds} seconds`;
+    throw new MessageSignatureError("window-too-long", what);
   }
   if (created !== undefined && !(created <= now + clockSkewSeconds)) {
     throw new MessageSignatureError("created-in-future", "created lies in the future");

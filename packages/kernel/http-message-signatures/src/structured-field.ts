@@ -1,9 +1,12 @@
-import { FieldScanner, type BareItem, type Parameters } from "./field-scanner.ts";
+import {
+  FieldScanner,
+  serializeBareItem,
+  serializeParameters,
+  type BareItem,
+  type Parameters,
+} from "./field-scanner.ts";
 import { maxStructuredMembers } from "./limits.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
-
-/** The three types of a structured field (RFC 8941 section 3). */
-export type StructuredFieldType = "dictionary" | "item" | "list";
 
 /** A bare item with its parameters (RFC 8941 section 3.3). */
 export interface Item {
@@ -74,35 +77,6 @@ export function serializeMember(member: Member): string {
       ? serializeBareItem(member.item)
       : `(${member.items.map((item) => serializeMember(item)).join(" ")})`;
   return value + serializeParameters(member.parameters);
-}
-
-/** RFC 8941 section 4.1.1.2. */
-export function serializeParameters(parameters: Parameters): string {
-  let text = "";
-  for (const [key, item] of parameters) {
-    text += item.type === "boolean" && item.value ? `;${key}` : `;${key}=${serializeBareItem(item)}`;
-  }
-  return text;
-}
-
-function serializeBareItem(item: BareItem): string {
-  switch (item.type) {
-    case "integer":
-      return String(item.value);
-    case "string":
-      return serializeString(item.value);
-    case "boolean":
-      return item.value ? "?1" : "?0";
-    case "binary":
-      return `:${item.base64}:`;
-    default:
-      return item.text;
-  }
-}
-
-/** RFC 8941 section 4.1.6, of a string that is printable ASCII. */
-export function serializeString(value: string): string {
-  return /["\\]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : `"${value}"`;
 }
 
 const keySyntax = /^[a-z*][a-z0-9_\-.*]*$/;

@@ -2,12 +2,11 @@ import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm } from "./algorithms/algorithm.ts";
 import type { MessageSignatureErrorCode } from "./message-signature-error.ts";
 
-/** Makes the error of a key that cannot be taken. `what` says what was given and what to write instead, and holds nothing of the key. */
+/** The error of a key that cannot be taken. `what` says what was given and what to write instead, and shows nothing of the key. */
 export function keyError(what: string): TypeError {
   return new TypeError(`importVerificationKey: ${what}`);
 }
 
-/** Makes the error of a private key in any form. */
 export function privateKeyError(got: string): TypeError {
   return keyError(
     `${got} is a private key; it belongs to the signer alone. Give the public key: openssl pkey -in private.pem -pubout`,
@@ -87,19 +86,10 @@ const maxPaths = 100;
 const textPattern = /^[^\p{Cc}\p{Cs}]+$/u;
 // What `@path` can be: visible ASCII from the first slash on, without a query (RFC 9421 section 2.2.6).
 const pathPattern = /^\/[!-~]*$/;
-const validityNames: readonly string[] = [
-  "notBefore",
-  "notAfter",
-  "revokedAt",
-  "retired",
-  "scope",
-  "subject",
-] satisfies readonly (keyof KeyValidity)[];
-
 /** Checks and copies a validity. Throws a TypeError; also for a member that it does not know, which must not be ignored. */
 export function readKeyValidity(validity: KeyValidity): KeyValidity {
-  assertMembers("options", validity, validityNames);
-  const { retired = false, scope, subject } = validity;
+  assertMembers("options", validity, ["notBefore", "notAfter", "revokedAt", "retired", "scope", "subject"]);
+  const { retired = false } = validity;
   if (typeof retired !== "boolean") throw keyError("retired must be true or false");
   const notBefore = unixSeconds("notBefore", validity.notBefore);
   const notAfter = unixSeconds("notAfter", validity.notAfter);
@@ -107,14 +97,8 @@ export function readKeyValidity(validity: KeyValidity): KeyValidity {
   if (notBefore !== undefined && notAfter !== undefined && notBefore > notAfter) {
     throw keyError("notBefore must not be later than notAfter");
   }
-  return {
-    notBefore,
-    notAfter,
-    revokedAt,
-    retired,
-    scope: readScope(scope),
-    subject: shortText("subject", subject),
-  };
+  const scope = readScope(validity.scope);
+  return { notBefore, notAfter, revokedAt, retired, scope, subject: shortText("subject", validity.subject) };
 }
 
 /** Why the key cannot be used for a signature that was made at `created` for `path`; undefined when it can. */

@@ -2,18 +2,22 @@ import type { KeyObject } from "node:crypto";
 import type { SignatureAlgorithm, VerificationEngine } from "./algorithms/algorithm.ts";
 import { ed25519SignatureLength } from "./algorithms/ed25519.ts";
 import { algorithms } from "./algorithms/registry.ts";
-import { messageValues, type MessageValues } from "./components.ts";
+import { MessageValues } from "./components.ts";
 import { MessageSignatureError } from "./message-signature-error.ts";
 import { collectFieldLines, combinedFieldValue, type FieldLines, type Message } from "./message.ts";
-import { buildSignatureBase } from "./signature-base.ts";
 import {
+  buildSignatureBase,
   componentText,
   parseByteSequenceDictionary,
   parseSignatureInput,
   type SignatureInput,
-} from "./signature-fields.ts";
-import { assertTimely, readSignatureParameters, type SignatureParameters } from "./signature-parameters.ts";
-import type { SignatureProfile } from "./signature-profile.ts";
+} from "./signature-base.ts";
+import {
+  assertTimely,
+  readSignatureParameters,
+  type SignatureParameters,
+  type SignatureProfile,
+} from "./signature-parameters.ts";
 import {
   isVerificationKey,
   validityFault,
@@ -25,7 +29,7 @@ import {
 /** The one signature of a message that fits a profile. Nothing of it is verified yet. */
 export interface ReceivedSignature extends SignatureParameters {
   readonly label: string;
-  /** The algorithms that the profile takes: where there is no `alg`, that of the key has to be one of them. */
+  /** The algorithms that the profile takes: without `alg`, that of the key has to be one of them. */
   readonly algorithms: readonly SignatureAlgorithm[];
   /** The covered components in their order: bare names, or full identifiers such as `"content-digest";req`. */
   readonly coveredComponents: readonly string[];
@@ -35,17 +39,15 @@ export interface ReceivedSignature extends SignatureParameters {
 }
 
 /**
- * Reads Signature-Input and Signature and picks the one signature that fits the profile; labels carry no meaning
- * (RFC 9421 section 1.1). Costs no cryptography. Throws a MessageSignatureError when none fits or more than one does.
+ * Picks the one signature of Signature-Input and Signature that fits the profile; labels carry no meaning (RFC 9421 section 1.1).
+ * Costs no cryptography. Throws a MessageSignatureError when none fits or more than one does.
  */
 export function readSignature(message: Message, profile: SignatureProfile): ReceivedSignature {
   const fields = collectFieldLines(message.rawHeaders);
   const { label, input, signature, parameters } = pickSignature(fields, profile, message);
   if (parameters.alg === "ed25519" && signature.length !== ed25519SignatureLength) {
-    throw new MessageSignatureError(
-      "signature-malformed",
-      `the signature is not ${ed25519SignatureLength} bytes long`,
-    );
+    const what = `the signature is not ${ed25519SignatureLength} bytes long`;
+    throw new MessageSignatureError("signature-malformed", what);
   }
   // Member by member: spreading costs more than parsing does.
   return {
@@ -60,7 +62,7 @@ export function readSignature(message: Message, profile: SignatureProfile): Rece
     coveredComponents: input.components.map(componentText),
     input,
     signature,
-    values: messageValues(message, fields, profile.fieldTypes),
+    values: new MessageValues(message, fields, profile.fieldTypes),
   };
 }
 
@@ -72,7 +74,13 @@ interface FittingSignature {
 }
 
 function pickSignature(fields: FieldLines, profile: SignatureProfile, message: Message): FittingSignature {
-  const { inputs, signatures } = parseSignatureFields(fields);
+  const inputField = combinedFieldValue(fields.get("signature-input"));
+  const signatureField = combinedFieldValue(fields.get("signature"));
+  if (inputField === undefined || signatureField === undefined) {
+    throw new MessageSignatureError("signature-missing", "Signature-Input or Signature is missing");
+  }
+  const inputs = parseSignatureInput(inputField);
+  const signatures = parseByteSequenceDictionary(signatureField, "Signature");
   let fitting: FittingSignature | undefined;
   let misfit: MessageSignatureError | undefined;
   for (const [label, input] of inputs) {
@@ -90,28 +98,7 @@ function pickSignature(fields: FieldLines, profile: SignatureProfile, message: M
     }
   }
   if (fitting !== undefined) return fitting;
-  throw (
-    misfit ??
-    new MessageSignatureError(
-      "signature-missing",
-      "no label that is looked at stands in both Signature-Input and Signature",
-    )
-  );
-}
-
-function parseSignatureFields(fields: FieldLines): {
-  inputs: ReadonlyMap<string, SignatureInput>;
-  signatures: ReadonlyMap<string, Buffer>;
-} {
-  const inputField = combinedFieldValue(fields.get("signature-input"));
-  const signatureField = combinedFieldValue(fields.get("signature"));
-  if (inputField === undefined || signatureField === undefined) {
-    throw new MessageSignatureError("signature-missing", "Signature-Input or Signature is missing");
-  }
-  return {
-    inputs: parseSignatureInput(inputField),
-    signatures: parseByteSequenceDictionary(signatureField, "Signature"),
-  };
+  throw misfit ?? new MessageSignatureError("signature-missing", "no label to read is in both fields");
 }
 
 /** Options of {@link verify}. */
@@ -135,6 +122,36 @@ export function verify(message: Message, options: VerifyOptions): ReceivedSignat
   assertTimely(received, options, now);
   verifySignature(received, options.keys(received.keyid), options.engine, { now, environment });
   return received;
+}
+
+/**
+ * Verifies several signatures on one message (RFC 9421 section 3.2.1), each by its own profile, which picks exactly one. `all`: each
+ * profile has a signature, and no two the same. `any`: at least one has. Returns the verified ones in the order of the profiles;
+ * throws the first MessageSignatureError.
+ */
+export function verifySignatures(
+  message: Message,
+  profiles: readonly VerifyOptions[],
+  need: "all" | "any" = "all",
+): readonly ReceivedSignature[] {
+  if (profiles.length === 0) throw new TypeError("verifySignatures: no profile is given");
+  const verified: ReceivedSignature[] = [];
+  let misfit: MessageSignatureError | undefined;
+  for (const profile of profiles) {
+    try {
+      verified.push(verify(message, profile));
+    } catch (error) {
+      if (need === "all" || !(error instanceof MessageSignatureError)) throw error;
+      // Two that fit one profile are no sign that the next one will do.
+      if (error.code === "signature-ambiguous") throw error;
+      misfit ??= error;
+    }
+  }
+  if (need === "all" && new Set(verified.map(({ label }) => label)).size < profiles.length) {
+    throw new MessageSignatureError("signature-ambiguous", "one signature fits two of the profiles");
+  }
+  if (verified.length === 0 && misfit !== undefined) throw misfit;
+  return verified;
 }
 
 /**
@@ -181,13 +198,14 @@ function prepare(
   // An unknown keyid costs one verification too, by the algorithm that a known one would, so that the time of an answer does not
   // tell which keyids exist. Made at the first request of any kind, whose time would tell otherwise.
   const { alg = received.algorithms[0] ?? "ed25519" } = received;
-  const decoy = { alg, publicKey: decoyKey(alg) };
-  return { fault, usable: fault === undefined ? (key ?? decoy) : decoy, base };
+  const publicKey = decoyKey(alg);
+  const usable = fault === undefined && key !== undefined && key !== null ? key : { alg, publicKey };
+  return { fault, usable, base };
 }
 
 /**
- * Whether `signature` is one of `data` under the key, by the key's algorithm and nothing else: for tools that look for what was signed.
- * No form, window or validity is looked at, and no request may be admitted by it.
+ * Whether `signature` is one of `data` under the key, for tools that look for what was signed. It checks no form, window or validity:
+ * admit no request by it.
  */
 export function isSignatureOf(key: VerificationKey, data: Uint8Array, signature: Uint8Array): boolean {
   return isVerificationKey(key) && algorithms[key.alg].verify(key.publicKey, data, signature, "native");
@@ -197,15 +215,14 @@ const decoys = new Map<SignatureAlgorithm, KeyObject>();
 
 /** A key of nobody, made at the first call, and kept. */
 export function decoyKey(alg: SignatureAlgorithm): KeyObject {
-  const made = decoys.get(alg) ?? algorithms[alg].makeDecoy();
-  decoys.set(alg, made);
-  return made;
+  const made = decoys.get(alg);
+  if (made !== undefined) return made;
+  const decoy = algorithms[alg].makeDecoy();
+  decoys.set(alg, decoy);
+  return decoy;
 }
 
-const mismatch: Fault = {
-  code: "signature-mismatch",
-  message: "the signature does not match the request",
-};
+const mismatch: Fault = { code: "signature-mismatch", message: "the signature does not match the request" };
 
 // One error is made, in one place: its stack costs as much for an unknown keyid as for a known one.
 function conclude(keyIsAtFault: Fault | undefined, matches: boolean): void {
@@ -231,10 +248,7 @@ function keyFault(
   }
   // Without alg the algorithm is the key's, as always; it still has to be one that the profile takes.
   if (alg === undefined ? !taken.includes(key.alg) : key.alg !== alg) {
-    return {
-      code: "alg-mismatch",
-      message: "alg, or what the profile takes, is not the algorithm of the key",
-    };
+    return { code: "alg-mismatch", message: "alg, or the profile, does not have the key's algorithm" };
   }
   return validityFault(key, { created, path: values.target?.path }, context);
 }

@@ -8,7 +8,7 @@ import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
 const data = Buffer.from("pay 10.00 EUR to DE89370400440532013000");
 
 describe.each(algorithmKeys.map((key) => [key.alg, key] as const))("%s", (alg, { signing, imported }) => {
-  const { sign, verify, verifyAsync, signatureLength } = algorithms[alg];
+  const { sign, verify, verifyAsync } = algorithms[alg];
   const good = Buffer.from(sign(signing, data));
   const verdicts = async (signature: Uint8Array, signed: Uint8Array = data): Promise<boolean[]> => [
     verify(imported.publicKey, signed, signature, "native"),
@@ -20,11 +20,6 @@ describe.each(algorithmKeys.map((key) => [key.alg, key] as const))("%s", (alg, {
     expect(await verdicts(good)).toEqual([true, true, true]);
     const none = Buffer.alloc(0);
     expect(await verdicts(sign(signing, none), none)).toEqual([true, true, true]);
-  });
-
-  test("has signatures of the length that it says", () => {
-    expect(good).toHaveLength(signatureLength(imported.publicKey));
-    expect(signatureLength(signing)).toBe(signatureLength(imported.publicKey));
   });
 
   test("refuses other data", async () => {
@@ -48,7 +43,7 @@ describe.each(algorithmKeys.map((key) => [key.alg, key] as const))("%s", (alg, {
     const decoy = decoyKey(alg);
     expect(decoyKey(alg)).toBe(decoy);
     expect(decoy.asymmetricKeyType).toBe(imported.publicKey.asymmetricKeyType);
-    expect(signatureLength(decoy)).toBe(signatureLength(imported.publicKey));
+    expect(decoy.asymmetricKeyDetails).toEqual(imported.publicKey.asymmetricKeyDetails);
     expect(verify(decoy, data, good, "native")).toBe(false);
   });
 });

@@ -5,8 +5,9 @@ import {
   type ResponseMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { parseComponentIdentifier, type FieldTypes } from "@countersign/http-message-signatures/door";
+import { parseComponentIdentifier } from "@countersign/http-message-signatures/door";
 import { verdictOf } from "./hand-signer.ts";
+import type { FieldTypes } from "../dist/message.js";
 
 const request: RequestMessage = {
   method: "POST",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import { derivedComponents, queryCovering } from "@countersign/http-message-signatures/door";
 import type { RequestMessage } from "@countersign/http-message-signatures";
-import { ComponentValues } from "../src/components.ts";
+import { MessageValues } from "../src/components.ts";
 import { assertComputable } from "../src/signature-base.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { verdictOf } from "./hand-signer.ts";
@@ -11,16 +11,16 @@ const message: RequestMessage = {
   target: "/a/b?c=d&e",
   rawHeaders: ["Host", "Example.COM", "X-List", "1 ", "x-LIST", "\t2,  3", "X-Empty", ""],
 };
-const valuesOf = (changes: Partial<RequestMessage> = {}): ComponentValues => {
+const valuesOf = (changes: Partial<RequestMessage> = {}): MessageValues => {
   const changed = { ...message, ...changes };
-  return new ComponentValues(changed, collectFieldLines(changed.rawHeaders));
+  return new MessageValues(changed, collectFieldLines(changed.rawHeaders));
 };
 const host = (authority: string, scheme?: "http" | "https"): Partial<RequestMessage> => ({
   rawHeaders: ["Host", authority],
   scheme,
 });
 
-describe("ComponentValues", () => {
+describe("MessageValues", () => {
   test.each<[string, string, Partial<RequestMessage>]>([
     ["@method", "POST", {}],
     ["@method", "post", { method: "post" }],

@@ -1,8 +1,12 @@
+import { execFileSync } from "node:child_process";
 import { sign } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type { VerificationEngine } from "../dist/algorithms/algorithm.js";
+import { importVerificationKey, verify as verifyRequest } from "@countersign/http-message-signatures";
+import { loadEngine } from "@countersign/http-message-signatures/door";
+import { describe, expect, test } from "@jest/globals";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { bytesToNumberLE, numberToBytesLE } from "@noble/curves/utils.js";
-import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, verify as verifyRequest } from "@countersign/http-message-signatures";
 import { verifyEd25519, verifyEd25519Async } from "../src/algorithms/ed25519.ts";
 import { keyObjectOf, L, p, publicBytes, signWith, smallOrderEncodings, torsion, withS } from "./forgery.ts";
 import { key, privateKey, signByHand, strict, verdictOf } from "./hand-signer.ts";
@@ -165,4 +169,35 @@ function isPoint(bytes: Uint8Array): boolean {
 test("the test key is of prime order and its S is below L", () => {
   expect(ed25519.Point.fromBytes(publicBytes).isTorsionFree()).toBe(true);
   expect(bytesToNumberLE(good.subarray(32)) < L).toBe(true);
+});
+
+const index = fileURLToPath(new URL("../dist/door.js", import.meta.url));
+
+/** What `script` writes in a process in which sodium-native is not installed. */
+function withoutSodium(script: string): string {
+  const hidden = `
+    const Module = require("node:module");
+    const resolve = Module._resolveFilename;
+    Module._resolveFilename = (name, ...rest) => {
+      if (name === "sodium-native") throw Object.assign(new Error("not found"), { code: "MODULE_NOT_FOUND" });
+      return Reflect.apply(resolve, Module, [name, ...rest]);
+    };
+    import(${JSON.stringify(index)}).then((engine) => { ${script} });`;
+  return execFileSync(process.execPath, ["-e", hidden], { encoding: "utf8" });
+}
+
+test.each<VerificationEngine>(["native", "noble", "sodium"])("loads %s", (engine) => {
+  expect(() => loadEngine(engine)).not.toThrow();
+});
+
+test("refuses another engine", () => {
+  expect(() => loadEngine("openssl" as VerificationEngine)).toThrow(TypeError);
+});
+
+test("says what to install where sodium-native is not, and needs it for nothing else", () => {
+  const script = `
+    engine.loadEngine("native");
+    engine.loadEngine("noble");
+    try { engine.loadEngine("sodium"); } catch (error) { console.log(error.name, error.message); }`;
+  expect(withoutSodium(script)).toMatch(/^TypeError .*npm install sodium-native/);
 });

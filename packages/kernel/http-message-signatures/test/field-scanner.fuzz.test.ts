@@ -1,9 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { describe, expect, test } from "@jest/globals";
-import {
-  parseByteSequenceDictionary,
-  type ComponentIdentifier,
-} from "@countersign/http-message-signatures/door";
+import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
 import {
   parseSignatureInput,
   readSignature,
@@ -15,6 +12,7 @@ import { serializeSignatureParams } from "../src/signature-base.ts";
 import { profile, sampleHeaders, verdictOf } from "./hand-signer.ts";
 import { good } from "./hostile-rows.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import type { ComponentIdentifier } from "../dist/signature-base.js";
 
 // Characters that mean something in a structured field, and a few that never belong into one.
 const alphabet = `"\\();=,:?* \t-.019abzAZ+/@%_'\u0000\n\u007f\u00e9`.split("");

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { importVerificationKey, verify } from "@countersign/http-message-signatures";
-import type { TagPolicy } from "@countersign/http-message-signatures/door";
+import { importVerificationKey, verify, type VerifyOptions } from "@countersign/http-message-signatures";
 import { key, now, publicKey, signByHand, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 import { good, withFields, withNote, withParameters } from "./hostile-rows.ts";
 
@@ -43,7 +42,7 @@ describe("algorithm and key", () => {
 describe("tag", () => {
   const required = { require: ["payout", "refund"] };
   const excluded = { exclude: ["web-bot-auth"] };
-  test.each<[string, TagPolicy, string | undefined, string]>([
+  test.each<[string, VerifyOptions["tag"], string | undefined, string]>([
     ["one that is required", required, '"refund"', "accepted"],
     ["another than is required", required, '"webhook"', "tag-mismatch"],
     ["one in another case", required, '"Payout"', "tag-mismatch"],
@@ -61,7 +60,7 @@ describe("tag", () => {
   });
 
   test("is a fault of the caller's own where one string stands for a list", () => {
-    for (const tag of [{ require: "payout" }, { exclude: "payout" }] as unknown as TagPolicy[]) {
+    for (const tag of [{ require: "payout" }, { exclude: "payout" }] as unknown as VerifyOptions["tag"][]) {
       expect(() => verify(withParameters({ tag: '"pay"' }), { ...strict, tag })).toThrow(TypeError);
     }
   });

@@ -7,9 +7,10 @@ import {
   type RequestMessage,
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
-import { parseComponentIdentifier, type FieldTypes } from "@countersign/http-message-signatures/door";
+import { parseComponentIdentifier } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
+import type { FieldTypes } from "../dist/message.js";
 
 const fieldTypes: FieldTypes = { "x-dict": "dictionary", "x-list": "list", "x-item": "item" };
 const baseOf = (message: Message, identifiers: readonly string[]): string => {

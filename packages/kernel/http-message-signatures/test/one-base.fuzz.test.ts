@@ -7,7 +7,7 @@ import {
 import type { Message } from "../dist/message.js";
 import type { BareItem, Parameters } from "../dist/field-scanner.js";
 import * as fc from "fast-check";
-import { messageValues } from "../src/components.ts";
+import { MessageValues } from "../src/components.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { verdictOf } from "./hand-signer.ts";
 
@@ -126,7 +126,7 @@ test("a base tells its parameters and its values: two that differ in either neve
       const read = readBack(base);
       expect(read.input).toEqual(from);
       expect([...read.input.parameters.keys()]).toEqual([...from.parameters.keys()]);
-      const values = messageValues(of);
+      const values = new MessageValues(of);
       expect(read.values).toEqual(
         from.components.map(({ name, parameters: own }) => values.valueOf(name, own)),
       );

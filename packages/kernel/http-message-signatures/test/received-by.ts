@@ -5,7 +5,7 @@ import {
   type ReceivedSignature,
   type SignatureAlgorithm,
 } from "@countersign/http-message-signatures";
-import { messageValues } from "../src/components.ts";
+import { MessageValues } from "../src/components.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { keyOf } from "./algorithm-keys.ts";
 
@@ -33,7 +33,7 @@ export function receivedBy(alg: SignatureAlgorithm): ReceivedSignature {
     coveredComponents: components,
     input,
     signature: bytes,
-    values: messageValues(message, collectFieldLines(message.rawHeaders), undefined),
+    values: new MessageValues(message, collectFieldLines(message.rawHeaders), undefined),
     tag: undefined,
     algorithms: [alg],
   };

@@ -12,7 +12,7 @@ import {
   type ResponseMessage,
   type VerifyOptions,
 } from "@countersign/http-message-signatures";
-import type { SignatureOptions } from "../dist/signature-plan.js";
+import type { SignatureOptions } from "../dist/sign.js";
 import { key, now, privateKey, strict, verdictOf } from "./hand-signer.ts";
 
 const signing = { key: privateKey, keyid: "test-key", created: now };

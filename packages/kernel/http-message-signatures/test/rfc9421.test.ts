@@ -14,7 +14,7 @@ import {
 } from "@countersign/http-message-signatures";
 import type { Message } from "../dist/message.js";
 import { parseByteSequenceDictionary } from "@countersign/http-message-signatures/door";
-import { ComponentValues } from "../src/components.ts";
+import { MessageValues } from "../src/components.ts";
 import { collectFieldLines } from "../src/message.ts";
 import { profile, verdictOf } from "./hand-signer.ts";
 
@@ -74,7 +74,7 @@ function received(example: MessageExample): ReceivedSignature {
     coveredComponents: input.components.map(({ name }) => name),
     input,
     signature: bytesOf(example),
-    values: new ComponentValues(message, collectFieldLines(message.rawHeaders)),
+    values: new MessageValues(message, collectFieldLines(message.rawHeaders)),
   };
 }
 

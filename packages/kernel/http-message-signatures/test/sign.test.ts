@@ -5,7 +5,6 @@ import {
   sign,
   verify as verifyRequest,
   type RequestMessage,
-  type SignOptions,
 } from "@countersign/http-message-signatures";
 import {
   now,
@@ -19,7 +18,12 @@ import {
 } from "./hand-signer.ts";
 
 const message: RequestMessage = { method: "POST", target: "/api/v1/transaction", rawHeaders: sampleHeaders };
-const options: SignOptions = { key: privateKey, keyid: "test-key", created: now, nonce: "n-0001" };
+const options: Parameters<typeof sign>[1] = {
+  key: privateKey,
+  keyid: "test-key",
+  created: now,
+  nonce: "n-0001",
+};
 
 const arriving = (fields: { signatureInput: string; signature: string }): RequestMessage => ({
   ...message,

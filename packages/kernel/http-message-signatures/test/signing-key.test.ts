@@ -7,18 +7,20 @@ import {
 } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import {
+  createSigner,
   sign,
   verifySignature,
   type ReceivedSignature,
   type SignatureAlgorithm,
 } from "@countersign/http-message-signatures";
-import { signingKey, type SigningKeyInput } from "../src/algorithms/signing-key.ts";
+import type { SigningKeyInput } from "../dist/signer.js";
 import { algorithms } from "../src/algorithms/registry.ts";
 import { algorithmKeys, keyOf, rfc9421 } from "./algorithm-keys.ts";
 import { verdictOf } from "./hand-signer.ts";
 import { receivedBy } from "./received-by.ts";
 
 const data = Buffer.from("data");
+const signingKey = (key: SigningKeyInput, alg?: SignatureAlgorithm) => createSigner(key, "test-key", alg);
 const message = { method: "POST", target: "/", rawHeaders: ["Content-Type", "application/json"] };
 const privatePem = (alg: SignatureAlgorithm): string =>
   keyOf(alg).signing.export({ format: "pem", type: "pkcs8" }).toString();
@@ -94,13 +96,13 @@ describe("sign refuses as key", () => {
       "RSA without alg",
       keyOf("rsa-v1_5-sha256").signing,
       undefined,
-      /option alg must be given .*rsa-pss-sha512 or rsa/,
+      /does not say its algorithm; write alg: "rsa-pss-sha512" or "rsa/,
     ],
     [
       "a secret KeyObject without alg",
       createSecretKey(secret),
       undefined,
-      /a secret needs alg: "hmac-sha256"/,
+      /a secret of at least 32 bytes with alg: "hmac-sha256"/,
     ],
     ["a JWK of kty oct without alg", oct, undefined, /with alg hmac-sha256 a secret/],
     ["the bytes of a secret without alg", secret, undefined, /with alg hmac-sha256 a secret/],
@@ -110,11 +112,11 @@ describe("sign refuses as key", () => {
     ["a JWK of kty oct", oct, "hmac-sha256", /expected a secret .*: Buffer\.from\(jwk\.k, "base64url"\)/],
     ["a private JWK as HMAC", rfc9421.p256, "hmac-sha256", /expected a secret as Buffer/],
     ["RSA of 1,024 bits", rsa1024, "rsa-pss-sha512", /RSA with 2,048 to 8,192 bits/],
-    ["an RSA-PSS key of SHA-256", pssKey("040201", "20"), "rsa-pss-sha512", /must be a private key/],
-    ["an RSA-PSS key of a shorter salt", pssKey("040203", "20"), "rsa-pss-sha512", /must be a private key/],
-    ["an RSA-PSS key of a longer salt", pssKey("040203", "41"), "rsa-pss-sha512", /must be a private key/],
+    ["an RSA-PSS key of SHA-256", pssKey("040201", "20"), "rsa-pss-sha512", /expected a private key/],
+    ["an RSA-PSS key of a shorter salt", pssKey("040203", "20"), "rsa-pss-sha512", /expected a private key/],
+    ["an RSA-PSS key of a longer salt", pssKey("040203", "41"), "rsa-pss-sha512", /expected a private key/],
     ["an RSA-PSS key as v1.5", pssKey("040203", "40"), "rsa-v1_5-sha256", /is one of rsa-pss-sha512, not of/],
-    ["DSA", dsa, "rsa-pss-sha512", /must be a private key/],
+    ["DSA", dsa, "rsa-pss-sha512", /expected a private key/],
     ["secp256k1", k1, undefined, /on Ed25519, P-256 or P-384/],
     ["secp256k1 as P-256", k1, "ecdsa-p256-sha256", /on Ed25519, P-256 or P-384/],
     [
@@ -135,8 +137,8 @@ describe("sign refuses as key", () => {
       "hmac-sha256",
       /KeyObject is a public key; hmac-sha256 takes a secret/,
     ],
-    ["a secret as Ed25519", createSecretKey(secret), "ed25519", /must be a private key on Ed25519/],
-    ["the bytes of a secret as Ed25519", secret, "ed25519", /option key must be/],
+    ["a secret as Ed25519", createSecretKey(secret), "ed25519", /expected a private key on Ed25519/],
+    ["the bytes of a secret as Ed25519", secret, "ed25519", /option key: expected a/],
     [
       "a JWK of RS256 as rsa-pss",
       { ...rfc9421.rsa, alg: "RS256" },
@@ -146,8 +148,8 @@ describe("sign refuses as key", () => {
     ["a JWK of PS256", { ...rfc9421.rsa, alg: "PS256" }, "rsa-pss-sha512", /another alg than PS512 or RS256/],
     ["a JWK of ES384 on P-256", { ...rfc9421.p256, alg: "ES384" }, undefined, /another alg than ES256/],
     ["a JWK for encryption", { ...rfc9421.p256, use: "enc" }, undefined, /another use than sig/],
-    ["a JWK for verifying", { ...rfc9421.p256, key_ops: ["verify"] }, undefined, /key_ops have no sign/],
-    ["a public JWK", { ...rfc9421.p256, d: undefined }, undefined, /option key must be/],
+    ["a JWK for verifying", { ...rfc9421.p256, key_ops: ["verify"] }, undefined, /key_ops without sign/],
+    ["a public JWK", { ...rfc9421.p256, d: undefined }, undefined, /option key: expected a/],
     [
       "an unknown alg",
       keyOf("ed25519").signing,

@@ -5,7 +5,7 @@ import type { Member } from "@countersign/http-message-signatures/door";
 import * as fc from "fast-check";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 import { FieldScanner } from "../src/field-scanner.ts";
-import { parseQueryParams } from "../src/query-params.ts";
+import { parseQueryParams } from "../src/components.ts";
 import {
   parseDictionary,
   parseItem,

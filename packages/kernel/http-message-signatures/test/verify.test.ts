@@ -1,5 +1,4 @@
 import { generateKeyPairSync } from "node:crypto";
-import { describe, expect, test } from "@jest/globals";
 import {
   importVerificationKey,
   MessageSignatureError,
@@ -8,6 +7,7 @@ import {
   verifySignature,
   verifySignatureAsync,
 } from "@countersign/http-message-signatures";
+import { describe, expect, test } from "@jest/globals";
 import { key, now, profile, signedRequest, strict, verdictOf } from "./hand-signer.ts";
 
 const stranger = importVerificationKey("test-key", generateKeyPairSync("ed25519").publicKey);
@@ -87,4 +87,11 @@ test("verifySignatureAsync has the verdicts of verifySignature", async () => {
   await expect(verifySignatureAsync(uncomputable, key)).rejects.toMatchObject({
     code: "covered-field-missing",
   });
+});
+
+test("is an Error with a name and a code", () => {
+  const error = new MessageSignatureError("key-unknown", "no key is known under this keyid");
+  expect(error).toBeInstanceOf(Error);
+  expect(error).toMatchObject({ name: "MessageSignatureError", code: "key-unknown" });
+  expect(String(error)).toBe("MessageSignatureError: no key is known under this keyid");
 });

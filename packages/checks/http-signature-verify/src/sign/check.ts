@@ -1,30 +1,32 @@
 import { createContentDigest } from "@countersign/content-digest";
 import {
+  type HeaderFields,
   inTime,
+  type OptionOwner,
   publishFailure,
   readOptions,
-  type HeaderFields,
-  type OptionOwner,
   type Replacement,
 } from "@countersign/core/door";
+import { type RequestMessage, signAsync } from "@countersign/http-message-signatures";
 import { receiptComponents } from "@countersign/http-message-signatures/door";
-import { signAsync, type RequestMessage } from "@countersign/http-message-signatures";
 import { verifiedMessage, verifiedSignature } from "../check.ts";
-import type { HttpSignatureSignCode } from "./codes.ts";
-import { table, type ResolvedSignOptions, type SignResponseOptions } from "./options.ts";
+import { type ResolvedSignOptions, type SignResponseOptions, table } from "./options.ts";
+
+/** Why another answer replaced one that could not be signed; events and notices have these codes. */
+export type HttpSignatureSignCode = "answer-too-large" | "answer-unsendable" | "signing-failed";
 
 export const factoryName = "signResponse";
 
 /** An answer that has not left yet. */
 interface AnswerToSign {
   readonly status: number;
-  /** Names and values by turns. */
+  /** Names and values in turn. */
   readonly rawHeaders: readonly string[];
-  /** Undefined where it is more than could be kept. */
+  /** Undefined when it was too large to keep. */
   readonly body: Uint8Array | undefined;
 }
 
-/** Header fields that are added to an answer, none of them where it is not signed; or what takes its place. */
+/** Header fields to add to an answer, none if it is not signed; or its replacement. */
 type SignedAnswer = { readonly headers: HeaderFields } | Replacement;
 
 /** Signs answers; made by {@link responseSigner}. `subject` is the request as its framework knows it. */
@@ -34,7 +36,7 @@ export interface SignAnswer {
    * where the signer fails or is late, 500 over the limit; a notice, or a line on stderr, says why. Does not reject.
    */
   (subject: object, answer: AnswerToSign): Promise<SignedAnswer>;
-  /** Whether an answer that begins now is signed: whether the request's signature was verified. Any other need not be kept. */
+  /** Whether an answer that begins now is signed: the request's signature was verified. Any other need not be kept. */
   signs(this: void, subject: object): boolean;
   /** How much of a body has to be kept, in bytes: the option `limit`. */
   readonly limitBytes: number;
@@ -103,7 +105,7 @@ function receiptOf(
   });
 }
 
-// The handler's own is of what it meant to send.
+// The handler's own digest may be of other bytes.
 function withoutDigest(rawHeaders: readonly string[]): readonly string[] {
   return rawHeaders.filter((_, index) => rawHeaders[index - (index % 2)]?.toLowerCase() !== "content-digest");
 }

@@ -1,5 +1,4 @@
-export type { HttpSignatureSignCode } from "./codes.ts";
-export { responseSigner, type SignAnswer } from "./check.ts";
+export { responseSigner } from "./check.ts";
 export { signResponse } from "./middleware.ts";
 export type { SignResponseOptions } from "./options.ts";
 export { createSigner, type Signer } from "@countersign/http-message-signatures";

@@ -14,6 +14,9 @@ import {
   receiptComponents,
 } from "@countersign/http-message-signatures/door";
 import { signatureAlgorithms, type Signer } from "@countersign/http-message-signatures";
+import { isKey, textRule } from "../profile.ts";
+
+const isShortText = (text: string): boolean => /^[\x20-\x7e]{1,256}$/.test(text);
 
 /** Options of signResponse. */
 export interface SignResponseOptions {
@@ -39,8 +42,8 @@ export interface SignResponseOptions {
 export const table = {
   signer: option.own(readSigner),
   components: option.own(readComponents, "none"),
-  label: option.own(readLabel, "receipt"),
-  tag: option.optional(option.own(readTag)),
+  label: textRule("a lower-case dictionary key such as receipt", isKey, "receipt"),
+  tag: option.optional(textRule("1 to 256 printable ASCII characters", isShortText)),
   limit: limitRule("1mb"),
   signTimeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   clock: option.clock(systemClock, "Date.now"),
@@ -52,18 +55,14 @@ export type ResolvedSignOptions = ReadOptions<typeof table>;
 function readSigner(signer: unknown, owner: OptionOwner, name: string): Signer {
   if (isSigner(signer)) return signer;
   const algorithms = signatureAlgorithms.map((alg) => JSON.stringify(alg)).join(" or ");
-  throw optionError(
-    owner,
-    name,
-    `{ alg: ${algorithms}, keyid, sign(data) }, such as createSigner(key, keyid)`,
-    signer,
-  );
+  const expected = `{ alg: ${algorithms}, keyid, sign(data) }, such as createSigner(key, keyid)`;
+  throw optionError(owner, name, expected, signer);
 }
 
 function isSigner(value: unknown): value is Signer {
   if (typeof value !== "object" || value === null) return false;
   const { alg, keyid, sign }: { alg?: unknown; keyid?: unknown; sign?: unknown } = value;
-  const isText = typeof keyid === "string" && /^[\x20-\x7e]{1,256}$/.test(keyid);
+  const isText = typeof keyid === "string" && isShortText(keyid);
   return isText && typeof sign === "function" && signatureAlgorithms.some((known) => known === alg);
 }
 
@@ -71,19 +70,15 @@ function readComponents(components: unknown = [], owner: OptionOwner, name: stri
   if (Array.isArray(components) && areFurther(components)) {
     return components.map((component) => componentText(parseComponentIdentifier(component)));
   }
-  throw optionError(
-    owner,
-    name,
-    "a list of components of a response that no receipt has by itself",
-    components,
-  );
+  const expected = "a list of components of a response that no receipt has by itself";
+  throw optionError(owner, name, expected, components);
 }
 
 function areFurther(components: readonly unknown[]): components is readonly string[] {
   const request = { method: "POST", target: "/", rawHeaders: ["Content-Digest", ""] };
   const answer = { status: 200, rawHeaders: ["Content-Type", ""], request };
+  const all = [...receiptComponents(answer, "sig1"), ...components];
   try {
-    const all = [...receiptComponents(answer, "sig1"), ...components];
     assertComputable(
       all.map((component) => parseComponentIdentifier(String(component))),
       answer,
@@ -92,14 +87,4 @@ function areFurther(components: readonly unknown[]): components is readonly stri
   } catch {
     return false;
   }
-}
-
-function readLabel(label: unknown = "receipt", owner: OptionOwner, name: string): string {
-  if (typeof label === "string" && /^[a-z*][a-z0-9_\-.*]*$/.test(label)) return label;
-  throw optionError(owner, name, "a lower-case dictionary key such as receipt", label);
-}
-
-function readTag(tag: unknown, owner: OptionOwner, name: string): string {
-  if (typeof tag === "string" && /^[\x20-\x7e]{1,256}$/.test(tag)) return tag;
-  throw optionError(owner, name, "1 to 256 printable ASCII characters", tag);
 }

@@ -10,27 +10,21 @@ export type SignatureAlgorithm =
   | "hmac-sha256";
 
 /**
- * What verifies Ed25519: `native` is node:crypto, `noble` portable JavaScript, `sodium` libsodium by the optional package
- * sodium-native. All give the same verdict on every input. Other algorithms
- * are verified by node:crypto alone.
+ * What verifies Ed25519: node:crypto, portable JavaScript, or libsodium by the optional package sodium-native. All give the same
+ * verdict on every input. node:crypto alone verifies the other algorithms.
  */
 export type VerificationEngine = "native" | "noble" | "sodium";
 
 /** One signature algorithm (RFC 9421 section 3.3). Its keys were vetted when they were imported. */
 export interface Algorithm {
-  /** Vets a public key of this algorithm, for hmac-sha256 a secret, and returns the key to verify by. Throws a TypeError that shows nothing of it. */
+  /** Vets a public key, for hmac-sha256 a secret, and returns the key to verify by. Throws a TypeError that shows nothing of it. */
   readonly vet: (key: KeyObject) => KeyObject;
-  /** A key of nobody, to verify under where the keyid is unknown. */
+  /** Makes a key of nobody, to verify under where the keyid is unknown. */
   readonly makeDecoy: () => KeyObject;
   /** Whether `key` is a private key, for hmac-sha256 a secret, of this algorithm and of sufficient size. */
   readonly isSigningKey: (key: KeyObject) => boolean;
-  /** Length of a signature under `key`, in bytes. */
-  readonly signatureLength: (key: KeyObject) => number;
   readonly sign: (key: KeyObject, data: Uint8Array) => Uint8Array;
-  /**
-   * Verifies on this thread. One verification is spent whatever the signature looks like, so that its form does not make a known
-   * keyid and an unknown one differ in time.
-   */
+  /** Verifies on this thread. Every signature costs one verification: its form must not tell known keyids from unknown ones by time. */
   readonly verify: (
     key: KeyObject,
     data: Uint8Array,
@@ -41,7 +35,7 @@ export interface Algorithm {
   readonly verifyAsync: (key: KeyObject, data: Uint8Array, signature: Uint8Array) => Promise<boolean>;
 }
 
-/** A JSON Web Key (RFC 7517), as an object. Of its own, since Node's types have it in different places. */
+/** A JSON Web Key (RFC 7517), as an object. Node's types have it in different places. */
 export type Jwk =
   | {
       readonly kty?: string | undefined;

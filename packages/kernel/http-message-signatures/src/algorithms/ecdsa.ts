@@ -1,11 +1,10 @@
-import { generateKeyPairSync, sign, type KeyObject } from "node:crypto";
+import { generateKeyPairSync, sign } from "node:crypto";
 import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
-import { verifyNatively } from "./native-verification.ts";
+import { verifyNatively } from "./ed25519.ts";
 
 interface Curve {
   readonly name: string;
-  /** The name that node:crypto has for it. */
   readonly namedCurve: string;
   readonly digest: string;
   /** The DER of a SubjectPublicKeyInfo up to the coordinates of an uncompressed point (RFC 5480 section 2). */
@@ -54,12 +53,11 @@ function ecdsa({ name, namedCurve, digest, spkiPrefix, order }: Curve): Algorith
     makeDecoy: () => generateKeyPairSync("ec", { namedCurve }).publicKey,
     isSigningKey: ({ type, asymmetricKeyDetails }) =>
       type === "private" && asymmetricKeyDetails?.namedCurve === namedCurve,
-    signatureLength: () => signatureLength,
     sign: (key, data) => sign(digest, data, { key, ...options }),
     ...verifyNatively({
       digest,
       options,
-      isSound: (_key: KeyObject, signature) =>
+      isSound: (signature) =>
         signature.length === signatureLength &&
         isScalar(signature.subarray(0, order.length), order) &&
         isScalar(signature.subarray(order.length), order),

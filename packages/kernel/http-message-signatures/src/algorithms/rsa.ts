@@ -1,7 +1,7 @@
 import { constants, createPublicKey, sign, type KeyObject, type SigningOptions } from "node:crypto";
 import { keyError } from "../verification-key.ts";
 import type { Algorithm } from "./algorithm.ts";
-import { verifyNatively } from "./native-verification.ts";
+import { verifyNatively } from "./ed25519.ts";
 
 const leastBits = 2048;
 // Beyond these a verification costs milliseconds, and whoever hands in the key decides how many.
@@ -33,7 +33,6 @@ function rsa(digest: string, options: SigningOptions): Algorithm {
     vet,
     makeDecoy: () => createPublicKey({ key: decoy, format: "jwk" }),
     isSigningKey: (key) => key.type === "private" && isOfFamily(key, options),
-    signatureLength,
     sign: (key, data) => sign(digest, data, { key, ...options }),
     ...verifyNatively({ digest, options, isSound, placeholder }),
   };
@@ -89,11 +88,6 @@ function unbound(key: KeyObject): KeyObject {
   return createPublicKey({ key: spki, format: "der", type: "spki" });
 }
 
-// RFC 8017 sections 8.1.2 and 8.2.2, step 1.
-function signatureLength({ asymmetricKeyDetails }: KeyObject): number {
-  return Math.ceil((asymmetricKeyDetails?.modulusLength ?? 0) / 8);
-}
-
 const moduli = new WeakMap<KeyObject, Buffer>();
 
 function modulusOf(key: KeyObject): Buffer {
@@ -104,8 +98,8 @@ function modulusOf(key: KeyObject): Buffer {
   return modulus;
 }
 
-// RFC 8017 section 5.2.2, step 1.
-function isSound(key: KeyObject, signature: Uint8Array): boolean {
+// RFC 8017 sections 5.2.2, 8.1.2 and 8.2.2, step 1.
+function isSound(signature: Uint8Array, key: KeyObject): boolean {
   const modulus = modulusOf(key);
   return signature.length === modulus.length && Buffer.compare(signature, modulus) < 0;
 }

@@ -1,0 +1,2 @@
+/** The line of a vector with its signatures made. */
+export function signedLine(line: string): string;
