@@ -7,12 +7,13 @@ import {
   ipAllowlist,
   liveAllowlist,
   type IpAllowlistOptions,
-  type LiveAllowlistOptions,
+  type LiveAllowlist,
 } from "@countersign/ip-allowlist";
-import type { LiveAllowlist } from "../dist/live-allowlist.js";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express from "express";
 import { close, listen, send } from "@countersign/test-support/servers/http-client.ts";
+
+type Options = Parameters<typeof liveAllowlist>[0];
 
 const here = "127.0.0.1";
 const elsewhere = "192.0.2.1";
@@ -33,7 +34,7 @@ afterEach(() => {
 });
 
 /** A list of which the test moves the clock, and says what the source gives next. */
-function bench(options: Partial<LiveAllowlistOptions> = {}) {
+function bench(options: Partial<Options> = {}) {
   let nowMs = 1_000;
   let next: () => unknown = () => [here];
   let loads = 0;
@@ -193,7 +194,7 @@ describe("liveAllowlist", () => {
   });
 
   test("reads by its own timer, without a request", async () => {
-    const load = jest.fn<LiveAllowlistOptions["load"]>();
+    const load = jest.fn<Options["load"]>();
     load.mockReturnValueOnce([here]).mockReturnValue([elsewhere]);
     const list = liveAllowlist({ load, refreshSeconds: 1 });
     opened.push(list);
@@ -226,8 +227,8 @@ describe("liveAllowlist", () => {
     ["no time between readings", { load: () => [], refreshSeconds: 0 }, /option refreshSeconds must be/],
     ["an unknown option", { load: () => [], ttl: 1 }, /unknown option ttl/],
   ])("throws on %s", (_name, options, message) => {
-    expect(() => liveAllowlist(options as LiveAllowlistOptions)).toThrow(TypeError);
-    expect(() => liveAllowlist(options as LiveAllowlistOptions)).toThrow(message);
+    expect(() => liveAllowlist(options as Options)).toThrow(TypeError);
+    expect(() => liveAllowlist(options as Options)).toThrow(message);
   });
 });
 

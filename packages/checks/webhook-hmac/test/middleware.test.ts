@@ -2,10 +2,16 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, jest, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
-import { signPayload, verifiedPayload, webhookHmac } from "@countersign/webhook-hmac";
-import type { SecretsFunction } from "../dist/middleware.js";
+import {
+  signPayload,
+  verifiedPayload,
+  webhookHmac,
+  type WebhookHmacOptions,
+} from "@countersign/webhook-hmac";
 import { close, listen } from "@countersign/test-support/servers/http-client.ts";
 import { post, requestOf, run, siteWith, expressVersions } from "./harness.ts";
+
+type SecretsFunction = Extract<WebhookHmacOptions["secrets"], (...args: never[]) => unknown>;
 
 const secret = "test-secret";
 const name = "X-Payload-Signature";

@@ -7,7 +7,7 @@ import { guardErrors } from "@countersign/express";
 import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import express, { type Express } from "express";
 import express4 from "express4";
-import { httpsOnly, type HttpsOnlyOptions } from "@countersign/webhooks";
+import { httpsOnly } from "@countersign/webhooks";
 import { exchange, rawRequest, withServer } from "@countersign/test-support/servers/wire.ts";
 
 // TLS with a shared key, so that the test needs no certificate.
@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 interface Setup {
-  readonly options?: HttpsOnlyOptions | undefined;
+  readonly options?: Parameters<typeof httpsOnly>[0] | undefined;
   readonly trustProxy?: unknown;
 }
 
@@ -205,7 +205,7 @@ describe("the options of httpsOnly", () => {
     ["a status of success", { status: 200 }],
     ["a server error", { status: 503 }],
   ])("refuse %s", (_title, options) => {
-    expect(() => httpsOnly(options as HttpsOnlyOptions)).toThrow(TypeError);
+    expect(() => httpsOnly(options as Parameters<typeof httpsOnly>[0])).toThrow(TypeError);
   });
 
   test("refuse plain HTTP in production, and only there", () => {
