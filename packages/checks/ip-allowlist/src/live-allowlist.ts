@@ -129,39 +129,3 @@ function listed(entries: readonly string[]): string {
   const more = entries.length > maxTold ? ` and ${entries.length - maxTold} more` : "";
   return entries.length === 0 ? "none" : entries.slice(0, maxTold).join(", ") + more;
 }
-
-/** Matches by the list that `give` returns for each request, compiled again only when its entries changed. */
-export function matcherOfFunction(
-  give: () => unknown,
-  { dangerouslyAllowAnyAddress }: { readonly dangerouslyAllowAnyAddress: boolean },
-): AddressMatcher {
-  let last: ReadList | undefined;
-  let wasEmpty = false;
-  return (address) => {
-    const given = give();
-    if (typeof given === "function") {
-      const isAllowed: unknown = Reflect.apply(given, undefined, [address]);
-      if (typeof isAllowed === "boolean") return isAllowed;
-      throw new TypeError("ipAllowlist: the function of allow gave a function that is no matcher");
-    }
-    // By its entries, not by its identity: a list may be changed in place.
-    if (last === undefined || !isSame(given, last.entries)) {
-      last = compileEntries(given, { owner: "ipAllowlist", name: "allow()", dangerouslyAllowAnyAddress });
-      const isEmpty = last.entries.length === 0;
-      if (isEmpty && !wasEmpty) {
-        const message = "the function of allow gives an empty list: everybody is refused";
-        publishFailure({ guard: "ipAllowlist", code: "allowlist-empty", message });
-      }
-      wasEmpty = isEmpty;
-    }
-    return last.isAllowed(address);
-  };
-}
-
-function isSame(given: unknown, entries: readonly string[]): boolean {
-  return (
-    Array.isArray(given) &&
-    given.length === entries.length &&
-    entries.every((entry, index) => given[index] === entry)
-  );
-}

@@ -2,24 +2,21 @@ import { GuardError, OptionError } from "@countersign/core";
 import { comeAgain, option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
 import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
-import { matcherOfFunction, type AddressSource } from "./live-allowlist.ts";
+import type { AddressSource } from "./live-allowlist.ts";
 
 /** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {
   /**
    * The addresses and CIDR blocks that may call, IPv4 and IPv6 mixed, not empty. An IPv4 rule also admits the IPv4-mapped
-   * spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: `liveAllowlist()`, or a
-   * function called for each request; while it fails, everybody is refused (503).
+   * spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: `liveAllowlist()`, or an
+   * object with `isAllowed(address)`; while that throws, everybody is refused (503).
    */
-  readonly allow: readonly string[] | AllowFunction | AddressSource;
+  readonly allow: readonly string[] | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */
   readonly status?: number | undefined;
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
-
-/** Returns the present list, or what `compileAllowlist()` made of it. An empty list admits nobody. */
-export type AllowFunction = () => readonly string[] | AddressMatcher;
 
 /** The name in messages of the middleware. */
 export const factoryName = "ipAllowlist";
@@ -36,7 +33,6 @@ export function resolveOptions(
   owner: OptionOwner,
 ): { readonly isAllowed: AddressMatcher; readonly status: number } {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  if (typeof allow === "function") return { isAllowed: decisive(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {
     return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
   }
@@ -47,21 +43,19 @@ export function resolveOptions(
   return { isAllowed: matcherOfSource(allow), status };
 }
 
-/** Matches by the present list of a source. Throws a GuardError (503) while the source has no good list. */
+/**
+ * Matches by the present list of a source. Throws a GuardError (503) when `isAllowed` throws or returns no boolean: an error of
+ * the app's own must not admit.
+ */
 export function matcherOfSource(source: AddressSource): AddressMatcher {
-  return decisive((address) => source.isAllowed(address));
-}
-
-/** Refuses (503) when `isAllowed` throws or returns no boolean: an error of the app's own must not admit. */
-function decisive(isAllowed: AddressMatcher): AddressMatcher {
   return (address) => {
     let answer: unknown;
     try {
-      answer = isAllowed(address);
-      if (typeof answer === "boolean") return answer;
+      answer = source.isAllowed(address);
     } catch (cause) {
       throw unavailable(cause);
     }
+    if (typeof answer === "boolean") return answer;
     throw unavailable(new TypeError("isAllowed() gave no boolean"));
   };
 }
@@ -75,13 +69,8 @@ function readAllow(
   value: unknown,
   owner: OptionOwner,
   name: string,
-): readonly AddressRange[] | AllowFunction | AddressSource {
-  if (isAllowFunction(value) || isSource(value)) return value;
-  return readRanges(value, owner, name);
-}
-
-function isAllowFunction(value: unknown): value is AllowFunction {
-  return typeof value === "function";
+): readonly AddressRange[] | AddressSource {
+  return isSource(value) ? value : readRanges(value, owner, name);
 }
 
 function isSource(value: unknown): value is AddressSource {
