@@ -75,12 +75,14 @@ export const bodies = {
   "allowlist-unavailable": row(
     503,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "There is no good list of addresses: `liveAllowlist` has none yet or none that is young enough, or the function `allow` threw or gave no list.",
+    "There is no good list of addresses: `liveAllowlist` has none yet or none that is young enough, or `isAllowed` of your own source threw.",
     "Await `ready()` before the server listens; repair the source, of which a notice tells.",
-    "A function that throws:",
+    "A source that throws:",
     answered((app) => {
-      const allow = () => {
-        throw new Error("the database is down");
+      const allow = {
+        isAllowed() {
+          throw new Error("the database is down");
+        },
       };
       app.post("/", ipAllowlist({ allow }), end);
     }, post()),

@@ -35,7 +35,7 @@ const parsedBodies: RequestFact<ParsedJson> = createRequestFact();
  * Parses the captured bytes of a request, and remembers the result for {@link parsedJson}. Throws a GuardError: 415 for another
  * media type, 400 for JSON that two parsers could read differently, 500 when no bytes were captured.
  */
-export function parseJsonBody(request: HeaderLines, maxDepth: number): ParsedJson {
+export function parseJsonBody(request: HeaderLines, maxDepth: number = defaultMaxDepth): ParsedJson {
   if (!isJsonMediaType(fieldLines(request, "content-type"))) {
     throw new GuardError<RawBodyCode>({
       status: 415,

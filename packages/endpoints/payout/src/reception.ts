@@ -18,7 +18,7 @@ import {
   type WhileConnected,
 } from "@countersign/idempotency-guard/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
-import { defaultMaxDepth, parseJsonBody, textAt } from "@countersign/raw-body";
+import { parseJsonBody, textAt } from "@countersign/raw-body";
 import { businessLookupUnavailable, businessUnknown, payoutInvalid, type PayoutCode } from "./faults.ts";
 import {
   factoryName,
@@ -142,7 +142,7 @@ export function payoutReception<Native extends object>(
         steps.begin("payoutRequest");
         assertRoute(request, native);
         steps.begin("jsonBody");
-        const { value: body } = parseJsonBody(request, defaultMaxDepth);
+        const { value: body } = parseJsonBody(request);
         show(native, { body });
         steps.begin("readPayout");
         const payout = checkedPayout(request, parse(body));

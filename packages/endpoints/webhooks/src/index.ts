@@ -1,9 +1,5 @@
 export { captureRawBody } from "@countersign/raw-body";
-export {
-  generateEndpoint,
-  type GeneratedEndpoint,
-  type GenerateEndpointOptions,
-} from "./endpoint/generate-endpoint.ts";
+export { generateEndpoint, type GeneratedEndpoint } from "./endpoint/generate-endpoint.ts";
 export {
   gracefulClose,
   httpsOnly,
@@ -28,13 +24,7 @@ export type {
   WebhookEventMap,
 } from "./envelope/events.ts";
 export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
-export {
-  latestOnly,
-  memoryLatestTimestamps,
-  type LatestTimestamps,
-  type LatestOnlyOptions,
-  type MemoryLatestTimestampsOptions,
-} from "./events/latest-only.ts";
+export { latestOnly, memoryLatestTimestamps, type LatestTimestamps } from "./events/latest-only.ts";
 export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
