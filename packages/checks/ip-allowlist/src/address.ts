@@ -40,20 +40,23 @@ function ipv4Value(text: string): bigint {
   return BigInt(text.split(".").reduce((value, octet) => value * 256 + Number(octet), 0));
 }
 
+// By one hexadecimal text: shifting eight bigints into one takes twice as long.
 function ipv6Value(text: string): bigint {
-  const [before = [], after = []] = text.split("::").map(groupsOf);
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0n);
-  return [...before, ...zeros, ...after].reduce((value, group) => (value << 16n) | group, 0n);
+  const gap = text.indexOf("::");
+  if (gap === -1) return BigInt(`0x${hexOf(text)}`);
+  const before = hexOf(text.slice(0, gap));
+  const after = hexOf(text.slice(gap + 2));
+  return BigInt(`0x${before.padEnd(32 - after.length, "0")}${after}`);
 }
 
-/** The groups of 16 bits on one side of `::`; the last two may be written as an IPv4 address. */
-function groupsOf(side: string): readonly bigint[] {
-  if (side === "") return [];
-  return side.split(":").flatMap((group) => {
-    if (!group.includes(".")) return [BigInt(`0x${group}`)];
-    const value = ipv4Value(group);
-    return [value >> 16n, value & 0xffffn];
-  });
+/** The groups of 16 bits on one side of `::`, four digits each; the last two may be written as an IPv4 address. */
+function hexOf(side: string): string {
+  if (side === "") return "";
+  let hex = "";
+  for (const group of side.split(":")) {
+    hex += group.includes(".") ? ipv4Value(group).toString(16).padStart(8, "0") : group.padStart(4, "0");
+  }
+  return hex;
 }
 
 /** Whether a client address is in the list; false for anything that is no address. */
