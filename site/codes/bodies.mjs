@@ -75,12 +75,14 @@ export const bodies = {
   "allowlist-unavailable": row(
     503,
     ["ipAllowlist", "payoutEndpoint", "webhookEndpoint"],
-    "There is no usable list of addresses: `liveAllowlist` has none yet or only an outdated one, or the function `allow` threw or returned no list.",
+    "There is no usable list of addresses: `liveAllowlist` has none yet or only an outdated one, or `isAllowed` of your own source threw.",
     "Await `ready()` before the server listens, and repair the source; a notice names the fault.",
-    "A function that throws:",
+    "A source that throws:",
     answered((app) => {
-      const allow = () => {
-        throw new Error("the database is down");
+      const allow = {
+        isAllowed() {
+          throw new Error("the database is down");
+        },
       };
       app.post("/", ipAllowlist({ allow }), end);
     }, post()),

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "@jest/globals";
 import { payoutFaultCodes } from "../../packages/endpoints/payout/dist/faults.js";
-import { dataRules } from "../../packages/endpoints/webhooks/dist/envelope/envelope-schema.js";
+import { dataRules } from "../../packages/endpoints/webhooks/dist/envelope/envelope.js";
 import { packageFolder, workspacePackages } from "../../scripts/workspace.mjs";
 import { packagePage } from "./package-pages.ts";
 

@@ -178,7 +178,9 @@ const addresses: readonly Row[] = [
   })),
   {
     title: "an address of a list that changes",
-    scene: payoutScene({ options: { addresses: { allow: () => ["127.0.0.1"] } } }),
+    scene: payoutScene({
+      options: { addresses: { allow: { isAllowed: (address) => address === "127.0.0.1" } } },
+    }),
     request: () => signPayout(),
     answer: acknowledged,
   },
@@ -187,8 +189,10 @@ const addresses: readonly Row[] = [
     scene: payoutScene({
       options: {
         addresses: {
-          allow: () => {
-            throw new Error("down");
+          allow: {
+            isAllowed() {
+              throw new Error("down");
+            },
           },
         },
       },

@@ -207,7 +207,7 @@ const situations: readonly Told[] = [
   },
   {
     title: "a webhook while there is no good list of addresses",
-    options: { addresses: { allow: down } },
+    options: { addresses: { allow: { isAllowed: down } } },
     code: "allowlist-unavailable",
     answer: unavailable(30),
   },
@@ -318,7 +318,7 @@ const accepted: readonly (readonly [
   [
     "a webhook from an address of a list that changes",
     undefined,
-    { options: { addresses: { allow: () => ["127.0.0.1"] } } },
+    { options: { addresses: { allow: { isAllowed: (address) => address === "127.0.0.1" } } } },
   ],
   ["a webhook from a listed address", undefined, { options: { addresses: { allow: ["127.0.0.0/8"] } } }],
   [

@@ -1,20 +1,20 @@
 import {
   fieldLines,
   option,
-  optionError,
   readOptions,
   type HeaderLines,
   type OptionOwner,
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { computeDigest, preferredDigestAlgorithm, type DigestAlgorithm } from "./digest-fields.ts";
-import { readAlgorithms } from "./options.ts";
+import { MessageSignatureError } from "@countersign/http-message-signatures";
+import { parseDictionary } from "@countersign/http-message-signatures/door";
+import { computeDigest } from "./check.ts";
+import { readAlgorithms, readList, type DigestAlgorithm } from "./options.ts";
 
-/** The fields of an answer that have digests. */
-export type DigestField = "Content-Digest" | "Repr-Digest";
+type DigestField = "Content-Digest" | "Repr-Digest";
 
-/** Options of {@link digestResponse}, and of {@link answerDigests}. */
+/** Options of `digestResponse`, and of {@link answerDigests}. */
 export interface AnswerDigestOptions {
   /** Which fields an answer gets. Default `["Content-Digest"]`. */
   readonly fields?: readonly DigestField[] | undefined;
@@ -30,32 +30,31 @@ export const answerTable = {
   onlyWanted: option.boolean(false),
 } satisfies OptionTable<AnswerDigestOptions, unknown>;
 
-/** The options, checked. */
-export type ResolvedAnswerDigests = ReadOptions<typeof answerTable>;
-
 /** An answer as it leaves, its content coding applied. */
-export interface AnswerToDigest {
+interface AnswerToDigest {
   readonly status: number;
-  /** Names and values by turns. */
+  /** Names and values alternate. */
   readonly rawHeaders: readonly string[];
   readonly body: Uint8Array;
 }
 
 /** The request that is answered. */
-export interface AskingRequest extends HeaderLines {
+interface AskingRequest extends HeaderLines {
   readonly method: string;
 }
 
+type Digests = Readonly<Partial<Record<DigestField, string>>>;
+
 /**
- * The digest fields (RFC 9530 sections 2 and 3) of an answer: of the algorithm that the request prefers by Want-Content-Digest or
- * Want-Repr-Digest (section 4), else of the first. None where the request wants none of them, or the answer has no content (HEAD,
- * 204, 205, 304), and none that it has already; no Repr-Digest of a part (206). Throws a TypeError on a bad option.
+ * The digest fields (RFC 9530 sections 2 and 3) of an answer: of the algorithm that the request prefers by Want-Content-Digest
+ * or Want-Repr-Digest (section 4), else of the first. None where the request wants none of them, or the answer has no content
+ * (HEAD, 204, 205, 304), and none that it has already; no Repr-Digest of a part (206). Throws a TypeError on a bad option.
  */
 export function answerDigests(
   request: AskingRequest,
   answer: AnswerToDigest,
   options: AnswerDigestOptions = {},
-): Readonly<Partial<Record<DigestField, string>>> {
+): Digests {
   return digestsOf(request, answer, readOptions("answerDigests", answerTable, options));
 }
 
@@ -65,8 +64,8 @@ const withoutContent: ReadonlySet<number> = new Set([204, 205, 304]);
 export function digestsOf(
   request: AskingRequest,
   { status, rawHeaders, body }: AnswerToDigest,
-  { fields, algorithms, onlyWanted }: ResolvedAnswerDigests,
-): Readonly<Partial<Record<DigestField, string>>> {
+  { fields, algorithms, onlyWanted }: ReadOptions<typeof answerTable>,
+): Digests {
   if (request.method === "HEAD" || withoutContent.has(status)) return {};
   const digests: Partial<Record<DigestField, string>> = {};
   for (const field of fields) {
@@ -74,11 +73,48 @@ export function digestsOf(
     if (isThere || (field === "Repr-Digest" && status === 206)) continue;
     const wants = fieldLines(request, `want-${field.toLowerCase()}`);
     const isAsked = wants.length > 0;
-    const algorithm = isAsked ? preferredDigestAlgorithm(wants, algorithms) : algorithms[0];
+    const algorithm = isAsked ? preferredAlgorithm(wants, algorithms) : algorithms[0];
     if (algorithm === undefined || (onlyWanted && !isAsked)) continue;
     digests[field] = `${algorithm}=:${computeDigest(body, algorithm)}:`;
   }
   return digests;
+}
+
+/**
+ * The one of `offered` that the lines of a Want- field (RFC 9530 section 4) weigh most; of equal ones the first. Undefined when
+ * the peer wants none of them, or the field is malformed.
+ */
+function preferredAlgorithm(
+  lines: readonly string[],
+  offered: readonly DigestAlgorithm[],
+): DigestAlgorithm | undefined {
+  const wanted = parseWanted(lines);
+  let preferred: DigestAlgorithm | undefined;
+  let most = 0;
+  for (const algorithm of offered) {
+    const weight = wanted.get(algorithm) ?? 0;
+    if (weight <= most) continue;
+    preferred = algorithm;
+    most = weight;
+  }
+  return preferred;
+}
+
+/** Weights from 0, not acceptable, to 10, most preferred; empty for a malformed field. */
+function parseWanted(lines: readonly string[]): ReadonlyMap<string, number> {
+  const wanted = new Map<string, number>();
+  try {
+    for (const [algorithm, member] of parseDictionary(lines.join(", "), "Want-Content-Digest")) {
+      if (!("item" in member) || member.item.type !== "integer") return new Map();
+      const { value } = member.item;
+      if (value < 0 || value > 10) return new Map();
+      wanted.set(algorithm, value);
+    }
+  } catch (error) {
+    if (!(error instanceof MessageSignatureError)) throw error;
+    return new Map();
+  }
+  return wanted;
 }
 
 function readFields(
@@ -86,20 +122,7 @@ function readFields(
   owner: OptionOwner,
   name: string,
 ): readonly DigestField[] {
-  if (
-    Array.isArray(fields) &&
-    fields.length > 0 &&
-    fields.every(isDigestField) &&
-    new Set(fields).size === fields.length
-  ) {
-    return [...fields];
-  }
-  throw optionError(
-    owner,
-    name,
-    'a non-empty array of "Content-Digest" and "Repr-Digest", each once',
-    fields,
-  );
+  return readList(fields, isDigestField, { owner, name, known: '"Content-Digest" and "Repr-Digest"' });
 }
 
 function isDigestField(field: unknown): field is DigestField {

@@ -1,18 +1,14 @@
 export { answerDigests, type AnswerDigestOptions } from "./answer-digests.ts";
-export type { ContentDigestCode } from "./codes.ts";
 export {
+  createContentDigest,
+  createReprDigest,
   hasVerifiedContentDigest,
   verifiedDigest,
   verifyByPolicy,
   verifyContentDigest,
   verifyReprDigest,
-} from "./check.ts";
-export {
-  createContentDigest,
-  createReprDigest,
-  preferredDigestAlgorithm,
   wantContentDigest,
-  type DigestPolicy,
-} from "./digest-fields.ts";
+  type ContentDigestCode,
+} from "./check.ts";
 export { contentDigest, digestResponse } from "./middleware.ts";
-export type { ContentDigestOptions } from "./options.ts";
+export type { DigestPolicy } from "./options.ts";

@@ -6,20 +6,21 @@ import { checkContentDigest } from "./check.ts";
 import { table, type ContentDigestOptions } from "./options.ts";
 
 /**
- * Verifies Content-Digest (RFC 9530) over the bytes of the body as received. Captures them itself unless that has happened.
- * Refuses with 401 by default; throws an OptionError when it is built with a bad option.
+ * Verifies Content-Digest (RFC 9530) over the body as received. Captures the body unless that has happened. Refuses with 401 by
+ * default. Throws an OptionError on a bad option.
  */
 export function contentDigest(options: ContentDigestOptions = {}): Middleware {
   const resolved = readOptions("contentDigest", table, options);
   return guard("contentDigest", (req) => checkContentDigest(receivedRequest(req), resolved));
 }
 
-// What is held back of an answer until it is whole; a larger one leaves as it comes.
+// Up to here an answer is held back until it is whole; a larger one leaves as it comes.
 const limitBytes = 1_048_576;
 
 /**
- * Gives the answers of what is mounted behind it Content-Digest or Repr-Digest (RFC 9530). Of the bytes as they leave: mount it in front of
- * whatever changes bodies, such as compression. An answer of over a megabyte leaves without. Throws an OptionError on a bad option.
+ * Adds Content-Digest or Repr-Digest (RFC 9530) to the answers of what is mounted after it. Digests the bytes as they leave:
+ * mount it before whatever changes bodies, such as compression. An answer of over a megabyte leaves without. Throws an
+ * OptionError on a bad option.
  */
 export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
   const factoryName = "digestResponse";
@@ -38,7 +39,7 @@ export function digestResponse(options: AnswerDigestOptions = {}): Middleware {
     copyResponse(res, {
       limitBytes,
       onEnd({ status, rawHeaders, body }) {
-        // By its first output an answer of this size has left.
+        // A larger answer has left already.
         if (body === undefined || res.headersSent) return;
         const digests = digestsOf({ method, rawHeaders: lines }, { status, rawHeaders, body }, resolved);
         for (const [name, value] of Object.entries(digests)) res.setHeader(name, value);

@@ -6,12 +6,26 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import {
-  digestLengths,
-  isDigestAlgorithm,
-  type ContentDigestPolicyOptions,
-  type DigestAlgorithm,
-} from "./digest-fields.ts";
+
+/** The algorithms that RFC 9530 section 5 calls "active". */
+export type DigestAlgorithm = "sha-256" | "sha-512";
+
+export function isDigestAlgorithm(algorithm: unknown): algorithm is DigestAlgorithm {
+  return algorithm === "sha-256" || algorithm === "sha-512";
+}
+
+/** What a digest field must satisfy. */
+export interface ContentDigestPolicyOptions {
+  /**
+   * At least one digest must be of these algorithms, the preferred one first. A digest of another known algorithm is checked
+   * too, but does not suffice. Default `["sha-256", "sha-512"]`.
+   */
+  readonly algorithms?: readonly DigestAlgorithm[] | undefined;
+  /** Refuse a request without the field. With false only a field that is present is checked. Default true. */
+  readonly required?: boolean | undefined;
+  /** The status of a refusal, 400 to 499. Default 401. */
+  readonly status?: number | undefined;
+}
 
 /** Options of `contentDigest`. */
 export interface ContentDigestOptions extends ContentDigestPolicyOptions {
@@ -25,27 +39,29 @@ export const policyTable = {
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
 } satisfies OptionTable<ContentDigestPolicyOptions, unknown>;
 
+/** {@link ContentDigestPolicyOptions} with defaults. */
+export type DigestPolicy = ReadOptions<typeof policyTable>;
+
 export const table = {
   ...policyTable,
   limit: limitRule(),
 } satisfies OptionTable<ContentDigestOptions, unknown>;
 
-/** The options of `contentDigest` with defaults. */
-export type ResolvedDigestOptions = ReadOptions<typeof table>;
+/** Reads a list without repeats whose entries `isKnown` takes. Throws an OptionError that names the `known` ones. */
+export function readList<Entry extends string>(
+  given: unknown,
+  isKnown: (entry: unknown) => entry is Entry,
+  place: { readonly owner: OptionOwner; readonly name: string; readonly known: string },
+): readonly Entry[] {
+  const isList = Array.isArray(given) && given.length > 0 && given.every(isKnown);
+  if (isList && new Set(given).size === given.length) return [...given];
+  throw optionError(place.owner, place.name, `a non-empty array of ${place.known}, each once`, given);
+}
 
 export function readAlgorithms(
   algorithms: unknown = ["sha-256", "sha-512"],
   owner: OptionOwner,
   name: string,
 ): readonly DigestAlgorithm[] {
-  if (
-    Array.isArray(algorithms) &&
-    algorithms.length > 0 &&
-    algorithms.every(isDigestAlgorithm) &&
-    new Set(algorithms).size === algorithms.length
-  ) {
-    return [...algorithms];
-  }
-  const known = [...digestLengths.keys()].join(" and ");
-  throw optionError(owner, name, `a non-empty array of ${known}, each once`, algorithms);
+  return readList(algorithms, isDigestAlgorithm, { owner, name, known: "sha-256 and sha-512" });
 }

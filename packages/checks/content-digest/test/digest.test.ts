@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "@jest/globals";
 import { createContentDigest, wantContentDigest } from "@countersign/content-digest";
-import type { DigestAlgorithm } from "../dist/digest-fields.js";
+import type { DigestAlgorithm } from "../dist/options.js";
 
 describe("createContentDigest", () => {
   test.each<DigestAlgorithm>(["sha-256", "sha-512"])("agrees with node:crypto on %s", (algorithm) => {

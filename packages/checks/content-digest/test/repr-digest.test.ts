@@ -1,6 +1,11 @@
 import { describe, expect, test } from "@jest/globals";
-import { createReprDigest, verifyReprDigest, wantContentDigest } from "@countersign/content-digest";
-import { preferredDigestAlgorithm, type DigestAlgorithm } from "../dist/digest-fields.js";
+import {
+  answerDigests,
+  createReprDigest,
+  verifyReprDigest,
+  wantContentDigest,
+} from "@countersign/content-digest";
+import type { DigestAlgorithm } from "../dist/options.js";
 import { refusalOf } from "./harness.ts";
 
 // RFC 9530 appendix B: the whole representation, of which a 206 carries a part.
@@ -54,7 +59,15 @@ describe("Repr-Digest", () => {
   });
 });
 
-describe("preferredDigestAlgorithm", () => {
+/** The algorithm of the digest that answers these lines; undefined without one. */
+function preferred(lines: readonly string[], algorithms?: readonly DigestAlgorithm[]): string | undefined {
+  const request = { method: "GET", rawHeaders: lines.flatMap((line) => ["Want-Content-Digest", line]) };
+  const answer = { status: 200, rawHeaders: [], body: whole };
+  const digests = answerDigests(request, answer, { algorithms, onlyWanted: true });
+  return digests["Content-Digest"]?.split("=:")[0];
+}
+
+describe("the algorithm that a request prefers", () => {
   test.each<[string, readonly string[], DigestAlgorithm | undefined]>([
     ["the example of RFC 9530 section 4", ["sha-512=3, sha-256=10, unixsum=0"], "sha-256"],
     ["two lines", ["sha-512=3", "sha-256=2"], "sha-512"],
@@ -73,11 +86,10 @@ describe("preferredDigestAlgorithm", () => {
     ["text", ["SHA-256"], undefined],
     ["what wantContentDigest writes", [wantContentDigest(["sha-512", "sha-256"])], "sha-512"],
   ])("decides on %s", (_title, lines, expected) => {
-    expect(preferredDigestAlgorithm(lines)).toBe(expected);
+    expect(preferred(lines)).toBe(expected);
   });
 
   test("chooses of what is offered alone", () => {
-    expect(preferredDigestAlgorithm(["sha-256=10, sha-512=1"], ["sha-512"])).toBe("sha-512");
-    expect(preferredDigestAlgorithm(["sha-256=10"], [])).toBeUndefined();
+    expect(preferred(["sha-256=10, sha-512=1"], ["sha-512"])).toBe("sha-512");
   });
 });

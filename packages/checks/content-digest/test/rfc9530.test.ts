@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "@jest/globals";
 import { createContentDigest, verifyContentDigest } from "@countersign/content-digest";
-import type { DigestAlgorithm } from "../dist/digest-fields.js";
+import type { DigestAlgorithm } from "../dist/options.js";
 import { refusalOf, requestOf } from "./harness.ts";
 
 interface DigestValue {

@@ -4,7 +4,7 @@ import {
   hasVerifiedContentDigest,
   verifyContentDigest,
 } from "@countersign/content-digest";
-import type { DigestAlgorithm } from "../dist/digest-fields.js";
+import type { DigestAlgorithm } from "../dist/options.js";
 import { refusalOf, requestOf } from "./harness.ts";
 
 const body = Buffer.from('{ "amount" : 10.10 }');

@@ -1,6 +1,6 @@
 import { OptionError, quoteForLog } from "@countersign/core";
 import { option, optionError, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
-import { createMatcher, parseRule, type AddressMatcher, type AddressRange } from "./address.ts";
+import { createMatcher, parseAddress, type AddressMatcher, type AddressRange } from "./address.ts";
 
 /** Options of {@link compileAllowlist}. */
 export interface AllowlistRules {
@@ -12,9 +12,16 @@ export const rulesTable: OptionTable<AllowlistRules> = {
   dangerouslyAllowAnyAddress: option.boolean(false),
 };
 
+/** Where a list was given, for messages, and what it may admit. */
+interface ListPlace {
+  readonly owner: OptionOwner;
+  readonly name: string;
+  readonly dangerouslyAllowAnyAddress: boolean;
+}
+
 /**
- * Compiles addresses and CIDR blocks into one function: a binary search over sorted, merged ranges, one list per family.
- * Throws a TypeError on an empty list and on any entry that is not exactly an address or a block.
+ * Compiles addresses and CIDR blocks into one function. Throws a TypeError on an empty list, and on any entry that is not
+ * exactly an address or a block.
  */
 export function compileAllowlist(entries: readonly string[], options: AllowlistRules = {}): AddressMatcher {
   const owner = "compileAllowlist";
@@ -36,38 +43,24 @@ export interface ReadList {
   readonly isAllowed: AddressMatcher;
 }
 
-/** Compiles a list that was read at run time: nobody is in an empty one. Throws an OptionError for what is no list of rules. */
-export function compileEntries(
-  given: unknown,
-  place: { readonly owner: OptionOwner; readonly name: string; readonly dangerouslyAllowAnyAddress: boolean },
-): ReadList {
+/** Compiles a list that was read at run time; an empty one admits nobody. Throws an OptionError for what is no list of rules. */
+export function compileEntries(given: unknown, place: ListPlace): ReadList {
   const isEmpty = Array.isArray(given) && given.length === 0;
   const isAllowed = isEmpty
     ? createMatcher([], [])
     : compileRanges(readRanges(given, place.owner, place.name), place);
-  // Whatever becomes of the list that was given.
+  // A copy: the caller may change its list in place.
   return { isAllowed, entries: Array.isArray(given) ? given.map(String) : [] };
 }
 
-/** Compiles what {@link readRanges} read of the option `name`. Throws an OptionError where they admit a whole family. */
-export function compileRanges(
-  ranges: readonly AddressRange[],
-  {
-    owner,
-    name,
-    dangerouslyAllowAnyAddress,
-  }: {
-    readonly owner: OptionOwner;
-    readonly name: string;
-    readonly dangerouslyAllowAnyAddress: boolean;
-  },
-): AddressMatcher {
+/** Compiles what {@link readRanges} read. Throws an OptionError where they admit a whole family. */
+export function compileRanges(ranges: readonly AddressRange[], place: ListPlace): AddressMatcher {
   const ipv4 = mergeRanges(ranges, "ipv4");
   const ipv6 = mergeRanges(ranges, "ipv6");
-  if (!dangerouslyAllowAnyAddress && (coversFamily(ipv4, 32n) || coversFamily(ipv6, 128n))) {
+  if (!place.dangerouslyAllowAnyAddress && (coversFamily(ipv4, 32n) || coversFamily(ipv6, 128n))) {
     const what =
       "admits every address of a family; list the sender's addresses, or set dangerouslyAllowAnyAddress: true";
-    throw new OptionError(owner, { option: name, what });
+    throw new OptionError(place.owner, { option: place.name, what });
   }
   return createMatcher(ipv4, ipv6);
 }
@@ -77,6 +70,35 @@ function readEntry(entry: unknown, owner: OptionOwner, name: string): AddressRan
   const range = parseRule(entry);
   if (typeof range !== "string") return range;
   throw new OptionError(owner, { option: name, what: `must be ${range}; got ${quoteForLog(entry)}` });
+}
+
+/**
+ * Reads one rule, an address or a CIDR block (RFC 4632 section 3.1, RFC 4291 section 2.3). An IPv4-mapped block is the IPv4
+ * block that it maps. Returns the reason as text when the rule is refused.
+ */
+function parseRule(rule: string): AddressRange | string {
+  const slash = rule.indexOf("/");
+  const text = slash < 0 ? rule : rule.slice(0, slash);
+  const address = parseAddress(text);
+  if (address === undefined) {
+    return "an IPv4 or IPv6 address or CIDR block, without host name, port, brackets, white space, leading zeros or zone id";
+  }
+  const { family, value } = address;
+  const writtenBits = text.includes(":") ? 128 : 32;
+  const prefix = slash < 0 ? writtenBits : parsePrefixLength(rule.slice(slash + 1));
+  if (prefix < 0 || prefix > writtenBits) return `a CIDR block with a prefix length from 0 to ${writtenBits}`;
+  const hostBits = (1n << BigInt(writtenBits - prefix)) - 1n;
+  // A prefix below 96 leaves bits of the ffff of a mapped address as host bits.
+  const isShort = family === "ipv4" && prefix < writtenBits - 32;
+  // Masking them off would turn a typing error into a rule that nobody wrote.
+  if (isShort || (value & hostBits) !== 0n) {
+    return "a CIDR block whose host bits are zero; write its first address, or leave the prefix length out";
+  }
+  return { family, first: value, last: value | hostBits };
+}
+
+function parsePrefixLength(text: string): number {
+  return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
 }
 
 function mergeRanges(ranges: readonly AddressRange[], family: AddressRange["family"]): AddressRange[] {

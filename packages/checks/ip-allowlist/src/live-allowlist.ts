@@ -10,35 +10,35 @@ import {
 import type { AddressMatcher } from "./address.ts";
 import { compileEntries, rulesTable, type ReadList } from "./allowlist.ts";
 
-/** Where the present list of addresses is: matches by it, and throws while there is none that is good. */
+/** Matches by the present list of addresses. */
 export interface AddressSource {
-  /** Whether a client address is in the list; throws an Error while nobody can say. */
+  /** Whether a client address is in the list. Throws an Error while there is no good list. */
   readonly isAllowed: AddressMatcher;
 }
 
-/** A list that is read again by itself, as one set that is replaced whole. */
+/** A list that reloads itself. Each reading replaces the whole list. */
 export interface LiveAllowlist extends AddressSource {
-  /** Resolves when there is a list; rejects when the first one cannot be had. Await it before the server listens. */
+  /** Resolves with the first list; rejects when that cannot be loaded. Await it before the server listens. */
   ready(): Promise<void>;
-  /** Reads the list now, or joins the reading under way. Rejects when it cannot be had; the last good one stays in use. */
+  /** Loads the list now, or joins the load under way. Rejects when that fails; the last good list stays in use. */
   refresh(): Promise<void>;
-  /** The present list; none before there is one. */
+  /** The present list; empty before the first load. */
   entries(): readonly string[];
-  /** Ends timers and what is under way. From here on every address is refused. */
+  /** Stops timers and loads. Every address is refused from then on. */
   close(): void;
 }
 
 /** Options of {@link liveAllowlist}. */
 export interface LiveAllowlistOptions {
-  /** Gives the addresses and CIDR blocks that may call, all of them. A single bad entry makes the list unusable; an empty one refuses everybody. */
+  /** Returns all addresses and CIDR blocks that may call. One bad entry makes the list unusable; an empty list refuses everybody. */
   readonly load: (signal: AbortSignal) => readonly string[] | Promise<readonly string[]>;
-  /** How often the list is read, in seconds. Default 300. */
+  /** The interval of loads, in seconds. Default 300. */
   readonly refreshSeconds?: number | undefined;
-  /** After a reading that failed, the next one follows in so many seconds. Default 30. */
+  /** The pause after a failed load, in seconds. Default 30. */
   readonly cooldownSeconds?: number | undefined;
-  /** For how long the last good list is used, in seconds since it was read; beyond it everybody is refused. Default 86,400. */
+  /** How old the last good list may get, in seconds; after that everybody is refused. Default 86,400. */
   readonly maxAgeSeconds?: number | undefined;
-  /** How long a reading may take, in milliseconds. Default 5,000. */
+  /** How long a load may take, in milliseconds. Default 5,000. */
   readonly timeoutMs?: number | undefined;
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
@@ -59,8 +59,9 @@ export const liveTable: OptionTable<LiveAllowlistOptions> = {
 const factoryName = "liveAllowlist";
 
 /**
- * A list of addresses that changes at run time. While it cannot be read, or is not exactly a list of rules, the last good one stays in use
- * for `maxAgeSeconds`, told once on `countersign:notice`; without a good one everybody is refused. Throws an OptionError on a bad option.
+ * Loads a list of addresses again and again. When a load fails, or is no list of rules, the last good list stays in use for
+ * `maxAgeSeconds`, with one notice on `countersign:notice`; without a good list everybody is refused. Throws an OptionError
+ * on a bad option.
  */
 export function liveAllowlist(options: LiveAllowlistOptions): LiveAllowlist {
   const read = readOptions(factoryName, liveTable, options);
@@ -123,44 +124,8 @@ function tellChanges(entries: readonly string[], previous: readonly string[] | u
 
 const maxTold = 5;
 
-// They are rules by now: nothing in them needs escaping.
+// All of them parsed as rules: nothing in them needs escaping.
 function listed(entries: readonly string[]): string {
   const more = entries.length > maxTold ? ` and ${entries.length - maxTold} more` : "";
   return entries.length === 0 ? "none" : entries.slice(0, maxTold).join(", ") + more;
-}
-
-/** A list that a function gives for each request: compiled again when it is another one than before. */
-export function matcherOfFunction(
-  give: () => unknown,
-  { dangerouslyAllowAnyAddress }: { readonly dangerouslyAllowAnyAddress: boolean },
-): AddressMatcher {
-  let last: ReadList | undefined;
-  let wasEmpty = false;
-  return (address) => {
-    const given = give();
-    if (typeof given === "function") {
-      const isAllowed: unknown = Reflect.apply(given, undefined, [address]);
-      if (typeof isAllowed === "boolean") return isAllowed;
-      throw new TypeError("ipAllowlist: the function of allow gave a function that is no matcher");
-    }
-    // By its entries, not by its identity: a list may be changed in place.
-    if (last === undefined || !isSame(given, last.entries)) {
-      last = compileEntries(given, { owner: "ipAllowlist", name: "allow()", dangerouslyAllowAnyAddress });
-      const isEmpty = last.entries.length === 0;
-      if (isEmpty && !wasEmpty) {
-        const message = "the function of allow gives an empty list: everybody is refused";
-        publishFailure({ guard: "ipAllowlist", code: "allowlist-empty", message });
-      }
-      wasEmpty = isEmpty;
-    }
-    return last.isAllowed(address);
-  };
-}
-
-function isSame(given: unknown, entries: readonly string[]): boolean {
-  return (
-    Array.isArray(given) &&
-    given.length === entries.length &&
-    entries.every((entry, index) => given[index] === entry)
-  );
 }

@@ -7,9 +7,7 @@ import {
   type TrustFunction,
 } from "@countersign/express/door";
 import { guard, type GuardRequest, type Middleware } from "@countersign/express";
-import type { IpAllowlistCode } from "./codes.ts";
-import type { AddressMatcher } from "./address.ts";
-import { admitAddress } from "./check.ts";
+import { assertAllowed, type AddressMatcher, type IpAllowlistCode } from "./address.ts";
 import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.ts";
 
 /**
@@ -18,24 +16,24 @@ import { factoryName, resolveOptions, type IpAllowlistOptions } from "./options.
  * its address. Throws a TypeError on a bad option.
  */
 export function ipAllowlist(options: IpAllowlistOptions): Middleware {
-  return guard("ipAllowlist", expressAdmission(options));
+  return guard(factoryName, expressAdmission(options));
 }
 
-/** The check of {@link ipAllowlist}, for an endpoint that is made of several: `owner` has the options, in messages. */
+/** The check of {@link ipAllowlist}, for an endpoint that is made of several. Throws an OptionError that names `owner`. */
 export function expressAdmission(
   options: IpAllowlistOptions,
   owner: OptionOwner = factoryName,
 ): (req: GuardRequest) => void {
   const { isAllowed, status } = resolveOptions(options, owner);
-  const warnOnce = createWarnOnce("ipAllowlist");
+  const warnOnce = createWarnOnce(factoryName);
   const inspectTrust = createTrustInspector(warnOnce);
 
   return (req) => {
-    assertNoKeyClaimed("ipAllowlist", req);
+    assertNoKeyClaimed(factoryName, req);
     const trust = inspectTrust(req);
     warnOfDoubtfulTrust(req, trust, { isAllowed, warnOnce });
     const address = addressOf(req);
-    admitAddress(address, isAllowed, status);
+    assertAllowed(address, isAllowed, status);
     // Express stops at the first address that it does not trust. A trusted one means that it ran out of addresses: the proxy
     // named no client, or the hop count is larger than the chain and the caller wrote the rest of it.
     if (trust?.(address, countForwardedFor(req))) {
@@ -48,37 +46,26 @@ export function expressAdmission(
   };
 }
 
-interface Context {
-  readonly isAllowed: AddressMatcher;
-  readonly warnOnce: WarnOnce;
-}
-
 /** Warns once of a list of addresses and a `trust proxy` setting that do not go together, and of one that is missing. */
-function warnOfDoubtfulTrust(req: GuardRequest, trust: TrustFunction | undefined, context: Context): void {
-  if (trust !== undefined) warnOfListedProxy(trust, req, context);
-  else if (req.headers["x-forwarded-for"] !== undefined) context.warnOnce(ignoredField(req));
-}
-
-// With the proxy itself in the list, one request that it forwards without X-Forwarded-For would admit everybody behind it.
-function warnOfListedProxy(trust: TrustFunction, req: GuardRequest, { isAllowed, warnOnce }: Context): void {
+function warnOfDoubtfulTrust(
+  req: GuardRequest,
+  trust: TrustFunction | undefined,
+  { isAllowed, warnOnce }: { readonly isAllowed: AddressMatcher; readonly warnOnce: WarnOnce },
+): void {
+  if (trust === undefined) {
+    if (req.headers["x-forwarded-for"] === undefined) return;
+    const message =
+      "a request carries X-Forwarded-For, but the app trusts no proxy, so the address of the direct peer is checked. " +
+      'Behind a proxy, set app.set("trust proxy", [its addresses]); without one, this is a caller that tries to choose its address';
+    warnOnce({ code: "forwarded-for-ignored", message, req });
+    return;
+  }
   if (warnOnce.has("proxy-in-allowlist")) return;
   const peer = req.socket.remoteAddress;
+  // With the proxy itself in the list, one request that it forwards without X-Forwarded-For would admit everybody behind it.
   if (!isAllowed(peer) || !trust(peer, 0)) return;
-  warnOnce({
-    code: "proxy-in-allowlist",
-    message:
-      "a trusted proxy is itself in the list of allowed addresses; requests in which it names no client are refused. " +
-      "Take the proxy's address out of allow, or out of the app's trust proxy setting when it is a client",
-    req,
-  });
-}
-
-function ignoredField(req: GuardRequest): Parameters<WarnOnce>[0] {
-  return {
-    code: "forwarded-for-ignored",
-    message:
-      "a request carries X-Forwarded-For, but the app trusts no proxy, so the address of the direct peer is checked. " +
-      'Behind a proxy, set app.set("trust proxy", [its addresses]); without one, this is a caller that tries to choose its address',
-    req,
-  };
+  const message =
+    "a trusted proxy is itself in the list of allowed addresses; requests in which it names no client are refused. " +
+    "Take the proxy's address out of allow, or out of the app's trust proxy setting when it is a client";
+  warnOnce({ code: "proxy-in-allowlist", message, req });
 }

@@ -1,28 +1,24 @@
 import { GuardError, OptionError } from "@countersign/core";
 import { comeAgain, option, readOptions, type OptionOwner, type OptionTable } from "@countersign/core/door";
-import type { AddressMatcher, AddressRange } from "./address.ts";
+import type { AddressMatcher, AddressRange, IpAllowlistCode } from "./address.ts";
 import { compileRanges, readRanges, rulesTable } from "./allowlist.ts";
-import type { IpAllowlistCode } from "./codes.ts";
-import { matcherOfFunction, type AddressSource } from "./live-allowlist.ts";
+import type { AddressSource } from "./live-allowlist.ts";
 
 /** Options of `ipAllowlist`. */
 export interface IpAllowlistOptions {
   /**
-   * The addresses and CIDR blocks that may call, IPv4 and IPv6 mixed. Must not be empty. An IPv4 rule also admits the
-   * IPv4-mapped spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: what `liveAllowlist()`
-   * gives, or a function that is asked for each request; while neither can say, everybody is refused (503).
+   * The addresses and CIDR blocks that may call, IPv4 and IPv6 mixed, not empty. An IPv4 rule also admits the IPv4-mapped
+   * spelling of its addresses; an IPv6 rule never admits an IPv4 client. For a list that changes: `liveAllowlist()`, or an
+   * object with `isAllowed(address)`; while that throws, everybody is refused (503).
    */
-  readonly allow: readonly string[] | AllowFunction | AddressSource;
+  readonly allow: readonly string[] | AddressSource;
   /** HTTP status of a refusal, 400 to 499. Default 401, as the payout interface asks. */
   readonly status?: number | undefined;
   /** Accept rules that together admit every address of a family, such as `0.0.0.0/0`. Default false. */
   readonly dangerouslyAllowAnyAddress?: boolean | undefined;
 }
 
-/** Gives the present list, or what `compileAllowlist()` has made of it. In an empty list is nobody. */
-export type AllowFunction = () => readonly string[] | AddressMatcher;
-
-/** The name in messages, where no endpoint has one of its own. */
+/** The name in messages of the middleware. */
 export const factoryName = "ipAllowlist";
 
 export const table = {
@@ -31,16 +27,12 @@ export const table = {
   dangerouslyAllowAnyAddress: option.shown(rulesTable.dangerouslyAllowAnyAddress),
 } satisfies OptionTable<IpAllowlistOptions, unknown>;
 
-/** {@link IpAllowlistOptions}, checked and compiled. */
-export interface ResolvedAllowlistOptions {
-  readonly isAllowed: AddressMatcher;
-  readonly status: number;
-}
-
-/** Throws an OptionError on anything that is not exactly as documented. */
-export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner): ResolvedAllowlistOptions {
+/** Checks and compiles the options. Throws an OptionError on anything that is not exactly as documented. */
+export function resolveOptions(
+  options: IpAllowlistOptions,
+  owner: OptionOwner,
+): { readonly isAllowed: AddressMatcher; readonly status: number } {
   const { allow, status, ...rules } = readOptions(owner, table, options);
-  if (typeof allow === "function") return { isAllowed: decisive(matcherOfFunction(allow, rules)), status };
   if (!("isAllowed" in allow)) {
     return { isAllowed: compileRanges(allow, { ...rules, owner, name: "allow" }), status };
   }
@@ -51,43 +43,34 @@ export function resolveOptions(options: IpAllowlistOptions, owner: OptionOwner):
   return { isAllowed: matcherOfSource(allow), status };
 }
 
-/** Matches by the present list of a source; throws a GuardError (503) while there is none that is good. */
+/**
+ * Matches by the present list of a source. Throws a GuardError (503) when `isAllowed` throws or returns no boolean: an error of
+ * the app's own must not admit.
+ */
 export function matcherOfSource(source: AddressSource): AddressMatcher {
-  return decisive((address) => source.isAllowed(address));
-}
-
-/** A matcher that refuses while it cannot say, rather than fail. */
-function decisive(isAllowed: AddressMatcher): AddressMatcher {
   return (address) => {
     let answer: unknown;
     try {
-      answer = isAllowed(address);
-      if (typeof answer === "boolean") return answer;
+      answer = source.isAllowed(address);
     } catch (cause) {
       throw unavailable(cause);
     }
+    if (typeof answer === "boolean") return answer;
     throw unavailable(new TypeError("isAllowed() gave no boolean"));
   };
 }
 
 function unavailable(cause: unknown): GuardError<IpAllowlistCode> {
-  const init = comeAgain("allowlist-unavailable", "there is no good list of addresses", retryAfterSeconds);
+  const init = comeAgain("allowlist-unavailable", "there is no good list of addresses", 30);
   return new GuardError<IpAllowlistCode>({ ...init, problem: undefined, cause });
 }
-
-const retryAfterSeconds = 30;
 
 function readAllow(
   value: unknown,
   owner: OptionOwner,
   name: string,
-): readonly AddressRange[] | AllowFunction | AddressSource {
-  if (isAllowFunction(value) || isSource(value)) return value;
-  return readRanges(value, owner, name);
-}
-
-function isAllowFunction(value: unknown): value is AllowFunction {
-  return typeof value === "function";
+): readonly AddressRange[] | AddressSource {
+  return isSource(value) ? value : readRanges(value, owner, name);
 }
 
 function isSource(value: unknown): value is AddressSource {

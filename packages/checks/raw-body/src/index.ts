@@ -1,7 +1,5 @@
 // What express.json() needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { capturedRawBody } from "@countersign/core/door";
-export type { RawBodyCode } from "./codes.ts";
-export { defaultMaxDepth, parseJsonBody, readBody } from "./check.ts";
+export { parseJsonBody, readBody, type RawBodyCode } from "./check.ts";
 export { captureRawBody, jsonBody, rawBody } from "./middleware.ts";
 export { numberTextAt, textAt } from "./number-text.ts";
-export type { JsonBodyOptions, RawBodyOptions } from "./options.ts";

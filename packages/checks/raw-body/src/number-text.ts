@@ -1,18 +1,15 @@
 import { parsedJson } from "./check.ts";
 
 /**
- * The digits of a JSON number exactly as received, for example `numberTextAt(req, "/amount/value")` is "10.10" where the
- * parsed value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined where no number is. Throws when jsonBody() did not run.
+ * Returns the digits of a JSON number exactly as received: `numberTextAt(req, "/amount/value")` is "10.10" where the parsed
+ * value is 10.1. `pointer` is a JSON Pointer (RFC 6901). Undefined for anything else. Throws when jsonBody() did not run.
  */
 export function numberTextAt(subject: object, pointer: string): string | undefined {
   const value = valueTextAt(subject, pointer, "numberTextAt");
   return value === undefined ? undefined : matchAt(numberForm, value, 0)?.[0];
 }
 
-/**
- * {@link numberTextAt} for a value that a sender may write as a number or as a string: the digits of the number, or the characters of
- * the string. Undefined where neither is.
- */
+/** {@link numberTextAt} that also returns the characters of a string, for senders that may write either. */
 export function textAt(subject: object, pointer: string): string | undefined {
   const value = valueTextAt(subject, pointer, "textAt");
   if (value === undefined) return undefined;
@@ -21,7 +18,7 @@ export function textAt(subject: object, pointer: string): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-/** The value as it stands in the text; undefined where there is none. */
+/** The text of the value; undefined where there is none. */
 function valueTextAt(subject: object, pointer: string, asked: string): string | undefined {
   const tokens = parsePointer(pointer, asked);
   const parsed = parsedJson(subject);
@@ -36,7 +33,7 @@ function valueTextAt(subject: object, pointer: string, asked: string): string | 
   return text.slice(start, endOf(text, start));
 }
 
-// The text was parsed before: it is JSON, and no object in it has a name twice.
+// All of these may assume what the parser has checked: the text is JSON, and no object has a name twice.
 const whiteSpace = /[ \t\n\r]*/y;
 const stringForm = /"[^"\\]*(?:\\.[^"\\]*)*"/y;
 const numberForm = /-?\d[\d.eE+-]*/y;
@@ -44,7 +41,7 @@ const wordForm = /[\w.+-]+/y;
 const stringOrBracket = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}]/g;
 const arrayIndex = /^(?:0|[1-9]\d*)$/;
 
-/** Where the member `token` of the object, or that element of the array, at `at` begins; undefined where there is none. */
+/** Where the member or element `token` of the object or array at `at` begins; undefined where there is none. */
 function childAt(text: string, at: number, token: string): number | undefined {
   const start = valueAt(text, at);
   if (text[start] === "{") return memberAt(text, start, token);
@@ -71,7 +68,7 @@ function elementAt(text: string, start: number, index: number): number | undefin
   return undefined;
 }
 
-/** Where what follows the value at `at` begins: another one, or the end of what holds both. */
+/** Where the next member or element begins, or the closing bracket. */
 function nextAt(text: string, at: number): number {
   const position = valueAt(text, endOf(text, at));
   return text[position] === "," ? valueAt(text, position + 1) : position;

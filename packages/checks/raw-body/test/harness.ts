@@ -1,6 +1,5 @@
-import { once } from "node:events";
-import { IncomingMessage, type Server } from "node:http";
-import { connect, Socket } from "node:net";
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { isGuardError } from "@countersign/core";
 import { guardErrors, type GuardRequest, type Middleware } from "@countersign/express";
 import type { Express } from "express";
@@ -30,32 +29,6 @@ export function appWith(
   });
   app.use(guardErrors({ onReject: (error) => seen.codes.push(isGuardError(error) ? error.code : error) }));
   return { app, seen };
-}
-
-/** Listens on loopback for as long as `work` runs. */
-export async function listening<T>(app: Express, work: (port: number) => Promise<T>): Promise<T> {
-  const server: Server = app.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  try {
-    return await work(address.port);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
-
-/** Sends `head` and returns all that comes back until the server closes; the client never ends its side. */
-export async function exchange(port: number, head: string): Promise<string> {
-  const socket = connect(port, "127.0.0.1");
-  let answer = "";
-  socket.setEncoding("latin1").on("data", (chunk: string) => {
-    answer += chunk;
-  });
-  socket.write(head, "latin1");
-  await once(socket, "close");
-  return answer;
 }
 
 /** A request outside any server. `chunks` are what the connection delivers; without them it stays silent. */

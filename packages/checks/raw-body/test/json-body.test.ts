@@ -2,7 +2,8 @@ import { describe, expect, test } from "@jest/globals";
 import { captureRawBody, jsonBody, rawBody } from "@countersign/raw-body";
 import type { GuardRequest, GuardResponse } from "@countersign/express";
 import request from "supertest";
-import { appWith, exchange, listening, expressVersions } from "./harness.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
+import { appWith, expressVersions } from "./harness.ts";
 
 describe("jsonBody as built", () => {
   test.each([0, 513, 1.5, "64"])("throws on a maxDepth of %j", (maxDepth) => {
@@ -22,7 +23,7 @@ describe.each(expressVersions)("jsonBody on %s", (_version, express) => {
     ['Application/JSON ; charset="utf-8"'],
   ])("accepts %s", async (mediaType) => {
     const { app, seen } = appWith(express, rawBody(), jsonBody());
-    await listening(app, (port) => send(port, [mediaType], '{"a":[1,"x",null]}'));
+    await withServer(app, (port) => send(port, [mediaType], '{"a":[1,"x",null]}'));
     expect(seen).toMatchObject({ values: [{ a: [1, "x", null] }], codes: [] });
   });
 
@@ -39,7 +40,7 @@ describe.each(expressVersions)("jsonBody on %s", (_version, express) => {
     ["the same line twice", ["application/json", "application/json"]],
   ])("refuses a media type: %s", async (_name, mediaTypes) => {
     const { app, seen } = appWith(express, rawBody(), jsonBody());
-    const answer = await listening(app, (port) => send(port, mediaTypes, "{}"));
+    const answer = await withServer(app, (port) => send(port, mediaTypes, "{}"));
     expect(answer).toMatch(/^HTTP\/1.1 415 /);
     expect(seen).toMatchObject({ values: [], codes: ["media-type-unsupported"] });
   });

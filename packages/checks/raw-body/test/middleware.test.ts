@@ -6,7 +6,8 @@ import { capturedRawBody, captureRawBody, rawBody } from "@countersign/raw-body"
 import type { GuardRequest, GuardResponse, Middleware } from "@countersign/express";
 import express5 from "express";
 import request from "supertest";
-import { appWith, exchange, listening, expressVersions } from "./harness.ts";
+import { exchange, withServer } from "@countersign/test-support/servers/wire.ts";
+import { appWith, expressVersions } from "./harness.ts";
 
 describe.each(expressVersions)("rawBody on %s", (_version, express) => {
   test.each<[string, Buffer]>([
@@ -19,7 +20,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     ["exactly the limit", Buffer.alloc(2048, 0x20)],
   ])("keeps %s byte for byte", async (_name, body) => {
     const { app, seen } = appWith(express, rawBody({ limit: "2kb" }));
-    const answer = await listening(app, (port) => post(port, body));
+    const answer = await withServer(app, (port) => post(port, body));
     expect(answer).toMatch(/^HTTP\/1.1 204/);
     expect(seen.bodies).toEqual([body]);
   });
@@ -56,7 +57,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     ["an empty value", "Content-Encoding:\r\n"],
   ])("refuses a content coding: %s", async (_name, lines) => {
     const { app, seen } = appWith(express, rawBody());
-    const answer = await listening(app, (port) =>
+    const answer = await withServer(app, (port) =>
       exchange(port, head(`${lines}Connection: close\r\n`, 2) + "{}"),
     );
     expect(answer).toMatch(/^HTTP\/1.1 415 /);
@@ -75,7 +76,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     const coded = `POST /payouts HTTP/1.1\r\n${json}${lines}\r\n2\r\n{}\r\n0\r\n\r\n`;
     for (const chain of [[rawBody()], [parser, rawBody()]]) {
       const { app, seen } = appWith(express, ...chain);
-      const answer = await listening(app, (port) => exchange(port, coded));
+      const answer = await withServer(app, (port) => exchange(port, coded));
       expect(answer).toMatch(/^HTTP\/1.1 501 /);
       expect(seen).toEqual({ bodies: [], values: [], codes: ["transfer-coding-unsupported"] });
     }
@@ -85,7 +86,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     const { app, seen } = appWith(express, rawBody());
     const chunked =
       "POST /payouts HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n";
-    expect(await listening(app, (port) => exchange(port, chunked))).toMatch(/^HTTP\/1.1 204 /);
+    expect(await withServer(app, (port) => exchange(port, chunked))).toMatch(/^HTTP\/1.1 204 /);
     expect(seen.bodies).toEqual([Buffer.from("{}")]);
   });
 
@@ -96,7 +97,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
 
   test("answers a Content-Length over the limit before a byte of the body is sent, and closes", async () => {
     const { app, seen } = appWith(express, rawBody({ limit: 10 }));
-    const answer = await listening(app, (port) => exchange(port, head("", 11)));
+    const answer = await withServer(app, (port) => exchange(port, head("", 11)));
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
     expect(answer).toMatch(/\r\nconnection: close\r\n/i);
     expect(seen.codes).toEqual(["body-too-large"]);
@@ -106,7 +107,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
     const { app, seen } = appWith(express, rawBody({ limit: 10 }));
     const chunked =
       "POST /payouts HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n12345678901\r\n";
-    const answer = await listening(app, (port) => exchange(port, chunked));
+    const answer = await withServer(app, (port) => exchange(port, chunked));
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
     expect(answer).toMatch(/\r\nconnection: close\r\n/i);
     expect(seen.codes).toEqual(["body-too-large"]);
@@ -124,7 +125,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
       errors.push(error);
       next(error);
     });
-    await listening(app, async (port) => {
+    await withServer(app, async (port) => {
       const socket = connect(port, "127.0.0.1");
       await once(socket, "connect");
       socket.write(`${head("", 100)}half`);
@@ -156,7 +157,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
   test("refuses the inflated buffer of express.raw()", async () => {
     const { app, seen } = appWith(express, express.raw({ type: "*/*" }), rawBody());
     const zipped = gzipSync('{"a":1}');
-    const answer = await listening(app, (port) => post(port, zipped, "Content-Encoding: gzip\r\n"));
+    const answer = await withServer(app, (port) => post(port, zipped, "Content-Encoding: gzip\r\n"));
     expect(answer).toMatch(/^HTTP\/1.1 415 /);
     expect(seen.codes).toEqual(["content-encoding-unsupported"]);
   });
@@ -170,7 +171,7 @@ describe.each(expressVersions)("rawBody on %s", (_version, express) => {
 
   test("answers 415, not 403, where captureRawBody met an inflated body", async () => {
     const { app, seen } = appWith(express, express.json({ verify: captureRawBody }), rawBody());
-    const answer = await listening(app, (port) =>
+    const answer = await withServer(app, (port) =>
       post(port, gzipSync('{"a":1}'), "Content-Type: application/json\r\nContent-Encoding: gzip\r\n"),
     );
     expect(answer).toMatch(/^HTTP\/1.1 415 /);
@@ -193,5 +194,8 @@ function head(lines: string, lengthBytes: number): string {
 }
 
 function post(port: number, body: Buffer, lines = ""): Promise<string> {
-  return exchange(port, head(`${lines}Connection: close\r\n`, body.length) + body.toString("latin1"));
+  return exchange(
+    port,
+    Buffer.concat([Buffer.from(head(`${lines}Connection: close\r\n`, body.length)), body]),
+  );
 }

@@ -1,24 +1,31 @@
+import { timingSafeEqual } from "node:crypto";
 import { createRequestFact, GuardError, type RequestFact } from "@countersign/core";
-import { inTime, type HeaderLines, type OptionOwner } from "@countersign/core/door";
-import type { BasicAuthCode } from "./codes.ts";
+import { fieldLines, inTime, type HeaderLines, type OptionOwner } from "@countersign/core/door";
+import { parse } from "basic-auth";
 import {
-  assertCanonical,
-  authorizationLine,
-  createRefuse,
-  readUserPass,
-  type CredentialMatcher,
-  type Refuse,
-  type VerifiedCredential,
-} from "./credentials.ts";
-import {
+  isUserPassText,
   resolveOptions,
+  serializeToken,
   type BasicAuthChallenge,
   type BasicAuthCredential,
   type VerifyAuthority,
   type WebhookBasicAuthOptions,
 } from "./options.ts";
 
-const usualScheme = "Basic ";
+/** The codes of the refusals that this package makes. */
+export type BasicAuthCode =
+  | "credentials-malformed"
+  | "credentials-missing"
+  | "credentials-unavailable"
+  | "credentials-wrong";
+
+/** The credential that a request was admitted by. */
+export interface VerifiedCredential {
+  readonly username: string;
+  /** Its position in `credentials`, 0 for a single one; undefined where `verify` decided. */
+  readonly index: number | undefined;
+}
+
 const verified: RequestFact<VerifiedCredential> = createRequestFact();
 
 /** The credential that the last check of this very request admitted it by; undefined when none did. */
@@ -36,15 +43,15 @@ export function verifyBasicAuth(
   challenge: BasicAuthChallenge = {},
 ): VerifiedCredential {
   const { authority, realm, status } = resolveOptions({ ...challenge, credentials }, "verifyBasicAuth");
-  if (typeof authority !== "function") throw new TypeError("verifyBasicAuth: credentials must be a list");
+  if ("verify" in authority) throw new TypeError("verifyBasicAuth: credentials must be a list");
   const refuse = createRefuse(status, realm);
   if (authorization === undefined) throw refuse("missing");
-  return matchCredential(authorization, authority, refuse);
+  return matchCredential(authorization, compileCredentials(authority), refuse);
 }
 
 /**
  * Makes the check of a request's credentials. `native` goes to the option `verify`, which is answered with 503 when it fails.
- * Rejects with a GuardError; throws an OptionError on a bad option: `owner` is who it says has it.
+ * Rejects with a GuardError. Throws an OptionError that names `owner` on a bad option.
  */
 export function basicAuthVerifier<Native>(
   options: WebhookBasicAuthOptions<Native>,
@@ -52,21 +59,65 @@ export function basicAuthVerifier<Native>(
 ): (request: HeaderLines, native: Native) => Promise<VerifiedCredential> {
   const { authority, realm, status } = resolveOptions(options, owner);
   const refuse = createRefuse(status, realm);
+  const match = "verify" in authority ? () => undefined : compileCredentials(authority);
   return async (request, native) => {
     // A second check of the same request must not live on the verdict of the first.
     verified.delete(request);
-    const line = authorizationLine(request, refuse);
+    const [line, ...others] = fieldLines(request, "authorization");
+    // A proxy before us may have read the second line.
+    if (others.length > 0) throw refuse("malformed");
+    if (line === undefined) throw refuse("missing");
     const credential =
-      typeof authority === "function"
-        ? matchCredential(line, authority, refuse)
-        : await askApp(line, native, { authority, refuse });
+      "verify" in authority
+        ? await askApp(line, native, { authority, refuse })
+        : matchCredential(line, match, refuse);
     verified.set(request, credential);
     return credential;
   };
 }
 
+/** Returns the credential whose token this is; undefined for any other. */
+type CredentialMatcher = (token: string) => VerifiedCredential | undefined;
+
+const leastLength = 128;
+
+/**
+ * Compiles username and password of every credential into its token. The time of a comparison depends neither on where a wrong
+ * token differs nor on which credential it resembles: all of them are compared over one length, the longest's or more.
+ */
+function compileCredentials(credentials: readonly BasicAuthCredential[]): CredentialMatcher {
+  const tokens = credentials.map(serializeToken);
+  const length = Math.max(leastLength, ...tokens.map((token) => token.length));
+  const candidates = credentials.map(({ username }, index) => {
+    const token = tokens[index] ?? "";
+    return {
+      expected: writePadded(token, Buffer.alloc(length)),
+      length: token.length,
+      credential: Object.freeze({ username, index }),
+    };
+  });
+  const received = Buffer.alloc(length);
+  return (token) => {
+    writePadded(token, received);
+    let match: (typeof candidates)[number] | undefined;
+    for (const candidate of candidates) {
+      if (timingSafeEqual(candidate.expected, received)) match = candidate;
+    }
+    // A longer one was cut off, or ends in zeros of its own, which Node's insecureHTTPParser lets pass.
+    return match?.length === token.length ? match.credential : undefined;
+  };
+}
+
+// Padded with zeros, which no credential's token holds.
+function writePadded(token: string, target: Buffer): Buffer {
+  target.fill(0, target.write(token, "utf8"));
+  return target;
+}
+
+const usualScheme = "Basic ";
+
 function matchCredential(line: string, match: CredentialMatcher, refuse: Refuse): VerifiedCredential {
-  // A credential has one token. Behind the usual spelling of the scheme it is compared as it stands, without decoding.
+  // A credential has one token. After the usual spelling of the scheme it is compared as it stands, without decoding.
   const usual = line.startsWith(usualScheme) ? match(line.slice(usualScheme.length)) : undefined;
   if (usual !== undefined) return usual;
   const userPass = readUserPass(line, refuse);
@@ -77,15 +128,36 @@ function matchCredential(line: string, match: CredentialMatcher, refuse: Refuse)
   throw refuse("wrong");
 }
 
-interface Question<Native> {
-  readonly authority: VerifyAuthority<Native>;
-  readonly refuse: Refuse;
+interface UserPass extends BasicAuthCredential {
+  /** The base64 text as received. */
+  readonly token: string;
+}
+
+/** The user-id and password of an Authorization line (RFC 7617 section 2). Throws the refusal of any other scheme or form. */
+function readUserPass(line: string, refuse: Refuse): UserPass {
+  const parsed = parse(line);
+  if (parsed === undefined) throw refuse("malformed");
+  const value = line.trimEnd();
+  return {
+    username: parsed.name,
+    password: parsed.pass,
+    token: value.slice(value.lastIndexOf(" ") + 1),
+  };
+}
+
+/**
+ * Throws the refusal for a token that is not the one spelling of its text, or whose text no credential can have. basic-auth also
+ * takes base64url, missing padding and bytes that are no UTF-8, so that several tokens would stand for one user-id and password.
+ */
+function assertCanonical(userPass: UserPass, refuse: Refuse): void {
+  const isText = isUserPassText(userPass.username) && isUserPassText(userPass.password);
+  if (!isText || serializeToken(userPass) !== userPass.token) throw refuse("malformed");
 }
 
 async function askApp<Native>(
   line: string,
   native: Native,
-  { authority, refuse }: Question<Native>,
+  { authority, refuse }: { readonly authority: VerifyAuthority<Native>; readonly refuse: Refuse },
 ): Promise<VerifiedCredential> {
   const userPass = readUserPass(line, refuse);
   assertCanonical(userPass, refuse);
@@ -95,20 +167,41 @@ async function askApp<Native>(
   let answer: unknown;
   try {
     answer = await inTime(verify(username, password, native), timeoutMs, late);
-  } catch (error) {
-    throw unavailable(error);
+  } catch (cause) {
+    throw new GuardError<BasicAuthCode>({
+      status: 503,
+      code: "credentials-unavailable",
+      message: "verify gave no answer",
+      headers: { "Retry-After": "5" },
+      cause,
+    });
   }
   // Whatever the types say: a row, a count or "false" is no consent.
   if (answer !== true) throw refuse("wrong");
   return { username, index: undefined };
 }
 
-function unavailable(cause: unknown): GuardError<BasicAuthCode> {
-  return new GuardError<BasicAuthCode>({
-    status: 503,
-    code: "credentials-unavailable",
-    message: "verify gave no answer",
-    headers: { "Retry-After": "5" },
-    cause,
-  });
+type RefusalReason = "missing" | "malformed" | "wrong";
+
+/** Makes the GuardError with the code `credentials-<reason>`. */
+type Refuse = (reason: RefusalReason) => GuardError<BasicAuthCode>;
+
+const messages: Readonly<Record<RefusalReason, string>> = {
+  missing: "the request has no Authorization field",
+  malformed:
+    "Authorization is not exactly one field of the Basic scheme with a user-id and password, in base64 over UTF-8",
+  wrong: "the username and password are not those of an accepted credential",
+};
+
+/** Compiles the refusals of one guard. A 401 carries the challenge that RFC 7617 section 2.1 describes. */
+function createRefuse(status: number, realm: string): Refuse {
+  const headers =
+    status === 401 ? { "WWW-Authenticate": `Basic realm="${realm}", charset="UTF-8"` } : undefined;
+  return (reason) =>
+    new GuardError<BasicAuthCode>({
+      status,
+      code: `credentials-${reason}`,
+      message: messages[reason],
+      headers,
+    });
 }

@@ -10,7 +10,7 @@ declare global {
       credentialIndex?: number | undefined;
     }
     interface Request {
-      /** What the webhook guards matched. For display and retiring; to decide by it, use their functions. */
+      /** What the webhook guards matched. For display and for retiring credentials; decide by `verifiedCredential()`. */
       webhook?: WebhookVerification | undefined;
     }
   }
@@ -21,7 +21,7 @@ export type WebhookBasicAuthOptions<Native = GuardRequest> = OptionsOf<Native>;
 
 /**
  * Admits requests with HTTP basic authentication (RFC 7617), compared in constant time over all credentials. Reads no body.
- * Refuses with 401 by default, with 503 when `verify` fails. Throws a TypeError when it is built with a bad option.
+ * Refuses with 401 by default, with 503 when `verify` fails. Throws a TypeError on a bad option.
  */
 export function webhookBasicAuth(options: WebhookBasicAuthOptions): Middleware {
   const verify = basicAuthVerifier(options, "webhookBasicAuth");

@@ -7,22 +7,13 @@ import {
   type BuiltFact,
   type OptionOwner,
   type OptionTable,
-  type ReadOptions,
 } from "@countersign/core/door";
-import { compileCredentials, isUserPassText, serializeToken, type CredentialMatcher } from "./credentials.ts";
 
 /** A username and password. Neither is empty or holds control characters; the username holds no colon (RFC 7617 section 2). */
 export interface BasicAuthCredential {
   readonly username: string;
   readonly password: string;
 }
-
-/** Decides about a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. `Native` is the request of the framework. */
-export type VerifyCredential<Native> = (
-  username: string,
-  password: string,
-  req: Native,
-) => boolean | Promise<boolean>;
 
 /** How a refusal is answered. */
 export interface BasicAuthChallenge {
@@ -50,7 +41,8 @@ interface ListForm {
 
 /** A function that decides, for credentials kept elsewhere. */
 interface VerifyForm<Native> {
-  readonly verify: VerifyCredential<Native>;
+  /** Gets a username and password, both non-empty. Only exactly `true`, or a promise of it, admits the request. */
+  readonly verify: (username: string, password: string, req: Native) => boolean | Promise<boolean>;
   /** How long `verify` may take, in milliseconds, before the answer is 503. Default 2,000. */
   readonly timeoutMs?: number | undefined;
   readonly username?: undefined;
@@ -58,7 +50,10 @@ interface VerifyForm<Native> {
   readonly credentials?: undefined;
 }
 
-/** Options of `webhookBasicAuth`: exactly one of `username` with `password`, `credentials`, and `verify`. */
+/**
+ * Options of `webhookBasicAuth`: exactly one of `username` with `password`, `credentials`, and `verify`. `Native` is the
+ * request of the framework.
+ */
 export type WebhookBasicAuthOptions<Native> = BasicAuthChallenge &
   (SingleForm | ListForm | VerifyForm<Native>);
 
@@ -73,23 +68,20 @@ export const table = {
     showPasswords(password === undefined ? [] : [{ password }]),
   ),
   credentials: option.shown(option.optional(option.own(readCredentials)), showPasswords),
-  verify: option.optional(option.call<VerifyCredential<never>>()),
+  verify: option.optional(option.call<VerifyForm<never>["verify"]>()),
   timeoutMs: option.integer({ min: 1, max: 60_000, fallback: 2000 }),
   realm: option.own(readRealm, '"webhook"'),
   status: option.integer({ min: 400, max: 499, fallback: 401 }),
 } satisfies OptionTable<WebhookBasicAuthOptions<never>, unknown>;
 
-/** The options with defaults, checked and compiled. */
-export interface ResolvedBasicAuthOptions<Native> {
+interface ResolvedBasicAuthOptions<Native> {
   readonly realm: string;
   readonly status: number;
-  /** Who decides: a matcher of tokens, or the app. */
-  readonly authority: CredentialMatcher | VerifyAuthority<Native>;
+  readonly authority: readonly BasicAuthCredential[] | VerifyAuthority<Native>;
 }
 
-/** The function of the app and its time-out. */
-export interface VerifyAuthority<Native> {
-  readonly verify: VerifyCredential<Native>;
+/** The app's function and its time-out. */
+export interface VerifyAuthority<Native> extends Pick<VerifyForm<Native>, "verify"> {
   readonly timeoutMs: number;
 }
 
@@ -98,30 +90,22 @@ export function resolveOptions<Native>(
   options: WebhookBasicAuthOptions<Native>,
   owner: OptionOwner,
 ): ResolvedBasicAuthOptions<Native> {
-  const read = readOptions(owner, table, options);
-  return { authority: resolveAuthority(owner, options, read), realm: read.realm, status: read.status };
-}
-
-function resolveAuthority<Native>(
-  owner: OptionOwner,
-  { username, password, verify, timeoutMs }: WebhookBasicAuthOptions<Native>,
-  read: ReadOptions<typeof table>,
-): ResolvedBasicAuthOptions<Native>["authority"] {
+  const { credentials, realm, status, timeoutMs } = readOptions(owner, table, options);
+  const { username, password, verify } = options;
   const single = username !== undefined || password !== undefined;
-  const forms = [single, read.credentials !== undefined, verify !== undefined];
+  const forms = [single, credentials !== undefined, verify !== undefined];
   if (forms.filter(Boolean).length !== 1) {
     const what =
       "give exactly one of username with password, credentials, and verify; " +
       "an unset environment variable must not leave the endpoint open";
     throw new OptionError(owner, { what });
   }
-  if (verify !== undefined) return { verify, timeoutMs: read.timeoutMs };
-  if (timeoutMs !== undefined) {
+  if (verify !== undefined) return { authority: { verify, timeoutMs }, realm, status };
+  if (options.timeoutMs !== undefined) {
     throw new OptionError(owner, { option: "timeoutMs", what: "has a meaning beside verify only" });
   }
-  return compileCredentials(
-    read.credentials ?? [readOptions(owner, credentialTable, { username, password })],
-  );
+  const authority = credentials ?? [readOptions(owner, credentialTable, { username, password })];
+  return { authority, realm, status };
 }
 
 const shortPassword = 12;
@@ -142,9 +126,13 @@ function readCredentials(
   const read = Array.from(credentials, (credential: unknown, index) =>
     readOptions(holderOf(owner, `${name}[${index}]`), credentialTable, credential),
   );
-  const tokens = new Set(read.map(({ username, password }) => serializeToken(username, password)));
-  if (tokens.size === read.length) return read;
+  if (new Set(read.map(serializeToken)).size === read.length) return read;
   throw new OptionError(owner, { option: name, what: "has one username and password twice" });
+}
+
+/** Base64 with padding over UTF-8: the only spelling of a user-id and password that is accepted. */
+export function serializeToken({ username, password }: BasicAuthCredential): string {
+  return Buffer.from(`${username}:${password}`, "utf8").toString("base64");
 }
 
 function readUsername(username: unknown, owner: OptionOwner, name: string): string {
@@ -155,6 +143,14 @@ function readUsername(username: unknown, owner: OptionOwner, name: string): stri
 function readPassword(password: unknown, owner: OptionOwner, name: string): string {
   if (isUserPassText(password)) return password;
   throw optionError(owner, name, "a non-empty string without control characters", password);
+}
+
+// RFC 7617 section 2 forbids control characters; basic-auth takes no line terminator of any kind.
+const forbidden = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u;
+
+/** Whether `text` can be a user-id or password: not empty, no control character, encodable as UTF-8. */
+export function isUserPassText(text: unknown): text is string {
+  return typeof text === "string" && text !== "" && !forbidden.test(text);
 }
 
 function readRealm(realm: unknown = "webhook", owner: OptionOwner, name: string): string {

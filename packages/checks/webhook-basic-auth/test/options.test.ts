@@ -14,9 +14,9 @@ describe("webhookBasicAuth as built", () => {
     ["no options", undefined, /options must be an object/],
     ["no credentials at all", {}, /give exactly one of/],
     ["unset variables for both", { username: undefined, password: undefined }, /give exactly one of/],
-    ["two forms", { username, password, verify: () => true }, /give exactly one of/],
-    ["a password beside a list", { password, credentials: [{ username, password }] }, /give exactly one of/],
-    ["an unknown option", { username, password, relam: "x" }, /unknown option relam;/],
+    ["two forms", { ...one, verify: () => true }, /give exactly one of/],
+    ["a password beside a list", { password, credentials: [one] }, /give exactly one of/],
+    ["an unknown option", { ...one, relam: "x" }, /unknown option relam;/],
     ["no password", { username }, /option password must be .* got undefined/],
     ["no username", { password }, /option username must be .* got undefined/],
     ["an empty username", { username: "", password }, /option username must be .* got an empty string/],
@@ -30,45 +30,33 @@ describe("webhookBasicAuth as built", () => {
     ["a line separator in the password", { username, password: "a\u2028" }, /option password must be/],
     ["a lone surrogate in the password", { username, password: "\ud83c" }, /option password must be/],
     ["an empty list", { credentials: [] }, /option credentials must be .* an empty array/],
-    ["no list", { credentials: { username, password } }, /option credentials must be/],
+    ["no list", { credentials: one }, /option credentials must be/],
     ["an entry that is no object", { credentials: ["a:b"] }, /option credentials\[0\] must be an object/],
     // oxlint-disable-next-line no-sparse-arrays -- what a careless edit leaves behind
-    ["a hole in the list", { credentials: [{ username, password }, ,] }, /option credentials\[1\] must be/],
+    ["a hole in the list", { credentials: [one, ,] }, /option credentials\[1\] must be/],
     [
       "an entry with an empty password",
       {
-        credentials: [
-          { username, password },
-          { username, password: "" },
-        ],
+        credentials: [one, { username, password: "" }],
       },
       /option credentials\[1\]\.password must be/,
     ],
     [
       "an entry with another key",
-      { credentials: [{ username, password, user: 1 }] },
+      { credentials: [{ ...one, user: 1 }] },
       /unknown option credentials\[0\]\.user;/,
     ],
-    [
-      "one credential twice",
-      {
-        credentials: [
-          { username, password },
-          { username, password },
-        ],
-      },
-      /twice/,
-    ],
+    ["one credential twice", { credentials: [one, one] }, /twice/],
     ["a verify that is none", { verify: true }, /option verify must be a function/],
-    ["a time-out without verify", { username, password, timeoutMs: 5 }, /timeoutMs has a meaning/],
+    ["a time-out without verify", { ...one, timeoutMs: 5 }, /timeoutMs has a meaning/],
     ["a time-out of nothing", { verify: () => true, timeoutMs: 0 }, /option timeoutMs must be/],
-    ["an empty realm", { username, password, realm: "" }, /option realm must be/],
-    ["a quotation mark in the realm", { username, password, realm: 'a", x="' }, /option realm must be/],
-    ["a backslash in the realm", { username, password, realm: "a\\" }, /option realm must be/],
-    ["a line break in the realm", { username, password, realm: "a\r\nX: y" }, /option realm must be/],
-    ["a realm outside ASCII", { username, password, realm: "\u00e9" }, /option realm must be/],
-    ["a status that is a success", { username, password, status: 200 }, /option status must be/],
-    ["a status of ours", { username, password, status: 500 }, /option status must be/],
+    ["an empty realm", { ...one, realm: "" }, /option realm must be/],
+    ["a quotation mark in the realm", { ...one, realm: 'a", x="' }, /option realm must be/],
+    ["a backslash in the realm", { ...one, realm: "a\\" }, /option realm must be/],
+    ["a line break in the realm", { ...one, realm: "a\r\nX: y" }, /option realm must be/],
+    ["a realm outside ASCII", { ...one, realm: "\u00e9" }, /option realm must be/],
+    ["a status that is a success", { ...one, status: 200 }, /option status must be/],
+    ["a status of ours", { ...one, status: 500 }, /option status must be/],
   ])("throws on %s", (_name, options, message) => {
     const build = (): unknown => webhookBasicAuth(options as WebhookBasicAuthOptions);
     expect(build).toThrow(TypeError);
@@ -81,7 +69,7 @@ describe("webhookBasicAuth as built", () => {
     const build = (): unknown =>
       webhookBasicAuth(
         // @ts-expect-error -- two forms at once
-        { username, password, credentials: [{ username, password }] },
+        { ...one, credentials: [one] },
       );
     expect(build).toThrow(TypeError);
   });
@@ -111,6 +99,6 @@ describe("webhookBasicAuth as built", () => {
   });
 
   test("returns a middleware that stack traces name", () => {
-    expect(webhookBasicAuth({ username, password }).name).toBe("webhookBasicAuthMiddleware");
+    expect(webhookBasicAuth(one).name).toBe("webhookBasicAuthMiddleware");
   });
 });

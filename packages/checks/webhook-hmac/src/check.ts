@@ -9,7 +9,6 @@ import {
   type OptionOwner,
 } from "@countersign/core/door";
 import { readBody } from "@countersign/raw-body";
-import type { PayloadSignatureCode } from "./codes.ts";
 import {
   fieldTable,
   importSecrets,
@@ -21,9 +20,17 @@ import {
   type VerifyPayloadOptions,
   type WebhookHmacOptions,
 } from "./options.ts";
-import { contentOf, linesOf, type PayloadHeaders } from "./payload-headers.ts";
-import { assertBytes, matchSignature } from "./payload-signature.ts";
-import { assertFresh, readClaim, type Lines, type SignatureClaim } from "./signature-claim.ts";
+import { linesOf, type PayloadHeaders } from "./payload-headers.ts";
+import {
+  assertBytes,
+  assertFresh,
+  contentOf,
+  matchSignature,
+  readClaim,
+  type Lines,
+  type PayloadSignatureCode,
+  type SignatureClaim,
+} from "./payload-signature.ts";
 
 /** The body of a request whose signature was verified. */
 export interface VerifiedPayload {
@@ -44,9 +51,9 @@ export function verifiedPayload(subject: object): VerifiedPayload | undefined {
 }
 
 /**
- * Verifies the HMAC of a payload: `bytes` as received, never parsed and serialised again, and `header`, the value of the field with
- * the signature, or all header fields. Each of `secrets` admits. Throws a GuardError with the option `status`, default 401: the codes
- * `payload-…`; a TypeError on an unusable secret or option, and for one value where the scheme has several fields.
+ * Verifies the HMAC of a payload. `bytes` must be as received, never parsed and serialised again; `header` is the value of the
+ * signature's field, or all header fields. Each of `secrets` admits. Throws a GuardError with the option `status`, default
+ * 401, and a code `payload-…`; a TypeError on an unusable secret or option, and for one value where the scheme has several fields.
  */
 export function verifyPayload(
   bytes: Uint8Array,
@@ -65,8 +72,8 @@ export function verifyPayload(
 }
 
 /**
- * Makes the check of a request's payload: the fields, then the secrets, then the body. `native` goes to a secrets function, which
- * is answered with 503 when it fails. Rejects with a GuardError; throws an OptionError on a bad option: `owner` is who it says has it.
+ * Makes the check of a request's payload: the fields, then the secrets, then the body. `native` goes to a secrets function;
+ * when that fails, the answer is 503. Rejects with a GuardError. Throws an OptionError that names `owner` on a bad option.
  */
 export function payloadVerifier<Native>(
   options: WebhookHmacOptions<Native>,
@@ -76,7 +83,7 @@ export function payloadVerifier<Native>(
   return async (request, native) => {
     // A second check of the same request must not live on the verdict of the first.
     verified.delete(request);
-    // The fields alone, so that a request without a usable signature is refused before its body is read.
+    // First, so that a request without a usable signature is refused before its body is read.
     const claim = readFreshClaim((name) => fieldLines(request, name), resolved);
     const known =
       typeof resolved.keys === "function"
@@ -84,7 +91,7 @@ export function payloadVerifier<Native>(
         : resolved.keys;
     const bytes = await readBody(request, resolved.limitBytes);
     const payload = matchPayload({ bytes, claim, keys: known }, resolved);
-    // A body may take its time: what was fresh when it began to arrive is not kept so.
+    // Again: the signature may have expired while the body arrived.
     assertFresh(claim, resolved);
     verified.set(request, payload);
     return payload;
@@ -97,13 +104,14 @@ function readFreshClaim(lines: Lines, field: ResolvedField): SignatureClaim {
   return claim;
 }
 
-interface ReceivedPayload {
-  readonly bytes: Buffer;
-  readonly claim: SignatureClaim;
-  readonly keys: readonly KeyObject[];
-}
-
-function matchPayload({ bytes, claim, keys }: ReceivedPayload, field: ResolvedField): VerifiedPayload {
+function matchPayload(
+  {
+    bytes,
+    claim,
+    keys,
+  }: { readonly bytes: Buffer; readonly claim: SignatureClaim; readonly keys: readonly KeyObject[] },
+  field: ResolvedField,
+): VerifiedPayload {
   const { signatures, timestamp, id } = claim;
   const { algorithm, signed, header } = field.scheme;
   const secretIndex = matchSignature(signatures, contentOf(bytes, claim, signed), { keys, algorithm });
@@ -123,7 +131,7 @@ function matchPayload({ bytes, claim, keys }: ReceivedPayload, field: ResolvedFi
   };
 }
 
-/** The keys that a secrets function gives for a request. Rejects with a GuardError 503 when they are unusable. */
+/** The keys that a secrets function returns for a request. Rejects with a GuardError 503 when they are unusable. */
 async function askForKeys<Native>(
   secrets: SecretsFunction<Native>,
   native: Native,
@@ -136,17 +144,13 @@ async function askForKeys<Native>(
   const late = (): Error => new Error(`the secrets function did not answer within ${timeoutMs} ms`);
   try {
     return importSecrets(owner, await inTime(secrets(native), timeoutMs, late), scheme);
-  } catch (error) {
-    throw unavailable(error);
+  } catch (cause) {
+    throw new GuardError<PayloadSignatureCode>({
+      status: 503,
+      code: "secrets-unavailable",
+      message: "the secrets function gave no usable secrets",
+      headers: { "Retry-After": "5" },
+      cause,
+    });
   }
-}
-
-function unavailable(cause: unknown): GuardError<PayloadSignatureCode> {
-  return new GuardError<PayloadSignatureCode>({
-    status: 503,
-    code: "secrets-unavailable",
-    message: "the secrets function gave no usable secrets",
-    headers: { "Retry-After": "5" },
-    cause,
-  });
 }

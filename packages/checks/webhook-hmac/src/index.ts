@@ -1,11 +1,6 @@
-export type { PayloadSignatureCode } from "./codes.ts";
 export { payloadVerifier, verifiedPayload, verifyPayload, type VerifiedPayload } from "./check.ts";
-export {
-  signPayloadHeaders,
-  type PayloadHeaders,
-  type SignPayloadHeadersOptions,
-} from "./payload-headers.ts";
 export { webhookHmac, type WebhookHmacOptions } from "./middleware.ts";
-export { signPayload } from "./payload-signature.ts";
-export { signatureSchemes, type SignatureScheme } from "./signature-schemes.ts";
 export type { VerifyPayloadOptions } from "./options.ts";
+export { signPayload, signPayloadHeaders } from "./payload-headers.ts";
+export type { PayloadSignatureCode } from "./payload-signature.ts";
+export { signatureSchemes, type SignatureScheme } from "./scheme.ts";

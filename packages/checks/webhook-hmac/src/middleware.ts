@@ -1,7 +1,7 @@
 import { assertNoKeyClaimed } from "@countersign/core/door";
 import { guard, receivedRequest, type GuardRequest, type Middleware } from "@countersign/express";
 import { payloadVerifier } from "./check.ts";
-import type { SecretsFunction as SecretsOf, WebhookHmacOptions as OptionsOf } from "./options.ts";
+import type { WebhookHmacOptions as OptionsOf } from "./options.ts";
 
 declare global {
   namespace Express {
@@ -10,7 +10,7 @@ declare global {
       secretIndex?: number | undefined;
     }
     interface Request {
-      /** What the webhook guards matched. For display and retiring; to decide by it, use their functions. */
+      /** What the webhook guards matched. For display and for retiring secrets; decide by `verifiedPayload()`. */
       webhook?: WebhookVerification | undefined;
     }
   }
@@ -19,12 +19,9 @@ declare global {
 /** Options of {@link webhookHmac}. `Native` is the request of the framework. */
 export type WebhookHmacOptions<Native = GuardRequest> = OptionsOf<Native>;
 
-/** Finds the secrets of a request. `Native` is the request of the framework. */
-export type SecretsFunction<Native = GuardRequest> = SecretsOf<Native>;
-
 /**
- * Verifies the HMAC-SHA-256 of a webhook's payload over the bytes as received. Captures them itself unless that has happened.
- * Refuses with 401 by default, with 503 when a secrets function fails. Throws a TypeError when it is built with a bad option.
+ * Verifies the HMAC of a webhook's payload over the bytes as received. Captures the body unless that has happened.
+ * Refuses with 401 by default, with 503 when a secrets function fails. Throws a TypeError on a bad option.
  */
 export function webhookHmac(options: WebhookHmacOptions): Middleware {
   const verify = payloadVerifier(options, "webhookHmac");

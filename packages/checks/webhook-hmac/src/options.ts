@@ -1,4 +1,4 @@
-import type { KeyObject } from "node:crypto";
+import { createSecretKey, type KeyObject } from "node:crypto";
 import { OptionError } from "@countersign/core";
 import {
   limitRule,
@@ -10,14 +10,15 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { importSecret } from "./payload-signature.ts";
-import { readScheme, type ResolvedScheme } from "./scheme.ts";
-import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
+import {
+  readScheme,
+  type ResolvedScheme,
+  type SchemeName,
+  type SecretEncoding,
+  type SignatureScheme,
+} from "./scheme.ts";
 
-/**
- * The secrets for one request, for example of one customer. `Native` is the request of the framework. A throw, an empty or an
- * unusable list is answered with 503.
- */
+/** Returns the secrets for one request. A throw, an empty or an unusable list is answered with 503. */
 export type SecretsFunction<Native> = (req: Native) => readonly string[] | Promise<readonly string[]>;
 
 interface SingleSecret {
@@ -27,7 +28,7 @@ interface SingleSecret {
 }
 
 interface SeveralSecrets<Native> {
-  /** Several secrets, of which each admits, for rotation: not empty, none twice. Or a function that gives them. */
+  /** Several secrets, of which each admits, for rotation: not empty, none twice. Or a function that returns them. */
   readonly secrets: readonly string[] | SecretsFunction<Native>;
   readonly secret?: undefined;
 }
@@ -40,7 +41,7 @@ interface SignatureOptions {
   readonly scheme?: SchemeName | SignatureScheme | undefined;
   /** By how much the time in a signature may differ from now, either way, in seconds, where the scheme has one. Default 300. */
   readonly toleranceSeconds?: number | undefined;
-  /** Gives the time in milliseconds since 1970. Default `Date.now`. */
+  /** Returns the time in milliseconds since 1970. Default `Date.now`. */
   readonly clock?: (() => number) | undefined;
   /** The largest accepted body, in bytes or as "1mb", where this guard is the first to read it. Default "1mb". */
   readonly limit?: number | string | undefined;
@@ -56,7 +57,6 @@ export type VerifyPayloadOptions = Omit<SignatureOptions, "limit" | "timeoutMs">
 /** Options of `webhookHmac`: exactly one of `secret` and `secrets`. */
 export type WebhookHmacOptions<Native> = SignatureOptions & (SingleSecret | SeveralSecrets<Native>);
 
-/** The options with defaults, checked; secrets imported. */
 export interface ResolvedHmacOptions<Native> extends ResolvedField {
   readonly keys: readonly KeyObject[] | SecretsFunction<Native>;
   readonly limitBytes: number;
@@ -76,7 +76,7 @@ export const fieldTable = {
 /** How a signature is read and compared, checked. */
 export type ResolvedField = ReadOptions<typeof fieldTable>;
 
-// What a secret may be, goes by the scheme.
+// The scheme decides what a secret may be.
 const secretText = option.shown(option.optional(option.own((value) => value)), showSecrets);
 
 export const table = {
@@ -92,7 +92,7 @@ const shortSecretBytes = 16;
 function showSecrets(given: unknown, { scheme }: ResolvedField): BuiltFact {
   const isShort = (secret: unknown): boolean => {
     try {
-      const { symmetricKeySize = 0 } = importSchemeSecret(secret, scheme, { owner: "", name: "" });
+      const { symmetricKeySize = 0 } = importSecret(secret, scheme, { owner: "", name: "" });
       return symmetricKeySize < shortSecretBytes;
     } catch {
       // It is refused where it is imported.
@@ -148,7 +148,7 @@ export function importSecrets(
   }
   // Array.from visits the holes of a sparse array too.
   const keys = Array.from(secrets, (secret: unknown, index) =>
-    importSchemeSecret(secret, scheme, { owner, name: `secrets[${index}]` }),
+    importSecret(secret, scheme, { owner, name: `secrets[${index}]` }),
   );
   if (keys.some((key, index) => keys.findIndex((other) => other.equals(key)) !== index)) {
     throw new OptionError(owner, { option: "secrets", what: "has one secret twice" });
@@ -167,19 +167,40 @@ function resolveKeys<Native>(
       "an unset environment variable must not leave the endpoint open";
     throw new OptionError(owner, { what });
   }
-  if (secret !== undefined) return [importSchemeSecret(secret, scheme, { owner, name: "secret" })];
+  if (secret !== undefined) return [importSecret(secret, scheme, { owner, name: "secret" })];
   return typeof secrets === "function" ? secrets : importSecrets(owner, secrets, scheme);
 }
 
-/** How a sender hands its secrets out. */
-export type SecretForm = Pick<ResolvedScheme, "secretEncoding" | "secretPrefix">;
+type SecretForm = Pick<ResolvedScheme, "secretEncoding" | "secretPrefix">;
 
-/** The key of a secret, without what stands before it. Throws an OptionError, which shows nothing of it. */
-export function importSchemeSecret(
+const expectations: Readonly<Record<SecretEncoding, string>> = {
+  utf8: "a string that is not blank",
+  base64: "base64 with padding of a key that is not all zeros",
+  hex: "pairs of hexadecimal digits that are not all zeros",
+};
+
+/**
+ * The key that a secret stands for, without the scheme's prefix. Throws an OptionError for a blank one, for one of zero bytes,
+ * and for text that is not of the encoding; the message holds nothing of it.
+ */
+export function importSecret(
   secret: unknown,
   { secretEncoding: encoding, secretPrefix }: SecretForm,
-  place: { readonly owner: OptionOwner; readonly name: string },
+  { owner, name }: { readonly owner: OptionOwner; readonly name: string },
 ): KeyObject {
-  const isPrefixed = secretPrefix !== "" && typeof secret === "string" && secret.startsWith(secretPrefix);
-  return importSecret(isPrefixed ? secret.slice(secretPrefix.length) : secret, encoding, place);
+  const text = typeof secret === "string" ? secret : "";
+  const bare = text.startsWith(secretPrefix) ? text.slice(secretPrefix.length) : text;
+  const bytes = bare.trim() === "" ? undefined : decode(bare, encoding);
+  // RFC 2104 section 2 pads a key with zeros: of zeros alone it is the empty key.
+  if (bytes === undefined || bytes.every((byte) => byte === 0)) {
+    throw optionError(owner, name, expectations[encoding], typeof secret === "string" ? bare : secret);
+  }
+  return createSecretKey(bytes);
+}
+
+function decode(secret: string, encoding: SecretEncoding): Buffer | undefined {
+  const bytes = Buffer.from(secret, encoding);
+  // Node skips what it cannot decode, and encodes a lone surrogate as another character.
+  const decoded = bytes.toString(encoding);
+  return decoded === (encoding === "hex" ? secret.toLowerCase() : secret) ? bytes : undefined;
 }

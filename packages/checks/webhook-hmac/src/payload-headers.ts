@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { OptionError } from "@countersign/core";
 import {
   fieldLines,
@@ -7,11 +8,9 @@ import {
   type HeaderLines,
   type OptionTable,
 } from "@countersign/core/door";
-import { importSchemeSecret } from "./options.ts";
-import { assertBytes, hmacOf, type SignedContent } from "./payload-signature.ts";
-import { readScheme, type ResolvedScheme, type SignedParts } from "./scheme.ts";
-import type { SchemeName, SignatureScheme } from "./signature-schemes.ts";
-import { readClaim, type Lines } from "./signature-claim.ts";
+import { importSecret } from "./options.ts";
+import { assertBytes, contentOf, hmacOf, readClaim, type Lines } from "./payload-signature.ts";
+import { readScheme, type ResolvedScheme, type SchemeName, type SignatureScheme } from "./scheme.ts";
 
 /** Header fields as `req.headers` of Node or Express, `headers` of a Request, or every line as it came. */
 export type PayloadHeaders =
@@ -19,7 +18,7 @@ export type PayloadHeaders =
   | { get(name: string): string | null }
   | HeaderLines;
 
-/** Throws a TypeError for one value where the scheme has several fields. */
+/** Finds the lines of a field by its name in lower case. Throws a TypeError for one value where the scheme has several fields. */
 export function linesOf(header: string | PayloadHeaders | undefined, scheme: ResolvedScheme): Lines {
   const isSeveral =
     scheme.id !== undefined || (scheme.timestamp !== undefined && "header" in scheme.timestamp);
@@ -45,29 +44,22 @@ export function linesOf(header: string | PayloadHeaders | undefined, scheme: Res
     );
 }
 
+/**
+ * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) by SHA-256 of the payload in base64. `bytes` must be what
+ * goes on the wire. Throws a TypeError for anything but bytes, and for an empty secret.
+ */
+export function signPayload(bytes: Uint8Array, secret: string): string {
+  const owner = "signPayload";
+  assertBytes(owner, bytes);
+  const key = importSecret(secret, { secretEncoding: "utf8", secretPrefix: "" }, { owner, name: "secret" });
+  return createHmac("sha256", key).update(bytes).digest("base64");
+}
+
 // Node's own fields may have a `get` too, which is text.
 function isReader(
   header: PayloadHeaders,
 ): header is Extract<PayloadHeaders, { get(name: string): string | null }> {
   return "get" in header && typeof header.get === "function";
-}
-
-/** What is signed, by the values that the fields have. */
-export function contentOf(
-  body: Uint8Array,
-  {
-    timestamp,
-    id,
-  }: { readonly timestamp: { readonly text: string } | undefined; readonly id: string | undefined },
-  { before, after }: SignedParts,
-): SignedContent {
-  // The usual scheme signs the body alone.
-  if (before.length === 0 && after.length === 0) return { before: "", body, after: "" };
-  const textOf = (parts: readonly string[]): string =>
-    parts
-      .map((part) => (part === "{timestamp}" ? timestamp?.text : part === "{id}" ? id : part) ?? "")
-      .join("");
-  return { before: textOf(before), body, after: textOf(after) };
 }
 
 /** Options of {@link signPayloadHeaders}. */
@@ -108,7 +100,7 @@ export function signPayloadHeaders(
   } = readOptions(owner, signTable, options);
   const { header, prefix, separator, timestamp, algorithm, signatureEncodings } = scheme;
   assertBytes(owner, bytes);
-  const key = importSchemeSecret(secret, scheme, { owner, name: "secret" });
+  const key = importSecret(secret, scheme, { owner, name: "secret" });
   const headers: Record<string, string> = {};
   if (scheme.id !== undefined) {
     if (id === undefined) throw optionError(owner, "id", "the identifier of the message", id);

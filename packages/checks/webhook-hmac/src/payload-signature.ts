@@ -1,42 +1,40 @@
-import { createHmac, createSecretKey, timingSafeEqual, type KeyObject } from "node:crypto";
-import { optionError, type OptionOwner } from "@countersign/core/door";
+import { createHmac, timingSafeEqual, type KeyObject } from "node:crypto";
+import { GuardError } from "@countersign/core";
+import {
+  signatureSchemes,
+  type FieldName,
+  type ResolvedScheme,
+  type SignatureAlgorithm,
+  type SignatureEncoding,
+  type SignedParts,
+  type TimestampPlace,
+} from "./scheme.ts";
 
-/** How the text of a secret stands for the bytes of the key. */
-export type SecretEncoding = "utf8" | "base64" | "hex";
-
-const expectations: Readonly<Record<SecretEncoding, string>> = {
-  utf8: "a string that is not blank",
-  base64: "base64 with padding of a key that is not all zeros",
-  hex: "pairs of hexadecimal digits that are not all zeros",
-};
-
-/** The hash of an HMAC. */
-export type SignatureAlgorithm = "sha256" | "sha512";
-
-/**
- * For senders: the value of X-Payload-Signature, the HMAC (RFC 2104) by SHA-256 of the payload in base64. `bytes` must be what goes on
- * the wire. Throws a TypeError for anything but bytes, and for an empty secret.
- */
-export function signPayload(bytes: Uint8Array, secret: string): string {
-  const owner = "signPayload";
-  assertBytes(owner, bytes);
-  const key = importSecret(secret, "utf8", { owner, name: "secret" });
-  return createHmac("sha256", key).update(bytes).digest("base64");
-}
+/** The codes of the refusals of payload signatures; those of the body itself are in RawBodyCode. */
+export type PayloadSignatureCode =
+  | "payload-id-malformed"
+  | "payload-id-missing"
+  | "payload-signature-malformed"
+  | "payload-signature-missing"
+  | "payload-signature-wrong"
+  | "payload-timestamp-expired"
+  | "payload-timestamp-future"
+  | "payload-timestamp-malformed"
+  | "payload-timestamp-missing"
+  | "secrets-unavailable";
 
 /** Throws a TypeError for anything but bytes. */
 export function assertBytes(owner: string, bytes: unknown): asserts bytes is Uint8Array {
   if (!(bytes instanceof Uint8Array)) throw new TypeError(`${owner}: bytes must be a Buffer or Uint8Array`);
 }
 
-/** What is signed: the body, and the text around it. */
-export interface SignedContent {
+/** The signed bytes: the body, and the text around it. */
+interface SignedContent {
   readonly before: string;
   readonly body: Uint8Array;
   readonly after: string;
 }
 
-/** The HMAC of `content`. */
 export function hmacOf(
   { before, body, after }: SignedContent,
   key: KeyObject,
@@ -49,7 +47,7 @@ export function hmacOf(
   return hmac.digest(encoding);
 }
 
-// As base64 text in buffers that stay: digests in new Buffers cost more. Nothing awaits between a write and the comparison.
+// Reused, because new Buffers cost more. Nothing awaits between a write and the comparison.
 const base64Length = { sha256: 44, sha512: 88 };
 const bufferPair = (length: number): Readonly<Record<"received" | "expected", Buffer>> => ({
   received: Buffer.alloc(length),
@@ -58,8 +56,8 @@ const bufferPair = (length: number): Readonly<Record<"received" | "expected", Bu
 const buffers = { sha256: bufferPair(base64Length.sha256), sha512: bufferPair(base64Length.sha512) };
 
 /**
- * The position of the key under which one of `signatures`, in base64, is that of `content`; -1 when there is none. Every key and
- * every signature is tried, and each comparison takes the same time wherever the two differ.
+ * The position of the key under which one of `signatures`, in base64, is the HMAC of `content`; -1 for none. Tries every key
+ * and every signature, and each comparison takes the same time wherever the two differ.
  */
 export function matchSignature(
   signatures: readonly string[],
@@ -78,10 +76,7 @@ export function matchSignature(
   return match;
 }
 
-/** How the bytes of a signature are written in the field. */
-export type SignatureEncoding = "base64" | "hex";
-
-// The last character before the padding has two bits of 32 bytes, or four of 64, that nobody reads: only zeros are taken.
+// The last character before the padding has unused bits, two of 32 bytes and four of 64: only zeros are accepted.
 const patterns: Readonly<Record<SignatureEncoding, Readonly<Record<SignatureAlgorithm, RegExp>>>> = {
   base64: {
     sha256: /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/,
@@ -90,13 +85,8 @@ const patterns: Readonly<Record<SignatureEncoding, Readonly<Record<SignatureAlgo
   hex: { sha256: /^[0-9A-Fa-f]{64}$/, sha512: /^[0-9A-Fa-f]{128}$/ },
 };
 
-/** Whether `value` is an encoding that {@link parseSignature} knows. */
-export function isSignatureEncoding(value: unknown): value is SignatureEncoding {
-  return typeof value === "string" && Object.hasOwn(patterns, value);
-}
-
 /** Reads a signature in one of the encodings. Returns it in base64; undefined for anything else. */
-export function parseSignature(
+function parseSignature(
   text: string,
   encodings: readonly SignatureEncoding[],
   algorithm: SignatureAlgorithm,
@@ -108,26 +98,176 @@ export function parseSignature(
   return undefined;
 }
 
-/**
- * The key that a secret stands for. Throws an OptionError for an empty or blank one, for one of zero bytes, and for text that is not
- * of the encoding; the message holds nothing of it.
- */
-export function importSecret(
-  secret: unknown,
-  encoding: SecretEncoding,
-  { owner, name }: { readonly owner: OptionOwner; readonly name: string },
-): KeyObject {
-  const bytes = typeof secret === "string" && secret.trim() !== "" ? decode(secret, encoding) : undefined;
-  // RFC 2104 section 2 pads a key with zeros: of zeros alone it is the empty key.
-  if (bytes === undefined || bytes.every((byte) => byte === 0)) {
-    throw optionError(owner, name, expectations[encoding], secret);
-  }
-  return createSecretKey(bytes);
+/** The signed bytes for a body and the values that the fields have. */
+export function contentOf(
+  body: Uint8Array,
+  {
+    timestamp,
+    id,
+  }: { readonly timestamp: { readonly text: string } | undefined; readonly id: string | undefined },
+  { before, after }: SignedParts,
+): SignedContent {
+  // The usual scheme signs the body alone.
+  if (before.length === 0 && after.length === 0) return { before: "", body, after: "" };
+  const textOf = (parts: readonly string[]): string =>
+    parts
+      .map((part) => (part === "{timestamp}" ? timestamp?.text : part === "{id}" ? id : part) ?? "")
+      .join("");
+  return { before: textOf(before), body, after: textOf(after) };
 }
 
-function decode(secret: string, encoding: SecretEncoding): Buffer | undefined {
-  const bytes = Buffer.from(secret, encoding);
-  // Node skips what it cannot decode, and encodes a lone surrogate as another character.
-  const decoded = bytes.toString(encoding);
-  return decoded === (encoding === "hex" ? secret.toLowerCase() : secret) ? bytes : undefined;
+/** What the header fields say about the signature, unverified. */
+export interface SignatureClaim {
+  /** In base64. */
+  readonly signatures: readonly string[];
+  /** Seconds since 1970, and the digits as sent. */
+  readonly timestamp: { readonly text: string; readonly seconds: number } | undefined;
+  readonly id: string | undefined;
+}
+
+/** The values of every line of a field, by its name in lower case. */
+export type Lines = (name: string) => readonly string[];
+
+// A sender has a few secrets during a rotation. More entries are unauthenticated work.
+const maxEntries = 16;
+const maxLength = 8192;
+// Twelve digits reach the year 33658; thirteen are milliseconds.
+const wholeSeconds = /^(?:0|[1-9]\d{0,11})$/;
+const fieldText = /^[\t -~]*$/;
+const entryText = /^[!-~]+$/;
+const visible = /^[!-~]{1,256}$/;
+
+/** Reads the fields of a scheme. Throws a GuardError with `status` for anything that is not exactly as the scheme says. */
+export function readClaim(lines: Lines, scheme: ResolvedScheme, status: number): SignatureClaim {
+  const refuse: Refuse = (code, message) => new GuardError<PayloadSignatureCode>({ status, code, message });
+  const { header, separator, timestamp } = scheme;
+  const field = only(lines, header);
+  if (field === undefined) {
+    const message = `the request has no ${header.written} field${otherScheme(lines)}`;
+    throw refuse("payload-signature-missing", message);
+  }
+  const entries = entriesOf(field, separator);
+  const signatures = entries && signaturesOf(entries, scheme);
+  if (entries === undefined || signatures === undefined) {
+    throw refuse("payload-signature-malformed", `${header.written} is not ${expectationOf(scheme)}`);
+  }
+  return {
+    signatures,
+    timestamp:
+      timestamp === undefined ? undefined : readTimestamp(timestampText(timestamp, entries, lines), refuse),
+    id: scheme.id === undefined ? undefined : readId(lines, scheme.id, { scheme, refuse }),
+  };
+}
+
+/** Names the field of a known sender, in case the option `scheme` was forgotten. */
+function otherScheme(lines: Lines): string {
+  const found = Object.entries(signatureSchemes).find(
+    ([, { header }]) => lines(header.toLowerCase()).length > 0,
+  );
+  if (found === undefined) return "";
+  const [name, { header }] = found;
+  return `, and has ${header}: did you mean scheme: ${JSON.stringify(name)}?`;
+}
+
+type Refuse = (code: PayloadSignatureCode, message: string) => GuardError<PayloadSignatureCode>;
+
+/** The value of a field; `""`, which is never valid, for more than one line. */
+function only(lines: Lines, { lower }: FieldName): string | undefined {
+  const values = lines(lower);
+  return values.length > 1 ? "" : values[0];
+}
+
+function entriesOf(field: string, separator: ResolvedScheme["separator"]): readonly string[] | undefined {
+  if (field.length > maxLength || !fieldText.test(field)) return undefined;
+  // Not by an expression that ends in spaces: that takes quadratic time.
+  const value = field.trim();
+  const entries = separator === undefined ? [value] : value.split(separator, maxEntries + 1);
+  // White space in an entry: a framework joined two lines of the field.
+  return entries.length <= maxEntries && entries.every((entry) => entryText.test(entry))
+    ? entries
+    : undefined;
+}
+
+/** Undefined for no signature, or a malformed one with the scheme's prefix. */
+function signaturesOf(
+  entries: readonly string[],
+  { prefix, separator, algorithm, signatureEncodings }: ResolvedScheme,
+): readonly string[] | undefined {
+  const signatures: string[] = [];
+  for (const entry of entries) {
+    if (!entry.startsWith(prefix)) {
+      if (separator === undefined) return undefined;
+      continue;
+    }
+    const signature = parseSignature(entry.slice(prefix.length), signatureEncodings, algorithm);
+    if (signature === undefined) return undefined;
+    signatures.push(signature);
+  }
+  return signatures.length === 0 ? undefined : signatures;
+}
+
+function expectationOf({ algorithm, signatureEncodings, prefix, separator }: ResolvedScheme): string {
+  const one = `an HMAC-${algorithm === "sha256" ? "SHA-256" : "SHA-512"} in ${signatureEncodings.join(" or ")}`;
+  const behind = prefix === "" ? "" : ` behind ${JSON.stringify(prefix)}`;
+  return separator === undefined
+    ? `exactly one line with ${one}${behind}`
+    : `one line of up to ${maxEntries} entries with ${one}${behind} among them`;
+}
+
+function timestampText(place: TimestampPlace, entries: readonly string[], lines: Lines): string | undefined {
+  if ("header" in place) return only(lines, place.header);
+  const [entry, ...others] = entries.filter((candidate) => candidate.startsWith(place.prefix));
+  return entry === undefined ? undefined : others.length === 0 ? entry.slice(place.prefix.length) : "";
+}
+
+function readTimestamp(text: string | undefined, refuse: Refuse): SignatureClaim["timestamp"] {
+  if (text === undefined) {
+    throw refuse("payload-timestamp-missing", "the request does not say when it was signed");
+  }
+  if (!wholeSeconds.test(text)) {
+    throw refuse(
+      "payload-timestamp-malformed",
+      "the time of the signature is not exactly one number of whole seconds",
+    );
+  }
+  return { text, seconds: Number(text) };
+}
+
+function readId(
+  lines: Lines,
+  field: FieldName,
+  { scheme: { signed }, refuse }: { readonly scheme: ResolvedScheme; readonly refuse: Refuse },
+): string {
+  const id = only(lines, field);
+  if (id === undefined) {
+    throw refuse("payload-id-missing", `the request has no ${field.written} field`);
+  }
+  // An identifier that holds the text beside it would give two messages one signature.
+  const parts = [...signed.before, "{body}", ...signed.after];
+  const at = parts.indexOf("{id}");
+  const beside = [parts[at - 1], parts[at + 1]];
+  if (!visible.test(id) || beside.some((text) => text !== undefined && id.includes(text))) {
+    throw refuse("payload-id-malformed", `${field.written} is not exactly one identifier`);
+  }
+  return id;
+}
+
+/** Throws a GuardError with `status` for a signature more than `toleranceSeconds` older or newer than now. */
+export function assertFresh(
+  { timestamp }: SignatureClaim,
+  {
+    toleranceSeconds,
+    clock,
+    status,
+  }: { readonly toleranceSeconds: number; readonly clock: () => number; readonly status: number },
+): void {
+  if (timestamp === undefined) return;
+  const age = Math.floor(clock() / 1000) - timestamp.seconds;
+  if (Math.abs(age) <= toleranceSeconds) return;
+  const [code, direction] = age > 0 ? (["expired", "old"] as const) : (["future", "early"] as const);
+  throw new GuardError<PayloadSignatureCode>({
+    status,
+    code: `payload-timestamp-${code}`,
+    message: `the signature is ${Math.abs(age)} s ${direction}, over ${toleranceSeconds}`,
+  });
 }

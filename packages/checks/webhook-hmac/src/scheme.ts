@@ -8,20 +8,95 @@ import {
   type OptionTable,
   type ReadOptions,
 } from "@countersign/core/door";
-import { isSignatureEncoding, type SignatureEncoding } from "./payload-signature.ts";
-import { signatureSchemes, type SignatureScheme } from "./signature-schemes.ts";
 
-const seconds = 'either { header: "X-Timestamp" } or { prefix: "t=" }';
-/** The names of a field, as it is written and as it is looked for. */
+/** How the text of a secret encodes the bytes of the key. */
+export type SecretEncoding = "utf8" | "base64" | "hex";
+
+/** The hash of an HMAC. */
+export type SignatureAlgorithm = "sha256" | "sha512";
+
+/** How the bytes of a signature are written in the field. */
+export type SignatureEncoding = "base64" | "hex";
+
+/** Which headers hold what, and which bytes are signed. Validated on use. */
+export interface SignatureScheme {
+  /** The header field with the signature; it must have no other use. */
+  readonly header: string;
+  /** The hash of the HMAC. Default `sha256`. */
+  readonly algorithm?: SignatureAlgorithm | undefined;
+  /** How the signature may be written. Default `["base64"]`. */
+  readonly signatureEncodings?: readonly SignatureEncoding[] | undefined;
+  /** Precedes each signature, such as `sha256=` or `v1,`. Entries of a list with another prefix are ignored. */
+  readonly prefix?: string | undefined;
+  /** Separates the entries of a field with several. Default: the field is one signature. */
+  readonly separator?: "," | " " | undefined;
+  /** The time of the signature in whole seconds: a field of its own, or the entry with this prefix. Default none. */
+  readonly timestamp?: { readonly header: string } | { readonly prefix: string } | undefined;
+  /** The header field with the message's identifier. Default none. */
+  readonly id?: string | undefined;
+  /** The signed text: `{body}`, and `{timestamp}` and `{id}` if the scheme has them. Default `{body}`. */
+  readonly signed?: string | undefined;
+  /** How a secret encodes the key. Default `utf8`. */
+  readonly secretEncoding?: SecretEncoding | undefined;
+  /** A prefix of secrets that is no part of the key, such as `whsec_`. Default none. */
+  readonly secretPrefix?: string | undefined;
+}
+
+/** The names of {@link signatureSchemes}. */
+export type SchemeName = "github" | "shopify" | "slack" | "standard-webhooks" | "stripe" | "svix";
+
+const standardWebhooks: SignatureScheme = Object.freeze({
+  header: "webhook-signature",
+  prefix: "v1,",
+  separator: " ",
+  timestamp: Object.freeze({ header: "webhook-timestamp" }),
+  id: "webhook-id",
+  signed: "{id}.{timestamp}.{body}",
+  secretEncoding: "base64",
+  secretPrefix: "whsec_",
+});
+
+/** How well-known senders sign. Spread one for a sender with other fields: `{ ...signatureSchemes.stripe, header }`. */
+export const signatureSchemes: Readonly<Record<SchemeName, SignatureScheme>> = Object.freeze({
+  github: Object.freeze({
+    header: "X-Hub-Signature-256",
+    signatureEncodings: ["hex"] as const,
+    prefix: "sha256=",
+  }),
+  shopify: Object.freeze({ header: "X-Shopify-Hmac-Sha256" }),
+  slack: Object.freeze({
+    header: "X-Slack-Signature",
+    signatureEncodings: ["hex"] as const,
+    prefix: "v0=",
+    timestamp: Object.freeze({ header: "X-Slack-Request-Timestamp" }),
+    signed: "v0:{timestamp}:{body}",
+  }),
+  "standard-webhooks": standardWebhooks,
+  stripe: Object.freeze({
+    header: "Stripe-Signature",
+    signatureEncodings: ["hex"] as const,
+    prefix: "v1=",
+    separator: ",",
+    timestamp: Object.freeze({ prefix: "t=" }),
+    signed: "{timestamp}.{body}",
+  }),
+  svix: Object.freeze({
+    ...standardWebhooks,
+    header: "svix-signature",
+    timestamp: Object.freeze({ header: "svix-timestamp" }),
+    id: "svix-id",
+  }),
+});
+
+/** The name of a header field, as written and in lower case. */
 export interface FieldName {
   readonly written: string;
   readonly lower: string;
 }
 
-/** Where a scheme has its time: a field of its own, or entries of the signature's field. */
 export type TimestampPlace = { readonly header: FieldName } | { readonly prefix: string };
 
-/** What stands around the body in what is signed, by turns literal text and the name of a value. */
+/** The signed parts before and after the body: literal text and `{name}` of values. */
 export interface SignedParts {
   readonly before: readonly string[];
   readonly after: readonly string[];
@@ -47,19 +122,16 @@ function resolveScheme(value: object, owner: OptionOwner): ResolvedScheme {
   const scheme = readOptions(owner, schemeTable, value);
   const { header, timestamp, id, separator, signed, prefix } = scheme;
   const parts = new Set([...signed.before, ...signed.after]);
-  for (const [part, place] of [
-    ["timestamp", timestamp],
-    ["id", id],
-  ] as const) {
-    // What is not signed everybody can write: a fresh time on an old message, a new identifier on one that was seen.
-    if ((place !== undefined) !== parts.has(`{${part}}`)) {
+  for (const part of ["timestamp", "id"] as const) {
+    // Anyone can write what is not signed: a fresh time on an old message, a new identifier on one that was seen.
+    if ((scheme[part] !== undefined) !== parts.has(`{${part}}`)) {
       const what = `must have {${part}} exactly when the scheme has the member ${part}`;
       throw new OptionError(owner, { option: "signed", what });
     }
   }
   if (timestamp !== undefined && "prefix" in timestamp) {
-    const isTold = separator !== undefined && prefix !== "" && !overlap(prefix, timestamp.prefix);
-    if (!isTold) {
+    const overlaps = prefix.startsWith(timestamp.prefix) || timestamp.prefix.startsWith(prefix);
+    if (separator === undefined || overlaps) {
       const what = "in an entry needs a separator, and a prefix of the signatures that it differs from";
       throw new OptionError(owner, { option: "timestamp", what });
     }
@@ -73,12 +145,7 @@ function resolveScheme(value: object, owner: OptionOwner): ResolvedScheme {
   return scheme;
 }
 
-function overlap(one: string, other: string): boolean {
-  return one.startsWith(other) || other.startsWith(one);
-}
-
-// Fields whose value HTTP, or basic authentication beside this guard, reads in a way of its own: no request with a signature in
-// one of them could pass, and the answer would not tell why.
+// HTTP, or basic authentication beside this guard, reads these fields: no request with a signature in one of them could pass.
 const takenHeaders: ReadonlySet<string> = new Set([
   "authorization",
   "connection",
@@ -115,15 +182,13 @@ function readSignatureEncodings(
   owner: OptionOwner,
   name: string,
 ): readonly SignatureEncoding[] {
-  if (
-    Array.isArray(encodings) &&
-    encodings.length > 0 &&
-    encodings.every(isSignatureEncoding) &&
-    new Set(encodings).size === encodings.length
-  ) {
-    return [...encodings];
-  }
+  const isList = Array.isArray(encodings) && encodings.length > 0 && encodings.every(isSignatureEncoding);
+  if (isList && new Set(encodings).size === encodings.length) return [...encodings];
   throw optionError(owner, name, 'a non-empty array of "base64" and "hex", each once', encodings);
+}
+
+function isSignatureEncoding(value: unknown): value is SignatureEncoding {
+  return value === "base64" || value === "hex";
 }
 
 const visible = /^[!-~]{0,32}$/;
@@ -134,15 +199,16 @@ function readText(value: unknown = "", owner: OptionOwner, name: string): string
 }
 
 function readTimestamp(value: unknown, owner: OptionOwner, name: string): TimestampPlace {
+  const expected = 'either { header: "X-Timestamp" } or { prefix: "t=" }';
   if (typeof value !== "object" || value === null || Object.keys(value).length !== 1) {
-    throw optionError(owner, name, seconds, value);
+    throw optionError(owner, name, expected, value);
   }
   if ("header" in value) return { header: readHeader(value.header, owner, `${name}.header`) };
   if ("prefix" in value) {
     const prefix = readText(value.prefix, owner, `${name}.prefix`);
     if (prefix !== "") return { prefix };
   }
-  throw optionError(owner, name, seconds, value);
+  throw optionError(owner, name, expected, value);
 }
 
 function readSigned(value: unknown = "{body}", owner: OptionOwner, name: string): SignedParts {
@@ -152,17 +218,13 @@ function readSigned(value: unknown = "{body}", owner: OptionOwner, name: string)
   const values = parts.filter((part) => part.startsWith("{"));
   const isKnown = values.every((part) => ["{body}", "{timestamp}", "{id}"].includes(part));
   const body = parts.indexOf("{body}");
-  // Between two values something has to stand: a digit could move from one to the other, and the signature would still be right.
+  // Two values need text between them: a digit could move from one to the other without changing the signed bytes.
   const isApart = parts.every(
     (part, index) => !part.startsWith("{") || !/^[{0-9]/.test(parts[index + 1] ?? ""),
   );
   if (!isKnown || !isApart || body === -1 || new Set(values).size < values.length) {
-    throw optionError(
-      owner,
-      name,
-      `${expected}, no name twice and text that is no digit between two of them`,
-      value,
-    );
+    const detail = `${expected}, no name twice and text that is no digit between two of them`;
+    throw optionError(owner, name, detail, value);
   }
   return { before: parts.slice(0, body), after: parts.slice(body + 1) };
 }
@@ -174,7 +236,7 @@ const names = Object.keys(signatureSchemes)
   .map((name) => JSON.stringify(name))
   .join(", ");
 
-/** A scheme by its name, or as data. Throws an OptionError for one whose signature would not bind what it seems to. */
+/** Reads a scheme's name, or a scheme as data. Throws an OptionError for one whose signature would not cover all that it has. */
 export function readScheme(value: unknown, owner: OptionOwner, name: string): ResolvedScheme {
   const preset = known.get(value);
   if (preset !== undefined) return preset;

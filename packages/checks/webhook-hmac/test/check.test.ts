@@ -7,11 +7,6 @@ const secrets = ["test-secret-new", "test-secret-old"];
 const bytes = Buffer.from('{"events":[]}');
 
 describe("verifyPayload", () => {
-  test.each([0, 1])("finds the secret at %s", (index) => {
-    const signature = signPayload(bytes, secrets[index] ?? "");
-    expect(verifyPayload(new Uint8Array(bytes), signature, secrets)).toEqual({ bytes, secretIndex: index });
-  });
-
   test.each([
     ["missing", undefined],
     ["malformed", "x"],

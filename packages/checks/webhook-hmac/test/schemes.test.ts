@@ -10,7 +10,7 @@ import {
   type VerifyPayloadOptions,
   type WebhookHmacOptions,
 } from "@countersign/webhook-hmac";
-import type { SchemeName } from "../dist/signature-schemes.js";
+import type { SchemeName } from "../dist/scheme.js";
 import { describe, expect, test } from "@jest/globals";
 import { expressVersions, post, requestOf, run, siteWith } from "./harness.ts";
 

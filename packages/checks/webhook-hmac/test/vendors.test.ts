@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { signatureSchemes, signPayloadHeaders, verifyPayload } from "@countersign/webhook-hmac";
-import type { SchemeName } from "../dist/signature-schemes.js";
+import type { SchemeName } from "../dist/scheme.js";
 import { describe, expect, test } from "@jest/globals";
 
 interface VendorCase {

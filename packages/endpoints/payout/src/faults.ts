@@ -1,5 +1,12 @@
 import { GuardError } from "@countersign/core";
-import type { PayoutCode } from "./codes.ts";
+
+/** The codes of the refusals that this package makes; a payout also meets those of the checks before it. */
+export type PayoutCode =
+  | "business-lookup-unavailable"
+  | "business-unknown"
+  | "method-not-allowed"
+  | "path-not-mounted"
+  | "payout-invalid";
 
 /** Every {@link PayoutFaultCode}. */
 export const payoutFaultCodes = [
@@ -58,7 +65,7 @@ export function businessUnknown(): GuardError<PayoutCode> {
   });
 }
 
-/** The 503 for a lookup without an answer: whether the business exists is in doubt, so the service must try again. */
+/** The 503 for a lookup without an answer: the business may exist, so the service must try again. */
 export function businessLookupUnavailable(cause: unknown): GuardError<PayoutCode> {
   return new GuardError<PayoutCode>({
     status: 503,

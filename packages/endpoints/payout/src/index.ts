@@ -1,9 +1,6 @@
 export type { DrainableMiddleware } from "@countersign/idempotency-guard";
 export { captureRawBody } from "@countersign/raw-body";
-export type { PayoutCode } from "./codes.ts";
-export type { PayoutFaultCode } from "./faults.ts";
-export { assertPost, payoutOf, type BusinessQuery, type Payout } from "./payout.ts";
-export { payoutStoreKey } from "./schema.ts";
+export type { PayoutCode, PayoutFaultCode } from "./faults.ts";
 export {
   gracefulClose,
   payoutEndpoint,
@@ -11,4 +8,6 @@ export {
   type PayoutEndpointOptions,
   type PayoutOptions,
 } from "./middleware.ts";
-export { payoutReception } from "./reception.ts";
+export type { BusinessQuery } from "./options.ts";
+export { assertPost, payoutOf, payoutReception, type Payout } from "./reception.ts";
+export { payoutStoreKey } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { GuardError, OptionError } from "@countersign/core";
-import { assertKnownOptions, option, readOptions, type OptionTable } from "@countersign/core/door";
+import { option, splitOptions, type OptionTable } from "@countersign/core/door";
 import {
   composedGuard,
   expectManyProperties,
@@ -18,19 +18,15 @@ import {
 import { beginHandler, type OwnedRun } from "@countersign/idempotency-guard/door";
 import type { DrainableMiddleware } from "@countersign/idempotency-guard";
 import { expressAdmission } from "@countersign/ip-allowlist";
-import type { PayoutCode } from "./codes.ts";
-import { factoryName, table, unauthorizedHeaders, type PayoutOptions as OptionsOf } from "./options.ts";
-import { assertPost, type FindBusiness as FindBusinessOf } from "./payout.ts";
-import { payoutReception, type PayoutDoor } from "./reception.ts";
+import type { PayoutCode } from "./faults.ts";
+import { factoryName, unauthorizedHeaders, type PayoutOptions as OptionsOf } from "./options.ts";
+import { assertPost, payoutReception, type PayoutDoor } from "./reception.ts";
 
 // What a payout endpoint needs beside it, for projects in which only direct dependencies can be imported (pnpm).
 export { gracefulClose, type Middleware } from "@countersign/express";
 
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export type PayoutOptions<Native = GuardRequest> = OptionsOf<Native>;
-
-/** The platform's own records. `Native` is the request of the framework. */
-export type FindBusiness<Native = GuardRequest> = FindBusinessOf<Native>;
 
 /** Options of `payoutEndpoint`, the door to Express. */
 export interface PayoutEndpointOptions extends PayoutOptions {
@@ -54,7 +50,8 @@ export const answersTable = {
  * option.
  */
 export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddleware {
-  const { steps, answers } = resolveEndpointOptions(options);
+  const [{ errors, ...answers }, steps] = splitOptions(factoryName, answersTable, options);
+  if (errors === "forward") assertNoAnswers(answers);
   const reception = payoutReception(steps, {
     ...door,
     assertRoute: (request, req) => {
@@ -63,8 +60,8 @@ export function payoutEndpoint(options: PayoutEndpointOptions): DrainableMiddlew
     },
   });
   // The handler's own errors are the app's: only those of the steps come here.
-  const refused = answers && guardErrors({ ...answers, unauthorizedHeaders });
-  // Behind the claim: a paid key is 409 even when its business has gone since.
+  const refused = errors === "respond" ? guardErrors({ ...answers, unauthorizedHeaders }) : undefined;
+  // After the claim: a paid key is 409 even when its business has gone since.
   const lookUp = reception.lookUp && composedGuard(factoryName, reception.lookUp, { refused });
   const receive = composedGuard(
     factoryName,
@@ -100,21 +97,12 @@ const door: Pick<PayoutDoor<GuardRequest>, "admission" | "show"> = {
 };
 
 /**
- * Admits a request for exactly the path on which `endpoint` is mounted. Refuses instead of calling `next()`: the handler that pays
- * may stand behind in the same `app.use`.
+ * Admits a request for exactly the path on which `endpoint` is mounted. Refuses instead of calling `next()`: the handler that
+ * pays may follow in the same `app.use`.
  */
 function assertMountPath(req: GuardRequest, endpoint: Middleware): void {
-  if (!isMountPath(req, endpoint) || hasFinalSlash(req)) throw pathNotMounted();
-}
-
-/** Whether the router took `/path/` for `/path`. Only where it left nothing of the path: a route names its final slash itself. */
-function hasFinalSlash({ url = "/", originalUrl = "/" }: GuardRequest): boolean {
-  const original = pathOf(originalUrl);
-  return pathOf(url) === "/" && original !== "/" && original.endsWith("/");
-}
-
-function pathNotMounted(): GuardError<PayoutCode> {
-  return new GuardError<PayoutCode>({
+  if (isMountPath(req, endpoint) && !hasFinalSlash(req)) return;
+  throw new GuardError<PayoutCode>({
     status: 404,
     code: "path-not-mounted",
     message:
@@ -123,22 +111,19 @@ function pathNotMounted(): GuardError<PayoutCode> {
   });
 }
 
-/** The options of the Express door. */
-interface ResolvedEndpointOptions {
-  readonly steps: PayoutOptions;
-  /** Undefined where the app answers refusals. */
-  readonly answers: Pick<GuardErrorsOptions, "onReject" | "verdictId"> | undefined;
+/** Whether the router took `/path/` for `/path`. Only where it left nothing of the path: a route names its final slash itself. */
+function hasFinalSlash({ url = "/", originalUrl = "/" }: GuardRequest): boolean {
+  const original = pathOf(originalUrl);
+  return pathOf(url) === "/" && original !== "/" && original.endsWith("/");
 }
 
-/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
-function resolveEndpointOptions(options: PayoutEndpointOptions): ResolvedEndpointOptions {
-  assertKnownOptions(factoryName, options, Object.keys({ ...table, ...answersTable }));
-  const { errors: givenErrors, onReject: givenOnReject, verdictId: givenId, ...steps } = options;
-  const given = { errors: givenErrors, onReject: givenOnReject, verdictId: givenId };
-  const { errors, onReject, verdictId } = readOptions(factoryName, answersTable, given);
-  if (errors === "respond") return { steps, answers: { onReject, verdictId } };
-  const useless = onReject !== undefined ? "onReject" : verdictId ? "verdictId" : undefined;
-  if (useless === undefined) return { steps, answers: undefined };
+/** Throws an OptionError on an option of the answers, which the app gives with `errors: "forward"`. */
+function assertNoAnswers({
+  onReject,
+  verdictId,
+}: Pick<PayoutEndpointOptions, "onReject" | "verdictId">): void {
+  const useless = onReject !== undefined ? "onReject" : verdictId === true ? "verdictId" : undefined;
+  if (useless === undefined) return;
   throw new OptionError(factoryName, {
     option: useless,
     what: 'has no effect with errors: "forward"; give it to the app\'s guardErrors() instead',

@@ -15,16 +15,11 @@ import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-ver
 import type { IdempotencyGuardOptions } from "@countersign/idempotency-guard";
 import type { KeyOwnerOptions } from "@countersign/idempotency-guard/door";
 import type { IpAllowlistOptions } from "@countersign/ip-allowlist";
-import type { FindBusiness } from "./payout.ts";
 import { namedFields, payoutStoreKey } from "./schema.ts";
 
-/** From where the lending service calls. */
 type PayoutAddresses = Omit<IpAllowlistOptions, "status">;
 
-/**
- * How the lending service signs. `requiredComponents` must include the interface's four, which are the default; what would take less
- * than the interface asks for cannot be set.
- */
+/** `requiredComponents` must include the interface's four, the default. Options that would accept less cannot be set. */
 type PayoutSignature = Omit<HttpSignatureVerifyOptions, FixedBySpec | "nonces"> & {
   /** Where nonces are remembered. */
   readonly nonces: NonceStore;
@@ -34,7 +29,7 @@ type FixedBySpec = "algorithms" | "allowUnsignedBody" | "requiredParameters";
 
 const fixedBySpec: readonly FixedBySpec[] = ["algorithms", "allowUnsignedBody", "requiredParameters"];
 
-/** How a payout is done once. `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
+/** `scope` is `payout` by default; required where the store serves a second endpoint or guard. */
 type PayoutIdempotency<Native> = Omit<IdempotencyGuardOptions<Native>, FixedByWire>;
 
 // On this wire 409 is final, and 503 whatever is not.
@@ -61,6 +56,19 @@ interface PayoutMaxLengths {
   readonly reference?: number | undefined;
 }
 
+/** The question to `findBusiness`: does this account belong to this business of yours? */
+export interface BusinessQuery {
+  /** In electronic format: without spaces. */
+  readonly iban: string;
+  readonly businessId: string;
+}
+
+/** A known business (or true), or false, undefined or null for an unknown one. */
+export type BusinessAnswer = Express.PayoutBusiness | boolean | null | undefined;
+
+/** A throw or a rejection is answered with 503, so that the service tries again. */
+type FindBusiness<Native> = (query: BusinessQuery, req: Native) => BusinessAnswer | Promise<BusinessAnswer>;
+
 /** What a payout has to satisfy, at any door. `Native` is the request of the framework. */
 export interface PayoutOptions<Native> {
   /** From where the lending service calls: options of ipAllowlist. */
@@ -73,7 +81,7 @@ export interface PayoutOptions<Native> {
   readonly findBusiness?: FindBusiness<Native> | undefined;
   /** How long `findBusiness` may take, in milliseconds, before the answer is 503. Default 5,000. */
   readonly lookupTimeoutMs?: number | undefined;
-  /** The name of the field with the reference text, which the interface does not show. Default none: nothing is checked. */
+  /** The body's field with the reference text, which the interface does not show. Default none: nothing is checked. */
   readonly referenceField?: string | undefined;
   readonly maxLengths?: PayoutMaxLengths | undefined;
 }
@@ -104,7 +112,7 @@ export const table = {
   maxLengths: option.group(lengthsTable, "256, 256, 256, 1024"),
 } satisfies OptionTable<PayoutOptions<never>, unknown>;
 
-/** {@link PayoutOptions} as far as the endpoint reads them; what is nested is read by its own check. */
+/** {@link PayoutOptions} as the endpoint reads them; each check reads its nested ones. */
 export interface ReadPayoutOptions<Native> extends Omit<
   ReadOptions<typeof table>,
   "idempotency" | "findBusiness"

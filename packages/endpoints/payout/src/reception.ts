@@ -1,10 +1,11 @@
 import { hash } from "node:crypto";
 import { verifiedDigest } from "@countersign/content-digest";
-import { type ReceivedRequest } from "@countersign/core";
+import { createRequestFact, GuardError, type ReceivedRequest, type RequestFact } from "@countersign/core";
 import {
   assertNoKeyClaimed,
   capturedRawBody,
   holderOf,
+  inTime,
   type OptionOwner,
   type HeaderFields,
   Steps,
@@ -17,10 +18,55 @@ import {
   type WhileConnected,
 } from "@countersign/idempotency-guard/door";
 import { addressAdmission, type IpAllowlistOptions } from "@countersign/ip-allowlist";
-import { defaultMaxDepth, parseJsonBody } from "@countersign/raw-body";
-import { factoryName, resolveOptions, unauthorizedHeaders, type PayoutOptions } from "./options.ts";
-import { lookUpBusiness, payoutReader, type Payout } from "./payout.ts";
-import { payoutStoreKey } from "./schema.ts";
+import { parseJsonBody, textAt } from "@countersign/raw-body";
+import { businessLookupUnavailable, businessUnknown, payoutInvalid, type PayoutCode } from "./faults.ts";
+import {
+  factoryName,
+  resolveOptions,
+  unauthorizedHeaders,
+  type BusinessAnswer,
+  type PayoutOptions,
+  type ReadPayoutOptions,
+} from "./options.ts";
+import { createPayoutParser, payoutStoreKey, type ParsedPayout } from "./schema.ts";
+
+declare global {
+  namespace Express {
+    /** What `findBusiness` returns for a known business. Declare its members in your app to have `req.payout.business` typed. */
+    // oxlint-disable-next-line typescript/no-empty-object-type, typescript/no-empty-interface
+    interface PayoutBusiness {}
+
+    interface Request {
+      /** The payout that this request instructs, once `payoutEndpoint` has let it pass. */
+      payout?: Payout | undefined;
+    }
+  }
+}
+
+/** One payout instruction whose signature, digest and form were checked. */
+export interface Payout extends ParsedPayout {
+  /**
+   * A number in `amount` exactly as signed, or the characters of a string there, by JSON pointer: `amountText("/value")` is
+   * `"10.10"` for `{"value":10.10}`, of which `amount.value` is 10.1, and for `{"value":"10.10"}`. Undefined for anything else.
+   */
+  readonly amountText: (pointer: string) => string | undefined;
+  /** What `findBusiness` returned; undefined without `findBusiness`, and when it returned true. */
+  readonly business: Express.PayoutBusiness | undefined;
+}
+
+// A trust decision: req.payout can be overwritten by any middleware, this cannot.
+const payouts: RequestFact<Payout> = createRequestFact();
+
+/** The payout of a request that passed `payoutEndpoint`. Throws an Error when it did not: a handler on an unguarded route. */
+export function payoutOf(subject: object): Payout {
+  const payout = payouts.get(subject);
+  if (payout === undefined) {
+    throw new Error(
+      "payoutOf: no payout was checked for this request; mount payoutEndpoint(options) before the handler",
+    );
+  }
+  return payout;
+}
 
 /** What a door does in a way of its own. `Native` is the request of its framework. */
 export interface PayoutDoor<Native> {
@@ -33,13 +79,12 @@ export interface PayoutDoor<Native> {
         owner: OptionOwner,
       ) => (request: ReceivedRequest, native: Native) => void)
     | undefined;
-  /** Throws the refusal of a method or path that is not the endpoint's. Behind the signature, which covers both. */
+  /** Throws the refusal of a method or path that is not the endpoint's. Runs after the signature, which covers both. */
   readonly assertRoute: (request: ReceivedRequest, native: Native) => void;
-  /** Shows the app what was found, as soon as it was. */
+  /** Shows each result to the app as soon as it is known. */
   readonly show?: ((native: Native, found: Readonly<FoundOfPayout>) => void) | undefined;
 }
 
-/** What is found of a payout, step by step. */
 interface FoundOfPayout {
   readonly signature?: VerifiedSignature;
   readonly body?: unknown;
@@ -49,8 +94,8 @@ interface FoundOfPayout {
 /** Receives payouts, without a framework. Made by {@link payoutReception}. */
 export interface PayoutReception<Native> {
   /**
-   * Address, signature, route, JSON, schema, claim of the key: one after the other, each verdict on `countersign:guard`. Rejects with
-   * the refusal. What it resolves to owns the key: its decide() takes the status of the answer, which has to wait for that.
+   * Checks address, signature, route, JSON, schema and claims the key, each verdict on `countersign:guard`. Rejects with the
+   * refusal. The result owns the key: the answer has to wait for its decide(), which takes the status.
    */
   receive(
     this: void,
@@ -58,7 +103,7 @@ export interface PayoutReception<Native> {
     native: Native,
     whileConnected: WhileConnected,
   ): Promise<OwnedRun>;
-  /** Behind the claim: asks `findBusiness`; undefined without one. Its refusal is an answer like the handler's. */
+  /** Asks `findBusiness` after the claim; undefined without one. Its refusal is an answer like the handler's. */
   readonly lookUp: ((this: void, native: Native) => Promise<Payout>) | undefined;
   /** Header fields of every 401. */
   readonly unauthorizedHeaders: HeaderFields;
@@ -72,7 +117,7 @@ export function payoutReception<Native extends object>(
     factory: owner = factoryName,
     admission = usualAdmission,
     assertRoute,
-    show = showNothing,
+    show = () => {},
   }: PayoutDoor<Native>,
 ): PayoutReception<Native> {
   const read = resolveOptions(options, owner);
@@ -81,8 +126,8 @@ export function payoutReception<Native extends object>(
   const { fingerprint: fingerprintOf = verifiedBytesFingerprint, ...idempotency } = read.idempotency;
   const { scope } = idempotency;
   const keys = keyOwner(idempotency, holderOf(owner, "idempotency"));
-  const readPayout = payoutReader(read);
-  const { findBusiness, lookupTimeoutMs: timeoutMs } = read;
+  const parse = createPayoutParser(read);
+  const { findBusiness } = read;
 
   return {
     unauthorizedHeaders,
@@ -97,10 +142,10 @@ export function payoutReception<Native extends object>(
         steps.begin("payoutRequest");
         assertRoute(request, native);
         steps.begin("jsonBody");
-        const { value: body } = parseJsonBody(request, defaultMaxDepth);
+        const { value: body } = parseJsonBody(request);
         show(native, { body });
         steps.begin("readPayout");
-        const payout = readPayout(request, body);
+        const payout = checkedPayout(request, parse(body));
         show(native, { payout });
         steps.begin("idempotencyGuard");
         // Without the keyid: a payout key that was paid under the old signing key must not be paid again under the new one.
@@ -119,7 +164,7 @@ export function payoutReception<Native extends object>(
         const steps = new Steps(native);
         try {
           steps.begin("findBusiness");
-          const payout = await lookUpBusiness({ findBusiness, timeoutMs }, native);
+          const payout = await lookUpBusiness(findBusiness, read.lookupTimeoutMs, native);
           show(native, { payout });
           steps.end();
           return payout;
@@ -129,6 +174,36 @@ export function payoutReception<Native extends object>(
       }),
     drain: keys.drain,
   };
+}
+
+/** Remembers the payout for payoutOf(). Throws a GuardError 400 that lists every fault. */
+function checkedPayout(
+  request: ReceivedRequest,
+  { faults, payout }: ReturnType<ReturnType<typeof createPayoutParser>>,
+): Payout {
+  if (faults !== undefined) throw payoutInvalid(faults);
+  // Member by member: V8 is slow at adding members to a copy.
+  const checked: Payout = {
+    idempotencyKey: payout.idempotencyKey,
+    idempotencyKeyParts: payout.idempotencyKeyParts,
+    businessId: payout.businessId,
+    beneficiary: payout.beneficiary,
+    amount: payout.amount,
+    amountText: (pointer) => amountText(request, pointer),
+    reference: payout.reference,
+    business: undefined,
+    body: payout.body,
+  };
+  payouts.set(request, checked);
+  return checked;
+}
+
+function amountText(subject: object, pointer: string): string | undefined {
+  // Without its slash it would name a sibling of the amount.
+  if (typeof pointer !== "string" || !pointer.startsWith("/")) {
+    throw new TypeError('amountText: pointer must be a JSON pointer inside amount, such as "/value"');
+  }
+  return textAt(subject, `/amount${pointer}`);
 }
 
 // Not of req.rawBody: another middleware may have written to it since.
@@ -142,6 +217,50 @@ function verifiedBytesFingerprint(subject: object): string {
   return hash("sha256", bytes, "base64url");
 }
 
+/**
+ * Asks the platform whether it knows the beneficiary (spec rule 3), and returns the payout with the answer as its `business`.
+ * Runs while the request owns the idempotency key: a key that was paid stays 409, and a refusal here releases the key.
+ */
+async function lookUpBusiness<Native extends object>(
+  findBusiness: NonNullable<ReadPayoutOptions<Native>["findBusiness"]>,
+  timeoutMs: number,
+  native: Native,
+): Promise<Payout> {
+  const payout = payoutOf(native);
+  const query = { iban: payout.beneficiary.iban, businessId: payout.businessId };
+  const late = (): Error => new Error(`findBusiness did not answer within ${timeoutMs} ms`);
+  let answer: BusinessAnswer;
+  try {
+    answer = await inTime(findBusiness(query, native), timeoutMs, late);
+  } catch (error) {
+    throw businessLookupUnavailable(error);
+  }
+  // Anything falsy, whatever the types say: an empty string or 0 from a database is no business.
+  if (!answer) throw businessUnknown();
+  // The rows of a query, empty or not: taken for a business they would admit every IBAN.
+  if (Array.isArray(answer)) {
+    throw new TypeError(
+      "payoutEndpoint: findBusiness returned an array; return one business, true, or undefined when there is none",
+    );
+  }
+  if (answer === true) return payout;
+  const known = { ...payout, business: answer };
+  payouts.set(native, known);
+  return known;
+}
+
+/** Admits POST alone: what the service signs for another method is no payout. */
+export function assertPost({ method }: ReceivedRequest): void {
+  if (method === "POST") return;
+  throw new GuardError<PayoutCode>({
+    status: 405,
+    code: "method-not-allowed",
+    message: "payouts are instructed with POST",
+    // RFC 9110 section 15.5.6.
+    headers: { Allow: "POST" },
+  });
+}
+
 function usualAdmission(
   addresses: IpAllowlistOptions,
   owner: OptionOwner,
@@ -149,5 +268,3 @@ function usualAdmission(
   const admit = addressAdmission(addresses, owner);
   return ({ clientAddress }) => admit(clientAddress);
 }
-
-function showNothing(): void {}

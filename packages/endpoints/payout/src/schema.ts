@@ -2,8 +2,8 @@ import { identifierFault } from "@countersign/core/door";
 import { isValidBIC, isValidIBAN } from "ibantools";
 import { serializePointer, type PayoutFault, type PayoutFaultCode } from "./faults.ts";
 
-/** What the schema leaves to the platform, resolved. */
-export interface PayoutSchemaOptions {
+/** What the schema leaves to the platform. */
+interface PayoutSchemaOptions {
   readonly referenceField: string | undefined;
   readonly maxLengths: {
     readonly idempotencyKey: number;
@@ -13,19 +13,23 @@ export interface PayoutSchemaOptions {
   };
 }
 
-/** What a payout's body says, checked. */
+/** What the body of a payout says, checked; unchanged but where a comment says so. */
 export interface ParsedPayout {
   readonly idempotencyKey: string;
+  /** The key's dot-separated parts, at least three. Ids may hold dots, so which parts belong together is unknown. */
   readonly idempotencyKeyParts: readonly string[];
   readonly businessId: string;
   readonly beneficiary: PayoutBeneficiary;
+  /** As parsed: digits beyond a double are lost here, so take them by `amountText`. */
   readonly amount: Readonly<Record<string, unknown>>;
+  /** The text under `referenceField`; undefined when that option is not set. */
   readonly reference: string | undefined;
+  /** The whole body as received, further fields included. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
 /** The account that receives the money, with the further fields that were received. */
-export interface PayoutBeneficiary {
+interface PayoutBeneficiary {
   /** In electronic format: without spaces. */
   readonly iban: string;
   /** Without spaces, in upper case. */
@@ -35,20 +39,20 @@ export interface PayoutBeneficiary {
 }
 
 /** Either the checked fields, or every fault. */
-export type PayoutVerdict =
+type PayoutVerdict =
   | { readonly faults?: undefined; readonly payout: ParsedPayout }
   | { readonly faults: readonly PayoutFault[]; readonly payout?: undefined };
 
 /** The fields that the spec names at the top of the body; `referenceField` can be none of them. */
 export const namedFields: readonly string[] = ["idempotency_key", "business_id", "beneficiary", "amount"];
 
-/** Resolves the options once. The parser leaves the body as it is and lists at most one fault for each field. */
+/** Makes the parser, which leaves the body as it is and lists at most one fault for each field. */
 export function createPayoutParser({
   referenceField,
   maxLengths,
 }: PayoutSchemaOptions): (body: unknown) => PayoutVerdict {
   const businessIdRule = identifier(maxLengths.businessId);
-  const keyRule = allOf(identifier(maxLengths.idempotencyKey), form(isIdempotencyKey, keyFault));
+  const keyRule = identifier(maxLengths.idempotencyKey, form(isIdempotencyKey, keyFault));
   const nameRule = boundedText(maxLengths.beneficiaryName);
   const referenceRule = boundedText(maxLengths.reference, controlInLines);
   return (body) => {
@@ -58,40 +62,36 @@ export function createPayoutParser({
     const idempotencyKey = fields.text(body, ["idempotency_key"], keyRule);
     const businessId = fields.text(body, ["business_id"], businessIdRule);
     const beneficiary = readBeneficiary(fields, fields.object(body, "beneficiary"), nameRule);
-    // Its fields are not shown.
+    // The interface does not show its fields.
     const amount = fields.object(body, "amount");
     const reference =
       referenceField === undefined ? undefined : fields.text(body, [referenceField], referenceRule);
     if (fields.faults.length > 0) return { faults: fields.faults };
-    const payout: ParsedPayout = {
-      idempotencyKey,
-      idempotencyKeyParts: idempotencyKey.split("."),
-      businessId,
-      beneficiary,
-      amount: { ...amount },
-      reference,
-      body,
+    const idempotencyKeyParts = idempotencyKey.split(".");
+    return {
+      payout: {
+        idempotencyKey,
+        idempotencyKeyParts,
+        businessId,
+        beneficiary,
+        amount: { ...amount },
+        reference,
+        body,
+      },
     };
-    return { payout };
   };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The fault of a text; undefined without one. */
 type TextRule = (value: string) => Fault | undefined;
 
-/** Reads fields and gathers their faults. What it returns for a field with a fault is not used. */
+/** Reads fields and collects their faults. The result for a field with a fault is not used. */
 class FieldReading {
   readonly faults: PayoutFault[] = [];
 
-  /** `as` makes of the received text what is checked and returned. */
-  text(
-    holder: Fields,
-    path: readonly string[],
-    rule: TextRule,
-    as: (text: string) => string = asReceived,
-  ): string {
+  /** `as` converts the received text before it is checked and returned. */
+  text(holder: Fields, path: readonly string[], rule: TextRule, as = (text: string): string => text): string {
     const received = holder[path.at(-1) ?? ""];
     if (typeof received !== "string") {
       this.#add(path, typeFault(received, "a string"));
@@ -124,7 +124,7 @@ function readBeneficiary(
   const iban = fields.text(received, ["beneficiary", "iban"], ibanRule, withoutSpaces);
   const bic = fields.text(received, ["beneficiary", "bic"], bicRule, withoutSpaces);
   const name = fields.text(received, ["beneficiary", "name"], nameRule);
-  // Behind the check, which admits ASCII alone: "ß" would become "SS".
+  // After the check, which admits ASCII alone: "ß" would become "SS".
   return { ...received, iban, bic: bic.toUpperCase(), name };
 }
 
@@ -142,7 +142,7 @@ const keyFault: Fault = {
   detail:
     "must be <operation_key>.<from_id>.<to_id>: at least three parts without white space around the key",
 };
-const identifierRule: Fault = {
+const visibleFault: Fault = {
   code: "invalid-identifier",
   detail: "must hold only visible, assigned characters, in Unicode normalization form C",
 };
@@ -167,24 +167,15 @@ function boundedText(maxLength: number, control: RegExp = anyControl): TextRule 
   };
 }
 
-// The reference and the name are texts for people, these are compared by machines and read by people.
-function identifier(maxLength: number): TextRule {
-  return allOf(
-    boundedText(maxLength),
-    form((value) => identifierFault(value) === undefined, identifierRule),
-  );
+// Machines compare identifiers and people read them; the reference and the name are for people alone.
+function identifier(maxLength: number, further: TextRule = () => undefined): TextRule {
+  const bounded = boundedText(maxLength);
+  const visible = form((value) => identifierFault(value) === undefined, visibleFault);
+  return (value) => bounded(value) ?? visible(value) ?? further(value);
 }
 
 function form(isValid: (value: string) => boolean, fault: Fault): TextRule {
   return (value) => (isValid(value) ? undefined : fault);
-}
-
-function allOf(first: TextRule, second: TextRule): TextRule {
-  return (value) => first(value) ?? second(value);
-}
-
-function asReceived(text: string): string {
-  return text;
 }
 
 function withoutSpaces(value: string): string {
@@ -196,8 +187,8 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Whether `key` is `<operation_key>.<from_id>.<to_id>`: at least three dot-separated parts, none blank. The alphabet of the
- * ids is not shown, so an id may hold dots itself, and more than three parts are fine.
+ * Whether `key` is `<operation_key>.<from_id>.<to_id>`: at least three dot-separated parts, none blank. The interface does not
+ * show the alphabet of the ids: they may hold dots, so more than three parts are fine.
  */
 function isIdempotencyKey(key: string): boolean {
   // "a.b.c" and "a.b.c " would be one key for a person and two payments for the bank.
@@ -207,8 +198,8 @@ function isIdempotencyKey(key: string): boolean {
 }
 
 /**
- * The key under which the idempotency store keeps a payout, for `store.resolve()` and look-ups by an operator. `scope` is the
- * option of payoutEndpoint(), default `payout`: one store can serve other endpoints as well.
+ * The key of a payout in the idempotency store, for `store.resolve()` and look-ups by an operator. `scope` is the option of
+ * payoutEndpoint(), default `payout`.
  */
 export function payoutStoreKey(idempotencyKey: string, scope = "payout"): string {
   return `${scope}:${idempotencyKey}`;

@@ -1,4 +1,4 @@
-import type { FindBusiness } from "../dist/middleware.js";
+import type { PayoutOptions } from "@countersign/payout";
 import { describe, expect, test } from "@jest/globals";
 import { payoutWith } from "./payout-body.ts";
 import { platformOn, send, expressVersions } from "./platform.ts";
@@ -10,6 +10,8 @@ declare global {
     }
   }
 }
+
+type FindBusiness = NonNullable<PayoutOptions["findBusiness"]>;
 
 const business = { accountId: "account-7" };
 

@@ -35,23 +35,9 @@ describe("payoutEndpoint", () => {
     ),
     ["an unknown option", { allowIp: ["192.0.2.1"] }, "unknown option allowIp;"],
     ["no keys", { signature: { keys: undefined } }, "option signature.keys "],
-    ["an empty record of keys", { signature: { keys: {} } }, "option signature.keys "],
     ["no nonces", { signature: { nonces: undefined } }, "option signature.nonces "],
-    ["a nonce store without claim", { signature: { nonces: {} } }, "option signature.nonces "],
     ["no addresses", { addresses: { allow: undefined } }, "option addresses.allow must be"],
-    ["an empty list of addresses", { addresses: { allow: [] } }, "option addresses.allow must be"],
-    ["an empty address", { addresses: { allow: ["192.0.2.1", ""] } }, "option addresses.allow[1] must be"],
-    [
-      "addresses that admit everybody",
-      { addresses: { allow: ["0.0.0.0/0"] } },
-      "option addresses.allow admits every",
-    ],
     ["no store", { idempotency: { store: undefined } }, "option idempotency.store must be"],
-    [
-      "a store that cannot complete",
-      { idempotency: { store: { claim: () => undefined } } },
-      "option idempotency.store.",
-    ],
     ["a findBusiness that is no function", { findBusiness: {} }, "option findBusiness must be a function"],
     ["a lookupTimeoutMs of 0", { lookupTimeoutMs: 0 }, "option lookupTimeoutMs must be"],
     ["an empty referenceField", { referenceField: "" }, "option referenceField must be"],
@@ -74,7 +60,6 @@ describe("payoutEndpoint", () => {
       { idempotency: { scope: "a".repeat(32) }, maxLengths: { idempotencyKey: 480 } },
       "option maxLengths.idempotencyKey",
     ],
-    ["a scope with a colon", { idempotency: { scope: "eu:payout" } }, "option idempotency.scope must be"],
     ["other errors", { errors: "hide" }, "option errors must be"],
     ["an onReject that is no function", { onReject: "log" }, "option onReject must be a function"],
     [
@@ -92,27 +77,6 @@ describe("payoutEndpoint", () => {
       { signature: { requiredComponents: "@method" } },
       "option signature.requiredComponents",
     ],
-    ["a windowSeconds of 0", { signature: { windowSeconds: 0 } }, "option signature.windowSeconds must be"],
-    [
-      "a negative clockSkewSeconds",
-      { signature: { clockSkewSeconds: -1 } },
-      "option signature.clockSkewSeconds must be",
-    ],
-    [
-      "a pathPrefix with a slash at its end",
-      { signature: { pathPrefix: "/payments/" } },
-      "option signature.pathPrefix must be",
-    ],
-    ["a clock that is no function", { signature: { clock: 0 } }, "option signature.clock must be"],
-    ["a limit that is a word", { signature: { limit: "large" } }, "option signature.limit must be"],
-    [
-      "allowUnsignedQuery that is no boolean",
-      { signature: { allowUnsignedQuery: "no" } },
-      "option signature.allowUnsignedQuery must be",
-    ],
-    ["a leaseMs of 1", { idempotency: { leaseMs: 1 } }, "option idempotency.leaseMs must be"],
-    ["a negative waitMs", { idempotency: { waitMs: -1 } }, "option idempotency.waitMs must be"],
-    ["an unknown recovery", { idempotency: { recovery: "retry" } }, "option idempotency.recovery must be"],
     [
       "lengths that are a promise",
       { maxLengths: Promise.resolve({}) },
@@ -127,27 +91,6 @@ describe("payoutEndpoint", () => {
       "a fingerprint that is no function",
       { idempotency: { fingerprint: "body" } },
       "option idempotency.fingerprint must be",
-    ],
-    [
-      "@authority without an origin",
-      {
-        signature: {
-          requiredComponents: ["@authority", "@method", "@path", "content-type", "content-digest"],
-        },
-      },
-      'option signature.origin must be the origin that callers see, such as "https://pay.example", where @authority is required',
-    ],
-    ["a tag that is no object", { signature: { tag: "payout" } }, "option signature.tag must be an object"],
-    ["an empty tag", { signature: { tag: { require: "" } } }, "option signature.tag.require must be"],
-    [
-      "a storeTimeoutMs of 0",
-      { signature: { storeTimeoutMs: 0 }, idempotency: { storeTimeoutMs: 0 } },
-      "option signature.storeTimeoutMs must be",
-    ],
-    [
-      "a reusedStatus of 200",
-      { idempotency: { reusedStatus: 200 } },
-      "option idempotency.reusedStatus must be",
     ],
   ])("refuses %s by the name that was written", (_name, overrides, message) => {
     const build = (): unknown => payoutEndpoint(optionsWith(overrides));

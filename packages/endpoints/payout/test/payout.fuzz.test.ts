@@ -4,59 +4,10 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { createPayoutParser } from "../src/schema.ts";
-import { payoutBody, payoutWith } from "./payout-body.ts";
+import { payoutBody } from "./payout-body.ts";
 import { path, platformOn, send, signer } from "./platform.ts";
 import { signByHand, type HandSigned } from "./sign-by-hand.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
-
-const maxLengths = { idempotencyKey: 256, businessId: 256, beneficiaryName: 256, reference: 1024 };
-const parse = createPayoutParser({ referenceField: "reference", maxLengths });
-const pointers = [
-  "/idempotency_key",
-  "/business_id",
-  "/beneficiary",
-  "/beneficiary/iban",
-  "/beneficiary/bic",
-  "/beneficiary/name",
-  "/amount",
-  "/reference",
-];
-
-describe("the payout schema", () => {
-  test("gives a payout or the faults of known fields for any JSON", () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (body) => {
-        const { payout, faults = [] } = parse(body);
-        expect(payout === undefined).toBe(faults.length > 0);
-        for (const { pointer } of faults) expect(["", ...pointers]).toContain(pointer);
-      }),
-    );
-  });
-
-  test("finds at most the fault of the one field that was changed, and never throws", () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...pointers), fc.jsonValue(), (pointer, value) => {
-        const { faults = [] } = parse(payoutWith(pointer, value));
-        for (const fault of faults) expect(fault.pointer.startsWith(pointer)).toBe(true);
-        expect(new Set(faults.map((fault) => fault.pointer)).size).toBe(faults.length);
-      }),
-      fuzzRuns(500),
-    );
-  });
-
-  test("accepts no IBAN of which one digit was changed", () => {
-    const iban = "DE89370400440532013000";
-    fc.assert(
-      fc.property(fc.integer({ min: 2, max: 21 }), fc.integer({ min: 1, max: 9 }), (index, step) => {
-        const digit = (Number(iban[index]) + step) % 10;
-        const changed = iban.slice(0, index) + digit + iban.slice(index + 1);
-        const { faults = [] } = parse(payoutWith("/beneficiary/iban", changed));
-        expect(faults.map(({ code }) => code)).toEqual(["invalid-iban"]);
-      }),
-    );
-  });
-});
 
 describe("a signed payout with one changed character", () => {
   const { app, paid } = platformOn(express);

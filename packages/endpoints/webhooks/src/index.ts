@@ -1,31 +1,5 @@
 export { captureRawBody } from "@countersign/raw-body";
-export type { WebhookCode } from "./codes.ts";
-export { parseWebhookEnvelope, type WebhookEnvelopeOptions } from "./envelope/envelope.ts";
-export {
-  allFields,
-  type BuyerStatusChanged,
-  type PartyStatus,
-  type PaymentRequestReminder,
-  type PaymentRequestRepaid,
-  type SellerStatusChanged,
-  type WebhookEnvelope,
-  type WebhookEvent,
-  type WebhookEventMap,
-} from "./envelope/events.ts";
-export {
-  generateEndpoint,
-  type GeneratedEndpoint,
-  type GenerateEndpointOptions,
-} from "./endpoint/generate-endpoint.ts";
-export {
-  latestOnly,
-  memoryLatestTimestamps,
-  type LatestTimestamps,
-  type LatestOnlyOptions,
-  type MemoryLatestTimestampsOptions,
-} from "./events/latest-only.ts";
-export { webhookReception } from "./endpoint/reception.ts";
-export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
+export { generateEndpoint, type GeneratedEndpoint } from "./endpoint/generate-endpoint.ts";
 export {
   gracefulClose,
   httpsOnly,
@@ -37,12 +11,25 @@ export {
   type WebhookEndpointOptions,
   type WebhookOptions,
 } from "./endpoint/middleware.ts";
+export { webhookReception } from "./endpoint/reception.ts";
+export { parseWebhookEnvelope } from "./envelope/envelope.ts";
+export type {
+  BuyerStatusChanged,
+  PartyStatus,
+  PaymentRequestReminder,
+  PaymentRequestRepaid,
+  SellerStatusChanged,
+  WebhookEnvelope,
+  WebhookEvent,
+  WebhookEventMap,
+} from "./envelope/events.ts";
+export { compareTimestamps, parseTimestamp, type WebhookTimestamp } from "./envelope/timestamp.ts";
+export { latestOnly, memoryLatestTimestamps, type LatestTimestamps } from "./events/latest-only.ts";
 export { createWebhookHandler } from "./events/webhook-handler.ts";
 export type {
   CreateWebhookHandlerOptions,
   EventContext,
   EventHandler,
-  EventOutcome,
   WebhookHandler,
 } from "./events/webhook-handler-types.ts";
-export type { HttpsOnlyOptions } from "./endpoint/webhook-endpoint-options.ts";
+export type { WebhookCode } from "./refusals.ts";

@@ -3,7 +3,7 @@ import { option, optionError, readOptions, type OptionOwner, type OptionTable } 
 
 /** Options of {@link generateEndpoint}. */
 export interface GenerateEndpointOptions {
-  /** The https URL of the platform as the service reaches it, with or without a path in front of the generated one. */
+  /** The platform's https URL as the service reaches it; a path precedes the generated one. */
   readonly baseUrl: string;
   /** Accept an http URL of this machine (`localhost`, `127.0.0.0/8`, `[::1]`), for local work. Default false. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
@@ -14,7 +14,7 @@ export const table = {
   dangerouslyAllowHttp: option.boolean(false),
 } satisfies OptionTable<GenerateEndpointOptions, unknown>;
 
-/** A new webhook endpoint, to be kept as a secret and handed to the service once. */
+/** A new webhook endpoint. Keep it secret, and give it to the service once. */
 export interface GeneratedEndpoint {
   /** What the service calls. */
   readonly url: string;
@@ -29,7 +29,7 @@ export interface GeneratedEndpoint {
 }
 
 /**
- * Makes up the hard-to-guess path and the credentials of an endpoint (spec, "Calls from the service to a webhook endpoint").
+ * Generates the hard-to-guess path and the credentials of an endpoint (spec, "Calls from the service to a webhook endpoint").
  * Throws an OptionError unless `baseUrl` is an https URL without user, query and fragment.
  */
 export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEndpoint {
@@ -38,7 +38,7 @@ export function generateEndpoint(options: GenerateEndpointOptions): GeneratedEnd
     const expected = "an https URL; an http URL of this machine also needs dangerouslyAllowHttp: true";
     throw optionError(factoryName, "baseUrl", expected, options.baseUrl);
   }
-  // Express routes match whatever the case, so that upper case would add no bits.
+  // Express routes ignore case, so upper case would add no bits.
   const path = `${base.pathname.replace(/\/$/, "")}/${randomHex(160)}`;
   return {
     url: base.origin + path,

@@ -1,9 +1,9 @@
 import { isGuardError, quoteForLog } from "@countersign/core";
 import {
-  assertKnownOptions,
   createWarnOnce,
   option,
   readOptions,
+  splitOptions,
   type OptionOwner,
   type OptionTable,
 } from "@countersign/core/door";
@@ -31,10 +31,9 @@ import {
 } from "./reception.ts";
 import {
   factoryName,
-  readHandler,
-  table,
-  type WebhookOptions as OptionsOf,
   httpsFactory,
+  readHandler,
+  type WebhookOptions as OptionsOf,
   type HttpsOnlyOptions,
 } from "./webhook-endpoint-options.ts";
 
@@ -57,19 +56,19 @@ export const answersTable = {
   onReject: option.optional(option.call<NonNullable<GuardErrorsOptions["onReject"]>>()),
 } satisfies OptionTable<Omit<WebhookEndpointOptions, keyof WebhookOptions>, unknown>;
 
-/** The middleware of a webhook endpoint./** The middleware of a webhook endpoint. Without a router, as a listener of `node:http`, it needs no `next`. */
+/** The middleware of a webhook endpoint. Without a router, as a listener of `node:http`, it needs no `next`. */
 export type WebhookEndpointMiddleware = (req: GuardRequest, res: GuardResponse, next?: NextFunction) => void;
 
 /**
  * Everything between the wire and the events of a webhook: `app.use(path, webhookEndpoint(options))`. Answers every method of
- * that path, and hides behind the app's own 404 of an unknown route unless `hide` is false. The second middleware takes the
- * errors of what ran before, such as a body parser. Called by hand, without a router, the first one checks every request and
- * answers it, a hidden refusal with a bare 404: `next` is never called there. Throws a TypeError on a bad option.
+ * that path, refusals as the app's own 404 of an unknown route unless `hide` is false. The second middleware takes the errors
+ * of what ran before, such as a body parser. Without a router, the first one answers every request itself, a hidden refusal
+ * with a bare 404, and never calls `next`. Throws a TypeError on a bad option.
  */
 export function webhookEndpoint(
   options: WebhookEndpointOptions,
 ): [WebhookEndpointMiddleware, ErrorMiddleware] {
-  const { steps, answers } = resolveEndpointOptions(options);
+  const [answers, steps] = splitOptions(factoryName, answersTable, options);
   const answerError = webhookErrors(answers);
   const reception = webhookReception(steps, door);
   const verify = composedGuard(factoryName, (req) => reception(receivedRequest(req), req));
@@ -93,9 +92,9 @@ export function webhookEndpoint(
   ];
 }
 
-/** `next`, but past the handlers that stand behind the endpoint in its own route: nobody has let the request pass. */
+/** `next`, but past the handlers after the endpoint in its own route: the request was not let pass. */
 function leaving({ route, baseUrl }: MountedRequest, next: NextFunction): NextFunction {
-  // Only Express knows the word.
+  // Only Express knows `next("route")`.
   if (route === undefined || typeof baseUrl !== "string") return next;
   return (error) => next(error ?? "route");
 }
@@ -128,109 +127,92 @@ const door: WebhookDoor<GuardRequest> = {
   },
 };
 
-/** A request as a router leaves it. */
 type MountedRequest = GuardRequest & {
-  /** What was stripped from `url`; Express alone. */
+  /** What Express stripped from `url`. */
   readonly baseUrl?: unknown;
-  /** What Express notes about the route that matched last, also when that one is over. */
+  /** Express's route that matched last, even after it ended. */
   readonly route?: { readonly path?: unknown } | undefined;
 };
 
-/** Whether a router brought the request: Express, or one that keeps `originalUrl` while it strips the mount path, as connect does. */
+/** Whether the request passed a router: Express, or one that sets `originalUrl`, as connect does. */
 function hasRouter({ originalUrl, baseUrl }: MountedRequest): boolean {
   return typeof originalUrl === "string" || typeof baseUrl === "string";
 }
 
 /**
- * Whether the request is, or may be, for the very path of the endpoint and none below it; `isMountPath` of express says no in
- * doubt. `app.use` strips its path and leaves `/`; a route leaves the path: a plain one is here compared by letter case too, a
- * pattern has matched. Absolute-form targets are none.
+ * Whether the request may be for the very path of the endpoint, none below it. `app.use` strips its path and leaves `/`; a route
+ * leaves the path: a plain one is compared with its letter case, a pattern has matched. Never for absolute-form targets.
  */
 function mayBeMountPath(req: MountedRequest): boolean {
   const path = pathOf(req.url ?? "/");
   if (path === "/") return true;
   const routed = [req.route?.path].flat();
   if (routed.includes(path)) return true;
-  // A pattern that may be of an earlier route: to check what is not for the endpoint beats to let pass what is.
+  // The pattern may be an earlier route's: better check a request of another route than let one of the endpoint pass.
   return path.startsWith("/") && !routed.every(isPlainPath);
 }
 
-/** Whether the endpoint was mounted without a path, and so stands before every request of the app. */
+/** Whether the endpoint was mounted without a path, and so gets every request of the app. */
 function isWithoutPath(req: MountedRequest): boolean {
   return req.route === undefined && req.originalUrl === req.url && pathOf(req.url ?? "/") !== "/";
 }
 
-// What neither Express 4 nor 5 takes for more than itself.
+// Text that is no pattern, in Express 4 and 5.
 function isPlainPath(path: unknown): boolean {
   return path === undefined || (typeof path === "string" && /^[A-Za-z0-9/._~-]*$/.test(path));
 }
 
-/** Tells the options of the Express door from those of the steps. Throws an OptionError. */
-function resolveEndpointOptions(options: WebhookEndpointOptions): {
-  readonly steps: WebhookOptions;
-  readonly answers: Required<Pick<GuardErrorsOptions, "hide">> & Pick<GuardErrorsOptions, "onReject">;
-} {
-  assertKnownOptions(factoryName, options, Object.keys({ ...table, ...answersTable }));
-  const { hide, onReject, ...steps } = options;
-  return { steps, answers: readOptions(factoryName, answersTable, { hide, onReject }) };
-}
-
 /**
  * `guardErrors` for a webhook endpoint. Hidden, a mistake of the app's own configuration would be a 404 without a trace: without
- * `onReject` its first occurrence becomes a process warning.
+ * `onReject` the first one of each code becomes a process warning.
  */
 function webhookErrors(options: GuardErrorsOptions): ErrorMiddleware {
   const answer = guardErrors(options);
-  if (options.hide !== true) return answer;
-  const warnOnce = options.onReject === undefined ? warnOfHidden() : undefined;
+  if (options.hide !== true || options.onReject !== undefined) return answer;
+  const warned = new Set<string>();
   return (error, req, res, next) => {
-    warnOnce?.(error);
+    // Other statuses are faults of the caller, or of a store, which has notices of its own.
+    if (isGuardError(error) && error.status === 500 && !warned.has(error.code)) {
+      warned.add(error.code);
+      process.emitWarning(
+        `webhookEndpoint hid an error of its configuration: ${error.code}: ${error.message}`,
+      );
+    }
     answer(error, req, res, next);
   };
 }
 
-function warnOfHidden(): (error: unknown) => void {
-  const warned = new Set<string>();
-  return (error) => {
-    // All other codes are the caller's fault, or of a store, which has notices of its own.
-    if (!isGuardError(error) || error.status !== 500 || warned.has(error.code)) return;
-    warned.add(error.code);
-    process.emitWarning(`webhookEndpoint hid an error of its configuration: ${error.code}: ${error.message}`);
-  };
-}
-
 /**
- * Takes the place of `next` where no router can answer instead: whoever calls the endpoint by hand would take its `next()` for
- * "verified". A refusal is a bare 404, an error that nobody expected a bare 500 and a process warning.
+ * Replaces `next` without a router: a caller by hand would take its `next()` for "verified". A refusal is a bare 404, an
+ * unexpected error a bare 500 and a process warning.
  */
 function ownAnswers(res: GuardResponse): NextFunction {
   return (error) => {
-    if (error !== undefined && error !== null) warn(error);
+    const failed = error !== undefined && error !== null;
+    if (failed) {
+      const text = error instanceof Error ? quoteForLog(`${error.name}: ${error.message}`, 200) : "no Error";
+      process.emitWarning(`webhookEndpoint failed: ${text}`);
+    }
     if (res.headersSent) {
       if (!res.writableEnded) res.destroy();
       return;
     }
-    res.statusCode = error === undefined || error === null ? 404 : 500;
+    res.statusCode = failed ? 500 : 404;
     res.end();
   };
-}
-
-function warn(error: unknown): void {
-  const text = error instanceof Error ? quoteForLog(`${error.name}: ${error.message}`, 200) : "no Error";
-  process.emitWarning(`webhookEndpoint failed: ${text}`);
 }
 
 /**
  * Admits requests that came over HTTPS (spec, "Calls from the service to a webhook endpoint"), and refuses all others with 403
  * `https-required`. HTTPS is a TLS socket, or one X-Forwarded-Proto line that is exactly `https` from a peer that the app's
- * `trust proxy` setting trusts; what such a peer says also counts when its own connection is TLS. Refuses everything with 500
- * `trust-proxy-unsafe` while that setting trusts everybody, as ipAllowlist does. Throws a TypeError on a bad option.
+ * `trust proxy` setting trusts, whose line counts on a TLS connection too. Refuses everything with 500 `trust-proxy-unsafe`
+ * while that setting trusts everybody. Throws a TypeError on a bad option.
  */
 export function httpsOnly(options: HttpsOnlyOptions = {}): Middleware {
   return guard(httpsFactory, expressHttps(options));
 }
 
-/** The check of {@link httpsOnly}, for an endpoint that is made of several: `owner` has the options, in messages. */
+/** The check of {@link httpsOnly}. Throws an OptionError that names `owner`. */
 function expressHttps(
   options: HttpsOnlyOptions,
   owner: OptionOwner = httpsFactory,
@@ -241,8 +223,8 @@ function expressHttps(
 }
 
 /**
- * Handles a webhook that `webhookHmac` has verified, which must run before it: POST and JSON alone, then the envelope, then
- * its events. Answers 200 with an empty body when every event is done, and 503 otherwise, so that the service brings it back.
+ * Handles a webhook that `webhookHmac` has verified, which must run before it: only POST and JSON, then the envelope, then its
+ * events. Answers 200 with an empty body when every event is done, and 503 otherwise, so that the service sends it again.
  * Throws a TypeError on a bad option, and unless `handler` is from `createWebhookHandler`.
  */
 export function receiveWebhook(handler: WebhookHandler, options: WebhookEnvelopeOptions = {}): Middleware {
@@ -256,16 +238,15 @@ export function receiveWebhook(handler: WebhookHandler, options: WebhookEnvelope
   ]);
 }
 
-/** The answer to a webhook of which every event is done. */
 const acknowledge: Middleware = (_req, res, next) => {
-  // A middleware of the app with a time-out of its own may have answered in the meantime.
+  // The app's own time-out may have answered in the meantime.
   if (res.headersSent) return;
-  // 200 until somebody changed it: V8 pays for a property of its own that says the same.
+  // Not assigned if it is 200 already: V8 pays for an own property.
   if (res.statusCode !== 200) res.statusCode = 200;
   try {
     res.end();
   } catch (error) {
-    // What the app has hung on the response threw. Behind a promise Express would not see it, and the process would end.
+    // A wrapper of the app's threw. This runs in a promise: Express would not see it, and the process would end.
     next(error);
   }
 };

@@ -20,7 +20,7 @@ export interface HttpsOnlyOptions {
   readonly status?: number | undefined;
 }
 
-/** The endpoint answers by `hide` alone. */
+/** The endpoint decides on the answers by `hide` alone. */
 interface WithoutStatus {
   readonly status?: undefined;
 }
@@ -35,7 +35,7 @@ export interface WebhookOptions<Native> {
   readonly handler: WebhookHandler;
   /** Options of httpsOnly. Default: https alone. */
   readonly https?: HttpsOnlyOptions | undefined;
-  /** From where the service may call: options of ipAllowlist. Default: every address. */
+  /** The addresses that may call: options of ipAllowlist. Default: every address. */
   readonly addresses?: (IpAllowlistOptions & WithoutStatus) | undefined;
   /** The largest number of events in one webhook; beyond it 413 `events-too-many`, before any is handled. Default 1,000. */
   readonly maxEvents?: number | undefined;
@@ -44,7 +44,6 @@ export interface WebhookOptions<Native> {
 /** The name in messages. */
 export const factoryName = "webhookEndpoint";
 
-/** The name in messages, where no endpoint has one of its own. */
 export const httpsFactory = "httpsOnly";
 
 export const httpsTable: OptionTable<HttpsOnlyOptions> = {
@@ -52,16 +51,11 @@ export const httpsTable: OptionTable<HttpsOnlyOptions> = {
   status: option.integer({ min: 400, max: 499, fallback: 403 }),
 };
 
-const httpsRule = option.section<HttpsOnlyOptions>("{ dangerouslyAllowHttp: true }");
-
 export const table = {
   basicAuth: option.section("{ username, password }", ["status"]),
   hmac: option.section("{ secret }", ["status"]),
   handler: option.own(readHandler),
-  https: option.own<HttpsOnlyOptions>(
-    (value = {}, owner, name) => httpsRule.read(value, owner, name),
-    "https alone",
-  ),
+  https: option.optional(option.section<HttpsOnlyOptions>("{ dangerouslyAllowHttp: true }"), "https alone"),
   addresses: option.optional(
     option.section<IpAllowlistOptions>('{ allow: ["192.0.2.10"] }', ["status"]),
     "every address",
@@ -69,8 +63,8 @@ export const table = {
   maxEvents: maxEventsRule,
 } satisfies OptionTable<WebhookOptions<never>, unknown>;
 
-/** {@link WebhookOptions} as far as the endpoint reads them; what is nested is read by its own check. */
-export type ReadWebhookOptions<Native> = Omit<ReadOptions<typeof table>, "basicAuth" | "hmac"> &
+/** {@link WebhookOptions} as the endpoint reads them; each check reads its nested ones. */
+type ReadWebhookOptions<Native> = Omit<ReadOptions<typeof table>, "basicAuth" | "hmac"> &
   Pick<WebhookOptions<Native>, "basicAuth" | "hmac">;
 
 /** Reads the options of the steps. Throws an OptionError of `owner`. */
@@ -89,6 +83,7 @@ export function readHandler(handler: unknown, owner: OptionOwner, name: string):
   throw optionError(owner, name, "what createWebhookHandler() returned", handler);
 }
 
+// By its methods, not by its class: two copies of this package may be installed.
 function isWebhookHandler(handler: unknown): handler is WebhookHandler {
   const methods: readonly (keyof WebhookHandler)[] = ["on", "onOther", "onAny", "handle"];
   return (

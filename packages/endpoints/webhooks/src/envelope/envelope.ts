@@ -1,31 +1,23 @@
-import { GuardError } from "@countersign/core";
+import type { GuardError } from "@countersign/core";
 import {
   asBuffer,
+  identifierFault,
   option,
   parseJsonBytes,
   readOptions,
   type OptionRule,
   type OptionTable,
 } from "@countersign/core/door";
-import type { WebhookCode } from "../codes.ts";
-import {
-  Broken,
-  readEnvelope,
-  readEvent,
-  readIdentified,
-  type EnvelopeOfUnchecked,
-  type IdentifiedEvent,
-  type Issue,
-} from "./envelope-schema.ts";
-import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent } from "./events.ts";
+import { webhookRefusal, type WebhookCode } from "../refusals.ts";
+import type { InvalidWebhookEvent, WebhookEnvelope, WebhookEvent, WebhookEventMap } from "./events.ts";
+import { isCalendarDate, readTimestamp, timestampRule, type WebhookTimestamp } from "./timestamp.ts";
 
 const maxDepth = 64;
-// An event of the spec has 8. The JSON parser cannot pause, so what it may have to build is bounded before.
+// An event of the spec has 8. The JSON parser cannot pause, so the number of values is bounded before.
 const valuesPerEvent = 20;
 
-/** How many events a webhook may hold unless an option says otherwise. */
 const defaultMaxEvents = 1_000;
-// 50,000 values: what the parser builds in a good ten milliseconds.
+// 50,000 values, which the parser builds in about ten milliseconds.
 const mostMaxEvents = 2_500;
 
 /** Options of {@link parseWebhookEnvelope}. */
@@ -34,7 +26,6 @@ export interface WebhookEnvelopeOptions {
   readonly maxEvents?: number | undefined;
 }
 
-/** The rule of the option `maxEvents`. */
 export const maxEventsRule: OptionRule<number> = option.integer({
   min: 1,
   max: mostMaxEvents,
@@ -71,19 +62,21 @@ export class EnvelopeReading {
     const { value } = parseJsonBytes(asBuffer(bytes), maxDepth, maxValues);
     const received = readEnvelope(value);
     if (received instanceof Broken) throw envelopeInvalid(received.issues);
-    if (received.events.length > maxEvents) throw eventsTooMany(maxEvents);
+    if (received.events.length > maxEvents) {
+      throw webhookRefusal("events-too-many", { message: `the webhook has more than ${maxEvents} events` });
+    }
     this.#received = received;
   }
 
-  /** Complete when readEvent() has found none. */
+  /** Complete once readEvent() returned false. */
   get envelope(): WebhookEnvelope {
     const [events, invalid] = [this.#events, this.#invalid];
-    // V8 is slow at adding a member to a copy, so `invalid` stands before it; behind it, it wins over a field of that name.
+    // V8 is slow at adding a member to a copy, so `invalid` comes before it; again after it, against a received field of that name.
     const copy = { invalid, ...this.#received };
     return { ...copy, events, invalid };
   }
 
-  /** Whether there was one more. Throws when it does not name itself. */
+  /** Reads the next event; false when there is none. Throws when the event has no valid id and type. */
   readEvent(): boolean {
     const { events } = this.#received;
     const index = this.#next;
@@ -96,50 +89,175 @@ export class EnvelopeReading {
       return true;
     }
     const identified = readIdentified(received);
+    const place = ["events", index];
     // At the first one: to find the faults of half a million events takes seconds.
-    if (identified instanceof Broken) {
-      throw envelopeInvalid(identified.issues.map((issue) => inEvent(issue, index)));
-    }
-    this.#invalid.push(invalidEvent(identified, index, event.issues));
+    if (identified instanceof Broken) throw envelopeInvalid(under(place, identified));
+    const { event_id, type } = identified;
+    const code = event.issues[0]?.path[0] === "timestamp" ? "timestamp-invalid" : "data-invalid";
+    const detail = under(place, event).map(describe).join("; ");
+    this.#invalid.push({ index, event_id, type, code, detail, raw: identified });
     return true;
   }
-}
-
-function inEvent({ path, message }: Issue, index: number): Issue {
-  return { path: ["events", index, ...path], message };
-}
-
-function invalidEvent(
-  received: IdentifiedEvent,
-  index: number,
-  issues: readonly Issue[],
-): InvalidWebhookEvent {
-  const { event_id, type } = received;
-  const code = issues[0]?.path[0] === "timestamp" ? "timestamp-invalid" : "data-invalid";
-  const detail = issues.map((issue) => describe(issue, ["events", index])).join("; ");
-  return { index, event_id, type, code, detail, raw: received };
-}
-
-function eventsTooMany(maxEvents: number): GuardError<WebhookCode> {
-  return new GuardError<WebhookCode>({
-    status: 413,
-    code: "events-too-many",
-    message: `the webhook has more than ${maxEvents} events`,
-  });
 }
 
 function envelopeInvalid(issues: readonly Issue[]): GuardError<WebhookCode> {
   const [first] = issues;
   const count = issues.length > 1 ? ` (${issues.length} faults in all)` : "";
-  return new GuardError<WebhookCode>({
-    status: 400,
-    code: "envelope-invalid",
-    message: `the webhook breaks the schema: ${first === undefined ? "" : describe(first, [])}${count}`,
-  });
+  const message = `the webhook breaks the schema: ${first === undefined ? "" : describe(first)}${count}`;
+  return webhookRefusal("envelope-invalid", { message });
 }
 
 // The path holds positions and the names that the schema knows, so that nothing in it needs escaping (RFC 6901 section 3).
-function describe({ path, message }: Issue, parent: Issue["path"]): string {
-  const pointer = [...parent, ...path].map((part) => `/${String(part)}`).join("");
+function describe({ path, message }: Issue): string {
+  const pointer = path.map((part) => `/${String(part)}`).join("");
   return `${pointer === "" ? "the body" : pointer} ${message}`;
+}
+
+/** An event of which only the identity was checked. */
+interface IdentifiedEvent {
+  readonly event_id: string;
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** An envelope whose events were not checked yet. */
+interface EnvelopeOfUnchecked {
+  readonly webhook_id: string;
+  readonly timestamp: WebhookTimestamp;
+  readonly events: readonly unknown[];
+  readonly [field: string]: unknown;
+}
+
+/** A rule that some part of the received value breaks. */
+interface Issue {
+  readonly path: readonly (string | number)[];
+  /** Never the received value. */
+  readonly message: string;
+}
+
+class Broken {
+  readonly issues: readonly Issue[];
+
+  constructor(issues: readonly Issue[]) {
+    this.issues = issues;
+  }
+}
+
+/** Returns the value to use for a received one, which it leaves as it is. */
+type Rule<Value> = (received: unknown) => Value | Broken;
+
+const identifierRule =
+  "must be a string of 1 to 256 assigned, visible characters in Unicode normalization form C";
+
+const identifier: Rule<string> = (received) => {
+  if (typeof received !== "string" || received.length === 0 || received.length > 256) {
+    return broken(identifierRule);
+  }
+  const fault = identifierFault(received);
+  return fault === undefined ? received : broken(`${identifierRule} (${fault})`);
+};
+
+const timestamp: Rule<WebhookTimestamp> = (received) => readTimestamp(received) ?? broken(timestampRule);
+
+const calendarDate: Rule<string> = (received) =>
+  typeof received === "string" && isCalendarDate(received) ? received : broken("must be a date YYYY-MM-DD");
+
+const integerText = /^-?(?:0|[1-9]\d*)$/;
+
+const days: Rule<number> = (received) => {
+  const isNumeric =
+    typeof received === "number" || (typeof received === "string" && integerText.test(received));
+  const value = Number(received);
+  // JSON has a negative zero.
+  if (isNumeric && Number.isSafeInteger(value)) return value + 0;
+  return broken("must be an integer, or a string that holds one");
+};
+
+const list: Rule<readonly unknown[]> = (received) =>
+  Array.isArray(received) ? received : broken("must be an array");
+
+const statusChange = { old_status: identifier, new_status: identifier };
+
+/** What each known type of event has to have in its data. */
+export const dataRules: {
+  readonly [Type in keyof WebhookEventMap]: FieldRules<WebhookEventMap[Type]["data"]>;
+} = {
+  "buyer.status_changed": { buyer_id: identifier, ...statusChange },
+  "seller.status_changed": { seller_id: identifier, ...statusChange },
+  "payment_request.repayment.repaid": { payment_request_id: identifier },
+  "payment_request.repayment.reminder": {
+    payment_request_id: identifier,
+    due_date: calendarDate,
+    days_from_due_date: days,
+  },
+};
+
+const knownEvents = new Map(
+  Object.entries<FieldRules<object>>(dataRules).map(([type, rules]) => [
+    type,
+    objectOf({ event_id: identifier, timestamp, data: objectOf(rules) }),
+  ]),
+);
+
+// An unknown type may carry and leave out anything.
+const unknownEvent = objectOf({
+  event_id: identifier,
+  timestamp,
+  type: identifier,
+  data: (received: unknown) => received,
+});
+
+const readEnvelope: Rule<EnvelopeOfUnchecked> = objectOf({
+  webhook_id: identifier,
+  timestamp,
+  events: list,
+});
+
+/** An event without these is an error of the whole envelope. Holds for every result of {@link readEvent}. */
+const readIdentified: Rule<IdentifiedEvent> = objectOf({ event_id: identifier, type: identifier });
+
+/** The types of the spec, in its order. */
+export const knownEventTypes: readonly string[] = [...knownEvents.keys()];
+
+/** Reads an event by the rules of its type; an unknown type has no rules for its data. */
+function readEvent(received: unknown): WebhookEvent | Broken {
+  const type = isObject(received) ? received["type"] : undefined;
+  const rule = (typeof type === "string" ? knownEvents.get(type) : undefined) ?? unknownEvent;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rules of the type have let it pass
+  return rule(received) as WebhookEvent | Broken;
+}
+
+function broken(message: string): Broken {
+  return new Broken([{ path: [], message }]);
+}
+
+type FieldRules<Fields> = { readonly [Name in keyof Fields]: Rule<Fields[Name]> };
+
+/** The rule of an object with these fields, and any others. */
+function objectOf<Fields extends object>(
+  fields: FieldRules<Fields>,
+): Rule<Fields & Readonly<Record<string, unknown>>> {
+  const rules = Object.entries<Rule<unknown>>(fields);
+  return (received) => {
+    if (!isObject(received)) return broken("must be an object");
+    const taken: Record<string, unknown> = { ...received };
+    let issues: Issue[] | undefined;
+    for (const [name, rule] of rules) {
+      const value = rule(received[name]);
+      if (value instanceof Broken) (issues ??= []).push(...under([name], value));
+      // An unchanged field need not be written; 0 and -0 differ.
+      else if (value === undefined || !Object.is(value, received[name])) taken[name] = value;
+    }
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- each field is what its rule gave
+    return issues === undefined ? (taken as Fields & Readonly<Record<string, unknown>>) : new Broken(issues);
+  };
+}
+
+/** The issues of a part that stands at `parent`. */
+function under(parent: Issue["path"], { issues }: Broken): readonly Issue[] {
+  return issues.map(({ path, message }) => ({ path: [...parent, ...path], message }));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

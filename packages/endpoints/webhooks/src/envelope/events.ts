@@ -1,8 +1,8 @@
 import type { WebhookTimestamp } from "./timestamp.ts";
 
 /**
- * What every event has (spec, "Event object"). Further fields are kept, but have no place in the type, where a misspelt name
- * would pass for one: see {@link allFields}.
+ * What every event has (spec, "Event object"). Further fields are kept, but are not in the type, where a misspelt name would
+ * pass for one: read them from a copy, `const fields: Record<string, unknown> = { ...event.data }`.
  */
 interface WebhookEventFields<Type extends string, Data> {
   /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
@@ -13,13 +13,12 @@ interface WebhookEventFields<Type extends string, Data> {
   readonly data: Data;
 }
 
-/** The statuses of buyers and sellers that the spec names. */
+/** The spec's statuses of buyers and sellers. */
 export type PartyStatus = "PENDING" | "ACTIVE" | "INACTIVE" | "REJECTED" | "SUSPENDED";
 
-/** A status as received: a value that the spec does not name passes through. */
+/** Values that the spec does not name pass through. */
 type ReceivedPartyStatus = PartyStatus | (string & {});
 
-/** The status of a buyer changed. */
 export type BuyerStatusChanged = WebhookEventFields<
   "buyer.status_changed",
   {
@@ -29,7 +28,6 @@ export type BuyerStatusChanged = WebhookEventFields<
   }
 >;
 
-/** The status of a seller changed. */
 export type SellerStatusChanged = WebhookEventFields<
   "seller.status_changed",
   {
@@ -72,19 +70,19 @@ declare const unknownType: unique symbol;
 
 /**
  * Any string but the known types, marked for the compiler alone so that a `switch` on `type` narrows. To compare it with a type
- * of your own, take it as a string: `const type: string = event.type`.
+ * of your own, assign it to a string: `const type: string = event.type`.
  */
-// Of a marked plain string the compiler believes that it could be each of the known types, of a marked template it does not.
+// A template: the compiler would take a marked plain string for each of the known types.
 // oxlint-disable-next-line typescript/no-explicit-any -- a template of string is string again
 type UnknownEventType = `${any}` & { readonly [unknownType]: true };
 
-/** An event of a type without a schema: new types may be added at any time. Its data is as received, and was not checked. */
+/** An event of a type without a schema: new types may be added at any time. Its data is unchecked, as received. */
 export type UnknownWebhookEvent = WebhookEventFields<UnknownEventType, unknown>;
 
 /** An event of a webhook; tell them apart by `type`. */
 export type WebhookEvent = WebhookEventMap[KnownEventType] | UnknownWebhookEvent;
 
-/** An event that names itself but whose time or data breaks the spec. It spoils no other event of its webhook. */
+/** An event with an id and a type whose time or data breaks the spec. The other events of its webhook are not affected. */
 export interface InvalidWebhookEvent {
   /** Its position in `events` of the webhook, from 0. */
   readonly index: number;
@@ -97,7 +95,7 @@ export interface InvalidWebhookEvent {
   readonly raw: unknown;
 }
 
-/** A webhook (spec, "Webhook envelope"). Further fields are kept, see {@link allFields}. */
+/** A webhook (spec, "Webhook envelope"). Further fields are kept, as in events. */
 export interface WebhookEnvelope {
   /** 1 to 256 assigned, visible characters in Unicode normalization form C. */
   readonly webhook_id: string;
@@ -107,13 +105,4 @@ export interface WebhookEnvelope {
   readonly events: readonly WebhookEvent[];
   /** The events that are not valid, in the order received. */
   readonly invalid: readonly InvalidWebhookEvent[];
-}
-
-/**
- * The same object, typed as everything that was received: `allFields(event.data)["reason"]` is a field that the spec does not
- * name, and unknown. For an envelope, an event, or the data of a known event.
- */
-export function allFields(received: object): Readonly<Record<string, unknown>> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- any object that was parsed from JSON is one of these
-  return received as Readonly<Record<string, unknown>>;
 }

@@ -1,7 +1,7 @@
-import { GuardError, quoteForLog } from "@countersign/core";
-import type { WebhookCode } from "../codes.ts";
+import { quoteForLog } from "@countersign/core";
+import { webhookRefusal } from "../refusals.ts";
 
-/** A point in time as a webhook writes it. `JSON.stringify` gives `raw` again. */
+/** A point in time as a webhook writes it. `JSON.stringify` writes `raw`. */
 export interface WebhookTimestamp {
   /** As received: `YYYY-MM-DDThh:mm:ss`, a fraction of up to nine digits or none, `Z`. */
   readonly raw: string;
@@ -18,18 +18,15 @@ export interface WebhookTimestamp {
 export function parseTimestamp(raw: string): WebhookTimestamp {
   const timestamp = readTimestamp(raw);
   if (timestamp !== undefined) return timestamp;
-  throw new GuardError<WebhookCode>({
-    status: 400,
-    code: "timestamp-invalid",
-    message: `the timestamp ${typeof raw === "string" ? quoteForLog(raw) : "is no string, it"} ${timestampRule}`,
-  });
+  const quoted = typeof raw === "string" ? quoteForLog(raw) : "is no string, it";
+  throw webhookRefusal("timestamp-invalid", { message: `the timestamp ${quoted} ${timestampRule}` });
 }
 
 /** What {@link readTimestamp} expects, for messages. */
 export const timestampRule =
   "must be a UTC time YYYY-MM-DDThh:mm:ss.fffffffffZ with at most nine fraction digits";
 
-/** {@link parseTimestamp} that gives undefined where that one throws. */
+/** {@link parseTimestamp} that returns undefined where that one throws. */
 export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {
   if (typeof raw !== "string" || !timestampForm.test(raw)) return undefined;
   const day = twoDigits(raw, 8);
@@ -41,7 +38,7 @@ export function readTimestamp(raw: unknown): WebhookTimestamp | undefined {
   return new Timestamp(raw, date, BigInt(wholeSeconds) * 1_000_000n + BigInt(nanoseconds));
 }
 
-/** Orders by time, whatever the number of fraction digits: -1 when `a` is earlier, 1 when it is later, 0 when they are equal. */
+/** Orders by time: -1 when `a` is earlier, 1 when it is later, 0 when they are equal. */
 export function compareTimestamps(a: WebhookTimestamp, b: WebhookTimestamp): -1 | 0 | 1 {
   if (a.epochNanoseconds === b.epochNanoseconds) return 0;
   return a.epochNanoseconds < b.epochNanoseconds ? -1 : 1;
@@ -52,7 +49,7 @@ export function isCalendarDate(text: string): boolean {
   return /^\d{4}-\d\d-\d\d$/.test(text) && readTimestamp(`${text}T00:00:00Z`) !== undefined;
 }
 
-// Second 60 is out: no Date and no count of nanoseconds since 1970 can tell a leap second from the second that follows it.
+// Second 60 is refused: neither a Date nor nanoseconds since 1970 tell a leap second from the next second.
 const timestampForm = /^\d{4}-(?:0[1-9]|1[0-2])-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
 
 const cycleYears = 400;
@@ -61,7 +58,7 @@ const cycleMilliseconds = 146_097 * 86_400_000;
 function epochMilliseconds(raw: string, day: number): number {
   const year = twoDigits(raw, 0) * 100 + twoDigits(raw, 2);
   const clock = [twoDigits(raw, 11), twoDigits(raw, 14), twoDigits(raw, 17)] as const;
-  // Date.UTC takes the years 0 to 99 for 1900 to 1999, so it gets the same day of the next cycle of the calendar.
+  // Date.UTC reads the years 0 to 99 as 1900 to 1999, so it gets the same day of the next cycle of the calendar.
   return Date.UTC(year + cycleYears, twoDigits(raw, 5) - 1, day, ...clock) - cycleMilliseconds;
 }
 

@@ -1,4 +1,4 @@
-// Not the global one, which tests of an app may hold.
+// Not the global one, which an app's tests may replace.
 import { setImmediate } from "node:timers";
 import type { InvalidWebhookEvent, WebhookEnvelope } from "../envelope/events.ts";
 import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from "./webhook-handler-types.ts";
@@ -6,50 +6,59 @@ import type { EventDelivery, EventOutcome, EventResult, WebhookOutcome } from ".
 /** Handles one event. Must not reject. */
 type HandleEvent = (delivery: EventDelivery) => Promise<EventOutcome>;
 
-/** Hands the events of an envelope to `handle`, `concurrency` of them at a time, and tells what became of each. */
+/** Passes the events of an envelope to `handle`, `concurrency` at a time, and returns the outcome of each. */
 export async function dispatchEvents(
   envelope: WebhookEnvelope,
   concurrency: number,
   handle: HandleEvent,
 ): Promise<WebhookOutcome> {
   const deliveries = deliveriesOf(envelope);
-  const distinct = withoutRepeats(deliveries);
-  const dispatch = new EventDispatch(distinct, handle);
-  if (concurrency === 1) await dispatch.work();
-  else {
-    const workers = Math.min(concurrency, distinct.length);
-    await Promise.all(Array.from({ length: workers }, () => dispatch.work()));
-  }
-  return outcomeOf(deliveries, distinct, dispatch.outcomes);
+  const firsts = firstPositions(deliveries);
+  const dispatch = new EventDispatch(deliveries, firsts, handle);
+  const workers = Math.min(concurrency, deliveries.length);
+  await Promise.all(Array.from({ length: workers }, () => dispatch.work()));
+  const events = deliveries.map(({ event_id, type }, position): EventResult => {
+    const first = firsts[position] ?? position;
+    const outcome = dispatch.outcomes[first] ?? "failed";
+    const isDuplicate = first !== position && (outcome === "done" || outcome === "dead-lettered");
+    return { event_id, type, outcome: isDuplicate ? "duplicate" : outcome };
+  });
+  return { acknowledged: events.every(({ outcome }) => isAcknowledged(outcome)), events };
 }
 
 /**
- * The events of one envelope, begun in their order, the event loop given back between them. One that fails does not stop the
+ * The events of one envelope, begun in their order, with the event loop free between them. One that fails does not stop the
  * others; a store that does not answer does, because each of them would wait for it.
  */
 class EventDispatch {
-  /** By position, complete when every worker has ended. */
+  /** By position, complete when every worker has ended; none for a repeat. */
   readonly outcomes: EventOutcome[] = [];
   readonly #deliveries: readonly EventDelivery[];
+  readonly #firsts: readonly number[];
   readonly #handle: HandleEvent;
   #next = 0;
   #storeFailed = false;
   #paused: Promise<void> | undefined;
 
-  constructor(deliveries: readonly EventDelivery[], handle: HandleEvent) {
+  constructor(deliveries: readonly EventDelivery[], firsts: readonly number[], handle: HandleEvent) {
     this.#deliveries = deliveries;
+    this.#firsts = firsts;
     this.#handle = handle;
   }
 
-  /** One worker: does one event at a time, until none is left. */
+  /** One worker: handles one event at a time, until none is left. */
   async work(): Promise<void> {
     for (;;) {
       const position = this.#next;
       const delivery = this.#deliveries[position];
       if (delivery === undefined) return;
-      // Between two events, whatever was awaited of the last one: promises that are settled already never give the loop back.
+      if (this.#firsts[position] !== position) {
+        this.#next += 1;
+        continue;
+      }
+      // Between two events, whatever was awaited for the last one: settled promises never yield to the event loop.
       if (workSlices.over) {
-        // oxlint-disable-next-line no-await-in-loop -- the event loop is given back
+        // oxlint-disable-next-line no-await-in-loop -- yields to the event loop
         await this.#pause();
         continue;
       }
@@ -61,7 +70,7 @@ class EventDispatch {
     }
   }
 
-  // One for all workers: a webhook of many would take as many slices in a row.
+  // One pause for all workers: they would take as many slices in a row.
   #pause(): Promise<void> {
     this.#paused ??= this.#nextSlice();
     return this.#paused;
@@ -73,7 +82,7 @@ class EventDispatch {
   }
 }
 
-/** Every position of the array on the wire, valid or not, in its order. */
+/** The events in the order of the array on the wire, valid or not. */
 function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelope): EventDelivery[] {
   const deliveries: EventDelivery[] = [];
   let nextInvalid = 0;
@@ -89,54 +98,26 @@ function deliveriesOf({ webhook_id: webhookId, events, invalid }: WebhookEnvelop
     const { event_id, type } = event;
     deliveries.push({ webhookId, event_id, type, event, invalid: undefined });
   }
-  // All of them, wherever they stood: an app that hands over fewer events than it received has not dealt with these.
+  // Also those beyond the valid ones: the app may have taken events out of the envelope.
   for (const fault of invalid.slice(nextInvalid)) takeInvalid(fault);
   return deliveries;
 }
 
 /**
- * Without those that repeat the first delivery of their id. One of another type or time is no repeat: whether it may pass for
- * the same event is decided at the store, as it is when it comes in a webhook of its own.
+ * For each delivery the position of the first with its id, if it repeats that one. One of another type or time is no repeat:
+ * the store decides whether it is the same event, as when it comes in a webhook of its own.
  */
-function withoutRepeats(deliveries: readonly EventDelivery[]): readonly EventDelivery[] {
-  if (deliveries.length < 2) return deliveries;
-  const first = new Map<string, EventDelivery>();
-  return deliveries.filter((delivery) => {
-    const known = first.get(delivery.event_id);
-    if (known !== undefined) return !isRepeat(delivery, known);
-    first.set(delivery.event_id, delivery);
-    return true;
+function firstPositions(deliveries: readonly EventDelivery[]): readonly number[] {
+  const first = new Map<string, number>();
+  return deliveries.map((delivery, position) => {
+    const earlier = first.get(delivery.event_id) ?? position;
+    first.set(delivery.event_id, earlier);
+    return isRepeat(delivery, deliveries[earlier]) ? earlier : position;
   });
 }
 
-/** The outcomes of `distinct`, those without repeats, told for every delivery. */
-function outcomeOf(
-  deliveries: readonly EventDelivery[],
-  distinct: readonly EventDelivery[],
-  outcomes: readonly EventOutcome[],
-): WebhookOutcome {
-  const acknowledged = outcomes.every(isAcknowledged);
-  const results = distinct.map((delivery, position) => resultOf(delivery, outcomes[position] ?? "failed"));
-  if (distinct.length === deliveries.length) return { acknowledged, events: results };
-  const first = new Map<string, EventOutcome>();
-  let position = 0;
-  const events = deliveries.map((delivery) => {
-    const result = delivery === distinct[position] ? results[position++] : undefined;
-    const outcome = first.get(delivery.event_id) ?? result?.outcome ?? "failed";
-    first.set(delivery.event_id, outcome);
-    if (result !== undefined) return result;
-    const repeats = outcome === "done" || outcome === "dead-lettered";
-    return resultOf(delivery, repeats ? "duplicate" : outcome);
-  });
-  return { acknowledged, events };
-}
-
-function isRepeat({ type, event }: EventDelivery, first: EventDelivery): boolean {
-  return type === first.type && event?.timestamp.raw === first.event?.timestamp.raw;
-}
-
-function resultOf({ event_id, type }: EventDelivery, outcome: EventOutcome): EventResult {
-  return { event_id, type, outcome };
+function isRepeat({ type, event }: EventDelivery, first: EventDelivery | undefined): boolean {
+  return type === first?.type && event?.timestamp.raw === first.event?.timestamp.raw;
 }
 
 const acknowledgedOutcomes: ReadonlySet<EventOutcome> = new Set([
@@ -151,18 +132,18 @@ export function isAcknowledged(outcome: EventOutcome): boolean {
   return acknowledgedOutcomes.has(outcome);
 }
 
-/** How long the work of webhooks holds the event loop before it gives it back. With the step that is under way it stays under 20 ms. */
+/** How long webhooks may work before they yield to the event loop. With the last step it stays under 20 ms. */
 const sliceMs = 8;
 
 /**
- * One slice of work in each turn of the event loop, whatever the number of webhooks: each of them with a slice of its own
- * would let a hundred at a time hold the loop for as long as one without slices.
+ * One slice of work in each turn of the event loop, shared by all webhooks: with a slice each, a hundred of them would block the
+ * loop as long as one without slices.
  */
 class WorkSlices {
   #endsAtMs: number | undefined;
   readonly #waiting: (() => void)[] = [];
 
-  /** Whether whoever works has to wait for next() before its next step. */
+  /** Whether the next step has to wait for next(). */
   get over(): boolean {
     const nowMs = performance.now();
     if (this.#endsAtMs === undefined) {
@@ -172,7 +153,7 @@ class WorkSlices {
     return nowMs >= this.#endsAtMs;
   }
 
-  /** Resolves in a turn of its own, in the order of asking. */
+  /** Resolves in a turn of its own, in the order of the calls. */
   next(): Promise<void> {
     if (this.#endsAtMs === undefined) this.#begin(performance.now());
     return new Promise((resolve) => {
@@ -182,7 +163,7 @@ class WorkSlices {
 
   #begin(nowMs: number): void {
     this.#endsAtMs = nowMs + sliceMs;
-    // Neither a timer nor a microtask: between two of these, everything else that is due gets its turn.
+    // Neither a timer nor a microtask: everything else that is due runs between two immediates.
     setImmediate(() => this.#end());
   }
 
@@ -195,5 +176,5 @@ class WorkSlices {
   }
 }
 
-/** Of this process. */
+/** One per process. */
 export const workSlices: WorkSlices = new WorkSlices();

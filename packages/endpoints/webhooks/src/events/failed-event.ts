@@ -1,22 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { GuardError, isGuardError, quoteForLog } from "@countersign/core";
-import { publishFailure } from "@countersign/core/door";
+import { isGuardError, quoteForLog } from "@countersign/core";
+import { publishFailure, type Deadlines } from "@countersign/core/door";
 import { failureFingerprint, failureKey, type KeyAttempt } from "@countersign/idempotency/door";
 import type { IdempotencyKeys, OwnedKey } from "@countersign/idempotency";
-import type { WebhookCode } from "../codes.ts";
-import { factoryName, type DeadLetters } from "./webhook-handler-options.ts";
-import type { EventDelivery, EventFailure, EventOutcome } from "./webhook-handler-types.ts";
+import { factoryName, type ResolvedWebhookHandlerOptions } from "./webhook-handler-options.ts";
+import type { EventDelivery, EventFailure, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
 
-/** When a failing event is given up, by its failures so far. */
-interface CountedDeadLetters extends DeadLetters {
-  readonly failures: FailureCounts;
-}
+/** A handler of any event: each only gets what it was registered for. */
+export type RoutedHandler = EventHandler<never>;
 
-/** What all events of one handler share when one of them fails. */
-export interface FailureState {
-  readonly keys: IdempotencyKeys;
-  readonly deadLetters: CountedDeadLetters | undefined;
-  readonly onError: ((failure: EventFailure) => unknown) | undefined;
+/** What all events of one handler share. */
+export interface EventState extends Pick<
+  ResolvedWebhookHandlerOptions,
+  "keys" | "keyPrefix" | "deadLetters" | "onError"
+> {
+  /** Empty for a type whose events are ignored. */
+  readonly handlersOf: (type: string) => readonly RoutedHandler[];
+  /** Called for each event whose type is ignored. */
+  readonly onIgnored: (type: string) => void;
+  readonly deadlines: Deadlines;
 }
 
 /** One attempt at one event, as `maxAttempts` counts them. */
@@ -27,15 +29,15 @@ export interface EventAttempt {
   readonly number: number;
 }
 
-/** An owned event whose attempt failed: it ends as done after all, given back, or given up. */
+/** An owned event whose attempt failed. It ends as done after all, given back, or given up. */
 export class FailedEvent {
-  readonly #state: FailureState;
+  readonly #state: EventState;
   readonly #attempt: EventAttempt;
   readonly #error: unknown;
   #key: OwnedKey;
 
   constructor(
-    state: FailureState,
+    state: EventState,
     attempt: EventAttempt,
     { key, error }: { readonly key: OwnedKey; readonly error: unknown },
   ) {
@@ -47,18 +49,18 @@ export class FailedEvent {
 
   /** Does not reject. */
   async outcome(): Promise<EventOutcome> {
-    // What failed behind a commit has taken effect: the event is done.
+    // The handler failed after its commit: the event has taken effect.
     if (this.#key.inTransaction && (await this.#key.isDone())) {
       this.#report("done");
       return this.#complete("done");
     }
-    // Neither a store that is down, nor a lost lease, nor a wait is the event's own failure.
+    // A store that is down, a lost lease and a wait are no failures of the event.
     const fault = this.#key.lost ? "busy" : ownershipFault(this.#error);
     const { deadLetters } = this.#state;
     if (fault !== undefined || deadLetters === undefined) return this.#giveBack(fault ?? "failed");
     const { claim, number } = this.#attempt;
-    const { failures, maxAttempts } = deadLetters;
-    if (number <= maxAttempts) await failures.record(claim.key, number);
+    const { maxAttempts } = deadLetters;
+    if (number <= maxAttempts) await recordFailure(this.#state.keys, claim.key, number);
     return number < maxAttempts ? this.#giveBack("failed") : this.#giveUp(deadLetters);
   }
 
@@ -73,7 +75,7 @@ export class FailedEvent {
   }
 
   /** The event is done once its dead letter is kept. */
-  async #giveUp({ onDeadLetter }: DeadLetters): Promise<EventOutcome> {
+  async #giveUp({ onDeadLetter }: NonNullable<EventState["deadLetters"]>): Promise<EventOutcome> {
     const elsewhere = this.#key.inTransaction ? await this.#ownAgain() : undefined;
     if (elsewhere !== undefined) return this.#report(elsewhere);
     try {
@@ -89,8 +91,8 @@ export class FailedEvent {
   }
 
   /**
-   * Only behind the end of the handler's transaction, for which the release waits, is it certain that nothing was committed. Gives
-   * the outcome when the event is not this attempt's after that.
+   * Waits for the end of the handler's transaction by a release: only then it is certain that nothing was committed. Returns the
+   * outcome if the event is another attempt's after that.
    */
   async #ownAgain(): Promise<EventOutcome | undefined> {
     await this.#key.release();
@@ -109,16 +111,11 @@ export class FailedEvent {
   }
 }
 
-interface Failed {
-  readonly outcome: EventOutcome;
-  readonly error: unknown;
-}
-
-/** Tells `onError` of a failed attempt, or publishes it, or writes it on stderr. Gives the outcome, whatever the hook does. */
+/** Reports a failed attempt to `onError`, as a notice, or on stderr. Returns the outcome, whatever the hook does. */
 export function reportFailure(
-  { keys, onError }: FailureState,
+  { keys, onError }: EventState,
   attempt: EventAttempt,
-  failed: Failed,
+  failed: { readonly outcome: EventOutcome; readonly error: unknown },
 ): EventOutcome {
   const { key } = attempt.claim;
   if (onError === undefined) {
@@ -143,62 +140,35 @@ export function reportFailure(
 }
 
 /** What the hooks are called with. */
-function failureOf({ delivery, number }: EventAttempt, failed: Failed): EventFailure {
+function failureOf(
+  { delivery, number }: EventAttempt,
+  failed: Pick<EventFailure, "outcome" | "error">,
+): EventFailure {
   return { ...delivery, attempt: number, ...failed };
 }
 
 /**
- * Counts the failures of an event where its key is: durable, and known to every process. Failure n is a done key of its own;
- * one that was being written when the process died counts as well.
+ * Counts the known failures of an event, at most `max`. Failure n is a done key beside the event's: durable, and known to every
+ * process; one that was being written when the process died counts too. Rejects when the store does not answer.
  */
-export class FailureCounts {
-  readonly #keys: IdempotencyKeys;
-  readonly #max: number;
-
-  constructor(keys: IdempotencyKeys, max: number) {
-    this.#keys = keys;
-    this.#max = max;
+export async function countFailures(keys: IdempotencyKeys, key: string, max: number): Promise<number> {
+  for (let known = 0; known < max; known += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- the first that is missing ends the count
+    if ((await keys.read(failureKey(key, known + 1))) === undefined) return known;
   }
-
-  /** How many failures are known, at most `max`. Rejects when the store does not say. */
-  async count(key: string): Promise<number> {
-    for (let known = 0; known < this.#max; known += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- the first that is missing ends the count
-      if ((await this.#keys.read(failureKey(key, known + 1))) === undefined) return known;
-    }
-    return this.#max;
-  }
-
-  /** Records a failure. One that the store does not take is not counted: the event is tried once more than was asked for. */
-  async record(key: string, failure: number): Promise<void> {
-    try {
-      const fingerprint = failureFingerprint;
-      const attempt = { key: failureKey(key, failure), fingerprint, token: randomUUID() };
-      const acquired = await this.#keys.acquire(attempt);
-      if (acquired.status === "acquired") await acquired.complete();
-    } catch {
-      // acquire() has seen to it that no claim is left behind.
-    }
-  }
+  return max;
 }
 
-/** The event's handler has not begun: it waits for its turn, or did not get what it needs (`cause`). Never a failure of the event. */
-export function eventNotBegun(cause?: unknown): GuardError<WebhookCode> {
-  return new GuardError<WebhookCode>({
-    status: 503,
-    code: "event-not-begun",
-    message: "the event's handler had to wait and has not begun",
-    cause,
-  });
-}
-
-/** The answer is due although the event's handler still runs. */
-export function eventTimedOut(): GuardError<WebhookCode> {
-  return new GuardError<WebhookCode>({
-    status: 503,
-    code: "event-timed-out",
-    message: "the event's handler did not end in time",
-  });
+/** Records a failure. One that the store does not take is not counted: the event runs once more than `maxAttempts`. */
+async function recordFailure(keys: IdempotencyKeys, key: string, failure: number): Promise<void> {
+  try {
+    const fingerprint = failureFingerprint;
+    const attempt = { key: failureKey(key, failure), fingerprint, token: randomUUID() };
+    const acquired = await keys.acquire(attempt);
+    if (acquired.status === "acquired") await acquired.complete();
+  } catch {
+    // acquire() gives a claim back that it does not return.
+  }
 }
 
 /** Whether an event has waited, and nothing is wrong with what it waited for. */
@@ -206,30 +176,12 @@ export function isWaitOnly(error: unknown): boolean {
   return isGuardError(error) && error.code === "event-not-begun" && error.cause === undefined;
 }
 
-/** The dead letter of an event could not be kept the last time. */
-export function attemptsExhausted(maxAttempts: number): GuardError<WebhookCode> {
-  return new GuardError<WebhookCode>({
-    status: 500,
-    code: "attempts-exhausted",
-    message: `the event has failed ${maxAttempts} times, and its dead letter was not kept`,
-  });
-}
-
-// The second is that of withPostgresTransaction() of store-postgres: the handler has waited for a connection, and did nothing.
+// The second is of withPostgresTransaction() of store-postgres: the handler waited for a connection, and did nothing.
 const unavailable: ReadonlySet<string> = new Set(["idempotency-store-unavailable", "transaction-not-begun"]);
 
-/** The outcome of an event that has not failed itself: it had to wait, is not this attempt's any more, or the store did not answer. */
+/** The outcome of an event that has not failed itself: it had to wait, is another attempt's now, or the store did not answer. */
 function ownershipFault(error: unknown): "busy" | "unavailable" | undefined {
   if (!isGuardError(error)) return undefined;
   if (error.code === "idempotency-lost" || error.code === "event-not-begun") return "busy";
   return unavailable.has(error.code) ? "unavailable" : undefined;
-}
-
-/** The event has the id of another one: to acknowledge it as handled would lose it. */
-export function idReused(): GuardError<WebhookCode> {
-  return new GuardError<WebhookCode>({
-    status: 400,
-    code: "event-id-reused",
-    message: "the event has the id of one that is done and has another type",
-  });
 }

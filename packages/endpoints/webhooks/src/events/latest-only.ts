@@ -10,13 +10,13 @@ import type { Awaitable } from "@countersign/idempotency";
 import { LRUCache } from "lru-cache";
 import type { WebhookEvent } from "../envelope/events.ts";
 import { compareTimestamps, type WebhookTimestamp } from "../envelope/timestamp.ts";
-import { eventNotBegun } from "./failed-event.ts";
+import { webhookRefusal } from "../refusals.ts";
 import { OwnedEvent } from "./owned-event.ts";
 import type { EventContext, EventHandler } from "./webhook-handler-types.ts";
 
 /** Options of {@link latestOnly}. */
 export interface LatestOnlyOptions<Event extends WebhookEvent = WebhookEvent> {
-  /** The identity of what the event is about, for example the buyer's id. */
+  /** Returns the identity of the event's subject, such as the buyer's id. */
   readonly key: (event: Event) => string;
   /** Gets what is skipped because it is older than what was handled last; a throw repeats the event. Default: nothing. */
   readonly onStale?: EventHandler<Event> | undefined;
@@ -36,7 +36,7 @@ export const memoryTable: OptionTable<MemoryLatestTimestampsOptions> = {
   max: option.integer({ min: 1, max: 10_000_000, fallback: 100_000 }),
 };
 
-// Two handlers that share their times have to take turns.
+// Handlers that share their times have to take turns.
 const queues = new WeakMap<LatestTimestamps, LatestQueue>();
 
 /**
@@ -65,7 +65,7 @@ export function latestOnly<Event extends WebhookEvent>(
         return;
       }
       await handler(event, context);
-      // Given up, the turn is another event's: the time of this one would set the newer one's back.
+      // A given-up event has lost its turn to another one, whose newer time it would overwrite.
       turn.assertOwned();
       await latest.set(of, event.timestamp);
     } finally {
@@ -120,11 +120,11 @@ export interface LatestTimestamps {
 
 /** Options of {@link memoryLatestTimestamps}. */
 export interface MemoryLatestTimestampsOptions {
-  /** For how many keys a time is kept; beyond it the one that was used least recently is forgotten. Default 100,000. */
+  /** The number of keys; beyond it the least recently used one is forgotten. Default 100,000. */
   readonly max?: number | undefined;
 }
 
-/** Keeps the times in this process: a restart, or another process, knows nothing of them. Throws a TypeError on a bad option. */
+/** Keeps the times in memory: lost on restart, and unknown to other processes. Throws a TypeError on a bad option. */
 export function memoryLatestTimestamps(options: MemoryLatestTimestampsOptions = {}): LatestTimestamps {
   const { max } = readOptions("memoryLatestTimestamps", memoryTable, options);
   const times = new LRUCache<string, WebhookTimestamp>({ max });
@@ -136,37 +136,36 @@ export function memoryLatestTimestamps(options: MemoryLatestTimestampsOptions = 
   };
 }
 
-/** What a turn knows of its event. */
 interface TurnContext extends Pick<EventContext, "signal" | "waitFor"> {
-  /** Aborts when the event was taken from its owner, who then has no turn any more. Unknown for contexts of somebody else. */
+  /** Aborts when another attempt may own the event, which ends the turn. Undefined for contexts that this package did not make. */
   readonly ownership: AbortSignal | undefined;
   /** Throws once `ownership` has aborted. */
   assertOwned(): void;
 }
 
-/** A place in the row of a key: the first one has the turn. */
+/** A place in the queue of a key: the first one has the turn. */
 interface Place {
   readonly key: string;
   readonly context: TurnContext;
   /** Whether its turn has come and it has begun. */
   working: boolean;
-  /** Whether it leaves the row when its event is given up. */
+  /** Whether it leaves the queue when its event is given up. */
   watched: boolean;
-  /** Tells a place that waits that it is the first one now. */
+  /** Called when a waiting place becomes the first one. */
   advance: () => void;
 }
 
 /**
- * Gives the turn of a key to one event at a time, in the order of arrival. Whoever hangs keeps the turn until its event is given
- * up: a turn that ended before could be followed by a newer event that the old one writes over.
+ * Gives the turn of a key to one event at a time, in the order of arrival. A handler that hangs keeps the turn until its event
+ * is given up: otherwise a newer event could run first, and the old one would overwrite it.
  */
 class LatestQueue {
   readonly #rows = new Map<string, Place[]>();
 
   /**
-   * Takes a place, to be left with leave(): `working` when the key is free, otherwise to be waited for. Throws a GuardError
-   * `event-not-begun` behind work whose own time is up: a webhook of a thousand events would wait a thousand times for the one
-   * that hangs. Signals are only asked for when there is a wait.
+   * Takes a place, to be left with leave(): `working` when the key is free, otherwise wait by turnOf(). Throws a GuardError
+   * `event-not-begun` after work whose own time is up: a webhook of a thousand events would wait a thousand times for the one
+   * that hangs.
    */
   join(key: string, context: TurnContext): Place {
     const row = this.#rowOf(key);
@@ -174,7 +173,7 @@ class LatestQueue {
     if (row === undefined) this.#rows.set(key, [place]);
     else {
       const [first] = row;
-      if (first?.working === true && first.context.signal.aborted) throw eventNotBegun();
+      if (first?.working === true && first.context.signal.aborted) throw webhookRefusal("event-not-begun");
       row.push(place);
       if (first !== undefined) this.#watch(first);
     }
@@ -189,11 +188,11 @@ class LatestQueue {
     });
     await waitFor(unlessAborted(turn, signal));
     place.working = true;
-    // Whoever came while this place waited has not watched it.
+    // A place that joined while this one waited has not watched it.
     this.#watch(place);
   }
 
-  /** The turn may have ended before. */
+  /** Does nothing if the turn has ended already. */
   leave(place: Place): void {
     const row = this.#rows.get(place.key);
     const position = row?.indexOf(place) ?? -1;
@@ -203,7 +202,7 @@ class LatestQueue {
     else if (position === 0) row[0]?.advance();
   }
 
-  /** Without a first place whose event was given up while nobody waited behind it. */
+  /** The queue, without a first place whose event was given up unwatched. */
   #rowOf(key: string): Place[] | undefined {
     const first = this.#rows.get(key)?.[0];
     if (first?.working === true && first.context.ownership?.aborted === true) this.leave(first);
@@ -214,7 +213,7 @@ class LatestQueue {
     const { ownership } = place.context;
     if (place.watched || ownership === undefined) return;
     place.watched = true;
-    // What has happened is no event any more: a turn that is taken after its event was lost would never end.
+    // An aborted signal fires no event: the turn would never end.
     if (ownership.aborted) this.leave(place);
     else ownership.addEventListener("abort", () => this.leave(place), { once: true });
   }

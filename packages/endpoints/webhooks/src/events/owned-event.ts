@@ -1,37 +1,25 @@
 import { hash, randomUUID } from "node:crypto";
-import { eventTrace, GuardError, type EventTrace } from "@countersign/core";
-import { escapeForLog, traced, type Deadlines } from "@countersign/core/door";
-import type { KeyAttempt } from "@countersign/idempotency/door";
+import { eventTrace, type EventTrace, type GuardError } from "@countersign/core";
+import { escapeForLog, traced } from "@countersign/core/door";
+import type { KeyAttempt, KeyRefusal } from "@countersign/idempotency/door";
 import type { OwnedKey } from "@countersign/idempotency";
-import type { KeyRefusal } from "@countersign/idempotency/door";
-import type { WebhookCode } from "../codes.ts";
-import { knownEventTypes } from "../envelope/envelope-schema.ts";
+import { knownEventTypes } from "../envelope/envelope.ts";
+import { webhookRefusal } from "../refusals.ts";
 import {
-  attemptsExhausted,
-  eventNotBegun,
-  eventTimedOut,
+  countFailures,
   FailedEvent,
-  idReused,
   isWaitOnly,
   reportFailure,
   type EventAttempt,
-  type FailureState,
+  type EventState,
+  type RoutedHandler,
 } from "./failed-event.ts";
 import { factoryName } from "./webhook-handler-options.ts";
-import type { EventContext, EventDelivery, EventHandler, EventOutcome } from "./webhook-handler-types.ts";
-
-/** What all events of one handler share. */
-export interface EventState extends OwnedEventState {
-  readonly keyPrefix: string;
-  /** Empty for a type whose events are ignored. */
-  readonly handlersOf: (type: string) => readonly RoutedHandler[];
-  /** Hears of each event whose type is ignored. */
-  readonly onIgnored: (type: string) => void;
-}
+import type { EventContext, EventDelivery, EventOutcome } from "./webhook-handler-types.ts";
 
 const none: readonly RoutedHandler[] = [];
 
-/** {@link claimEvent} as one trace on `countersign:event`, for as long as the webhook waits for its outcome. */
+/** {@link claimEvent} as one trace on `countersign:event`, until the webhook knows the outcome. */
 export async function claimTraced(state: EventState, delivery: EventDelivery): Promise<EventOutcome> {
   const { type, event_id: eventId, webhookId } = delivery;
   const context: EventTrace = {
@@ -46,8 +34,8 @@ export async function claimTraced(state: EventState, delivery: EventDelivery): P
 }
 
 /**
- * Handles one event unless it is done: claims its key, and hands it to its handlers. Does not reject. Writes the number
- * of the attempt into `trace`.
+ * Handles one event unless it is done: claims its key, and runs its handlers. Does not reject. Writes the number of the attempt
+ * into `trace`.
  */
 export async function claimEvent(
   state: EventState,
@@ -72,13 +60,11 @@ export async function claimEvent(
     return reportFailure(state, first, { outcome: "unavailable", error });
   }
   if (key.status !== "acquired") return notAcquired(state, first, key);
-  if (state.deadLetters === undefined) {
-    if (trace !== undefined) trace.attempt = first.number;
-    return await new OwnedEvent(state, first, { key, handlers }).outcome();
-  }
-  let failures: number;
+  let failures = 0;
   try {
-    failures = await state.deadLetters.failures.count(claim.key);
+    if (state.deadLetters !== undefined) {
+      failures = await countFailures(state.keys, claim.key, state.deadLetters.maxAttempts);
+    }
   } catch (error) {
     await key.release();
     return reportFailure(state, first, { outcome: "unavailable", error });
@@ -93,9 +79,9 @@ function notAcquired(state: EventState, attempt: EventAttempt, refusal: KeyRefus
   const { key, fingerprint } = attempt.claim;
   if (refusal.fingerprint === fingerprint) return "duplicate";
   if (differsInType(refusal.fingerprint, fingerprint)) {
-    return reportFailure(state, attempt, { outcome: "failed", error: idReused() });
+    return reportFailure(state, attempt, { outcome: "failed", error: webhookRefusal("event-id-reused") });
   }
-  // Skipped all the same: nothing is handled twice because its time was written in another way.
+  // Skipped all the same: nothing is handled twice because its time was written differently.
   const message = "is done, and came again as an event of another time";
   state.keys.alarm({ code: "event-id-reused", key, message });
   return "duplicate";
@@ -104,13 +90,13 @@ function notAcquired(state: EventState, attempt: EventAttempt, refusal: KeyRefus
 // A fingerprint has at most 128 characters, of which the time takes 30.
 const shortType = /^[\w.:-]{1,64}$/;
 
-/** What is kept of an event beside its id: its time as received, and its type or the digest of a long one. */
+/** The stored identity of an event besides its id: its time as received, and its type or the digest of a long one. */
 function eventFingerprint({ type, event }: EventDelivery): string {
   const kept = shortType.test(type) ? type : `#${hash("sha256", type, "base64url")}`;
   return `${event?.timestamp.raw ?? "invalid"} ${kept}`;
 }
 
-/** Whether both name a type, and not the same one. Who writes to the store by hand may name none. */
+/** Whether the two name different types. A record that was written by hand may name none. */
 function differsInType(fingerprint: string, other: string): boolean {
   const [type, otherType] = [typeIn(fingerprint), typeIn(other)];
   return type !== undefined && otherType !== undefined && type !== otherType;
@@ -121,26 +107,18 @@ function typeIn(fingerprint: string): string | undefined {
   return space === -1 ? undefined : fingerprint.slice(space + 1);
 }
 
-/** A handler of any event: each is only given what it was registered for. */
-export type RoutedHandler = EventHandler<never>;
-
-/** What the events that this process owns share. */
-export interface OwnedEventState extends FailureState {
-  readonly deadlines: Deadlines;
-}
-
 /**
- * An event that this process owns: its handlers, within their time or not, and its end. It is the context that the handlers get:
- * what most of them never ask for is made when one does.
+ * An event that this process owns: runs its handlers, and settles it. It is also the context of the handlers, which makes what
+ * most of them never ask for on demand.
  */
 export class OwnedEvent implements EventContext {
   readonly webhookId: string;
   readonly attempt: number;
-  readonly #state: OwnedEventState;
+  readonly #state: EventState;
   readonly #attempt: EventAttempt;
   readonly #handlers: readonly RoutedHandler[];
   readonly #key: OwnedKey;
-  /** How many waits of the handler are under way, see waitFor(). */
+  /** The number of pending waitFor() calls. */
   #waits = 0;
   #inLastHandler = false;
   #failed = false;
@@ -149,7 +127,7 @@ export class OwnedEvent implements EventContext {
   #answer: ((outcome: EventOutcome) => void) | undefined;
 
   constructor(
-    state: OwnedEventState,
+    state: EventState,
     attempt: EventAttempt,
     { key, handlers }: { readonly key: OwnedKey; readonly handlers: readonly RoutedHandler[] },
   ) {
@@ -161,7 +139,7 @@ export class OwnedEvent implements EventContext {
     this.#key = key;
   }
 
-  /** Aborts with `ownership`, or before it when the answer is due. Made when somebody asks for it: most handlers never do. */
+  /** Aborts with `ownership`, or before it when the answer is due. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController();
@@ -175,17 +153,17 @@ export class OwnedEvent implements EventContext {
     return this.#controller.signal;
   }
 
-  /** Aborts when the event is not this attempt's any more: unlike `signal`, not when its answer is due. */
+  /** Aborts when another attempt may own the event: unlike `signal`, not when its answer is due. */
   get ownership(): AbortSignal {
     return this.#key.signal;
   }
 
-  /** Throws the reason when the event is not this attempt's any more. Makes no signal for an event that nobody can have taken. */
+  /** Throws the reason when another attempt may own the event. Makes no signal while that is impossible. */
   assertOwned(): void {
     if (this.#key.lost || this.#failed) this.ownership.throwIfAborted();
   }
 
-  // A function of its own, so that a handler can take it out of the object. Made when somebody asks for it.
+  // A getter of a function, so that a handler can destructure it.
   get completeIn(): (tx: unknown) => void | Promise<void> {
     return (tx) => this.#completeIn(tx);
   }
@@ -199,18 +177,18 @@ export class OwnedEvent implements EventContext {
     return new Promise((resolve) => {
       this.#answer = resolve;
       void this.#handle(resolve);
-      // The time begins behind what the first handler does at once, during which no timer could tell it anything.
+      // Starts after the handler's synchronous part, during which no timer could fire.
       this.#state.deadlines.add(this);
     });
   }
 
   /**
-   * The answer is due, but the work goes on: until it ends, or is given up, its key stays owned, so that no second attempt at the
-   * event begins beside it. One that has only waited has not failed.
+   * Answers the webhook although the work goes on: the key stays owned until it ends or is given up, so that no second attempt
+   * begins beside it. An event that has only waited has not failed.
    */
   expire(): void {
     const waits = this.#waits > 0;
-    const error = waits ? eventNotBegun() : eventTimedOut();
+    const error = webhookRefusal(waits ? "event-not-begun" : "event-timed-out");
     this.#expired ??= error;
     this.#controller?.abort(error);
     if (!waits) reportFailure(this.#state, this.#attempt, { outcome: "timed-out", error });
@@ -223,7 +201,7 @@ export class OwnedEvent implements EventContext {
     try {
       this.#assertToBeHandled();
       for (let index = 0; index < this.#handlers.length; index += 1) {
-        // Another attempt may have it by now: nothing more is begun beside it.
+        // Another attempt may own it by now: begin nothing more beside it.
         this.assertOwned();
         this.#inLastHandler = index === this.#handlers.length - 1;
         // oxlint-disable-next-line no-await-in-loop, typescript/no-unsafe-type-assertion -- in their order; each gets what it was registered for
@@ -243,12 +221,12 @@ export class OwnedEvent implements EventContext {
   #assertToBeHandled(): void {
     const { invalid } = this.#attempt.delivery;
     if (invalid !== undefined) {
-      throw new GuardError<WebhookCode>({ status: 400, code: invalid.code, message: invalid.detail });
+      throw webhookRefusal(invalid.code, { message: invalid.detail });
     }
     const { deadLetters } = this.#state;
-    // Its dead letter could not be kept the last time.
     if (deadLetters !== undefined && this.attempt > deadLetters.maxAttempts) {
-      throw attemptsExhausted(deadLetters.maxAttempts);
+      const times = `the event has failed ${deadLetters.maxAttempts} times`;
+      throw webhookRefusal("attempts-exhausted", { message: `${times}, and its dead letter was not kept` });
     }
   }
 
@@ -258,7 +236,7 @@ export class OwnedEvent implements EventContext {
         `${factoryName}: completeIn: another handler is yet to see the event; complete it there, not in onAny()`,
       );
     }
-    // The turn of `latestOnly` may be another event's by now: what it wrote would be written over.
+    // The turn of `latestOnly` may be another event's by now, whose writes this one would overwrite.
     this.assertOwned();
     return this.#key.completeIn(tx);
   }
@@ -268,7 +246,7 @@ export class OwnedEvent implements EventContext {
     try {
       return await pending;
     } catch (error) {
-      throw isWaitOnly(error) ? error : eventNotBegun(error);
+      throw isWaitOnly(error) ? error : webhookRefusal("event-not-begun", { cause: error });
     } finally {
       this.#waits -= 1;
     }

@@ -11,20 +11,18 @@ import { idempotencyKeys, type IdempotencyKeys } from "@countersign/idempotency"
 import { keyRules } from "@countersign/idempotency/door";
 import type { CreateWebhookHandlerOptions, EventFailure, EventHandler } from "./webhook-handler-types.ts";
 
-/** When a failing event is given up, and who keeps it then. */
-export interface DeadLetters {
+interface DeadLetters {
   readonly maxAttempts: number;
   readonly onDeadLetter: (failure: EventFailure) => unknown;
 }
 
-/** Checked options, all present. */
 export interface ResolvedWebhookHandlerOptions {
   readonly keys: IdempotencyKeys;
   readonly keyPrefix: string;
   readonly fallback: "ignore" | EventHandler;
   readonly concurrency: number;
   readonly timeoutMs: number;
-  /** undefined: a failing event is repeated for as long as the service sends it. */
+  /** Undefined: a failing event runs again as long as the service sends it. */
   readonly deadLetters: DeadLetters | undefined;
   readonly onError: ((failure: EventFailure) => unknown) | undefined;
 }
@@ -62,14 +60,8 @@ export function resolveWebhookHandlerOptions(
   const { store, keyPrefix = usualKeyPrefix, fallback, concurrency, timeoutMs, onError } = read;
   const { leaseMs, storeTimeoutMs, recovery } = read;
   const handlerTimeoutMs = handlerTimeout(read);
-  const keys = idempotencyKeys({
-    factory: factoryName,
-    store,
-    leaseMs,
-    storeTimeoutMs,
-    recovery,
-    handlerTimeoutMs,
-  });
+  const own = { factory: factoryName, store, leaseMs, storeTimeoutMs, recovery, handlerTimeoutMs };
+  const keys = idempotencyKeys(own);
   assertRetention(read);
   const deadLetters = deadLettersOf(read);
   // Last, when this handler is certain to be made.
@@ -77,7 +69,7 @@ export function resolveWebhookHandlerOptions(
   return { keys, keyPrefix, fallback, concurrency, timeoutMs, deadLetters, onError };
 }
 
-// Of each store the prefixes of its handlers, and whether the option said them.
+// The prefixes of each store's handlers, and whether the option was given.
 const prefixesOf = new WeakMap<object, Map<string, boolean>>();
 
 // The service sends each event to every endpoint: what one handler has done would be a duplicate for the other, and acknowledged.
@@ -95,7 +87,7 @@ function assertOwnKeys(store: object, keyPrefix: string, isSaid: boolean): void 
   prefixes.set(keyPrefix, isSaid);
 }
 
-// Given up before its answer is due, an event could begin a second time beside a handler that is in time.
+// An event that is given up before its answer is due could begin again beside a handler that is in time.
 function handlerTimeout({
   timeoutMs,
   handlerTimeoutMs = Math.max(600_000, timeoutMs),
@@ -105,7 +97,7 @@ function handlerTimeout({
 }
 
 // In UTF-16 units: with an event_id of 256 and the number of a failure a key has at most 512. A lone surrogate has no UTF-8
-// form: in an engine two prefixes could become one.
+// form: two prefixes could become one in an engine.
 function readKeyPrefix(prefix: unknown, owner: OptionOwner, name: string): string {
   if (typeof prefix === "string" && prefix.length <= 128 && /^[^\p{Cc}\p{Surrogate}]+$/u.test(prefix)) {
     return prefix;
@@ -118,15 +110,15 @@ function readFallback(fallback: unknown, owner: OptionOwner, name: string): "ign
   throw optionError(owner, name, '"ignore" or a function for events without a handler', fallback);
 }
 
-function isHandler(value: unknown): value is EventHandler {
+function isHandler(value: unknown): value is EventHandler & DeadLetters["onDeadLetter"] {
   return typeof value === "function";
 }
 
 const hourMs = 3_600_000;
 
-// A retry that comes after the store has forgotten the event would run it again.
+// A retry after the store has forgotten the event would run it again.
 function assertRetention({ store: { retentionMs }, retentionHours }: ReadHandlerOptions): void {
-  // Undefined and, from a store of somebody's own, null: not known.
+  // Unknown: undefined, or null from a store of the app's own.
   if ((retentionMs ?? Infinity) >= retentionHours * hourMs) return;
   throw new OptionError(factoryName, {
     option: "store",
@@ -139,20 +131,18 @@ function assertRetention({ store: { retentionMs }, retentionHours }: ReadHandler
 const deadLetterForm = "a function that keeps the event, with maxAttempts";
 
 function readDeadLetter(given: unknown, owner: OptionOwner, name: string): DeadLetters["onDeadLetter"] {
-  if (keepsEvents(given)) return given;
+  if (isHandler(given)) return given;
   throw optionError(owner, name, deadLetterForm, given);
-}
-
-function keepsEvents(value: unknown): value is DeadLetters["onDeadLetter"] {
-  return typeof value === "function";
 }
 
 function deadLettersOf({ maxAttempts, onDeadLetter }: ReadHandlerOptions): DeadLetters | undefined {
   if (maxAttempts === undefined && onDeadLetter === undefined) return undefined;
   // Without one, the event would be acknowledged and gone.
-  if (onDeadLetter === undefined)
+  if (onDeadLetter === undefined) {
     throw optionError(factoryName, "onDeadLetter", deadLetterForm, onDeadLetter);
-  if (maxAttempts === undefined)
+  }
+  if (maxAttempts === undefined) {
     throw optionError(factoryName, "maxAttempts", "an integer from 1 to 100", maxAttempts);
+  }
   return { maxAttempts, onDeadLetter };
 }

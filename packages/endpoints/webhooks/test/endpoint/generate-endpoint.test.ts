@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { generateEndpoint, type GenerateEndpointOptions } from "@countersign/webhooks";
+import { generateEndpoint } from "@countersign/webhooks";
 
 describe("generateEndpoint", () => {
   test.each([
@@ -63,7 +63,7 @@ describe("generateEndpoint", () => {
     ["an empty segment", "https://platform.example//a"],
     ["an escape", "https://platform.example/%61"],
   ])("refuses %s, also with dangerouslyAllowHttp", (_title, baseUrl) => {
-    const options = { baseUrl, dangerouslyAllowHttp: true } as GenerateEndpointOptions;
+    const options = { baseUrl, dangerouslyAllowHttp: true } as Parameters<typeof generateEndpoint>[0];
     expect(() => generateEndpoint(options)).toThrow(
       /^generateEndpoint: option baseUrl must be (?!.*test-secret)/,
     );
@@ -71,7 +71,7 @@ describe("generateEndpoint", () => {
 
   test("refuses an unknown option and a doubtful one", () => {
     const baseUrl = "https://platform.example";
-    expect(() => generateEndpoint({ baseUrl, path: "/x" } as GenerateEndpointOptions)).toThrow(
+    expect(() => generateEndpoint({ baseUrl, path: "/x" } as Parameters<typeof generateEndpoint>[0])).toThrow(
       /unknown option path/,
     );
     expect(() => generateEndpoint({ baseUrl, dangerouslyAllowHttp: "1" } as never)).toThrow(/true or false/);

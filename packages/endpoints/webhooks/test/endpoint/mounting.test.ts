@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
 import { afterEach, describe, expect, jest, test } from "@jest/globals";
 import type { RequestHandler } from "express";
@@ -24,17 +23,6 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-async function serve<T>(listener: RequestListener, use: (port: number) => Promise<T>): Promise<T> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    return await use((server.address() as AddressInfo).port);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
-
 const statusOf = async (port: number, changes: WebhookChanges = {}): Promise<string> =>
   (await exchange(port, delivery(changes))).slice(9, 12);
 
@@ -47,7 +35,7 @@ async function called(
   const handled: string[] = [];
   const handler = handlerOf(({ event_id }) => void handled.push(event_id));
   const endpoint = webhookEndpoint(optionsWith({ handler, onReject, ...overrides }));
-  const statuses = await serve(
+  const statuses = await withServer(
     (req, res) => call(endpoint, req, res),
     async (port) => [await statusOf(port), await statusOf(port, forged)],
   );
@@ -80,7 +68,7 @@ describe("webhookEndpoint under plain node:http", () => {
     const [receive] = webhookEndpoint(optionsWith({ onReject: () => undefined }));
     const next = jest.fn();
     const method = target === "*" ? "OPTIONS" : "POST";
-    await serve(
+    await withServer(
       (req, res) => receive(req, res, next),
       async (port) => expect(await statusOf(port, { ...forged, path: target, method })).toBe("404"),
     );
@@ -132,7 +120,7 @@ describe("webhookEndpoint with a router as connect", () => {
     const { codes, onReject } = rejections();
     const next = jest.fn();
     const [receive] = webhookEndpoint(optionsWith({ onReject }));
-    await serve(mounted(path, receive, next), async (port) => {
+    await withServer(mounted(path, receive, next), async (port) => {
       expect(await statusOf(port)).toBe("200");
       expect(next).not.toHaveBeenCalled();
       expect(await statusOf(port, forged)).toBe("404");
@@ -145,7 +133,7 @@ describe("webhookEndpoint with a router as connect", () => {
   test("says that it has no path where it checks nothing", async () => {
     const warn = jest.spyOn(process, "emitWarning").mockReturnValue();
     const [receive] = webhookEndpoint(optionsWith());
-    await serve(
+    await withServer(
       mounted("", receive, () => {}),
       async (port) => {
         expect(await statusOf(port)).toBe("404");

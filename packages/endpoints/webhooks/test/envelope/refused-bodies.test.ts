@@ -1,14 +1,8 @@
-import type { RequestListener } from "node:http";
-import { isGuardError } from "@countersign/core";
-import { guardErrors, type Middleware } from "@countersign/express";
-import { webhookBasicAuth } from "@countersign/webhook-basic-auth";
-import { webhookHmac } from "@countersign/webhook-hmac";
 import { webhookEndpoint, type WebhookEndpointOptions } from "@countersign/webhooks";
 import { describe, expect, test } from "@jest/globals";
-import type { ErrorRequestHandler } from "express";
 import { framed, onOneConnection } from "@countersign/test-support/servers/one-connection.ts";
 import { withServer } from "@countersign/test-support/servers/wire.ts";
-import { basic, credentials, expressVersions, optionsWith, path, secret } from "../endpoint/endpoint.ts";
+import { basic, expressVersions, optionsWith, path } from "../endpoint/endpoint.ts";
 import type { Overrides } from "@countersign/test-support/runs/sections.ts";
 
 const next = "GET /next HTTP/1.1\r\nHost: platform.example\r\n\r\n";
@@ -47,59 +41,6 @@ describe.each(expressVersions)("a hidden webhook on %s", (_version, factory) => 
         const first = framed(framing, { path, body, headers });
         const end = await withServer(app, (port) => onOneConnection(port, first, { next, pipelined }));
         expect(end).toEqual({ statuses: [404, 204], closed: false });
-      },
-    );
-  });
-});
-
-// What people write: it knows nothing of the header fields that a refusal carries.
-const ownAnswer: ErrorRequestHandler = (error: unknown, _req, res, _next) => {
-  res.status(isGuardError(error) ? error.status : 500).json({ refused: true });
-};
-
-const single: [title: string, status: number, guard: Middleware, headers: readonly string[]][] = [
-  ["webhookBasicAuth", 401, webhookBasicAuth({ credentials }), []],
-  ["webhookHmac without a signature", 401, webhookHmac({ secrets: [secret] }), [json]],
-  ["webhookHmac over its limit", 413, webhookHmac({ secrets: [secret], limit: "1kb" }), [json, signature]],
-];
-
-const apps: [server: string, appOf: (guard: Middleware) => RequestListener][] = [
-  ...expressVersions.flatMap(([version, factory]) =>
-    [guardErrors(), ownAnswer, undefined].map(
-      (answer, index): [string, (guard: Middleware) => RequestListener] => [
-        `${version} with ${["guardErrors()", "the app's own handler", "Express's own answer"][index]}`,
-        (guard) => {
-          const app = factory();
-          app.set("env", "test");
-          app.get("/next", (_req, res) => void res.sendStatus(204));
-          app.use(path, guard);
-          if (answer !== undefined) app.use(answer);
-          return app;
-        },
-      ],
-    ),
-  ),
-  [
-    "plain node:http",
-    (guard) => (req, res) => {
-      if (req.url === "/next") res.writeHead(204).end();
-      else guard(req, res, (error) => void res.writeHead(isGuardError(error) ? error.status : 200).end());
-    },
-  ],
-];
-
-describe.each(apps)("a guard on %s", (_server, appOf) => {
-  describe.each(single)("%s", (_title, status, guard, headers) => {
-    test.each(framings)(
-      "leaves no connection in silence: body %s, pipelined: %s",
-      async (framing, pipelined) => {
-        const first = framed(framing, { path, body, headers });
-        const end = await withServer(appOf(guard), (port) =>
-          onOneConnection(port, first, { next, pipelined }),
-        );
-        // A reset can overtake the answer while the client still writes.
-        if (end.closed) expect([[], [status]]).toContainEqual(end.statuses);
-        else expect(end.statuses).toEqual([status, 204]);
       },
     );
   });

@@ -1,7 +1,7 @@
 import { isGuardError } from "@countersign/core";
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { compareTimestamps, parseTimestamp } from "@countersign/webhooks";
+import { parseTimestamp } from "@countersign/webhooks";
 import type { WebhookTimestamp } from "../../dist/envelope/timestamp.js";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
@@ -29,16 +29,6 @@ describe("a timestamp", () => {
         expect(timestamp.epochNanoseconds).toBe(nanoseconds);
         const below = nanoseconds - BigInt(timestamp.date.getTime()) * 1_000_000n;
         expect(below >= 0n && below < 1_000_000n).toBe(true);
-      }),
-      fuzzRuns(1000),
-    );
-  });
-
-  test("orders as its nanoseconds, whatever the length of the fractions", () => {
-    fc.assert(
-      fc.property(written, written, (a, b) => {
-        const order = a.nanoseconds < b.nanoseconds ? -1 : a.nanoseconds > b.nanoseconds ? 1 : 0;
-        expect(compareTimestamps(parseTimestamp(a.raw), parseTimestamp(b.raw))).toBe(order);
       }),
       fuzzRuns(1000),
     );
@@ -88,14 +78,6 @@ describe("parseTimestamp", () => {
         expect(accepted(raw) !== undefined).toBe(inGrammar);
       }),
       fuzzRuns(3000),
-    );
-  });
-
-  test("gives a timestamp or a GuardError 400 for any text", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (raw) => {
-        expect(accepted(raw)).toBeUndefined();
-      }),
     );
   });
 });

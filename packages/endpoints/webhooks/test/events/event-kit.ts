@@ -1,5 +1,4 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, jest } from "@jest/globals";
 import { noticeChannelName, type GuardNotice } from "@countersign/core";
 import {
@@ -18,7 +17,7 @@ import {
 import type { EventOutcome, WebhookOutcome } from "../../dist/events/webhook-handler-types.js";
 import Database from "libsql";
 
-export { sleep };
+export { eventually, sleep } from "@countersign/test-support/runs/eventually.ts";
 
 const days3 = 72 * 3_600_000;
 
@@ -223,16 +222,4 @@ export function collectNotices(): GuardNotice[] {
   subscribe(noticeChannelName, onNotice);
   cleanUps.push(() => unsubscribe(noticeChannelName, onNotice));
   return notices;
-}
-
-/** Waits until `check` holds; fails after ten seconds. */
-export async function eventually(check: () => boolean | Promise<boolean>): Promise<void> {
-  const until = performance.now() + 10_000;
-  for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- polling
-    if (await check()) return;
-    if (performance.now() > until) throw new Error("did not happen within ten seconds");
-    // oxlint-disable-next-line no-await-in-loop -- polling
-    await sleep(5);
-  }
 }

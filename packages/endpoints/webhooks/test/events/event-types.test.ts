@@ -1,13 +1,6 @@
 import { describe, expect, test } from "@jest/globals";
-import { allFields, type KnownEventType, type UnknownWebhookEvent } from "../../dist/envelope/events.js";
-import {
-  parseWebhookEnvelope,
-  type BuyerStatusChanged,
-  type CreateWebhookHandlerOptions,
-  type WebhookEvent,
-  type WebhookHandler,
-} from "@countersign/webhooks";
-import { bodyOf, buyerEvent, envelopeOf } from "../envelope/envelope-body.ts";
+import type { KnownEventType, UnknownWebhookEvent } from "../../dist/envelope/events.js";
+import type { BuyerStatusChanged, CreateWebhookHandlerOptions, WebhookHandler } from "@countersign/webhooks";
 import { collectNotices, createHandler, handleAll, wireEvent } from "./event-kit.ts";
 
 /** Only compiled: what a caller may write, and what the compiler has to refuse. */
@@ -46,33 +39,15 @@ export function typesOfFields(event: BuyerStatusChanged): unknown[] {
   const outer: unknown = event.webhook_id;
   // @ts-expect-error -- a typo in another way
   const { new_statuss } = event.data;
-  const fields = allFields(event.data);
+  const fields: Readonly<Record<string, unknown>> = { ...event.data };
   // @ts-expect-error -- a further field is unknown until it is checked
   const reason: string = fields["reason"];
-  // @ts-expect-error -- and is not to be changed
-  fields["reason"] = "";
   return [typo, foreign, outer, new_statuss, reason];
 }
 
 describe("on()", () => {
-  test.each([
-    ["buyer.status_change", "buyer.status_changed"],
-    ["buyer.statuschanged", "buyer.status_changed"],
-    ["seller.status_changd", "seller.status_changed"],
-    ["Seller.Status_Changed", "seller.status_changed"],
-    ["payment_request.repayment.repayed", "payment_request.repayment.repaid"],
-    ["payment_request.reminder", "payment_request.repayment.reminder"],
-  ])("refuses %s and names the type that was meant", (type, meant) => {
-    const register = (): unknown => createHandler().on(type as KnownEventType, () => {});
-    expect(register).toThrow(TypeError);
-    expect(register).toThrow(
-      `createWebhookHandler: on: "${type}" is no known type; did you mean "${meant}"? ` +
-        `For a type that is not known here, write onOther("${type}", ...)`,
-    );
-  });
-
-  test.each(["invoice.created", "constructor", "a", "x".repeat(5_000)])(
-    "refuses a type that is like none: %.20s",
+  test.each(["buyer.status_change", "invoice.created", "constructor", ""])(
+    "refuses a type that is not known: %j",
     (type) => {
       const register = (): unknown => createHandler().on(type as KnownEventType, () => {});
       expect(register).toThrow(TypeError);
@@ -166,17 +141,5 @@ describe('a type that fallback "ignore" acknowledges', () => {
     await handleAll(handler, ...many);
     expect(await handleAll(handler, ofType("a", "one more"))).toEqual(["ignored"]);
     expect(notices).toHaveLength(1_000);
-  });
-});
-
-describe("allFields()", () => {
-  test("is the very object, with what the spec does not name", () => {
-    const received = { ...buyerEvent, trace: 1, data: { ...buyerEvent.data, reason: "manual" } };
-    const envelope = parseWebhookEnvelope(bodyOf({ ...envelopeOf(received), sender: "service" }));
-    const [event] = envelope.events as [WebhookEvent];
-    expect(allFields(envelope)).toBe(envelope);
-    expect(allFields(envelope)["sender"]).toBe("service");
-    expect(allFields(event)["trace"]).toBe(1);
-    expect(allFields(event.data as object)["reason"]).toBe("manual");
   });
 });

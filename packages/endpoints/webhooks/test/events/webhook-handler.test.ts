@@ -416,7 +416,7 @@ describe("the handlers of an event", () => {
     expect(late).toThrow("before the first webhook");
     expect(() => handler.onOther("late", () => {})).toThrow("onOther: register every handler before");
     // @ts-expect-error -- JavaScript callers
-    expect(() => createHandler().on("", () => {})).toThrow("not empty");
+    expect(() => createHandler().on("", () => {})).toThrow("no known type");
     expect(() => createHandler().onOther("", () => {})).toThrow("not empty");
     // @ts-expect-error -- JavaScript callers
     expect(() => createHandler().on(buyer, "handler")).toThrow(TypeError);
