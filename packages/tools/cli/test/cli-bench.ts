@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Ask } from "../src/ask-terminal.ts";
+import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
 
@@ -19,12 +19,10 @@ export async function run(
   args: readonly string[],
   {
     colours = false,
-    columns,
     ask,
     login = () => "the-login",
   }: {
     colours?: boolean;
-    columns?: number | undefined;
     ask?: Ask;
     login?: () => string | undefined;
   } = {},
@@ -34,7 +32,6 @@ export async function run(
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,
-    columns,
     ask,
     login,
     clock: () => Math.floor(Date.now() / 1000),

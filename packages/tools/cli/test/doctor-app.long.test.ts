@@ -247,10 +247,8 @@ describe("countersign doctor --app", () => {
     const { out, code } = await doctor(moduleOf(`${imports}\napp.use(express.json());\n${mounted}`));
     expect(code).toBe(1);
     expect(out).toMatch(/^error parser-before-guard$/m);
-    expect(out.replaceAll(/\s+/g, " ")).toContain(
-      "express.json() reads the body before payoutEndpoint on /pay can have",
-    );
-    expect(out.replaceAll(/\s+/g, " ")).toContain("To do: Mount the guard before the parser");
+    expect(out).toContain("express.json() reads the body before payoutEndpoint on /pay can have");
+    expect(out).toContain("  To do: Mount the guard first");
     expect(out).toMatch(/^ {2}https:\/\/\S+\/guide\/doctor\.html#parser-before-guard$/m);
     expect(out).toMatch(/^1 error, \d info$/m);
   });

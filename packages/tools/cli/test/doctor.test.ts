@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -10,8 +10,7 @@ import { postgresSchemaVersion } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { Pool } from "pg";
-import { clockFinding } from "../src/doctor/clock-finding.ts";
-import { findingsOf } from "../src/doctor/findings.ts";
+import { clockFinding, docsOfFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
 import { serverDoubts, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
@@ -282,7 +281,6 @@ describe("serverDoubts", () => {
     synchronous_commit: "on",
     standby: false,
     unlogged: "0",
-    tables: true,
     now_ms: "0",
   };
 
@@ -343,5 +341,30 @@ describe("clockFinding", () => {
     const [finding] = clockFinding(findingsOf("server"), clock);
     if (message === undefined) expect(finding).toBeUndefined();
     else expect(finding).toMatchObject({ id: "clock-off", message: expect.stringMatching(message) });
+  });
+});
+
+describe("docs/doctor.md", () => {
+  const file = (name: string) => readFileSync(new URL(`../../../../${name}`, import.meta.url), "utf8");
+  const sections = new Map(
+    file("docs/doctor.md")
+      .split(/^### /m)
+      .slice(1)
+      .map((section) => {
+        const [id = "", ...lines] = section.split("\n");
+        return [id, lines.join("\n").trim()];
+      }),
+  );
+
+  test("has a section with the severity of each finding, and of nothing else", () => {
+    const severities = [...sections].map(([id, text]) => [id, /^\w+/.exec(text)?.[0].toLowerCase()]);
+    expect(new Map(severities as [string, string][])).toEqual(
+      new Map(Object.entries(findingKinds).map(([id, [severity]]) => [id, severity])),
+    );
+  });
+
+  test("is where the page of a finding leads", () => {
+    const { homepage } = JSON.parse(file("package.json")) as { homepage: string };
+    expect(docsOfFinding("app-failed")).toBe(`${homepage}guide/doctor.html#app-failed`);
   });
 });

@@ -5,18 +5,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/g
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { textWidth } from "../src/table.ts";
 import { run } from "./cli-bench.ts";
-import {
-  begin,
-  complete,
-  engines,
-  hold,
-  runJson,
-  runOn,
-  spawnCli,
-  type OperatorBench,
-} from "./operator-bench.ts";
+import { engines, hold, runJson, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -115,62 +105,6 @@ for (const engine of engines) {
       }
     });
 
-    test("takes the idempotency key of the caller, where one key alone can be meant", async () => {
-      await hold(bench, "payout:op.from.to");
-      await hold(bench, "payout:xop.from.to");
-      const args = ["keys", "resolve", "op.from.to", "--as", "done", "--yes"];
-      const { code, out } = await runOn(bench, args);
-      expect({ code, last: out.split("\n").at(-2) }).toEqual({
-        code: 0,
-        last: expect.stringMatching(/^\S+Z payout:op\.from\.to at fence \d+: was held \(.*\), is done, by /),
-      });
-      expect(await bench.idempotency.read("payout:xop.from.to")).toMatchObject({ state: "held" });
-      expect(await runOn(bench, args)).toMatchObject({
-        code: 1,
-        err: "error: payout:op.from.to: already done (done by the-login); there is nothing to decide\n",
-      });
-    });
-
-    test("takes none of several that can be meant, and lists them", async () => {
-      await hold(bench, "payout:a");
-      await begin(bench, "refund:a", { expired: true });
-      await hold(bench, "Not a scope:a");
-      const { code, out, err } = await runOn(bench, ["keys", "resolve", "a", "--as", "done", "--yes"]);
-      expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: a may be one of 2 keys: give [^\n]*; nothing was changed\n$/);
-      for (const key of ["payout:a", "refund:a"]) {
-        expect(err).toContain(`--key-json '"${key}"'`);
-        expect(await bench.idempotency.read(key)).not.toMatchObject({ state: "done" });
-      }
-      const given = await runOn(bench, [
-        "keys",
-        "resolve",
-        "--key-json",
-        '"refund:a"',
-        "--as",
-        "done",
-        "--yes",
-      ]);
-      expect(given.code).toBe(0);
-      expect(await bench.idempotency.read("payout:a")).toMatchObject({ state: "held" });
-    });
-
-    test("takes a key to the letter, unless another one may be meant that waits", async () => {
-      await hold(bench, "a");
-      await complete(bench, "payout:a");
-      const args = ["keys", "resolve", "a", "--as", "released", "--yes"];
-      expect((await runOn(bench, args)).code).toBe(0);
-      await hold(bench, "b");
-      await hold(bench, "payout:b");
-      expect((await runOn(bench, ["keys", "resolve", "b", "--as", "done", "--yes"])).err).toMatch(
-        /one of 2 keys/,
-      );
-      expect(
-        (await runOn(bench, ["keys", "resolve", "--key-json", '"b"', "--as", "done", "--yes"])).code,
-      ).toBe(0);
-      expect(await bench.idempotency.read("payout:b")).toMatchObject({ state: "held" });
-    });
-
     test("--describe tells amount and beneficiary first, and steers no terminal", async () => {
       await hold(bench, "payout:a");
       const file = moduleOf(describing);
@@ -182,7 +116,7 @@ for (const engine of engines) {
       expect(await runJson(bench, "keys", "held", "--describe", file)).toMatchObject([
         { key: "payout:a", description: { amount: "1,250.00 EUR", business: "business-9" } },
       ]);
-      const resolve = ["keys", "resolve", "a", "--as", "done", "--yes", "--describe", file];
+      const resolve = ["keys", "resolve", "payout:a", "--as", "done", "--yes", "--describe", file];
       expect((await runOn(bench, resolve)).out).toMatch(/^amount +1,250\.00 EUR$/m);
     });
   });
@@ -207,7 +141,7 @@ describe("a describe() of the platform", () => {
   });
 
   const held = (describeText: string, ...args: readonly string[]) => {
-    const file = moduleOf(`export const store = globalThis.heldStoreOfTest;\n${describeText}`);
+    const file = moduleOf(`export const createStore = () => globalThis.heldStoreOfTest;\n${describeText}`);
     return run(["keys", "held", "--store-module", file, ...args]);
   };
 
@@ -265,15 +199,6 @@ describe("a describe() of the platform", () => {
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toMatch(line);
     expect(err).toMatch(/^error: [^\n]*\n$/);
-  });
-
-  test.each([80, 60])("stands in a terminal of %d columns, the key whole", async (columns) => {
-    const file = moduleOf(`export const store = globalThis.heldStoreOfTest;\n${describing}`);
-    const { out } = await run(["keys", "held", "--store-module", file], { columns });
-    expect(out).toContain(`${key}\n`);
-    const long = out.split("\n").filter((line) => textWidth(line) > columns);
-    // A word of a command, such as the path of a module, is not broken.
-    expect(long.every((line) => line.includes("--store-module"))).toBe(true);
   });
 });
 

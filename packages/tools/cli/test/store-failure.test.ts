@@ -1,9 +1,9 @@
 import { describe, expect, test } from "@jest/globals";
 import { UsageError } from "../src/command-io.ts";
-import { loadDriver } from "../src/operator/load-driver.ts";
+import { loadDriver } from "../src/load-package.ts";
 import { failingInOneLine } from "../src/operator/operator-store.ts";
 import { storeFailure } from "../src/operator/store-failure.ts";
-import { parseStoreUrl } from "../src/operator/store-location.ts";
+import { parseStoreUrl } from "../src/operator/store-target.ts";
 
 const location = parseStoreUrl("postgres://user:s3cret@host/db");
 
@@ -97,7 +97,7 @@ describe("failingInOneLine", () => {
       throw new Error("broken");
     });
     await expect(failing).rejects.toMatchObject({
-      name: "StoreFailure",
+      name: "CommandError",
       message: "postgres://user@host/db: broken",
     });
   });

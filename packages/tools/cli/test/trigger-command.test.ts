@@ -143,7 +143,12 @@ describe("countersign trigger", () => {
       2,
       /--url: plain http shows everything .*add --allow-http/,
     ],
-    ["a query in the URL", ["--url", "https://sandbox.example/?a"], 2, /--url must have no query/],
+    [
+      "a query in the URL",
+      ["--url", "https://sandbox.example/?a"],
+      2,
+      /--url: expected .* without credentials and query/,
+    ],
     ["an empty API key", ["--api-key", ""], 2, /--api-key: expected printable ASCII/],
     ["an API key with a line end", ["--api-key", "a\nb"], 2, /--api-key: expected printable ASCII/],
     ["a bad --timeout", ["--timeout", "1s"], 2, /--timeout: expected an integer/],

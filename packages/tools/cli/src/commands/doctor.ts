@@ -1,13 +1,10 @@
 import { Command } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
+import { exitCodes, type CommandIo, type Finish, type Switches } from "../command-io.ts";
 import type { ExamineFlags } from "../doctor/examine.ts";
-import { addStoreOptions } from "../operator/store-options.ts";
-import { allowHttpOption } from "../plain-http.ts";
+import { allowHttpOption } from "../input.ts";
+import { addStoreOptions } from "../operator/store-target.ts";
 
-interface DoctorFlags extends ExamineFlags {
-  readonly strict?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+interface DoctorFlags extends ExamineFlags, Switches<"strict" | "json"> {}
 
 const notes = `
 --app loads a module in a process of its own, with this environment: an exported
@@ -26,7 +23,7 @@ Exit codes:
 `;
 
 /** `countersign doctor`: looks for faults in how a platform is set up. */
-export function doctorCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function doctorCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("doctor")
     .description("look for faults in an app, a running endpoint and a store")
     .option("--app <file>", "module with the app; it is loaded, and does not listen")
@@ -39,9 +36,9 @@ export function doctorCommand(io: CommandIo, finish: (code: ExitCode) => void): 
     .addHelpText("after", notes)
     .action(async (flags: DoctorFlags) => {
       const { examine } = await import("../doctor/examine.ts");
-      const { diagnosisToJson, formatDiagnosis } = await import("../doctor/report.ts");
+      const { diagnosisJson, diagnosisText } = await import("../doctor/report.ts");
       const diagnosis = await examine(flags, io);
-      io.writeOut(flags.json === true ? diagnosisToJson(diagnosis) : formatDiagnosis(diagnosis, io));
+      io.writeOut(flags.json === true ? diagnosisJson(diagnosis) : diagnosisText(diagnosis, io.colours));
       const isWrong = diagnosis.findings.some(
         ({ severity }) => severity === "error" || (severity === "warning" && flags.strict === true),
       );

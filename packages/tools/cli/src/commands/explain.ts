@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { collect } from "../input.ts";
 import type { ExplainFlags } from "../explain/run.ts";
 
 const notes = `
@@ -20,7 +21,7 @@ Exit codes:
 `;
 
 /** `countersign explain`: why a request is refused, and what its sender has to change. */
-export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function explainCommand(io: CommandIo, finish: Finish): Command {
   return new Command("explain")
     .description("say why a request is refused, and what its sender has to change")
     .argument("[file]", "raw HTTP request, or output of curl -v (default: standard input)")
@@ -40,8 +41,4 @@ export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void):
       const { runExplain } = await import("../explain/run.ts");
       finish(await runExplain(file, flags, io));
     });
-}
-
-function collect(value: string, earlier: readonly string[] = []): readonly string[] {
-  return [...earlier, value];
 }

@@ -1,8 +1,8 @@
 import type { TamperedPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
-import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { allowHttpOption, collect } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
-import { allowHttpOption } from "../plain-http.ts";
 import type { PayoutFlags } from "../playing/payout.ts";
 
 // The sandbox's own list would load it for every command line.
@@ -30,7 +30,7 @@ Exit codes:
 `;
 
 /** `countersign payout`: signs one instruction as the lending service would, sends it, and judges the answer. */
-export function payoutCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function payoutCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("payout")
     .description(
       "sign one payout instruction and send it, as it should be or in one way that must be refused",

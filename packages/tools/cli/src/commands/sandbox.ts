@@ -1,5 +1,5 @@
 import { Command, Option } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
 import type { SandboxFlags } from "../playing/sandbox.ts";
 
@@ -27,7 +27,7 @@ Exit codes:
 `;
 
 /** `countersign sandbox`: the lending service on a loopback address, until a signal ends it. */
-export function sandboxCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function sandboxCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("sandbox")
     .description("run the lending service: its API, the simulation, and webhooks to the endpoints registered")
     .option("--host <address>", "loopback address to listen on", "127.0.0.1")

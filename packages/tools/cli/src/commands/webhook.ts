@@ -1,8 +1,8 @@
 import type { TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
-import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { allowHttpOption, collect, credentialOptions } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
-import { allowHttpOption } from "../plain-http.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // The sandbox's own list would load it for every command line.
@@ -31,11 +31,11 @@ Exit codes:
 `;
 
 /** `countersign webhook`: signs one webhook as the lending service would, sends it once, and judges the answer. */
-export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function webhookCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("webhook")
     .description("sign one webhook and send it, as it should be or in one way that must be refused")
     .requiredOption("--url <url>", "webhook endpoint; its path is sent exactly as given");
-  addCredentialOptions(command);
+  for (const option of credentialOptions()) command.addOption(option.makeOptionMandatory());
   addEnvelopeOptions(command);
   return command
     .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
@@ -50,15 +50,6 @@ export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void):
       const { runWebhook } = await loadPlaying("webhook", () => import("../playing/webhook.ts"));
       finish(await runWebhook(flags, io));
     });
-}
-
-function addCredentialOptions(command: Command): void {
-  const options = [
-    new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),
-    new Option("--password <password>", "password of basic authentication").env("WEBHOOK_PASSWORD"),
-    new Option("--secret <secret>", "secret of the payload signature").env("WEBHOOK_SECRET"),
-  ];
-  for (const option of options) command.addOption(option.makeOptionMandatory());
 }
 
 function addEnvelopeOptions(command: Command): void {

@@ -1,8 +1,8 @@
 import type { Built } from "@countersign/core/door";
 import { shownKey } from "../operator/key-text.ts";
-import { printable } from "../printable.ts";
-import type { AppFacts, AppFault } from "./app-facts.ts";
-import { findingsOf, type Finding, type FindingId } from "./findings.ts";
+import { printable, printableLine } from "../output.ts";
+import type { AppFacts, AppFault } from "./ask-app.ts";
+import { type Finding, type FindingId, findingsOf } from "./findings.ts";
 import { keyRows, keysOf, optionRows, type Surroundings } from "./option-rows.ts";
 
 /** Returns what is wrong with an app: what the rows of the three tables say of it. */
@@ -14,7 +14,11 @@ export function appFindings(subject: string, app: AppFacts, around: Surroundings
   };
   return [
     ...(app.fault === undefined ? [] : [found(...faultOf(app.fault))]),
-    ...appRows.flatMap(([id, says]) => says(app).map((text) => found(id, text, severityOf(id)))),
+    ...appRows.flatMap(([id, isSo, says]) => {
+      if (!isSo(app)) return [];
+      const texts = typeof says === "string" ? [says] : says(app);
+      return texts.map((text) => found(id, text, severityOf(id)));
+    }),
     ...app.built.flatMap((built) =>
       optionRows.flatMap(([id, option, when, says]) => {
         const value = built.facts[option];
@@ -33,28 +37,32 @@ export function appFindings(subject: string, app: AppFacts, around: Surroundings
   ];
 }
 
-/** Of the app as a whole: what is said of it, each time. */
-const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => readonly string[]])[] = [
+type AppRow = readonly [
+  id: FindingId,
+  isSo: (app: AppFacts) => boolean,
+  says: string | ((app: AppFacts) => readonly string[]),
+];
+
+/** Of the app as a whole. */
+const appRows: readonly AppRow[] = [
   [
     "app-unknown",
-    ({ kind, fault }) =>
-      textIf(
-        kind === "unknown" && fault === undefined,
-        "the module exports no Express or Fastify app; what it has built is examined, and not its order",
-      ),
+    ({ kind, fault }) => kind === "unknown" && fault === undefined,
+    "the module exports no Express or Fastify app; what it has built is examined, and not its order",
   ],
   [
     "no-guards",
-    (app) =>
-      textIf(!hasChecks(app) && app.fault === undefined, "loading the app built no check of countersign"),
+    (app) => !hasChecks(app) && app.fault === undefined,
+    "loading the app built no check of countersign",
   ],
   [
     "app-listens",
-    ({ listens, fault }) =>
-      textIf(listens && fault === undefined, "the module listens when it is loaded; it was not let to"),
+    ({ listens, fault }) => listens && fault === undefined,
+    "the module listens when it is loaded; it was not let to",
   ],
   [
     "parser-before-guard",
+    () => true,
     ({ guards }) =>
       guards
         .filter(({ behind }) => behind.length > 0)
@@ -65,6 +73,7 @@ const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => reado
   ],
   [
     "hook-before-body",
+    () => true,
     ({ earlyHooks }) =>
       earlyHooks.map(({ name, step, url = "a scope" }) => {
         return `${name} is an ${step} step of ${printable(url)}, where no body has been read`;
@@ -72,42 +81,27 @@ const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => reado
   ],
   [
     "trust-proxy-everybody",
-    (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "everybody",
-        app.kind === "Fastify"
-          ? "trustProxy trusts every address, so callers choose what request.ip and request.protocol are"
-          : "trust proxy trusts every address, so callers choose their own",
-      ),
+    (app) => asksProxies(app) && app.trust === "everybody",
+    "every address is trusted, so callers choose their own address and scheme",
   ],
   [
     "trust-proxy-misread",
-    (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "misread",
-        "Express reads the setting trust proxy otherwise than it looks",
-      ),
+    (app) => asksProxies(app) && app.trust === "misread",
+    "Express reads the setting trust proxy otherwise than it looks",
   ],
   [
     "trust-proxy-unset",
-    (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "nobody",
-        "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
-      ),
+    (app) => asksProxies(app) && app.trust === "nobody",
+    "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
   ],
 ];
-
-function textIf(isSo: boolean, text: string): readonly string[] {
-  return isSo ? [text] : [];
-}
 
 function placeOf({ factory, holder }: Built): string {
   return printable(holder === undefined ? factory : `${holder} of ${factory}`);
 }
 
 function faultOf({ message, factory, option }: AppFault): [id: FindingId, text: string] {
-  const text = printable(message.replaceAll(/\s+/g, " ").trim()) || "it failed without a message";
+  const text = printableLine(message.trim()) || "it failed without a message";
   if (factory === undefined) return ["app-failed", text];
   if (option !== undefined && /(?:^|\.)keys\b/.test(option)) return ["key-refused", text];
   const isSecret = /secret|password|username|credentials|basicAuth|hmac/i.test(option ?? message);

@@ -1,4 +1,5 @@
 import { subscribe } from "node:diagnostics_channel";
+import { memberOf } from "../command-io.ts";
 
 /** A step that reads what a parser has made of the body, where none has run yet. */
 export interface EarlyHook {
@@ -54,8 +55,4 @@ function note(
     const name = typeof handler === "function" ? needsBody.exec(handler.name)?.[1] : undefined;
     if (name !== undefined) found.push({ name, step, url });
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

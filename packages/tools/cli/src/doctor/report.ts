@@ -1,8 +1,4 @@
-import type { CommandIo } from "../command-io.ts";
-import { jsonDocument } from "../json-output.ts";
-import { createPaint } from "../paint.ts";
-import { printable } from "../printable.ts";
-import { wrap } from "../table.ts";
+import { createPaint, jsonDocument, printable } from "../output.ts";
 import { docsOfFinding, findingKinds, type Finding, type Severity } from "./findings.ts";
 
 /** What a doctor has looked at, and found. */
@@ -14,30 +10,29 @@ export interface Diagnosis {
 
 const severities: readonly Severity[] = ["error", "warning", "info"];
 const colours = { error: "red", warning: "yellow", info: "dim" } as const;
-const proseColumns = 100;
-const indent = 2;
 
 /** A report for people: what is worst comes first. */
-export function formatDiagnosis({ subjects, findings }: Diagnosis, io: CommandIo): string {
-  const paint = createPaint(io.colours);
-  // In a pipe a sentence is one line, for grep.
-  const width = io.columns === undefined ? Infinity : Math.min(io.columns, proseColumns) - indent;
-  const prose = (text: string): string[] => wrap(printable(text), width).map((line) => `  ${line}`);
+export function diagnosisText({ subjects, findings }: Diagnosis, withColours: boolean): string {
+  const paint = createPaint(withColours);
   const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>
     [
       `${paint(colours[severity], severity)} ${paint("bold", id)}`,
-      ...prose(`${subject}: ${message}`),
-      ...prose(`To do: ${findingKinds[id].remedy}`),
-      `  ${docsOfFinding(id)}`,
+      `  ${printable(`${subject}: ${message}`)}`,
+      `  To do: ${findingKinds[id][1]}`,
+      `  ${docsOfFinding(id)}\n`,
     ].join("\n"),
   );
-  const summary = paint(findings.length === 0 ? "green" : "bold", summaryOf(findings));
-  const looked = subjects.flatMap((subject) => wrap(`looked at ${printable(subject)}`, width));
-  return `${[...blocks.map((block) => `${block}\n`), ...looked, summary].join("\n")}\n`;
+  const counts = severities
+    .map((severity) => ({ severity, found: count(findings, severity) }))
+    .filter(({ found }) => found > 0)
+    .map(({ severity, found }) => `${found} ${severity}${found > 1 && severity !== "info" ? "s" : ""}`);
+  const summary = counts.length === 0 ? paint("green", "nothing found") : paint("bold", counts.join(", "));
+  const looked = subjects.map((subject) => `looked at ${printable(subject)}`);
+  return `${[...blocks, ...looked, summary].join("\n")}\n`;
 }
 
 /** A report for programs: one JSON document. */
-export function diagnosisToJson({ subjects, findings }: Diagnosis): string {
+export function diagnosisJson({ subjects, findings }: Diagnosis): string {
   return jsonDocument({
     subjects,
     errors: count(findings, "error"),
@@ -47,7 +42,7 @@ export function diagnosisToJson({ subjects, findings }: Diagnosis): string {
       severity,
       subject,
       message,
-      remedy: findingKinds[id].remedy,
+      remedy: findingKinds[id][1],
       page: docsOfFinding(id),
     })),
   });
@@ -59,13 +54,4 @@ function inOrder(findings: readonly Finding[]): readonly Finding[] {
 
 function count(findings: readonly Finding[], severity: Severity): number {
   return findings.filter((finding) => finding.severity === severity).length;
-}
-
-function summaryOf(findings: readonly Finding[]): string {
-  if (findings.length === 0) return "nothing found";
-  return severities
-    .map((severity) => ({ severity, found: count(findings, severity) }))
-    .filter(({ found }) => found > 0)
-    .map(({ severity, found }) => `${found} ${severity}${found > 1 && severity !== "info" ? "s" : ""}`)
-    .join(", ");
 }

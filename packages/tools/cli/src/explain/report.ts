@@ -1,6 +1,6 @@
 import type { Explanation, SignatureExplanation } from "@countersign/explain";
 import { docsOf } from "@countersign/core";
-import { printable } from "../printable.ts";
+import { printable } from "../output.ts";
 
 /** What was found out about one check. */
 export type Explained = Explanation & {

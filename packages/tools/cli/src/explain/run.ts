@@ -14,27 +14,27 @@ import {
 } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import path from "node:path";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import {
+  exitCodes,
+  UsageError,
+  usageErrorOf,
+  type CommandIo,
+  type ExitCode,
+  type Switches,
+  type Texts,
+} from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
-import { jsonDocument } from "../json-output.ts";
-import { printable } from "../printable.ts";
-import { usageErrorOf } from "../usage-error.ts";
-import { readCapture, type CapturedRequest } from "./captured-request.ts";
-import { formatExplanations, type Explained } from "./report.ts";
+import { jsonDocument, printable } from "../output.ts";
+import { type CapturedRequest, readCapture } from "./captured-request.ts";
+import { type Explained, formatExplanations } from "./report.ts";
 
 /** The flags of `countersign explain`. */
-export interface ExplainFlags {
-  readonly data?: string | undefined;
+export interface ExplainFlags
+  extends
+    Texts<"data" | "keys" | "webhook" | "components" | "origin" | "pathPrefix" | "signerBase" | "now">,
+    Switches<"json"> {
   readonly key?: readonly string[] | undefined;
-  readonly keys?: string | undefined;
   readonly secretEnv?: readonly string[] | undefined;
-  readonly webhook?: string | undefined;
-  readonly components?: string | undefined;
-  readonly origin?: string | undefined;
-  readonly pathPrefix?: string | undefined;
-  readonly signerBase?: string | undefined;
-  readonly now?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Explains the request of a file, and ends with 0 when nothing is wrong with it. */

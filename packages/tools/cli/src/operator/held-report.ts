@@ -1,69 +1,66 @@
-import { leaseExpired } from "@countersign/idempotency/store";
+import type { Command } from "commander";
 import type { CommandIo } from "../command-io.ts";
-import { createPaint } from "../paint.ts";
-import { wrap } from "../table.ts";
-import { decisionFacts } from "./decision-report.ts";
-import { descriptionLines, type Described } from "./describe-key.ts";
+import { createPaint, printable } from "../output.ts";
+import { descriptionFacts } from "./describe-key.ts";
+import { beginOf, decisionFacts, factLines, whyHeld } from "./key-report.ts";
 import { shownKey } from "./key-text.ts";
-import { beginOf, explainState } from "./keys-report.ts";
-import type { KeyEntry } from "./known-record.ts";
-import { commandLines, resolveCommand } from "./resolve-command.ts";
-import type { StoreFlags } from "./store-options.ts";
-
-const labelWidth = 14;
+import type { Described, KeyEntry } from "./store.ts";
+import type { StoreFlags } from "./store-target.ts";
 
 /** A key that waits for a decision: what it is, since when, why, and the commands that decide. */
 export function heldBlock(
   { key, record }: KeyEntry,
   described: Described | undefined,
-  { io, given }: { readonly io: CommandIo; readonly given: StoreFlags },
+  { io, store }: { readonly io: CommandIo; readonly store: string },
 ): string {
-  const paint = createPaint(io.colours);
-  const { fence } = record;
-  const facts: (readonly [name: string, text: string])[] = [
-    ...descriptionLines(described),
-    ["begun", beginOf(record, io)],
-    ["why", whyHeld({ key, record })],
-    ...decisionFacts(record, io),
-    ["fence", String(fence)],
-  ];
-  const lines = facts.flatMap(([name, text]) => labelled(name, text, io.columns));
-  const room = io.columns === undefined ? undefined : io.columns - 4;
-  const decide = (outcome: "done" | "released"): string[] => {
-    const words = resolveCommand(key, { outcome, fence, given });
-    return [`  ${meanings[outcome]}`, ...commandLines(words, room).map((line) => `    ${line}`)];
-  };
-  const commands = [decide("done"), decide("released")].flat();
-  return `${[paint("red", shownKey(key)), ...lines, ...commands].join("\n")}\n`;
+  const facts = factLines(
+    [
+      ...descriptionFacts(described),
+      ["begun", beginOf(record, io)],
+      ["why", whyHeld(record)],
+      ...decisionFacts(record, io),
+      ["fence", String(record.fence)],
+    ],
+    "  ",
+  );
+  const shown = shownKey(key);
+  const given = shown.startsWith('"') ? `--key-json ${singleQuoted(shown)}` : quoted(shown);
+  const decide = (outcome: "done" | "released"): string =>
+    `    countersign keys resolve ${given} --as ${outcome} --fence ${record.fence}${store}\n`;
+  return [
+    `${createPaint(io.colours)("red", shown)}\n${facts}`,
+    `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
+    `  no money has moved, and the next retry is to pay:\n${decide("released")}`,
+  ].join("");
 }
-
-const meanings = {
-  done: "money has moved, or will be sent by hand after this:",
-  released: "no money has moved, and the next retry is to pay:",
-} as const;
 
 /** What to do about all of them. */
-export function heldSummary(count: number, terminalColumns: number | undefined): string {
-  const [subject, verb] = count === 1 ? ["1 key", "waits"] : [`${count} keys`, "wait"];
-  const text =
-    `${subject} ${verb} for a decision, and no retry pays until then. Find out whether money has moved, ` +
-    "from the bank and not from a log, and run one of the commands.";
-  return `\n${wrap(text, Math.min(terminalColumns ?? proseColumns, proseColumns)).join("\n")}\n`;
+export function heldSummary(count: number): string {
+  return `
+${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no retry pays until then. Find out whether
+money has moved, from the bank and not from a log, and run one of the commands.
+`;
 }
 
-const proseColumns = 80;
+const storeFlags = ["storeUrl", "storeModule", "schema", "table", "prefix"] as const;
 
-/** The name of a fact and its text, in lines that fit the terminal. */
-function labelled(name: string, text: string, terminalColumns: number | undefined): string[] {
-  const indent = 2 + Math.max(labelWidth, name.length + 2);
-  const lines = terminalColumns === undefined ? [text] : wrap(text, Math.max(20, terminalColumns - indent));
-  return lines.map((line, at) => (at === 0 ? `  ${name}`.padEnd(indent) : " ".repeat(indent)) + line);
+/** The flags of a store that stood on the command line, for the next one: the environment gives the others to it too. */
+export function givenStore(command: Command, flags: StoreFlags): string {
+  const given = storeFlags.filter((name) => command.getOptionValueSource(name) === "cli");
+  return given
+    .map((name) => {
+      const flag = command.options.find((option) => option.attributeName() === name)?.long;
+      // A password in a URL is not repeated: it is in the environment, or written once more.
+      const value = (flags[name] ?? "").replace(/(:\/\/[^/@]*:)[^@]*@/, "$1…@");
+      return ` ${flag} ${printable(quoted(value))}`;
+    })
+    .join("");
 }
 
-function whyHeld({ record }: KeyEntry): string {
-  if (record.state !== "held") {
-    return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
-  }
-  if (record.reason !== leaseExpired) return explainState(record);
-  return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
+}
+
+function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

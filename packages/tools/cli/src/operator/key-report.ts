@@ -1,0 +1,197 @@
+import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
+import { leaseExpired } from "@countersign/idempotency/store";
+import type { KeptDecision, OperatorEntry } from "@countersign/idempotency";
+import type { CommandIo } from "../command-io.ts";
+import { createPaint, jsonLine, printable, printableLine, tableLines } from "../output.ts";
+import { descriptionFacts } from "./describe-key.ts";
+import { shownKey } from "./key-text.ts";
+import { isDecided, shownRecord } from "./records.ts";
+import type { Described, KeyEntry, KnownRecord } from "./store.ts";
+
+/** A fact about a key, for people. */
+export type Fact = readonly [name: string, text: string];
+
+const titles = ["key", "state", "fence", "fingerprint", "what is known"];
+
+/** Keys as a table for people. */
+export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo): string {
+  const paint = createPaint(colours);
+  const rows = entries.map(({ key, record }) => [
+    shownKey(key),
+    record.state,
+    String(record.fence),
+    shortened(record.fingerprint),
+    isFailureCount(key, record)
+      ? "counts a failed attempt of an event"
+      : [explainState(record), ...decisionMarks(record)].join("; "),
+  ]);
+  const [head = "", ...lines] = tableLines([titles, ...rows]);
+  const painted = lines.map((line, at) => {
+    const { record } = entries[at] ?? {};
+    if (record === undefined || record.state === "run") return line;
+    // An operator's done is no payment that anybody here has made.
+    const done = isDecided(record) ? "yellow" : "green";
+    return paint(record.state === "done" ? done : "red", line);
+  });
+  return `${[paint("bold", head), ...painted].join("\n")}\n`;
+}
+
+/** A key as one JSON document in a line. */
+export function keyJson(
+  { key, record }: { readonly key: string; readonly record: KnownRecord },
+  { clock }: CommandIo,
+  described: Described | object = {},
+): string {
+  const begunAt = begunAtMs(record.fence, clock() * 1000);
+  return jsonLine({
+    key,
+    ...recordJson(record),
+    begunAt: begunAt === undefined ? null : new Date(begunAt).toISOString(),
+    ...described,
+  });
+}
+
+/** All that is known of one key. */
+export interface KnownKey {
+  readonly key: string;
+  readonly record: KnownRecord;
+  readonly described: Described | undefined;
+  /** The store as messages name it. */
+  readonly store: string;
+}
+
+/** The facts of one key. */
+export function keyFacts({ key, record, described, store }: KnownKey, io: CommandIo): readonly Fact[] {
+  return [
+    ["store", store],
+    ["key", shownKey(key)],
+    ...descriptionFacts(described),
+    ["begun", beginOf(record, io)],
+    ["state", `${record.state}: ${explainState(record)}`],
+    ["fence", String(record.fence)],
+    ["fingerprint", printable(record.fingerprint)],
+    ...decisionFacts(record, io),
+  ];
+}
+
+/** Facts as lines. */
+export function factLines(facts: readonly Fact[], indent: string = ""): string {
+  return facts.map(([name, text]) => `${indent}${`${name}  `.padEnd(14)}${text}\n`).join("");
+}
+
+/** When the attempt began, for people. */
+export function beginOf({ fence }: KnownRecord, { clock }: CommandIo): string {
+  const nowMs = clock() * 1000;
+  const ms = begunAtMs(fence, nowMs);
+  return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
+}
+
+/** What is shown of a record, for JSON: the times of a decision are text. */
+export function recordJson(record: KnownRecord): object {
+  const { decision } = record;
+  const shown = shownRecord(record);
+  return decision === undefined ? shown : { ...shown, decision: decisionJson(decision) };
+}
+
+/** Why the key is in its state, without what an operator has decided. */
+export function explainState(record: KnownRecord): string {
+  if (record.state === "held") return printableLine(record.reason);
+  if (record.state === "free") return "the next claim takes it";
+  if (record.state === "done") return isDecided(record) ? "declared as paid" : "processed";
+  const { remainingMs } = record;
+  return remainingMs > 0
+    ? `lease ends in ${duration(remainingMs)}`
+    : `lease expired ${duration(-remainingMs)} ago`;
+}
+
+/** Why a key waits for a decision. */
+export function whyHeld(record: KnownRecord): string {
+  if (record.state !== "held") {
+    return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
+  }
+  if (record.reason !== leaseExpired) return explainState(record);
+  return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
+}
+
+/** The beginning of a fingerprint, enough to compare by eye. */
+function shortened(fingerprint: string): string {
+  return printable(fingerprint.slice(0, 12));
+}
+
+/** What a list says of an operator's decision, in a few words; nothing where there is none. */
+export function decisionMarks({ fence, decision }: KnownRecord): string[] {
+  if (decision === undefined) return [];
+  const { outcome, reopened } = decision;
+  if (reopened !== undefined) return [`${outcome} ${nameOf(decision)}, reopened ${nameOf(reopened)}`];
+  const when = decision.fence === fence ? "" : ", before this attempt";
+  return [`${outcome} ${nameOf(decision)}${when}`];
+}
+
+/** The facts of an operator's decision. */
+export function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
+  if (decision === undefined) return [];
+  const about = decision.fence === fence ? "" : `, about fence ${decision.fence}`;
+  const { reopened, outcome, reason } = decision;
+  const entry = (each: OperatorEntry): string => `${nameOf(each)}, ${timeAgo(each.at, clock() * 1000)}`;
+  return [
+    ["decided", `${outcome}${about}, ${entry(decision)}`],
+    ["held for", printableLine(reason)],
+    ...noteOf(decision),
+    ...(reopened === undefined ? [] : [["reopened", entry(reopened)] as const, ...noteOf(reopened)]),
+  ];
+}
+
+function nameOf({ by }: OperatorEntry): string {
+  return by === undefined ? "by an operator" : `by ${printableLine(by)}`;
+}
+
+function noteOf({ note }: OperatorEntry): Fact[] {
+  return note === undefined ? [] : [["note", printableLine(note)]];
+}
+
+/** What an operator has changed. */
+interface Changed {
+  readonly key: string;
+  readonly fence: number;
+  /** The state before, and why. */
+  readonly from: readonly [state: string, reason: string];
+  readonly to: string;
+  readonly entry: OperatorEntry;
+}
+
+/** One line that tells all of a change, to be kept in a ticket or a log. */
+export function changedLine({ key, fence, from: [state, reason], to, entry }: Changed): string {
+  const note = entry.note === undefined ? "" : `, note ${printable(JSON.stringify(entry.note))}`;
+  const facts = `was ${state} (${printableLine(reason)}), is ${to}, ${nameOf(entry)}${note}`;
+  return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${fence}: ${facts}\n`;
+}
+
+/** A decision for JSON: times as text. */
+export function decisionJson({ reopened, ...decision }: KeptDecision): object {
+  const decided = { ...decision, at: new Date(decision.at).toISOString() };
+  return reopened === undefined
+    ? decided
+    : { ...decided, reopened: { ...reopened, at: new Date(reopened.at).toISOString() } };
+}
+
+const units: readonly (readonly [unit: string, ms: number])[] = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+];
+
+/** A length of time, rounded down to its largest unit that it has twice. */
+function duration(ms: number): string {
+  const [unit, unitMs] = units.find(([, size]) => ms >= 2 * size) ?? ["ms", 1];
+  return `${Math.floor(ms / unitMs)} ${unit}`;
+}
+
+/** A time and how long ago it was, in UTC and to the second. */
+function timeAgo(ms: number, nowMs: number): string {
+  const time = new Date(ms)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, "Z");
+  return nowMs - ms < 2000 ? `${time}, just now` : `${time}, ${duration(nowMs - ms)} ago`;
+}
