@@ -13,7 +13,6 @@ export interface CommandIo {
   readonly clock: () => number;
 }
 
-/** Exit codes of every command. */
 export const exitCodes = { asExpected: 0, otherwise: 1, usage: 2, unreachable: 3, internal: 70 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -40,7 +39,7 @@ export function askAtTerminal(
     new Promise((resolve) => {
       const lines = createInterface({ input, output });
       let answered: string | undefined;
-      // Ctrl-C and Ctrl-D close it without an answer, and leave the cursor behind the question.
+      // Ctrl-C and Ctrl-D close it without an answer, and leave the cursor after the question.
       lines.once("close", () => {
         if (answered === undefined) output.write("\n");
         resolve(answered);
@@ -102,7 +101,6 @@ export function codeOf(thrown: unknown): string {
   return typeof code === "string" ? code : "no code";
 }
 
-/** The message of a thrown value. */
 export function messageOf(thrown: unknown): string {
   const message = memberOf(thrown, "message");
   return typeof message === "string" ? message : String(thrown);

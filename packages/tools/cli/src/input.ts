@@ -8,7 +8,7 @@ import { codeOf, UsageError } from "./command-io.ts";
 export function readNamedFile(option: string, file: string): Buffer {
   try {
     const stats = statSync(file);
-    // /dev/zero never ends. A pipe is what `<(command)` of a shell is: whoever names one waits for its writer.
+    // /dev/zero never ends. A pipe is what `<(command)` of a shell is.
     if (!stats.isDirectory() && !stats.isFile() && !stats.isFIFO()) {
       throw new UsageError(`${option} ${file}: is no file`);
     }
@@ -66,7 +66,6 @@ export function collect(value: string, before: readonly string[] = []): readonly
   return [...before, value];
 }
 
-/** The flags of a webhook endpoint's credentials. */
 export function credentialOptions(): readonly Option[] {
   return [
     new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),

@@ -1,14 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import {
-  CommandError,
-  exitCodes,
-  memberOf,
-  messageOf,
-  type CommandIo,
-  type ExitCode,
-  type Finish,
-} from "./command-io.ts";
+import type { CommandIo, ExitCode, Finish } from "./command-io.ts";
+import { CommandError, exitCodes, memberOf, messageOf } from "./command-io.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { explainCommand } from "./commands/explain.ts";

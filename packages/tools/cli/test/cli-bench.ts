@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { expect } from "@jest/globals";
 import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
@@ -37,6 +38,13 @@ export async function run(
     clock: () => Math.floor(Date.now() / 1000),
   });
   return { code, out, err };
+}
+
+/** Expects a run that ended with one line on stderr, and wrote nothing else. */
+export function expectOneLine({ code, out, err }: Run, expected: number, line: RegExp): void {
+  expect({ code, out }).toEqual({ code: expected, out: "" });
+  expect(err).toMatch(line);
+  expect(err).toMatch(/^error: [^\n]*\n$/);
 }
 
 /** A directory with a key named `test`, and a platform that knows it. */

@@ -10,8 +10,8 @@ import { postgresSchemaVersion } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { Pool } from "pg";
-import { clockFinding, docsOfFinding, findingKinds, findingsOf } from "../src/doctor/findings.ts";
-import { serverDoubts, type ServerRow } from "../src/operator/postgres-store.ts";
+import { clockFinding, docsOfFinding, doubtsOf, findingKinds, findingsOf } from "../src/doctor/findings.ts";
+import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { run, type Run } from "./cli-bench.ts";
@@ -272,7 +272,7 @@ test("a server that is not there is a finding", async () => {
   expect(ended.out).not.toContain("test-password");
 });
 
-describe("serverDoubts", () => {
+describe("serverRows", () => {
   const good: ServerRow = {
     version: "160002",
     encoding: "UTF8",
@@ -295,7 +295,7 @@ describe("serverDoubts", () => {
     [{ version: "120015" }, "postgres-old"],
     [{ unlogged: "1" }, "tables-unlogged"],
   ])("of %p", (difference, id) => {
-    const doubts = serverDoubts({ ...good, ...difference });
+    const doubts = doubtsOf(serverRows, { ...good, ...difference });
     expect(doubts.map(([doubt]) => doubt)).toEqual(id === undefined ? [] : [id]);
   });
 });

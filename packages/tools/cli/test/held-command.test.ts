@@ -99,25 +99,13 @@ for (const engine of engines) {
         const line = out.split("\n").find((candidate) => candidate.includes(`--as ${outcome}`)) ?? "";
         const words = shellWords(line.trim());
         expect(words.slice(0, 3)).toEqual(["countersign", "keys", "resolve"]);
-        expect(await spawnCli([...words.slice(1), "--yes"], { env })).toMatchObject({ code: 0, err: "" });
+        expect(await spawnCli([...words.slice(1), ...place, "--yes"], { env })).toMatchObject({
+          code: 0,
+          err: "",
+        });
         const record = await bench.idempotency.read(key);
         expect(record?.state).toBe(outcome === "done" ? "done" : undefined);
       }
-    });
-
-    test("--describe tells amount and beneficiary first, and steers no terminal", async () => {
-      await hold(bench, "payout:a");
-      const file = moduleOf(describing);
-      const { code, out } = await runOn(bench, ["keys", "held", "--describe", file]);
-      expect(code).toBe(0);
-      expect(out).toMatch(
-        /^payout:a\n {2}amount +1,250\.00 EUR\n {2}beneficiary +Example\\u\{1b\}\[2J GmbH\n {2}business +business-9\n/,
-      );
-      expect(await runJson(bench, "keys", "held", "--describe", file)).toMatchObject([
-        { key: "payout:a", description: { amount: "1,250.00 EUR", business: "business-9" } },
-      ]);
-      const resolve = ["keys", "resolve", "payout:a", "--as", "done", "--yes", "--describe", file];
-      expect((await runOn(bench, resolve)).out).toMatch(/^amount +1,250\.00 EUR$/m);
     });
   });
 }
@@ -145,13 +133,14 @@ describe("a describe() of the platform", () => {
     return run(["keys", "held", "--store-module", file, ...args]);
   };
 
-  test("is found in the module of the store, and its commands lead there", async () => {
+  test("is found in the module of the store, and steers no terminal", async () => {
     const { code, out } = await held(describing);
     expect(code).toBe(0);
-    expect(out).toMatch(/^ {2}amount +1,250\.00 EUR$/m);
     expect(out).toMatch(
-      /keys resolve payout:op\.from\.to --as done --fence \d+ --store-module \S+module\.mjs$/m,
+      /^payout:op\.from\.to\n {2}amount +1,250\.00 EUR\n {2}beneficiary +Example\\u\{1b\}\[2J GmbH\n {2}business +business-9\n/,
     );
+    const { out: json } = await held(describing, "--json");
+    expect(JSON.parse(json)).toMatchObject({ key, description: { amount: "1,250.00 EUR" } });
   });
 
   test.each([
@@ -180,25 +169,6 @@ describe("a describe() of the platform", () => {
   test("that knows nothing says nothing", async () => {
     const { out } = await held("export const describe = () => undefined;", "--json");
     expect(JSON.parse(out)).toMatchObject({ key, description: null });
-  });
-
-  test.each([
-    ["a file that is missing", "/nowhere/describe.mjs", /--describe: .*does not exist/],
-    [
-      "a module without it",
-      moduleOf("export const other = 1;"),
-      /--describe: .*exports no function describe/,
-    ],
-    [
-      "a module that fails",
-      moduleOf("throw new TypeError('at once');"),
-      /--describe: .*cannot be loaded: at once/,
-    ],
-  ])("in %s ends with 2 and one line", async (_name, file, line) => {
-    const { code, out, err } = await held("", "--describe", file);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
   });
 });
 

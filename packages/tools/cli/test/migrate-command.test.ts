@@ -11,7 +11,7 @@ import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { postgresEngine } from "../src/operator/postgres-store.ts";
 import { readTarget } from "../src/operator/store-target.ts";
-import { run } from "./cli-bench.ts";
+import { expectOneLine, run } from "./cli-bench.ts";
 import { spawnCli } from "./operator-bench.ts";
 
 const url = postgresUrl ?? "";
@@ -210,14 +210,6 @@ describeOnPostgres("countersign migrate on PostgreSQL", () => {
       await pool.query(`DROP ROLE ${role}`);
     }
   });
-
-  test("an unknown database ends it with 1 and one line", async () => {
-    const other = new URL(url);
-    other.pathname = "/countersign_no_such_database";
-    const { code, err } = await run(["migrate", "--store-url", other.href]);
-    expect(code).toBe(1);
-    expect(err).toMatch(/^error: \S+: database "countersign_no_such_database" does not exist\n$/);
-  });
 });
 
 describeOnBouncer("the operator's commands through PgBouncer in transaction mode", () => {
@@ -265,28 +257,17 @@ describe("countersign migrate", () => {
     expect(await run(["migrate", "--print", ...flags])).toEqual({ code: 0, out: sql, err: "" });
   });
 
-  test.each<[string, readonly string[], RegExp]>([
-    ["no store", [], /required option '--store-url <url>' not specified/],
-    ["an empty store", ["--store-url", ""], /--store-url: expected sqlite:<path>, postgres:/],
-    [
-      "a schema of SQLite",
-      ["--store-url", "sqlite:p.db", "--schema", "s"],
-      /--schema: means nothing for sqlite:/,
-    ],
-    [
-      "tables of Redis",
-      ["--store-url", "redis://h", "--table", "t"],
-      /--table: means nothing for redis:\/\/h/,
-    ],
-    ["a prefix", ["--store-url", "redis://h", "--prefix", "p"], /unknown option '--prefix'/],
-    ["an empty schema", ["--store-url", "postgres://h/d", "--schema", ""], /--schema must be 1 to 63/],
-    ["a long table", ["--store-url", "postgres://h/d", "--table", "t".repeat(41)], /--table must be 1 to 40/],
-    ["SQL of Redis", ["--store-url", "redis://h", "--print"], /--print: Redis has no tables/],
-    ["a bad table of SQLite", ["--store-url", "sqlite:p.db", "--table", "a b", "--print"], /--table must be/],
+  test.each<[string, string, RegExp]>([
+    ["no store", "", /required option '--store-url <url>' not specified/],
+    ["an empty store", "--store-url=", /--store-url: expected sqlite:<path>, postgres:/],
+    ["a schema of SQLite", "--store-url sqlite:p.db --schema s", /--schema: means nothing for sqlite:/],
+    ["tables of Redis", "--store-url redis://h --table t", /--table: means nothing for redis:\/\/h/],
+    ["a prefix", "--store-url redis://h --prefix p", /unknown option '--prefix'/],
+    ["an empty schema", "--store-url postgres://h/d --schema=", /--schema must be 1 to 63/],
+    ["a long table", `--store-url postgres://h/d --table ${"t".repeat(41)}`, /--table must be 1 to 40/],
+    ["SQL of Redis", "--store-url redis://h --print", /--print: Redis has no tables/],
+    ["a bad table of SQLite", "--store-url sqlite:p.db --table=a\tb --print", /--table must be/],
   ])("%s ends with 2 and one line", async (_name, flags, line) => {
-    const { code, out, err } = await run(["migrate", ...flags]);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
+    expectOneLine(await run(["migrate", ...flags.split(" ").filter(Boolean)]), 2, line);
   });
 });

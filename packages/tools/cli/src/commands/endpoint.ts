@@ -7,15 +7,8 @@ import {
 } from "@countersign/service-client";
 import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
 import { Command, Option } from "commander";
-import {
-  exitCodes,
-  UsageError,
-  usageErrorOf,
-  type CommandIo,
-  type Finish,
-  type Switches,
-  type Texts,
-} from "../command-io.ts";
+import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
+import { exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
 import { assertHttpsOrLoopback, credentialOptions, parseInteger, parseTimeout } from "../input.ts";
 import { bodyLines, createPaint, jsonDocument, printable } from "../output.ts";
 
@@ -47,7 +40,6 @@ Exit codes:
   3  no answer: the endpoint may exist
 `;
 
-/** `countersign endpoint`: the webhook endpoints that the service knows. */
 export function endpointCommand(io: CommandIo, finish: Finish): Command {
   return new Command("endpoint")
     .description("webhook endpoints at the service, or at a sandbox")
@@ -63,27 +55,26 @@ function createCommand(io: CommandIo, finish: Finish): Command {
     )
     .option("--url <url>", "where the service is to send webhooks");
   for (const option of credentialOptions()) command.addOption(option);
-  return (
-    command
-      .addOption(
-        new Option("--generate", "make up a path, a username, a password and a secret; shown once").conflicts(
-          ["url", "username", "password", "secret"],
-        ),
-      )
-      .option("--platform-url <url>", "with --generate: address of the platform, before the path")
-      // Of no effect, for scripts that have it: http to this machine needs no flag, and the refusal of any other says what it is for.
-      .addOption(new Option("--allow-http").hideHelp())
-      .option("--timeout <ms>", "time for each request", "10000")
-      .option("--retries <n>", "further requests after a failure that may pass", "3")
-      .option("--json", "print one JSON document instead of text")
-      .addHelpText("after", notes)
-      .action(async (flags: CreateFlags) => {
-        const report = await register(flags);
-        io.writeOut(flags.json === true ? reportJson(report) : reportText(report, io.colours));
-        if (report.error === undefined) return;
-        finish(unanswered.has(report.error.code) ? exitCodes.unreachable : exitCodes.otherwise);
-      })
-  );
+  return command
+    .addOption(
+      new Option("--generate", "make up a path, a username, a password and a secret; shown once").conflicts([
+        "url",
+        "username",
+        "password",
+        "secret",
+      ]),
+    )
+    .option("--platform-url <url>", "with --generate: address of the platform, before the path")
+    .option("--timeout <ms>", "time for each request", "10000")
+    .option("--retries <n>", "further requests after a failure that may pass", "3")
+    .option("--json", "print one JSON document instead of text")
+    .addHelpText("after", notes)
+    .action(async (flags: CreateFlags) => {
+      const report = await register(flags);
+      io.writeOut(flags.json === true ? reportJson(report) : reportText(report, io.colours));
+      if (report.error === undefined) return;
+      finish(unanswered.has(report.error.code) ? exitCodes.unreachable : exitCodes.otherwise);
+    });
 }
 
 const unanswered: ReadonlySet<ServiceClientErrorCode> = new Set([
@@ -92,12 +83,12 @@ const unanswered: ReadonlySet<ServiceClientErrorCode> = new Set([
   "certificate-rejected",
 ]);
 
-/** What became of one registration: the service's answer, or the error that it ended with. */
+/** The service's answer to one registration, or the error that ended it. */
 interface EndpointReport {
   readonly url: string;
   readonly answer?: { readonly status: number; readonly body: unknown };
   readonly error?: ServiceClientError;
-  /** What was made up: shown this once, unless the service certainly has no use for it. */
+  /** Shown this once, unless the service has certainly refused it. */
   readonly generated: GeneratedEndpoint | undefined;
 }
 

@@ -4,12 +4,10 @@ import { collect } from "../input.ts";
 import type { ExplainFlags } from "../explain/run.ts";
 
 const notes = `
-A file holds a request as it went over the wire, or what curl -v has printed.
-That has no body: give it by --data, or nothing is said of it. With --key or
---keys the signature is explained, with --secret-env the HMAC of a webhook, and
-without either Content-Digest alone. No secret is shown. The clock stands at
-created of the signature, unless --now says otherwise, and nonces are not looked
-at. Up to 2,000 signatures are verified to find what the signer did.
+A file holds a request as it went over the wire, or what curl -v has printed,
+which lacks the body: give it by --data. --key or --keys explain the signature,
+--secret-env the HMAC of a webhook; without either, Content-Digest. No secret is
+shown. The clock stands at created, unless --now says otherwise.
 
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem
@@ -20,7 +18,6 @@ Exit codes:
   0  it verifies   1  it does not, and this is why   2  usage
 `;
 
-/** `countersign explain`: why a request is refused, and what its sender has to change. */
 export function explainCommand(io: CommandIo, finish: Finish): Command {
   return new Command("explain")
     .description("say why a request is refused, and what its sender has to change")

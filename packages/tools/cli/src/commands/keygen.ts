@@ -15,7 +15,6 @@ Exit codes:
   0  written   2  usage, or the files exist
 `;
 
-/** `countersign keygen`: a key pair for the sender, and the public half in the form that a platform loads. */
 export function keygenCommand(io: CommandIo): Command {
   return new Command("keygen")
     .description(

@@ -1,10 +1,6 @@
 import path from "node:path";
-import {
-  importKeys,
-  jwkThumbprint,
-  type ImportedKeys,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
+import { importKeys, jwkThumbprint } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import { Command } from "commander";
 import { exitCodes, type CommandIo, type ExitCode, type Finish, type Texts } from "../command-io.ts";
@@ -31,7 +27,6 @@ Exit codes:
   2  usage, or the file cannot be read
 `;
 
-/** `countersign keys check`: whether the public keys of a file can be used, and which they are. */
 export function keysCheckCommand(io: CommandIo, finish: Finish): Command {
   return new Command("check")
     .description("vet the public keys of a file and print keyid, algorithm, RFC 7638 thumbprint and validity")

@@ -3,16 +3,8 @@ import { operatorEntry } from "@countersign/idempotency/store";
 import { Command, Option } from "commander";
 import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
-import {
-  addEntryOptions,
-  readEntry,
-  readNote,
-  reopenKey,
-  resolveKey,
-  type Entry,
-  type EntryFlags,
-  type Outcome,
-} from "../operator/decide.ts";
+import type { Entry, EntryFlags, Outcome } from "../operator/decide.ts";
+import { addEntryOptions, readEntry, readNote, reopenKey, resolveKey } from "../operator/decide.ts";
 import {
   changedLine,
   decisionJson,
@@ -24,13 +16,13 @@ import {
 } from "../operator/key-report.ts";
 import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
+import type { OperatorStore } from "../operator/store.ts";
 import { addStoreOptions, foreignFlag, readTarget, type StoreFlags } from "../operator/store-target.ts";
 import { jsonLine } from "../output.ts";
 
 type ReopenFlags = StoreFlags & KeyFlags & EntryFlags & Texts<"fence"> & { readonly json?: true };
 
-type ResolveFlags = ReopenFlags &
-  Texts<"retentionDays" | "describe"> & { readonly as: Outcome; readonly yes?: true };
+type ResolveFlags = ReopenFlags & Texts<"retentionDays"> & { readonly as: Outcome; readonly yes?: true };
 
 const dayMs = 86_400_000;
 
@@ -48,16 +40,10 @@ done       The payment was made: every retry is answered 409, already processed,
 released   No payment was made: the key is free, and the next retry pays. Ask
            the bank first, not the log.
 
-The key is the one that keys held shows, with its scope. Only a held key, or a
-run whose lease has expired, can be resolved, and only the attempt that is
-shown: what another one took or ended meanwhile stays as it is. --fence says
-which attempt was looked at before. Without a terminal, --yes is needed.
---retention-days has to be what the platform's stores have, when that is not
-the default.
-
-Who decided, when and why stays on the record (keys show), with the reason that
-the key was held for. The last line tells all of it: keep it. keys reopen takes
-a decision back.
+Only a held key, or a run whose lease has expired, can be resolved, and only the
+attempt that is shown, or that --fence names. Without a terminal, --yes is
+needed. --retention-days has to be what the platform's stores have. The decision
+stays on the record (keys show); keep the last line. keys reopen takes it back.
 
 Examples:
   STORE_URL=postgres://… countersign keys resolve payout:op-7.from.to \\
@@ -67,27 +53,15 @@ Examples:
 ${exitNotes}`;
 
 const reopenNotes = `
-The key is held again, for the reason that it was held for, until it is resolved
-anew; no retry pays meanwhile. Possible as long as nothing ran on the decision:
-never for what an attempt has done itself, nor for a released key that a retry
-has claimed since. The decision stays on the record, with who took it back. The
-line that is printed tells all of it: keep it.
+The key is held again, for its own reason, until it is resolved anew; no retry
+pays meanwhile. Never for what an attempt has done itself, nor for a released
+key that a retry has claimed since. Keep the line that is printed.
 
-Examples:
+Example:
   STORE_URL=postgres://… countersign keys reopen payout:op-7.from.to \\
     --note 'TICKET-4711: the bank has no such payment'
-  STORE_URL=postgres://… countersign keys show payout:op-7.from.to
 ${exitNotes}`;
 
-/** Adds the flag of what tells more about a key. */
-export function addDescribeOption(command: Command): Command {
-  return command.option(
-    "--describe <file>",
-    "module that exports describe(key, record): amount, beneficiary and more of a key",
-  );
-}
-
-/** `countersign keys resolve`: an operator's decision. */
 export function resolveCommand(io: CommandIo): Command {
   const command = new Command("resolve").description(
     "decide about a key that is held, or whose run was abandoned",
@@ -99,14 +73,14 @@ export function resolveCommand(io: CommandIo): Command {
     .option("--fence <n>", "decide about the attempt that was shown with this fence, and about no other")
     .option("--retention-days <n>", "for how long a key that is done is remembered (default: 90)")
     .option("--yes", "do not ask");
-  return addDescribeOption(addStoreOptions(addEntryOptions(command)))
+  return addStoreOptions(addEntryOptions(command))
     .option("--json", "print one JSON document with the record as it was, and the decision")
     .addHelpText("after", resolveNotes)
     .action((key: string | undefined, flags: ResolveFlags) => resolve(readKey(key, flags), flags, io));
 }
 
 async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise<void> {
-  const { as: outcome, json, yes, describe } = flags;
+  const { as: outcome, json, yes } = flags;
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
   const target = readTarget(flags);
@@ -117,14 +91,14 @@ async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise
   const store = target.shown;
   const show = json === true ? io.writeError : io.writeOut;
   const retentionMs = days === undefined ? undefined : days * dayMs;
-  const { was, decision } = await withOperatorStore(target, { retentionMs, describe }, async (opened) =>
-    resolveKey(opened.idempotency, { key, outcome, fence, store, clock: io.clock }, async (record) => {
-      const described = await opened.describe?.({ key, record });
+  const work = async ({ idempotency, describe }: OperatorStore) =>
+    resolveKey(idempotency, { key, outcome, fence, store, clock: io.clock }, async (record) => {
+      const described = await describe?.({ key, record });
       const facts = factLines(keyFacts({ key, record, described, store }, io));
       show(`${facts}\n${meaning(outcome, days, record)}`);
       return yes === true ? entry : await confirmed(outcome, entry, io);
-    }),
-  );
+    });
+  const { was, decision } = await withOperatorStore(target, work, retentionMs);
   if (json === true) {
     io.writeOut(jsonLine({ key, outcome, was: recordJson(was), decision: decisionJson(decision) }));
     return;
@@ -170,7 +144,6 @@ function meaning(outcome: Outcome, days: number | undefined, { state }: Idempote
   );
 }
 
-/** `countersign keys reopen`: an operator takes a decision back. */
 export function reopenCommand(io: CommandIo): Command {
   const command = new Command("reopen").description("take a decision back: the key is held again");
   addKeyOptions(command).option("--fence <n>", "take the decision about this fence back, and no other");
@@ -184,7 +157,7 @@ async function reopen(key: string, flags: ReopenFlags, io: CommandIo): Promise<v
   const fence = readFence(flags);
   const entry = readEntry(flags, io);
   const target = readTarget(flags);
-  const { was, now } = await withOperatorStore(target, {}, ({ idempotency }) =>
+  const { was, now } = await withOperatorStore(target, ({ idempotency }) =>
     reopenKey(idempotency, { key, fence, store: target.shown }, entry),
   );
   if (flags.json === true) {

@@ -2,8 +2,7 @@ import { Command, Option } from "commander";
 import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
 import { unknownKey } from "../operator/decide.ts";
-import { givenStore, heldBlock, heldSummary } from "../operator/held-report.ts";
-import { factLines, keyFacts, keyJson, keysTable } from "../operator/key-report.ts";
+import { factLines, heldBlock, heldSummary, keyFacts, keyJson, keysTable } from "../operator/key-report.ts";
 import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
 import { listKeys, readAny, undecidedKeys } from "../operator/records.ts";
@@ -11,14 +10,14 @@ import type { KeyEntry } from "../operator/store.ts";
 import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-target.ts";
 import { jsonLine, printable } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
-import { addDescribeOption, exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
+import { exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
 
 interface ListFlags extends StoreFlags, Texts<"cursor">, Switches<"json"> {
   readonly state: KeyEntry["record"]["state"];
   readonly limit: string;
 }
 
-type HeldFlags = StoreFlags & Texts<"describe"> & Switches<"json">;
+type HeldFlags = StoreFlags & Switches<"json">;
 
 const listNotes = `
 Examples:
@@ -26,30 +25,26 @@ Examples:
   countersign keys list --state run --store-url sqlite:platform.db --json
 
 A key that is printed in double quotes is given by --key-json, in single quotes
-of the shell. What an operator has declared as paid says so; keys show
-tells by whom.
+of the shell.
 ${exitNotes}`;
 
 const heldNotes = `
-Of each key: what the platform's describe(key, record) says of it, when its
-attempt began, why it waits, and the commands that decide about it.
+Of each key: what the describe(key, record) of a --store-module says of it, when
+its attempt began, why it waits, and the commands that decide about it.
 
 Examples:
   STORE_URL=postgres://… countersign keys held
-  countersign keys held --store-module ./store.js
-  STORE_URL=redis://… countersign keys held --describe ./describe.js --json
+  countersign keys held --store-module ./store.js --json
 ${exitNotes}`;
 
 const showNotes = `
 Also of a key that an operator has released, for as long as a done key is
 remembered: it is free, and the next retry pays.
 
-Examples:
+Example:
   STORE_URL=postgres://… countersign keys show payout:op-7.from.to
-  countersign keys show payout:op-7.from.to --store-url sqlite:platform.db
 ${exitNotes}`;
 
-/** `countersign keys`: the idempotency keys of a platform, and the operator's decision about one; and the check of key files. */
 export function keysCommand(io: CommandIo, finish: Finish): Command {
   return new Command("keys")
     .description("idempotency keys in a platform's store: list and decide; check: keys of signers")
@@ -75,7 +70,7 @@ function listCommand(io: CommandIo): Command {
       const { state, cursor, json } = flags;
       const limit = parseInteger("--limit", flags.limit, { min: 1, max: 1000 });
       const target = readTarget(flags);
-      const { entries, cursor: next } = await withOperatorStore(target, {}, ({ idempotency }) =>
+      const { entries, cursor: next } = await withOperatorStore(target, ({ idempotency }) =>
         listKeys(idempotency, { state, cursor, limit }),
       );
       if (json === true) {
@@ -96,19 +91,18 @@ function heldCommand(io: CommandIo): Command {
   const command = new Command("held").description(
     "list what an operator must decide: held keys, and runs whose lease has expired",
   );
-  return addDescribeOption(addStoreOptions(command))
+  return addStoreOptions(command)
     .option("--json", "print a JSON document for each key")
     .addHelpText("after", heldNotes)
     .action(async (flags: HeldFlags) => {
-      const { json, describe: file } = flags;
+      const { json } = flags;
       const target = readTarget(flags);
-      const store = givenStore(command, flags);
       let count = 0;
-      await withOperatorStore(target, { describe: file }, async ({ idempotency, describe }) => {
+      await withOperatorStore(target, async ({ idempotency, describe }) => {
         for await (const entry of undecidedKeys(idempotency)) {
           const described = await describe?.(entry);
           if (json === true) io.writeOut(keyJson(entry, io, described));
-          else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, { io, store }));
+          else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, io));
           count += 1;
         }
       });
@@ -121,14 +115,14 @@ function showCommand(io: CommandIo): Command {
   const command = new Command("show").description(
     "show all of one key: its state, and who decided about it, when and why",
   );
-  return addDescribeOption(addStoreOptions(addKeyOptions(command)))
+  return addStoreOptions(addKeyOptions(command))
     .option("--json", "print one JSON document")
     .addHelpText("after", showNotes)
     .action(async (given: string | undefined, flags: HeldFlags & KeyFlags) => {
       const key = readKey(given, flags);
       const target = readTarget(flags);
       const store = target.shown;
-      const known = await withOperatorStore(target, { describe: flags.describe }, async (opened) => {
+      const known = await withOperatorStore(target, async (opened) => {
         const record = await readAny(opened.idempotency, key);
         if (record === undefined) throw unknownKey({ key, store });
         // The platform is asked about keys that somebody has.

@@ -24,7 +24,6 @@ Exit codes:
   3  server not reached
 `;
 
-/** `countersign migrate`: the tables of the stores on PostgreSQL. */
 export function migrateCommand(io: CommandIo): Command {
   const command = new Command("migrate")
     .description("create the tables of the stores on PostgreSQL, or bring them up to date")

@@ -29,7 +29,6 @@ Exit codes:
   and for the rest 409 or 503.
 `;
 
-/** `countersign payout`: signs one instruction as the lending service would, sends it, and judges the answer. */
 export function payoutCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("payout")
     .description(

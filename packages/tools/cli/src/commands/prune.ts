@@ -5,15 +5,13 @@ import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-
 import { jsonLine } from "../output.ts";
 
 const notes = `
-The stores of a running platform prune by themselves; this is for platforms that
-leave it to a schedule (pruneIntervalMs: 0). Rows go in batches: platforms go on
-working, and what was removed before an interruption stays removed.
+The stores of a running platform prune by themselves, unless pruneIntervalMs is
+0. Rows go in batches, while platforms go on working.
 
 Exit codes:
   0  pruned   1  refused by the store   2  usage   3  store not reached
 `;
 
-/** `countersign prune`: removes what has expired, and never a running or held key. */
 export function pruneCommand(io: CommandIo): Command {
   const command = new Command("prune").description(
     "remove done keys and nonces whose retention has ended from a platform's store",
@@ -24,7 +22,7 @@ export function pruneCommand(io: CommandIo): Command {
     .action(async (flags: StoreFlags & { readonly json?: true }) => {
       const target = readTarget(flags);
       const { shown, location } = target;
-      const removed = await withOperatorStore(target, {}, async ({ idempotency, nonces }) => ({
+      const removed = await withOperatorStore(target, async ({ idempotency, nonces }) => ({
         keys: await idempotency.prune(),
         nonces: (await nonces?.prune()) ?? 0,
       }));

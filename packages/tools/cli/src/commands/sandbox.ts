@@ -5,8 +5,7 @@ import type { SandboxFlags } from "../playing/sandbox.ts";
 
 const notes = `
 It prints a line for each delivery as it is sent; times are UTC. A chance is a
-number from 0 to 1; without one it is 1. The database holds the credentials of
-endpoints. http endpoints of this machine need no flag.
+number from 0 to 1; without one it is 1. The database holds credentials.
 
 Examples:
   countersign sandbox --port 4000 --speed 1440
@@ -15,18 +14,14 @@ Examples:
   countersign sandbox --key test.private.pem --keyid test
   countersign trigger buyer.status_changed --url http://127.0.0.1:4000
 
-The page shows deliveries as they happen, and sends payouts. Its address has a
-token for this start; who has it acts as the service, signs with its key too,
-and sees no key, password or secret.
-
-SIGTERM and SIGINT end it; with --db, what was not delivered goes out after the
-next start.
+The page's address has a token for this start: who has it acts as the service,
+signs with its key too, and sees no key, password or secret. SIGTERM and SIGINT
+end it; with --db, what was not delivered goes out after the next start.
 
 Exit codes:
   0  ended by a signal   2  usage, or the port or database cannot be had
 `;
 
-/** `countersign sandbox`: the lending service on a loopback address, until a signal ends it. */
 export function sandboxCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("sandbox")
     .description("run the lending service: its API, the simulation, and webhooks to the endpoints registered")

@@ -29,7 +29,6 @@ Exit codes:
   2  usage                             3  the sandbox does not answer
 `;
 
-/** `countersign trigger`: has a sandbox send one event to every endpoint. */
 export function triggerCommand(io: CommandIo, finish: Finish): Command {
   return new Command("trigger")
     .description("have a sandbox that runs send one event to every endpoint")

@@ -30,7 +30,6 @@ Exit codes:
   Expected is 2xx; with --tamper 401 or 404.
 `;
 
-/** `countersign webhook`: signs one webhook as the lending service would, sends it once, and judges the answer. */
 export function webhookCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("webhook")
     .description("sign one webhook and send it, as it should be or in one way that must be refused")

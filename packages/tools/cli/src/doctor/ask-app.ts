@@ -16,9 +16,7 @@ export interface AppFacts {
   readonly kind: "Express" | "Fastify" | "unknown";
   /** What factories have published, in this order. */
   readonly built: readonly Built[];
-  /** Of Express alone. */
   readonly guards: readonly MountedGuard[];
-  /** Of Fastify alone. */
   readonly earlyHooks: readonly EarlyHook[];
   /** Undefined where it does not show; of Fastify, anything but `everybody`. */
   readonly trust: ProxyTrust | undefined;

@@ -8,11 +8,16 @@ import { appFindings } from "./app-findings.ts";
 import { askApp } from "./ask-app.ts";
 import { clockFinding, findingsOf, type Finding, type Found } from "./findings.ts";
 import { assertProbe, urlFindings } from "./probe-url.ts";
-import type { Diagnosis } from "./report.ts";
 
-/** The flags of `countersign doctor` that say where to look. */
 export interface ExamineFlags extends StoreFlags, Texts<"app" | "url">, Switches<"allowHttp"> {
   readonly timeout: string;
+}
+
+/** What a doctor has looked at, and found. */
+export interface Diagnosis {
+  /** What was looked at, as people see it. */
+  readonly subjects: readonly string[];
+  readonly findings: readonly Finding[];
 }
 
 /** Looks at what the flags name. Throws a UsageError where they name nothing, or what cannot be looked at. */
@@ -66,7 +71,7 @@ async function storeFindings(target: StoreTarget): Promise<readonly Finding[]> {
 /** The idempotency keys that wait for an operator. Not on Redis, which would have to scan all keys for them. */
 async function waiting(found: Found, target: StoreTarget): Promise<readonly Finding[]> {
   if (target.location.engine === "redis") return [];
-  return await withOperatorStore(target, {}, async ({ idempotency, canList = true }) => {
+  return await withOperatorStore(target, async ({ idempotency, canList = true }) => {
     if (!canList) return [found("keys-not-listable", "the store has no list()")];
     let count = 0;
     for await (const _key of undecidedKeys(idempotency)) count += 1;

@@ -11,10 +11,10 @@ export interface EarlyHook {
 }
 
 const needsBody = /^(idempotencyHook)Handler$/;
-// Those in front of the content-type parsers.
+// Before the content-type parsers.
 const early: readonly string[] = ["onRequest", "preParsing"];
 
-/** What the Fastify apps have, that are made from here on: they say on a channel that they begin. */
+/** Collects the early hooks of every Fastify app made from now on, which a channel announces. */
 export function earlyHooks(): readonly EarlyHook[] {
   const found: EarlyHook[] = [];
   subscribe("fastify.initialization", (message) => {

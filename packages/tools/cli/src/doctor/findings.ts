@@ -3,7 +3,6 @@ import { pageOf } from "@countersign/core/door";
 /** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
 export type Severity = "error" | "warning" | "info";
 
-/** Something that is wrong, or may be. */
 export interface Finding {
   readonly id: FindingId;
   readonly severity: Severity;
@@ -87,21 +86,32 @@ export const findingKinds = {
 /** The name of a finding, and of its section in docs/doctor.md. */
 export type FindingId = keyof typeof findingKinds;
 
-/** Makes findings about one subject. */
 export type Found = (id: FindingId, message: string, severity?: Severity) => Finding;
 
 export function findingsOf(subject: string): Found {
   return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
-/** The page about a finding. */
 export function docsOfFinding(id: FindingId): string {
   return pageOf(`guide/doctor.html#${id}`);
 }
 
+/** A finding whose subject is known. */
+export type Doubt = readonly [id: FindingId, message: string];
+
+/** A finding, and what is said of a subject: false where all is well, several texts for several places. */
+export type Row<T> = readonly [id: FindingId, says: (subject: T) => string | false | readonly string[]];
+
+/** What the rows of a table say of a subject. */
+export function doubtsOf<T>(rows: readonly Row<T>[], subject: T): readonly Doubt[] {
+  return rows.flatMap(([id, says]) =>
+    [says(subject)].flat().flatMap((text): Doubt[] => (text === false ? [] : [[id, text]])),
+  );
+}
+
 /** What a store's server, or its file, says about itself. */
 export interface StoreCondition {
-  readonly doubts: readonly (readonly [id: FindingId, message: string])[];
+  readonly doubts: readonly Doubt[];
   /** The engine's clock; undefined where it is this machine's. */
   readonly clock?: ClockReading | undefined;
   /** Whether the tables can be used as they are. */
@@ -116,11 +126,7 @@ interface ClockReading {
 }
 
 /** What is wrong with tables of a schema version; undefined where there are none. */
-export function versionDoubts(
-  version: number | undefined,
-  needed: number,
-  tables: string,
-): StoreCondition["doubts"] {
+export function versionDoubts(version: number | undefined, needed: number, tables: string): readonly Doubt[] {
   if (version === undefined) return [["tables-missing", `there are no tables ${tables}`]];
   if (version === needed) return [];
   const message = `the tables ${tables} have schema version ${version}, this release needs ${needed}`;
@@ -130,7 +136,6 @@ export function versionDoubts(
 // The Date field has whole seconds, and a question takes time; a signature's window is wider by far.
 const toleratedMs = 5000;
 
-/** Whether another clock is off. */
 export function clockFinding(
   found: Found,
   { theirsMs, sentMs, receivedMs }: ClockReading,

@@ -45,7 +45,7 @@ async function inspect(file: string): Promise<Omit<AppFacts, "earlyHooks">> {
   };
 }
 
-/** In the place of `listen`: an app that listens says so to itself, and to nobody else. */
+/** Replaces `listen`: the app believes that it listens. */
 function listen(this: Server, ...args: readonly unknown[]): Server {
   servers.push(this);
   for (const callback of args) {

@@ -7,7 +7,6 @@ import { shownKey } from "./key-text.ts";
 import { isDecided, isUndecided, readAny } from "./records.ts";
 import type { KnownRecord, OperatorStore } from "./store.ts";
 
-/** What an operator decides about a key. */
 export type Outcome = "done" | "released";
 
 /** Who decides, and why. */
@@ -16,7 +15,6 @@ export interface Entry {
   readonly note?: string | undefined;
 }
 
-/** The flags that tell who decides, and why. */
 export type EntryFlags = Texts<"by" | "note">;
 
 export function addEntryOptions(command: Command): Command {
@@ -45,7 +43,6 @@ function assertLength(flag: string, text: string, longest: number): void {
     throw new UsageError(`${flag}: expected 1 to ${longest} characters`);
 }
 
-/** A key that an operator decides about. */
 interface Subject {
   readonly key: string;
   /** The attempt that the operator has looked at; undefined: the present one. */
@@ -102,7 +99,6 @@ function whyUndecidable(record: IdempotencyRecord): string {
   return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
 }
 
-/** The error about a key that the store does not have. */
 export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): CommandError {
   const why = `unknown in ${store}: never seen there, released, or forgotten after its retention`;
   const hint = "give the key as keys held prints it, with its scope, in double quotes by --key-json";

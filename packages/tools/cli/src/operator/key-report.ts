@@ -8,12 +8,10 @@ import { shownKey } from "./key-text.ts";
 import { isDecided, shownRecord } from "./records.ts";
 import type { Described, KeyEntry, KnownRecord } from "./store.ts";
 
-/** A fact about a key, for people. */
 export type Fact = readonly [name: string, text: string];
 
 const titles = ["key", "state", "fence", "fingerprint", "what is known"];
 
-/** Keys as a table for people. */
 export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo): string {
   const paint = createPaint(colours);
   const rows = entries.map(({ key, record }) => [
@@ -36,7 +34,6 @@ export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo):
   return `${[paint("bold", head), ...painted].join("\n")}\n`;
 }
 
-/** A key as one JSON document in a line. */
 export function keyJson(
   { key, record }: { readonly key: string; readonly record: KnownRecord },
   { clock }: CommandIo,
@@ -51,7 +48,6 @@ export function keyJson(
   });
 }
 
-/** All that is known of one key. */
 export interface KnownKey {
   readonly key: string;
   readonly record: KnownRecord;
@@ -60,7 +56,6 @@ export interface KnownKey {
   readonly store: string;
 }
 
-/** The facts of one key. */
 export function keyFacts({ key, record, described, store }: KnownKey, io: CommandIo): readonly Fact[] {
   return [
     ["store", store],
@@ -74,13 +69,11 @@ export function keyFacts({ key, record, described, store }: KnownKey, io: Comman
   ];
 }
 
-/** Facts as lines. */
 export function factLines(facts: readonly Fact[], indent: string = ""): string {
   return facts.map(([name, text]) => `${indent}${`${name}  `.padEnd(14)}${text}\n`).join("");
 }
 
-/** When the attempt began, for people. */
-export function beginOf({ fence }: KnownRecord, { clock }: CommandIo): string {
+function beginOf({ fence }: KnownRecord, { clock }: CommandIo): string {
   const nowMs = clock() * 1000;
   const ms = begunAtMs(fence, nowMs);
   return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
@@ -104,8 +97,7 @@ export function explainState(record: KnownRecord): string {
     : `lease expired ${duration(-remainingMs)} ago`;
 }
 
-/** Why a key waits for a decision. */
-export function whyHeld(record: KnownRecord): string {
+function whyHeld(record: KnownRecord): string {
   if (record.state !== "held") {
     return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
   }
@@ -113,7 +105,6 @@ export function whyHeld(record: KnownRecord): string {
   return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
 }
 
-/** The beginning of a fingerprint, enough to compare by eye. */
 function shortened(fingerprint: string): string {
   return printable(fingerprint.slice(0, 12));
 }
@@ -127,8 +118,7 @@ export function decisionMarks({ fence, decision }: KnownRecord): string[] {
   return [`${outcome} ${nameOf(decision)}${when}`];
 }
 
-/** The facts of an operator's decision. */
-export function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
+function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
   if (decision === undefined) return [];
   const about = decision.fence === fence ? "" : `, about fence ${decision.fence}`;
   const { reopened, outcome, reason } = decision;
@@ -149,7 +139,6 @@ function noteOf({ note }: OperatorEntry): Fact[] {
   return note === undefined ? [] : [["note", printableLine(note)]];
 }
 
-/** What an operator has changed. */
 interface Changed {
   readonly key: string;
   readonly fence: number;
@@ -166,7 +155,6 @@ export function changedLine({ key, fence, from: [state, reason], to, entry }: Ch
   return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${fence}: ${facts}\n`;
 }
 
-/** A decision for JSON: times as text. */
 export function decisionJson({ reopened, ...decision }: KeptDecision): object {
   const decided = { ...decision, at: new Date(decision.at).toISOString() };
   return reopened === undefined
@@ -194,4 +182,47 @@ function timeAgo(ms: number, nowMs: number): string {
     .replace("T", " ")
     .replace(/\.\d+Z$/, "Z");
   return nowMs - ms < 2000 ? `${time}, just now` : `${time}, ${duration(nowMs - ms)} ago`;
+}
+
+/** A key that waits for a decision: what it is, since when, why, and the commands that decide. */
+export function heldBlock(
+  { key, record }: KeyEntry,
+  described: Described | undefined,
+  io: CommandIo,
+): string {
+  const facts = factLines(
+    [
+      ...descriptionFacts(described),
+      ["begun", beginOf(record, io)],
+      ["why", whyHeld(record)],
+      ...decisionFacts(record, io),
+      ["fence", String(record.fence)],
+    ],
+    "  ",
+  );
+  const shown = shownKey(key);
+  const given = shown.startsWith('"') ? `--key-json ${singleQuoted(shown)}` : quoted(shown);
+  const decide = (outcome: "done" | "released"): string =>
+    `    countersign keys resolve ${given} --as ${outcome} --fence ${record.fence}\n`;
+  return [
+    `${createPaint(io.colours)("red", shown)}\n${facts}`,
+    `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
+    `  no money has moved, and the next retry is to pay:\n${decide("released")}`,
+  ].join("");
+}
+
+export function heldSummary(count: number): string {
+  return `
+${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no retry pays until then. Find out whether
+money has moved, from the bank and not from a log, and run one of the commands,
+with the flags that name this store.
+`;
+}
+
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
+}
+
+function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

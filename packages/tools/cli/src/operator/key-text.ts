@@ -15,10 +15,8 @@ export function shownKey(key: string): string {
   return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
-/** The flag that names a key that is printed as JSON. */
 export type KeyFlags = Texts<"keyJson">;
 
-/** Adds the argument and the flag that name a key. */
 export function addKeyOptions(command: Command): Command {
   return command
     .addArgument(new Argument("[key]", "the key as keys held prints it"))

@@ -1,13 +1,12 @@
 import { statSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import type { IdempotencyStore } from "@countersign/idempotency";
-import { CommandError, codeOf, messageOf, UsageError } from "../command-io.ts";
+import { codeOf, UsageError } from "../command-io.ts";
 import { describeBy } from "./describe-key.ts";
-import type { DescribeKey, Engine, OperatorStore } from "./store.ts";
+import type { Engine, OperatorStore } from "./store.ts";
 import { oneLine, openedInTime } from "./store-failure.ts";
-import { fileLocation, type StoreLocation } from "./store-target.ts";
+import type { StoreLocation } from "./store-target.ts";
 
-/** What a module exports. */
 type Exports = Readonly<Record<string, unknown>>;
 
 /** The store that a module of the platform exports, of which nothing more is known. */
@@ -21,7 +20,7 @@ export const moduleEngine: Engine = {
  * is exported is no store; what the module's own code throws comes out as it is.
  */
 async function openModuleStore(location: StoreLocation): Promise<OperatorStore> {
-  const exports = await loadModule(location, "--store-module");
+  const exports = await loadModule(location);
   try {
     const store = await storeOf(exports, location);
     return {
@@ -40,32 +39,15 @@ async function openModuleStore(location: StoreLocation): Promise<OperatorStore> 
   }
 }
 
-/** The `describe` that a module of the platform exports, and its `close`. Throws a UsageError where it exports no such function. */
-export async function openDescribe(
-  file: string,
-): Promise<{ readonly describe: DescribeKey; readonly close: () => Promise<void> }> {
-  const location = fileLocation("module", file);
-  const exports = await loadModule(location, "--describe").catch((error: unknown) => {
-    if (error instanceof CommandError) throw error;
-    throw cannotLoad("--describe", location, error);
-  });
-  const describe = describeBy(exports["describe"]);
-  if (describe === undefined) {
-    throw new UsageError(`--describe: ${location.shown} exports no function describe(key, record)`);
-  }
-  return { describe, close: async () => await closeModule(exports) };
-}
-
 async function closeModule({ close }: Exports): Promise<void> {
   if (typeof close === "function") await Reflect.apply(close, undefined, []);
 }
 
-/** Imports a file that a flag names, in time. Throws a UsageError where it cannot be loaded; what its own code throws comes out as it is. */
-async function loadModule(location: StoreLocation, option: string): Promise<Exports> {
-  const { address, shown } = location;
+/** Imports the file, in time. Throws a UsageError where it cannot be loaded; what its own code throws comes out as it is. */
+async function loadModule({ address, shown }: StoreLocation): Promise<Exports> {
   const stats = statSync(address, { throwIfNoEntry: false });
-  if (stats === undefined) throw new UsageError(`${option}: ${shown} does not exist`);
-  if (!stats.isFile()) throw new UsageError(`${option}: ${shown} is no file`);
+  if (stats === undefined) throw new UsageError(`--store-module: ${shown} does not exist`);
+  if (!stats.isFile()) throw new UsageError(`--store-module: ${shown} is no file`);
   try {
     const exports: Exports = await openedInTime(shown, import(pathToFileURL(address).href));
     return exports;
@@ -73,14 +55,9 @@ async function loadModule(location: StoreLocation, option: string): Promise<Expo
     // Of the loader, not of the code that it ran.
     const isSyntax = error instanceof Error && error.name === "SyntaxError";
     if (!isSyntax && !codeOf(error).startsWith("ERR_")) throw error;
-    throw cannotLoad(option, location, isSyntax ? String(error) : error);
+    const reason = oneLine(String(error));
+    throw new UsageError(`--store-module: ${shown} cannot be loaded: ${reason}`, { cause: error });
   }
-}
-
-function cannotLoad(option: string, { shown }: StoreLocation, error: unknown): UsageError {
-  return new UsageError(`${option}: ${shown} cannot be loaded: ${oneLine(messageOf(error))}`, {
-    cause: error,
-  });
 }
 
 // What the commands call of every store; its methods may be those of a class.

@@ -2,7 +2,7 @@ import type { Awaitable } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
 import type { StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
-import { moduleEngine, openDescribe } from "./module-store.ts";
+import { moduleEngine } from "./module-store.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { storeFailure } from "./store-failure.ts";
 import type { EngineName, StoreTarget } from "./store-target.ts";
@@ -29,35 +29,22 @@ export function loadPostgres() {
   return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
 }
 
-/** What a command may ask of an opened store. */
-interface OpenOptions {
-  readonly retentionMs?: number | undefined;
-  /** A module that exports `describe`, which goes before that of the store. */
-  readonly describe?: string | undefined;
-}
-
 /**
  * Opens the store, works on it, and closes it again, whatever happens. Throws a CommandError for what the command line names
  * wrongly, and for all that the engine refuses.
  */
 export async function withOperatorStore<T>(
   target: StoreTarget,
-  { retentionMs, describe: file }: OpenOptions,
   work: (store: OperatorStore) => Promise<T>,
+  retentionMs?: number,
 ): Promise<T> {
-  const described = file === undefined ? undefined : await openDescribe(file);
-  const store = await failingInOneLine(target, async () => {
-    const engine = await engines[target.location.engine]();
-    return await engine.open(target, retentionMs);
-  });
+  const store = await failingInOneLine(target, async () =>
+    (await engines[target.location.engine]()).open(target, retentionMs),
+  );
   try {
-    const describe = described?.describe ?? store.describe;
-    return await failingInOneLine(target, () => work({ ...store, describe }));
+    return await failingInOneLine(target, () => work(store));
   } finally {
-    await failingInOneLine(target, async () => {
-      await store.close();
-      await described?.close();
-    });
+    await failingInOneLine(target, () => store.close());
   }
 }
 

@@ -7,7 +7,7 @@ import {
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
 import { messageOf, UsageError, usageErrorOf, type Texts } from "../command-io.ts";
-import { versionDoubts, type FindingId, type StoreCondition } from "../doctor/findings.ts";
+import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import { printable } from "../output.ts";
 import type { Engine, OperatorStore } from "./store.ts";
@@ -58,20 +58,21 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
     if (row === undefined) throw new Error("the server said nothing about itself");
     const version = await readVersion(client, { schema, table });
     const missingKeys = await postgresMissingKeys(client, { schema, table });
-    const doubts: StoreCondition["doubts"] = [
-      ...serverDoubts(row),
-      ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
+    const tableRows: readonly Row<string | undefined>[] = [
+      ["tables-without-key", (keys) => keys !== undefined && `tables have lost their primary key: ${keys}`],
     ];
-    const lostKeys = `tables have lost their primary key: ${missingKeys}`;
     return {
-      doubts: missingKeys === undefined ? doubts : [...doubts, ["tables-without-key", lostKeys]],
+      doubts: [
+        ...doubtsOf(serverRows, row),
+        ...versionDoubts(version, postgresSchemaVersion, `${schema}.${table}_*`),
+        ...doubtsOf(tableRows, missingKeys),
+      ],
       clock: { theirsMs: Number(row.now_ms), sentMs, receivedMs },
       usable: version === postgresSchemaVersion && !row.standby,
     };
   });
 }
 
-/** What a server says of itself. */
 export interface ServerRow {
   readonly version: string;
   readonly encoding: string;
@@ -91,37 +92,30 @@ const serverQuery = `SELECT current_setting('server_version_num') AS version, cu
   FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE relkind = 'r' AND relname LIKE $1 AND nspname = $2`;
 
-const serverRows: readonly (readonly [id: FindingId, isSo: (row: ServerRow) => boolean, message: string])[] =
+export const serverRows: readonly Row<ServerRow>[] = [
   [
-    [
-      "postgres-fsync",
-      ({ fsync }) => fsync !== "on",
-      "fsync is off: after a crash of the machine, paid keys can be forgotten",
-    ],
-    [
-      "postgres-full-page-writes",
-      (row) => row.full_page_writes !== "on",
-      "full_page_writes is off: a crash can leave half a page",
-    ],
-    [
-      "postgres-synchronous-commit",
-      (row) => row.synchronous_commit === "off",
+    "postgres-fsync",
+    ({ fsync }) => fsync !== "on" && "fsync is off: after a crash of the machine, paid keys can be forgotten",
+  ],
+  [
+    "postgres-full-page-writes",
+    (row) => row.full_page_writes !== "on" && "full_page_writes is off: a crash can leave half a page",
+  ],
+  [
+    "postgres-synchronous-commit",
+    (row) =>
+      row.synchronous_commit === "off" &&
       "synchronous_commit is off: the stores turn it on for their own statements, and nobody for yours",
-    ],
-    ["postgres-standby", ({ standby }) => standby, "the server is a standby, which takes no claim"],
-    [
-      "postgres-encoding",
-      ({ encoding }) => encoding !== "UTF8",
-      "the database's encoding is not UTF8: two keys can be one",
-    ],
-    ["postgres-old", ({ version }) => Number(version) < 130_000, "PostgreSQL is older than 13"],
-    ["tables-unlogged", ({ unlogged }) => unlogged !== "0", "tables are unlogged: a crash empties them"],
-  ];
-
-/** What is wrong with a server. */
-export function serverDoubts(row: ServerRow): StoreCondition["doubts"] {
-  return serverRows.filter(([, isSo]) => isSo(row)).map(([id, , message]) => [id, message]);
-}
+  ],
+  ["postgres-standby", ({ standby }) => standby && "the server is a standby, which takes no claim"],
+  [
+    "postgres-encoding",
+    ({ encoding }) =>
+      encoding !== "UTF8" && `the database has the encoding ${encoding}, in which two keys can be one`,
+  ],
+  ["postgres-old", ({ version }) => Number(version) < 130_000 && "PostgreSQL is older than 13"],
+  ["tables-unlogged", ({ unlogged }) => unlogged !== "0" && "tables are unlogged: a crash empties them"],
+];
 
 /** The SQL of the tables. Throws a UsageError. */
 export function postgresTables({ schema, table }: TableNames): string {
@@ -132,7 +126,6 @@ export function postgresTables({ schema, table }: TableNames): string {
   }
 }
 
-/** What a migration did. */
 export interface Migration {
   readonly version: number;
   /** The schema version before; null where there were no tables. Of several migrations at once, each may have found none. */

@@ -1,7 +1,7 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
 import { CommandError, memberOf, usageErrorOf } from "../command-io.ts";
-import type { FindingId, StoreCondition } from "../doctor/findings.ts";
+import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
 import { openedInTime, openTimeoutMs } from "./store-failure.ts";
@@ -75,32 +75,30 @@ async function inspect({ location, prefix }: StoreTarget): Promise<StoreConditio
 
 type Field = (name: string) => string;
 
-const serverRows: readonly (readonly [
-  id: FindingId,
-  isSo: (field: Field) => boolean,
-  says: (field: Field) => string,
-])[] = [
+const serverRows: readonly Row<Field>[] = [
   [
     "redis-evicts",
-    (field) => field("maxmemory_policy") !== "noeviction",
     (field) =>
+      field("maxmemory_policy") !== "noeviction" &&
       `maxmemory-policy is ${field("maxmemory_policy")}: short of memory, the server forgets paid keys`,
   ],
   [
     "redis-forgets",
-    (field) => field("aof_enabled") !== "1",
-    () => "appendonly is no: a restart forgets paid keys and nonces",
+    (field) => field("aof_enabled") !== "1" && "appendonly is no: a restart forgets paid keys and nonces",
   ],
-  ["redis-replica", (field) => field("role") === "slave", () => "the server is a replica"],
+  ["redis-replica", (field) => field("role") === "slave" && "the server is a replica"],
   [
     "redis-old",
-    (field) => /^(?:[0-5]\.|6\.[01]\.)/.test(field("redis_version")),
-    (field) => `Redis ${field("redis_version")} is older than 6.2`,
+    (field) =>
+      /^(?:[0-5]\.|6\.[01]\.)/.test(field("redis_version")) &&
+      `Redis ${field("redis_version")} is older than 6.2`,
   ],
   [
     "redis-appendfsync",
-    (field) => field("aof_enabled") === "1" && field("appendfsync") !== "always",
-    (field) => `appendfsync is ${field("appendfsync")}: a crash can forget the last second`,
+    (field) =>
+      field("aof_enabled") === "1" &&
+      field("appendfsync") !== "always" &&
+      `appendfsync is ${field("appendfsync")}: a crash can forget the last second`,
   ],
 ];
 
@@ -118,7 +116,7 @@ export async function redisDoubts(
     name === "appendfsync"
       ? appendfsync
       : (new RegExp(`^${name}:([\\w.-]{1,40})`, "m").exec(info)?.[1] ?? "unknown");
-  return serverRows.filter(([, isSo]) => isSo(field)).map(([id, , says]) => [id, says(field)]);
+  return doubtsOf(serverRows, field);
 }
 
 async function unlessRefused(answer: Promise<unknown>): Promise<unknown> {
@@ -139,7 +137,7 @@ function assertOptions(options: Omit<RedisStoresOptions, "sendCommand">): void {
   }
 }
 
-/** One server after another; the cursor is that of the server, behind the server's id. */
+/** One server after another; a cursor is the server's id and its own cursor. */
 async function listShards(
   shards: readonly Shard[],
   { cursor, ...query }: IdempotencyListQuery,

@@ -2,11 +2,10 @@ import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { codeOf, memberOf, UsageError, usageErrorOf } from "../command-io.ts";
-import { versionDoubts, type StoreCondition } from "../doctor/findings.ts";
+import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
 
-/** The stores on SQLite. */
 export const sqliteEngine: Engine = { open, inspect };
 
 /**
@@ -48,14 +47,20 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
       countTables(database, table, location.shown) < 3
         ? undefined
         : Number(memberOf(database.prepare(query).get(), "version") ?? 0);
-    const doubts: [StoreCondition["doubts"][number][0], string][] = [];
-    if (journal !== "wal") doubts.push(["sqlite-journal", `journal_mode is ${journal}, and not wal`]);
-    if (synchronous < fullSynchronous) {
-      const message = `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`;
-      doubts.push(["sqlite-synchronous", message]);
-    }
+    const settings: readonly Row<undefined>[] = [
+      ["sqlite-journal", () => journal !== "wal" && `journal_mode is ${journal}, and not wal`],
+      [
+        "sqlite-synchronous",
+        () =>
+          synchronous < fullSynchronous &&
+          `synchronous is ${synchronous} on a new connection: a power failure can undo a commit`,
+      ],
+    ];
     return {
-      doubts: [...doubts, ...versionDoubts(version, sqliteSchemaVersion, `${table}_*`)],
+      doubts: [
+        ...doubtsOf(settings, undefined),
+        ...versionDoubts(version, sqliteSchemaVersion, `${table}_*`),
+      ],
       usable: version === sqliteSchemaVersion,
     };
   } finally {
@@ -87,7 +92,6 @@ function openFile({ address, shown }: StoreLocation, table: string): Database.Da
   return new Database(address);
 }
 
-/** How many of the three tables there are. */
 function countTables(database: Database.Database, table: string, shown: string): number {
   const names = ["schema", "idempotency", "nonces"].map((name) => `${table}_${name}`);
   const query =

@@ -3,12 +3,10 @@ import { Option, type Command } from "commander";
 import { UsageError, type Texts } from "../command-io.ts";
 import { printable } from "../output.ts";
 
-/** The flags that name a store. */
 export type StoreFlags = Texts<"storeUrl" | "storeModule" | "schema" | "table" | "prefix">;
 
 export type EngineName = "sqlite" | "postgres" | "redis" | "module";
 
-/** Where a store is. */
 export interface StoreLocation {
   readonly engine: EngineName;
   /** An absolute path; of a server its URL with the credentials, which is for the driver alone. */
@@ -31,7 +29,6 @@ export function storeUrlOption(): Option {
   return new Option("--store-url <url>", form).env("STORE_URL");
 }
 
-/** Adds the flags that name a store. */
 export function addStoreOptions(command: Command): Command {
   command.addOption(storeUrlOption());
   command.addOption(
@@ -45,7 +42,6 @@ export function addStoreOptions(command: Command): Command {
   );
 }
 
-/** Adds the flags of a database's tables. */
 export function addNameOptions(command: Command): Command {
   return command
     .option("--schema <name>", "PostgreSQL: schema of the tables (default: public)")
@@ -83,7 +79,6 @@ function placeOf(
   return ` (${printable(engine === "postgres" ? `tables ${schema}.${table}_*` : `tables ${table}_*`)})`;
 }
 
-/** The error about a flag that has no meaning for this store. */
 export function foreignFlag(flag: string, { shown }: StoreLocation): UsageError {
   return new UsageError(`${flag}: means nothing for ${shown}`);
 }
@@ -108,7 +103,7 @@ export function parseStoreUrl(text: string): StoreLocation {
 }
 
 /** A file, from the current folder. */
-export function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
+function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
   // Absolute, as libsql takes what looks like a URL for the address of a server.
   const address = path.resolve(file);
   return { engine, address, shown: `${engine}:${printable(address)}`, hide: (message) => message };

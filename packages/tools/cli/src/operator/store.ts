@@ -40,5 +40,4 @@ export type Described =
   | { readonly description: Readonly<Record<string, string>> | null }
   | { readonly descriptionError: string };
 
-/** Asks the platform about a key. */
 export type DescribeKey = (entry: KeyEntry) => Promise<Described>;

@@ -10,26 +10,13 @@ import {
   type PayoutVariant,
   type TamperedPart,
 } from "@countersign/sandbox/protocol";
-import {
-  exitCodes,
-  messageOf,
-  UsageError,
-  type CommandIo,
-  type ExitCode,
-  type Switches,
-  type Texts,
-} from "../command-io.ts";
+import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
 import { payoutJson, payoutText } from "./report.ts";
-import {
-  readExpected,
-  readHeaders,
-  readPrivateKey,
-  sendOptionsOf,
-  type TransportFlags,
-} from "./transport.ts";
+import type { TransportFlags } from "./transport.ts";
+import { readExpected, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
 
-/** The flags that make up the body. */
 type BodyFlags = Texts<
   | "file"
   | "idempotencyKey"
@@ -42,7 +29,6 @@ type BodyFlags = Texts<
   | "referenceField"
 >;
 
-/** The flags of `countersign payout`. */
 export interface PayoutFlags
   extends
     BodyFlags,

@@ -1,12 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { PayoutAnswer, PayoutSendError } from "@countersign/sandbox";
-import {
-  explainStatus,
-  matchesStatus,
-  type OutgoingRequest,
-  type PayoutOutcome,
-  type PayoutReport,
-} from "@countersign/sandbox/protocol";
+import type { OutgoingRequest, PayoutOutcome, PayoutReport } from "@countersign/sandbox/protocol";
+import { explainStatus, matchesStatus } from "@countersign/sandbox/protocol";
 import { memberOf } from "../command-io.ts";
 import { bodyLines, createPaint, jsonDocument, printable, type Paint } from "../output.ts";
 
@@ -23,7 +18,6 @@ interface Outcome {
 /** What became of one webhook; its name is the variant. */
 export type WebhookReport = Outcome;
 
-/** A report for people. */
 export function payoutText(
   { outcomes, variant, asExpected, reached }: PayoutReport,
   colours: boolean,

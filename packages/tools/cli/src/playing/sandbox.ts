@@ -1,29 +1,13 @@
 import { randomBytes } from "node:crypto";
-import {
-  startSandbox,
-  type Delivery,
-  type DeliveryOptions,
-  type PageOptions,
-  type Sandbox,
-  type SandboxOptions,
-} from "@countersign/sandbox";
+import type { Delivery, DeliveryOptions, PageOptions, Sandbox, SandboxOptions } from "@countersign/sandbox";
+import { startSandbox } from "@countersign/sandbox";
 import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
-import {
-  codeOf,
-  type CommandIo,
-  type ExitCode,
-  exitCodes,
-  type Switches,
-  type Texts,
-  UsageError,
-  usageErrorOf,
-} from "../command-io.ts";
+import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import { codeOf, exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger, readCertificates } from "../input.ts";
-import { jsonLine, printable } from "../output.ts";
-import { happeningLine } from "./happening-line.ts";
+import { createPaint, jsonLine, printable } from "../output.ts";
 import { readPrivateKey } from "./transport.ts";
 
-/** The flags of `countersign sandbox`. */
 export interface SandboxFlags
   extends
     Texts<"apiKey" | "ca" | "payoutUrl" | "key" | "keyid">,
@@ -135,4 +119,39 @@ function untilSignalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => resolve());
   });
+}
+
+export interface Happening extends Pick<Delivery, "id" | "state" | "eventTypes" | "nextAttemptAt"> {
+  readonly attempts: readonly {
+    readonly at: number;
+    readonly status?: number | undefined;
+    readonly error?: string | undefined;
+  }[];
+}
+
+export function happeningLine(io: CommandIo): (delivery: Happening) => string {
+  const paint = createPaint(io.colours);
+  return ({ id, state, attempts, nextAttemptAt, eventTypes }) => {
+    const now = io.clock() * 1000;
+    const last = attempts.at(-1);
+    const answer = last === undefined ? "-" : String(last.status ?? last.error ?? "no answer");
+    const [first = "no event", ...others] = eventTypes;
+    const events = printable(others.length === 0 ? first : `${first} and ${others.length} more`);
+    const columns = [
+      timeOf(last?.at ?? now, now),
+      `#${id}`.padEnd(4),
+      state.padEnd(9),
+      answer.padEnd(3),
+      nextAttemptAt === undefined ? events : `${events.padEnd(34)}  again ${timeOf(nextAttemptAt, now)}`,
+    ];
+    const line = columns.join("  ");
+    return `${state === "pending" ? line : paint(state === "delivered" ? "green" : "red", line)}\n`;
+  };
+}
+
+/** The time of a day in UTC; the day as well where it is another one. */
+function timeOf(ms: number, now: number): string {
+  const [day = "", time = ""] = new Date(ms).toISOString().split("T");
+  const short = `${time.slice(0, 8)}Z`;
+  return Math.abs(now - ms) < 43_200_000 ? short : `${day} ${short}`;
 }

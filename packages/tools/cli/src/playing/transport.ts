@@ -11,7 +11,6 @@ export interface TransportFlags extends Texts<"ca" | "expect">, Switches<"allowH
   readonly timeout: string;
 }
 
-/** How a request is sent. Throws a UsageError. */
 export function sendOptionsOf({ timeout, ca }: Pick<TransportFlags, "timeout" | "ca">): SendOptions {
   return { timeoutMs: parseTimeout(timeout), ca: ca === undefined ? undefined : readCertificates(ca) };
 }

@@ -2,22 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PayoutSendError, sendRequest, type PayoutAnswer } from "@countersign/sandbox";
 import { deliveryStates } from "@countersign/sandbox/protocol";
 import { z } from "zod";
-import {
-  CommandError,
-  exitCodes,
-  memberOf,
-  UsageError,
-  type CommandIo,
-  type ExitCode,
-  type Texts,
-} from "../command-io.ts";
+import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
+import { CommandError, exitCodes, memberOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, parseInteger } from "../input.ts";
 import { jsonDocument, printable } from "../output.ts";
-import { happeningLine, type Happening } from "./happening-line.ts";
+import { happeningLine, type Happening } from "./sandbox.ts";
 import { sendOptionsOf, type TransportFlags } from "./transport.ts";
 import { parseData, sampleDataOf } from "./webhook.ts";
 
-/** The flags of `countersign trigger`. */
 export interface TriggerFlags
   extends Pick<TransportFlags, "url" | "timeout" | "ca" | "allowHttp" | "json">, Texts<"data" | "eventId"> {
   readonly apiKey: string;

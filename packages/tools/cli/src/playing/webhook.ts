@@ -8,14 +8,8 @@ import {
   type OutgoingRequest,
   type TamperedWebhookPart,
 } from "@countersign/sandbox/protocol";
-import {
-  exitCodes,
-  messageOf,
-  UsageError,
-  type CommandIo,
-  type ExitCode,
-  type Texts,
-} from "../command-io.ts";
+import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
+import { exitCodes, messageOf, UsageError } from "../command-io.ts";
 import { assertHttpAllowed, readNamedFile } from "../input.ts";
 import { webhookJson, webhookText, type WebhookReport } from "./report.ts";
 import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./transport.ts";
@@ -73,7 +67,6 @@ function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: Webho
   const now = BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
   const when = timestamp ?? formatTimestamp(now);
   const event = { event_id: eventId ?? randomUUID(), timestamp: when, type, data: undefined };
-  // As it was typed.
   if (data !== undefined) parseData(data);
   const text = data ?? JSON.stringify(sampleDataOf(type));
   const events = `[${jsonWithTexts(event, { data: text })}]`;
