@@ -86,14 +86,24 @@ export class CliBench {
 
   /** Runs the built command line as a process of its own. */
   spawned(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    // jest sets FORCE_COLOR for its workers; Node warns when both are set.
-    const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
-    const options = { env: { ...process.env, ...colours, ...env }, cwd: this.directory };
-    const child = spawn(process.execPath, [cli, ...args], options);
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-    return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+    return spawnCli(args, { env, cwd: this.directory });
   }
+}
+
+/** Runs the built command line, or another one, as a process of its own. */
+export function spawnCli(
+  args: readonly string[],
+  {
+    env,
+    cwd,
+    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
+  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
+): Promise<Run> {
+  // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+  const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
 }

@@ -14,8 +14,8 @@ import { clockFinding, docsOfFinding, doubtsOf, findingKinds, findingsOf } from 
 import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import { run, type Run } from "./cli-bench.ts";
-import { engines, hold, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
+import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { engines, hold, runOn, type OperatorBench } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

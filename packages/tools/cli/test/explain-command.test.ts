@@ -63,11 +63,11 @@ function curlOf(request: SignedRequest): string {
   ].join("\n");
 }
 
-const raw = (): string => file("raw", rawOf(signed()));
+const rawFile = (): string => file("raw", rawOf(signed()));
 
 describe("countersign explain", () => {
   test.each<[string, () => string[]]>([
-    ["a raw request", () => [raw()]],
+    ["a raw request", () => [rawFile()]],
     ["a raw request with LF", () => [file("lf", rawOf(signed(), { end: "\n" }))]],
     [
       "one to which an editor has put a line feed",
@@ -82,7 +82,7 @@ describe("countersign explain", () => {
       "the second request of curl -v",
       () => [file("curls", curlOf(stranger()) + curlOf(signed())), "--data", file("body", signed().body)],
     ],
-    ["a set of keys", () => [raw(), "--keys", join(folder, "keys.json")]],
+    ["a set of keys", () => [rawFile(), "--keys", join(folder, "keys.json")]],
   ])("finds nothing wrong with %s", async (_name, args) => {
     const given = args();
     const { code, out, err } = await run(["explain", ...given, ...(given.includes("--keys") ? [] : key)]);
@@ -122,7 +122,7 @@ describe("countersign explain", () => {
   });
 
   test("--now sets the clock", async () => {
-    const { out } = await run(["explain", raw(), ...key, "--now", "1700000100"]);
+    const { out } = await run(["explain", rawFile(), ...key, "--now", "1700000100"]);
     expect(out).toContain("the signature expired 40 s ago");
   });
 
@@ -221,12 +221,12 @@ describe("countersign explain", () => {
       /--secret-env: the capture does not have the body/,
     ],
     ["nothing to check by", () => [file("raw", "GET / HTTP/1.1\n\n")], /--key or --keys, or the secret/],
-    ["a key without a name", () => [raw(), "--key", "service.pem"], /expected keyid=file/],
-    ["a key that is none", () => [raw(), "--key", `a=${file("bad", "x")}`], /key/],
-    ["a set without keys", () => [raw(), "--keys", file("empty.jwks", '{"keys":[]}')], /no key/],
-    ["a variable that is not set", () => [raw(), "--secret-env", secretName], /is not set/],
-    ["a bad clock", () => [raw(), ...key, "--now", "later"], /--now: expected an integer/],
-    ["a bad origin", () => [raw(), ...key, "--origin", "here"], /--origin must be an origin/],
+    ["a key without a name", () => [rawFile(), "--key", "service.pem"], /expected keyid=file/],
+    ["a key that is none", () => [rawFile(), "--key", `a=${file("bad", "x")}`], /key/],
+    ["a set without keys", () => [rawFile(), "--keys", file("empty.jwks", '{"keys":[]}')], /no key/],
+    ["a variable that is not set", () => [rawFile(), "--secret-env", secretName], /is not set/],
+    ["a bad clock", () => [rawFile(), ...key, "--now", "later"], /--now: expected an integer/],
+    ["a bad origin", () => [rawFile(), ...key, "--origin", "here"], /--origin must be an origin/],
   ])("refuses %s with one line", async (_name, args, expected) => {
     expectOneLine(await run(["explain", ...args()]), 2, expected);
   });

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/g
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
 import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { run } from "./cli-bench.ts";
-import { engines, hold, runJson, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
+import { run, spawnCli } from "./cli-bench.ts";
+import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -171,23 +171,3 @@ describe("a describe() of the platform", () => {
     expect(JSON.parse(out)).toMatchObject({ key, description: null });
   });
 });
-
-function methodsOf(store: IdempotencyStore): IdempotencyStore {
-  const names = [
-    "claim",
-    "read",
-    "heartbeat",
-    "complete",
-    "release",
-    "hold",
-    "resolve",
-    "list",
-    "prune",
-    "close",
-  ];
-  const bound = names.map((name) => {
-    const method: unknown = Reflect.get(store, name);
-    return [name, (...args: unknown[]): unknown => Reflect.apply(method as () => unknown, store, args)];
-  });
-  return Object.fromEntries(bound) as IdempotencyStore;
-}

@@ -66,15 +66,15 @@ for (const engine of engines) {
       const keys = Array.from({ length: 7 }, (_none, at) => `key-${at}`);
       for (const key of keys) await hold(bench, key);
       const listed: unknown[] = [];
-      let cursor: unknown;
+      let cursor: string | undefined;
       do {
-        const more = typeof cursor === "string" ? ["--cursor", cursor] : [];
+        const more = cursor === undefined ? [] : ["--cursor", cursor];
         const people = ["keys", "list", "--state", "held", "--limit", "3", ...more];
         const { out } = await runOn(bench, people);
         const lines = await runJson(bench, "keys", "list", "--state", "held", "--limit", "3", ...more);
-        const last = lines.at(-1) as { cursor?: unknown; key?: unknown } | undefined;
+        const last = lines.at(-1) as { cursor?: string; key?: unknown } | undefined;
         cursor = last?.cursor;
-        if (cursor !== undefined) expect(out).toContain(`more may follow: --cursor ${String(cursor)}\n`);
+        if (cursor !== undefined) expect(out).toContain(`more may follow: --cursor ${cursor}\n`);
         if (cursor !== undefined) lines.pop();
         listed.push(...lines.map((line) => (line as { key: unknown }).key));
       } while (cursor !== undefined);

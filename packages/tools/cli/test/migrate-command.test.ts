@@ -11,8 +11,7 @@ import { startTcpProxy } from "@countersign/test-support/servers/tcp-proxy.ts";
 import { startPgBouncer } from "@countersign/test-support/servers/pgbouncer.ts";
 import { postgresEngine } from "../src/operator/postgres-store.ts";
 import { readTarget } from "../src/operator/store-target.ts";
-import { expectOneLine, run } from "./cli-bench.ts";
-import { spawnCli } from "./operator-bench.ts";
+import { expectOneLine, run, spawnCli } from "./cli-bench.ts";
 
 const url = postgresUrl ?? "";
 

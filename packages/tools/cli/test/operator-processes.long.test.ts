@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
-import { run, type Run } from "./cli-bench.ts";
+import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
-import { engines, hold, platformDatabase, spawnCli, type OperatorBench } from "./operator-bench.ts";
+import { engines, hold, platformDatabase, type OperatorBench } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-operator-processes-"));
 const file = (name: string): string => join(folder, name);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
 import { run } from "./cli-bench.ts";
 import { registration } from "../../sandbox/test/service-bench.ts";
 
@@ -199,6 +200,39 @@ describe("countersign sandbox", () => {
     expect(JSON.parse(received[0] ?? "")).toMatchObject({
       events: [{ event_id: "a" }, { event_id: "b" }, { event_id: "c" }],
     });
+  });
+
+  test.each([false, true])("prints a line for each delivery as it happens; as JSON: %p", async (json) => {
+    const receiver = createServer((_req, res) => res.end());
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const args = [cli, "sandbox", "--api-key", "test-api-key", ...(json ? ["--json"] : [])];
+    const child = spawn(process.execPath, args, { env: { ...process.env, FORCE_COLOR: undefined } });
+    running.push(child);
+    let out = "";
+    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    await eventually(() => out.includes("\n"));
+    const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(out) ?? [];
+    await call(`${url}/api/v2/b2b-payments/webhook-endpoints`, "test-api-key", {
+      url: hooks,
+      ...registration,
+    });
+    const event = { type: "buyer.status_changed", data: {} };
+    await call(`${url}/sandbox/events`, "test-api-key", event);
+    const line = json
+      ? /^\{"delivery":\{"id":1,.*"state":"delivered".*\}\}$/m
+      : /^\d\d:\d\d:\d\dZ +#1 +delivered +200 +buyer\.status_changed$/m;
+    await eventually(() => line.test(out));
+    // Nobody reads its output any more.
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout.destroy();
+    const ended = once(child, "close");
+    await call(`${url}/sandbox/events`, "test-api-key", event);
+    expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
+    expect(out).not.toContain("auth_password");
+    receiver.close();
   });
 
   test("refuses http endpoints of other hosts without --allow-http", async () => {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { run, type Run } from "./cli-bench.ts";
-import { platformDatabase, spawnCli } from "./operator-bench.ts";
+import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { platformDatabase, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-store-module-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,23 +32,6 @@ beforeEach(() => {
   };
   shared.storeOfTest = store;
 });
-
-function methodsOf(memory: IdempotencyStore): IdempotencyStore {
-  return {
-    claim: (key, init) => memory.claim(key, init),
-    read: async (key) => await memory.read(key),
-    heartbeat: (key, token, leaseMs) => memory.heartbeat(key, token, leaseMs),
-    complete: (key, token) => memory.complete(key, token),
-    release: (key, token) => memory.release(key, token),
-    hold: (key, token, reason) => memory.hold(key, token, reason),
-    resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
-    reopen: (key, decision) => memory.reopen(key, decision),
-    readReleased: (key) => memory.readReleased(key),
-    list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
-    prune: () => memory.prune(),
-    close: () => memory.close(),
-  };
-}
 
 async function claim(key: string): Promise<void> {
   await store.claim(key, { token: key, fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });

@@ -1,8 +1,5 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
-import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { startSandbox, type Sandbox } from "@countersign/sandbox";
 import { CliBench, expectOneLine, run, type Run } from "./cli-bench.ts";
@@ -148,53 +145,5 @@ describe("countersign trigger", () => {
     register();
     const args = ["trigger", "x", "--url", `${sandbox.url}/`, "--api-key", apiKey];
     expect(await run(args)).toMatchObject({ code: 0, err: "" });
-  });
-});
-
-describe("countersign sandbox", () => {
-  test.each([false, true])("prints a line for each delivery as it happens; as JSON: %p", async (json) => {
-    const file = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const env = { ...process.env, FORCE_COLOR: undefined, NO_COLOR: undefined };
-    const args = [file, "sandbox", "--api-key", apiKey, ...(json ? ["--json"] : [])];
-    const child = spawn(process.execPath, args, { env });
-    let out = "";
-    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-    const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
-      for (;;) {
-        const found = pattern.exec(out);
-        if (found !== null) return found;
-        if (child.exitCode !== null) throw new Error(`ended: ${out}`);
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-    };
-    const [, url = ""] = await until(/(http:\/\/127\.0\.0\.1:\d+)/);
-    const env2 = { COUNTERSIGN_API_KEY: apiKey };
-    const endpoint = ["--url", receiverUrl, "--username", "u", "--password", "p", "--secret", "test-secret"];
-    expect(await cli.spawned(["endpoint", "create", "--base-url", url, ...endpoint], env2)).toMatchObject({
-      code: 0,
-    });
-    await cli.spawned(["trigger", "buyer.status_changed", "--url", url], env2);
-    if (json) await until(/^\{"delivery":\{"id":1,.*"state":"delivered".*\}\}$/m);
-    else await until(/^\d\d:\d\d:\d\dZ +#1 +delivered +200 +buyer\.status_changed$/m);
-    child.kill("SIGINT");
-    expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
-    expect(out).not.toContain("test-secret");
-  });
-
-  test("ends without a stack when nobody reads its output any more", async () => {
-    const file = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    const args = ["sandbox", "--api-key", apiKey, "--json"];
-    const child = spawn(process.execPath, [file, ...args]);
-    let err = "";
-    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-    const [line] = (await once(child.stdout, "data")) as [Buffer];
-    const { url } = JSON.parse(line.toString()) as { url: string };
-    child.stdout.destroy();
-    const ended = once(child, "close");
-    const env = { COUNTERSIGN_API_KEY: apiKey };
-    const endpoint = ["--url", receiverUrl, "--username", "u", "--password", "p", "--secret", "test-secret"];
-    await cli.spawned(["endpoint", "create", "--base-url", url, ...endpoint], env);
-    await cli.spawned(["trigger", "buyer.status_changed", "--url", url], env);
-    expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
   });
 });

@@ -103,8 +103,7 @@ async function resolve(key: string, flags: ResolveFlags, io: CommandIo): Promise
     io.writeOut(jsonLine({ key, outcome, was: recordJson(was), decision: decisionJson(decision) }));
     return;
   }
-  const from = [was.state, explainState(was)] as const;
-  io.writeOut(changedLine({ key, fence: was.fence, from, to: outcome, entry: decision }));
+  io.writeOut(changedLine({ key, record: was }, [was.state, explainState(was), outcome], decision));
 }
 
 async function confirmed(outcome: Outcome, entry: Entry, { ask }: CommandIo): Promise<Entry> {
@@ -165,7 +164,7 @@ async function reopen(key: string, flags: ReopenFlags, io: CommandIo): Promise<v
     return;
   }
   const { reopened = operatorEntry(entry, io.clock() * 1000) } = now.decision ?? {};
-  const from = [was.decision.outcome, decisionMarks(was).join("; ")] as const;
   const to = `${now.state} again, at fence ${now.fence}`;
-  io.writeOut(changedLine({ key, fence: was.fence, from, to, entry: reopened }));
+  const change = [was.decision.outcome, decisionMarks(was).join("; "), to] as const;
+  io.writeOut(changedLine({ key, record: was }, change, reopened));
 }

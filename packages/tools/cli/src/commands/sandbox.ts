@@ -23,42 +23,30 @@ Exit codes:
 `;
 
 export function sandboxCommand(io: CommandIo, finish: Finish): Command {
-  const command = new Command("sandbox")
+  const apiKey = "what X-API-KEY has to be (default: a random one, which is printed)";
+  return new Command("sandbox")
     .description("run the lending service: its API, the simulation, and webhooks to the endpoints registered")
     .option("--host <address>", "loopback address to listen on", "127.0.0.1")
     .option("--port <port>", "port to listen on; 0 is a free one", "0")
-    .addOption(
-      new Option("--api-key <key>", "what X-API-KEY has to be (default: a random one, which is printed)").env(
-        "COUNTERSIGN_API_KEY",
-      ),
-    )
+    .addOption(new Option("--api-key <key>", apiKey).env("COUNTERSIGN_API_KEY"))
     .option("--db <file>", "keeps the state; created when missing", ":memory:")
     .option("--allow-http", "accept endpoints at http URLs of other hosts too")
     .option("--speed <factor>", "divides retry delays and the retry period; 1440 makes a day a minute", "1")
-    .option("--ca <file>", "issuer certificates (PEM) of https endpoints");
-  return addDeliveryOptions(addPageOptions(command))
+    .option("--ca <file>", "issuer certificates (PEM) of https endpoints")
+    .option("--no-page", "serve no page at /")
+    .option("--payout-url <url>", "payout endpoint that the page begins with")
+    .option("--key <file>", "Ed25519 private key (PKCS#8 PEM) of its payouts (default: one that is made up)")
+    .option("--keyid <id>", "name of the key as the platform knows it")
+    .option("--batch <ms>", "how long events wait for others to share a webhook with", "0")
+    .option("--max-events <n>", "events of one webhook at most", "100")
+    .option("--duplicate [chance]", "send a delivered webhook once more")
+    .option("--reorder [chance]", "hold a webhook back, so that the next one overtakes it")
+    .option("--twice-at-once", "send every attempt as two requests at once")
+    .option("--drop-connection [chance]", "lose the first answer of a delivery")
     .option("--json", "print the address, and then each delivery, as a JSON document in a line")
     .addHelpText("after", notes)
     .action(async (flags: SandboxFlags) => {
       const { runSandbox } = await loadPlaying("sandbox", () => import("../playing/sandbox.ts"));
       finish(await runSandbox(flags, io));
     });
-}
-
-function addPageOptions(command: Command): Command {
-  return command
-    .option("--no-page", "serve no page at /")
-    .option("--payout-url <url>", "payout endpoint that the page begins with")
-    .option("--key <file>", "Ed25519 private key (PKCS#8 PEM) of its payouts (default: one that is made up)")
-    .option("--keyid <id>", "name of the key as the platform knows it");
-}
-
-function addDeliveryOptions(command: Command): Command {
-  return command
-    .option("--batch <ms>", "how long events wait for others to share a webhook with", "0")
-    .option("--max-events <n>", "events of one webhook at most", "100")
-    .option("--duplicate [chance]", "send a delivered webhook once more")
-    .option("--reorder [chance]", "hold a webhook back, so that the next one overtakes it")
-    .option("--twice-at-once", "send every attempt as two requests at once")
-    .option("--drop-connection [chance]", "lose the first answer of a delivery");
 }

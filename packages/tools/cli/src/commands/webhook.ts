@@ -6,13 +6,7 @@ import { loadPlaying } from "../load-package.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // The sandbox's own list would load it for every command line.
-const tamperedParts = Object.keys({
-  body: true,
-  signature: true,
-  password: true,
-} satisfies Record<TamperedWebhookPart, true>);
-
-const defaultType = "buyer.status_changed";
+const tampered = ["body", "signature", "password"] satisfies TamperedWebhookPart[];
 
 const examples = `
 Give the password and the secret by environment variables: the list of
@@ -37,7 +31,7 @@ export function webhookCommand(io: CommandIo, finish: Finish): Command {
   for (const option of credentialOptions()) command.addOption(option.makeOptionMandatory());
   addEnvelopeOptions(command);
   return command
-    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
+    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tampered))
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
@@ -53,7 +47,7 @@ export function webhookCommand(io: CommandIo, finish: Finish): Command {
 
 function addEnvelopeOptions(command: Command): void {
   const options = [
-    new Option("--type <type>", "type of the event").default(defaultType),
+    new Option("--type <type>", "type of the event").default("buyer.status_changed"),
     new Option("--data <json>", "data of the event (default: a sample of the type)"),
     new Option("--event-id <id>", "event_id (default: a fresh one)"),
     new Option("--webhook-id <id>", "webhook_id (default: a fresh one)"),

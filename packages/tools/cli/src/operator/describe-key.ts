@@ -5,36 +5,25 @@ import type { Described, DescribeKey } from "./store.ts";
 import { oneLine, withinTime } from "./store-failure.ts";
 
 const timeoutMs = 2000;
-const patience = 3;
 const maxTexts = 20;
 const maxTextLength = 200;
 const maxNameLength = 30;
 
 /**
  * Makes questions of a module's export `describe(key, record)`, which may answer by a promise. It gets the stored key and the record
- * without its token. A failure never hides a key. After three late answers in a row it is not asked again.
+ * without its token. A failure, or no answer within two seconds, never hides a key.
  */
 export function describeBy(describe: unknown): DescribeKey | undefined {
   if (typeof describe !== "function") return undefined;
-  let silent = 0;
   return async ({ key, record }) => {
-    if (silent >= patience)
-      return { descriptionError: "not asked any more, after three times without an answer" };
     try {
       const asked = async (): Promise<unknown> =>
         await Reflect.apply(describe, undefined, [key, { ...shownRecord(record) }]);
-      const answer = await withinTime(timeoutMs, asked(), (why) => new DescribeTimeout(why));
-      silent = 0;
-      return { description: descriptionOf(answer) };
+      return { description: descriptionOf(await withinTime(timeoutMs, asked(), (why) => new Error(why))) };
     } catch (error) {
-      if (error instanceof DescribeTimeout) silent += 1;
       return { descriptionError: oneLine(messageOf(error)).slice(0, maxTextLength) };
     }
   };
-}
-
-class DescribeTimeout extends Error {
-  override readonly name: string = "DescribeTimeout";
 }
 
 function descriptionOf(answer: unknown): Readonly<Record<string, string>> | null {

@@ -18,7 +18,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo):
     shownKey(key),
     record.state,
     String(record.fence),
-    shortened(record.fingerprint),
+    printable(record.fingerprint.slice(0, 12)),
     isFailureCount(key, record)
       ? "counts a failed attempt of an event"
       : [explainState(record), ...decisionMarks(record)].join("; "),
@@ -35,7 +35,7 @@ export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo):
 }
 
 export function keyJson(
-  { key, record }: { readonly key: string; readonly record: KnownRecord },
+  { key, record }: Pick<KnownKey, "key" | "record">,
   { clock }: CommandIo,
   described: Described | object = {},
 ): string {
@@ -105,10 +105,6 @@ function whyHeld(record: KnownRecord): string {
   return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
 }
 
-function shortened(fingerprint: string): string {
-  return printable(fingerprint.slice(0, 12));
-}
-
 /** What a list says of an operator's decision, in a few words; nothing where there is none. */
 export function decisionMarks({ fence, decision }: KnownRecord): string[] {
   if (decision === undefined) return [];
@@ -139,20 +135,15 @@ function noteOf({ note }: OperatorEntry): Fact[] {
   return note === undefined ? [] : [["note", printableLine(note)]];
 }
 
-interface Changed {
-  readonly key: string;
-  readonly fence: number;
-  /** The state before, and why. */
-  readonly from: readonly [state: string, reason: string];
-  readonly to: string;
-  readonly entry: OperatorEntry;
-}
-
 /** One line that tells all of a change, to be kept in a ticket or a log. */
-export function changedLine({ key, fence, from: [state, reason], to, entry }: Changed): string {
+export function changedLine(
+  { key, record }: Pick<KnownKey, "key" | "record">,
+  [state, reason, to]: readonly [state: string, reason: string, to: string],
+  entry: OperatorEntry,
+): string {
   const note = entry.note === undefined ? "" : `, note ${printable(JSON.stringify(entry.note))}`;
   const facts = `was ${state} (${printableLine(reason)}), is ${to}, ${nameOf(entry)}${note}`;
-  return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${fence}: ${facts}\n`;
+  return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${record.fence}: ${facts}\n`;
 }
 
 export function decisionJson({ reopened, ...decision }: KeptDecision): object {
@@ -201,7 +192,9 @@ export function heldBlock(
     "  ",
   );
   const shown = shownKey(key);
-  const given = shown.startsWith('"') ? `--key-json ${singleQuoted(shown)}` : quoted(shown);
+  // What is shown holds no single quote.
+  const word = /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown}'`;
+  const given = shown.startsWith('"') ? `--key-json ${word}` : word;
   const decide = (outcome: "done" | "released"): string =>
     `    countersign keys resolve ${given} --as ${outcome} --fence ${record.fence}\n`;
   return [
@@ -217,12 +210,4 @@ ${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no ret
 money has moved, from the bank and not from a log, and run one of the commands,
 with the flags that name this store.
 `;
-}
-
-function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
-}
-
-function singleQuoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

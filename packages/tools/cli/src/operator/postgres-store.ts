@@ -73,16 +73,16 @@ async function inspect(target: StoreTarget): Promise<StoreCondition> {
   });
 }
 
-export interface ServerRow {
-  readonly version: string;
-  readonly encoding: string;
-  readonly fsync: string;
-  readonly full_page_writes: string;
-  readonly synchronous_commit: string;
-  readonly standby: boolean;
-  readonly unlogged: string;
-  readonly now_ms: string;
-}
+/** Settings and conditions of a server, as texts. */
+export type ServerRow = Readonly<Record<ServerFact, string>> & { readonly standby: boolean };
+type ServerFact =
+  | "version"
+  | "encoding"
+  | "fsync"
+  | "full_page_writes"
+  | "synchronous_commit"
+  | "unlogged"
+  | "now_ms";
 
 const serverQuery = `SELECT current_setting('server_version_num') AS version, current_setting('server_encoding') AS encoding,
   current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
