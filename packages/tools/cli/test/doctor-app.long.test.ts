@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, test } from "@jest/globals";
 import { generateKeyPair } from "@countersign/sandbox";
 
-import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { expectOneLine, run, spawnCli, type Run } from "./cli-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -287,10 +287,7 @@ describe("countersign doctor --app", () => {
     ["a URL that is none", ["--url", "platform"], /--url: expected http/],
     ["a bad --timeout", ["--app", "x", "--timeout", "soon"], /--timeout: expected an integer/],
   ])("%s ends with 2 and one line", async (_name, args, line) => {
-    const { code, out, err } = await spawnCli(["doctor", ...args], { env: {}, cwd: folder });
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
+    expectOneLine(await spawnCli(["doctor", ...args], { env: {}, cwd: folder }), 2, line);
   });
 });
 

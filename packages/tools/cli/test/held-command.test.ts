@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
-import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { failureFingerprint, failureKey } from "@countersign/idempotency/door";
 import { run, spawnCli } from "./cli-bench.ts";
 import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
@@ -22,39 +21,6 @@ export async function describe(key, record) {
   if ("token" in record) throw new Error("the token is nobody's business");
   return { business: "business-9", beneficiary: "Example\\u001b[2J GmbH", amount: "1,250.00 EUR", fence: record.fence };
 }`;
-
-/** Handles an event that fails, in a process that dies when it has begun to count the failure. */
-async function dieCounting(store: IdempotencyStore): Promise<void> {
-  let isDying = false;
-  let isDead = false;
-  const dying: IdempotencyStore = new Proxy(store, {
-    get(target, name) {
-      const step: unknown = Reflect.get(target, name, target);
-      if (typeof step !== "function") return step;
-      return async (key: string, ...values: unknown[]): Promise<unknown> => {
-        if (isDying) return new Promise(() => {});
-        isDying = name === "claim" && key !== "webhook-event:event-1";
-        const answer: unknown = await Reflect.apply(step, target, [key, ...values]);
-        isDead = isDying;
-        return answer;
-      };
-    },
-  });
-  const handler = createWebhookHandler({
-    store: dying,
-    fallback: "ignore",
-    maxAttempts: 3,
-    onDeadLetter() {},
-    onError() {},
-  });
-  handler.onAny(() => Promise.reject(new Error("it fails")));
-  const timestamp = "2024-01-02T03:04:05Z";
-  const data = { buyer_id: "b1", old_status: "PENDING", new_status: "ACTIVE" };
-  const events = [{ event_id: "event-1", timestamp, type: "buyer.status_changed", data }];
-  const body = JSON.stringify({ webhook_id: "wh_1", timestamp, events });
-  void handler.handle(parseWebhookEnvelope(Buffer.from(body)));
-  await eventually(() => isDead);
-}
 
 for (const engine of engines) {
   engine.describe(`countersign keys held on ${engine.name}`, () => {
@@ -79,7 +45,10 @@ for (const engine of engines) {
 
     test("asks for no decision about a failure that was being counted when its process died", async () => {
       const { idempotency } = bench.behind(60_000);
-      await dieCounting(idempotency as IdempotencyStore);
+      const init = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "rerun" } as const;
+      await idempotency.claim("webhook-event:event-1", init);
+      const failure = failureKey("webhook-event:event-1", 1);
+      await idempotency.claim(failure, { ...init, fingerprint: failureFingerprint });
       const [document, ...others] = await runJson(bench, "keys", "held");
       expect(document).toMatchObject({ key: "webhook-event:event-1", state: "run" });
       expect(others).toEqual([]);

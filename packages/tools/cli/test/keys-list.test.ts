@@ -137,12 +137,6 @@ for (const engine of engines) {
       expect(out).not.toContain("\u001B");
     });
 
-    test("colours in a terminal alone", async () => {
-      await hold(bench, "key");
-      expect((await runOn(bench, ["keys", "held"], { colours: true })).out).toContain("\u001B[31mkey");
-      expect((await runOn(bench, ["keys", "held"])).out).not.toContain("\u001B");
-    });
-
     test.each([
       ["a cursor that is none", ["--cursor", "&&&"], /--cursor: expected what the page before printed/],
       ["a limit of 0", ["--limit", "0"], /--limit: expected an integer from 1 to 1000/],

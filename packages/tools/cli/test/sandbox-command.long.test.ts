@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
 import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { run } from "./cli-bench.ts";
+import { expectOneLine, run } from "./cli-bench.ts";
 import { registration } from "../../sandbox/test/service-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-sandbox-command-"));
@@ -288,11 +288,9 @@ describe("bad usage of countersign sandbox", () => {
     ["a --ca that holds no certificate", ["--ca", text], /--ca .*holds no certificate/],
     ["an unknown flag", ["--tls"], /unknown option '--tls'/],
   ])("%s ends with 2 and one line", async (_name, args, line) => {
-    const { code, out, err } = await run(["sandbox", ...args]);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
-    expect(err).not.toContain("test key");
+    const ended = await run(["sandbox", ...args]);
+    expectOneLine(ended, 2, line);
+    expect(ended.err).not.toContain("test key");
   });
 
   test("an empty COUNTERSIGN_API_KEY is no permission to go without", async () => {

@@ -8,7 +8,7 @@ import { shownKey } from "./key-text.ts";
 import { isDecided, shownRecord } from "./records.ts";
 import type { Described, KeyEntry, KnownRecord } from "./store.ts";
 
-export type Fact = readonly [name: string, text: string];
+type Fact = readonly [name: string, text: string];
 
 const titles = ["key", "state", "fence", "fingerprint", "what is known"];
 
@@ -48,7 +48,7 @@ export function keyJson(
   });
 }
 
-export interface KnownKey {
+interface KnownKey {
   readonly key: string;
   readonly record: KnownRecord;
   readonly described: Described | undefined;

@@ -126,7 +126,7 @@ export function postgresTables({ schema, table }: TableNames): string {
   }
 }
 
-export interface Migration {
+interface Migration {
   readonly version: number;
   /** The schema version before; null where there were no tables. Of several migrations at once, each may have found none. */
   readonly before: number | null;

@@ -10,7 +10,7 @@ import type { StoreLocation } from "./store-target.ts";
 type Redis = typeof redisModule;
 
 /** A server, or a cluster, that answers. */
-export interface RedisConnection {
+interface RedisConnection {
   /** The servers that together hold all keys: a command that names no key has to go to each of them. */
   readonly masters: readonly RedisMaster[];
   readonly close: () => void;
