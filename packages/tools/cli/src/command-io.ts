@@ -81,6 +81,15 @@ export function usageErrorOf(error: unknown): UsageError {
   return new UsageError(message, { cause: error });
 }
 
+/** Works; a TypeError about an option of the library becomes a UsageError. */
+export function inWordsOfFlags<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof TypeError ? usageErrorOf(error) : error;
+  }
+}
+
 const otherFlags: ReadonlyMap<string, string> = new Map([
   ["database", "--db"],
   ["authUsername", "--username"],

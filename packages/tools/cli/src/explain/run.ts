@@ -14,7 +14,7 @@ import { importKeys, importVerificationKey, parseSignatureInput } from "@counter
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import path from "node:path";
 import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
-import { exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
+import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
 import { jsonDocument, printable } from "../output.ts";
 import { type CapturedRequest, readCapture } from "./captured-request.ts";
@@ -104,23 +104,22 @@ function signatureOptions({
 
 function keysOf({ key = [], keys }: ExplainFlags): ReadonlyMap<string, VerificationKey> {
   const all = new Map<string, VerificationKey>();
-  try {
-    if (keys !== undefined) {
-      const name = path.basename(keys);
-      const imported = importKeys(readNamedFile("--keys", keys), {
-        keyid: keyidOfFile(name) ?? path.parse(name).name,
-      });
-      for (const [keyid, each] of imported.keys) all.set(keyid, each);
-      if (all.size === 0) throw new UsageError(`--keys ${keys}: holds no key that can be used`);
-    }
-    for (const text of key) {
-      const [keyid = "", ...file] = text.split("=");
-      if (keyid === "" || file.length === 0) throw new UsageError("--key: expected keyid=file");
-      all.set(keyid, importVerificationKey(keyid, readNamedFile("--key", file.join("="))));
-    }
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw usageErrorOf(error);
+  if (keys !== undefined) {
+    const name = path.basename(keys);
+    const keyid = keyidOfFile(name) ?? path.parse(name).name;
+    const content = readNamedFile("--keys", keys);
+    const imported = inWordsOfFlags(() => importKeys(content, { keyid }));
+    for (const [id, each] of imported.keys) all.set(id, each);
+    if (all.size === 0) throw new UsageError(`--keys ${keys}: holds no key that can be used`);
+  }
+  for (const text of key) {
+    const [keyid = "", ...file] = text.split("=");
+    if (keyid === "" || file.length === 0) throw new UsageError("--key: expected keyid=file");
+    const content = readNamedFile("--key", file.join("="));
+    all.set(
+      keyid,
+      inWordsOfFlags(() => importVerificationKey(keyid, content)),
+    );
   }
   return all;
 }

@@ -6,7 +6,7 @@ import {
   postgresSchemaVersion,
 } from "@countersign/store-postgres";
 import type { Client, ClientConfig } from "pg";
-import { messageOf, UsageError, usageErrorOf, type Texts } from "../command-io.ts";
+import { messageOf, UsageError, inWordsOfFlags, type Texts } from "../command-io.ts";
 import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import { loadDriver } from "../load-package.ts";
 import { printable } from "../output.ts";
@@ -119,11 +119,7 @@ export const serverRows: readonly Row<ServerRow>[] = [
 
 /** The SQL of the tables. Throws a UsageError. */
 export function postgresTables({ schema, table }: TableNames): string {
-  try {
-    return postgresMigration({ schema, table });
-  } catch (error) {
-    throw usageErrorOf(error);
-  }
+  return inWordsOfFlags(() => postgresMigration({ schema, table }));
 }
 
 interface Migration {

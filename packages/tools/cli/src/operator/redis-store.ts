@@ -1,6 +1,6 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
-import { CommandError, memberOf, usageErrorOf } from "../command-io.ts";
+import { CommandError, memberOf, inWordsOfFlags } from "../command-io.ts";
 import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
@@ -130,11 +130,8 @@ async function unlessRefused(answer: Promise<unknown>): Promise<unknown> {
 
 // Before anything is connected, so that a wrong flag is a wrong flag on every day.
 function assertOptions(options: Omit<RedisStoresOptions, "sendCommand">): void {
-  try {
-    createRedisStores({ ...options, sendCommand: () => Promise.reject(new Error("not connected")) }).close();
-  } catch (error) {
-    throw usageErrorOf(error);
-  }
+  const connected = { ...options, sendCommand: () => Promise.reject(new Error("not connected")) };
+  inWordsOfFlags(() => createRedisStores(connected)).close();
 }
 
 /** One server after another; a cursor is the server's id and its own cursor. */

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { createSqliteStores, sqliteMigration, sqliteSchemaVersion } from "@countersign/store-sqlite";
 import Database from "libsql";
-import { codeOf, memberOf, UsageError, usageErrorOf } from "../command-io.ts";
+import { codeOf, memberOf, UsageError, inWordsOfFlags } from "../command-io.ts";
 import { doubtsOf, versionDoubts, type Row, type StoreCondition } from "../doctor/findings.ts";
 import type { Engine, OperatorStore } from "./store.ts";
 import type { StoreLocation, StoreTarget } from "./store-target.ts";
@@ -70,11 +70,7 @@ function inspect({ location, table = "countersign" }: StoreTarget): StoreConditi
 
 /** The SQL of the tables. Throws a UsageError. */
 export function sqliteTables(table: string | undefined): string {
-  try {
-    return sqliteMigration(table);
-  } catch (error) {
-    throw usageErrorOf(error);
-  }
+  return inWordsOfFlags(() => sqliteMigration(table));
 }
 
 function openFile({ address, shown }: StoreLocation, table: string): Database.Database {
