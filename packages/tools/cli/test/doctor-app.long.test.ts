@@ -1,77 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, describe, expect, test } from "@jest/globals";
-import { generateKeyPair } from "@countersign/sandbox";
-
+import { describe, expect, test } from "@jest/globals";
 import { expectOneLine, run, spawnCli, type Run } from "./cli-bench.ts";
+import { folder, imports, moduleOf, mounted, publicKeyPem, secrets, type Report } from "./doctor-bench.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-symlinkSync(
-  fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
-  join(folder, "node_modules"),
-);
-
-function moduleOf(text: string, name = "app.mjs"): string {
-  const at = mkdtempSync(join(folder, "app-"));
-  mkdirSync(at, { recursive: true });
-  const file = join(at, name);
-  writeFileSync(file, text);
-  return file;
-}
-
-// TEST KEYS, secrets and passwords. The names say so, as the report must not repeat them.
-const { publicKeyPem } = generateKeyPair({ keyid: "unused" });
-const other = generateKeyPair({ keyid: "unused" }).publicKeyPem;
-const secrets = ["test-password-of-the-webhook", "test-secret-of-the-webhook-endpoint"];
 const now = Math.floor(Date.now() / 1000);
 const day = 86_400;
-
-const imports = `
-import express from "express";
-import { captureRawBody } from "@countersign/express";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { httpSignatureVerify, memoryNonceStore } from "@countersign/http-signature-verify";
-import { importVerificationKey } from "@countersign/http-message-signatures";
-import { payoutEndpoint } from "@countersign/payout";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
-const pem = ${JSON.stringify(publicKeyPem)};
-const other = ${JSON.stringify(other)};
-const memory = { allowInProduction: true };
-const store = memoryIdempotencyStore({ ...memory, retentionMs: 30 * 86_400_000 });
-const payout = ({ addresses, signature, ...options } = {}) => payoutEndpoint({
-  addresses: { allow: ["192.0.2.1"], ...addresses },
-  signature: { keys: { "service-1": pem }, nonces: memoryNonceStore(memory), ...signature },
-  idempotency: { store },
-  findBusiness: () => true,
-  ...options,
-});
-const handler = createWebhookHandler({ store, fallback: () => {} });
-const webhook = (options) => webhookEndpoint({
-  basicAuth: { username: "service", password: ${JSON.stringify(secrets[0])} },
-  hmac: { secret: ${JSON.stringify(secrets[1])} },
-  handler,
-  ...options,
-});
-const app = express();
-app.set("trust proxy", ["192.0.2.7"]);
-`;
-const mounted = `app.post("/pay", payout(), (req, res) => res.json({}));\nexport { app };\n`;
-
-interface Report {
-  readonly errors: number;
-  readonly warnings: number;
-  readonly subjects: readonly string[];
-  readonly findings: readonly {
-    id: string;
-    severity: string;
-    message: string;
-    remedy: string;
-    page: string;
-  }[];
-}
 
 /** In a process of its own, as a person calls it. */
 function doctor(file: string, env: Record<string, string> = {}, ...args: readonly string[]): Promise<Run> {

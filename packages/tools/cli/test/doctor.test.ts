@@ -1,11 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { generateKeyPair } from "@countersign/sandbox";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { postgresSchemaVersion } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import Database from "libsql";
@@ -15,28 +12,8 @@ import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
 import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { folder, imports, moduleOf, mounted, type Report } from "./doctor-bench.ts";
 import { engines, hold, runOn, type OperatorBench } from "./operator-bench.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-symlinkSync(
-  fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
-  join(folder, "node_modules"),
-);
-
-interface Report {
-  readonly errors: number;
-  readonly warnings: number;
-  readonly subjects: readonly string[];
-  readonly findings: readonly {
-    readonly id: string;
-    readonly severity: string;
-    readonly subject: string;
-    readonly message: string;
-    readonly remedy: string;
-    readonly page: string;
-  }[];
-}
 
 function reportOf({ out }: Run): Report {
   return JSON.parse(out) as Report;
@@ -46,44 +23,16 @@ function idsOf(ended: Run): string[] {
   return reportOf(ended).findings.map(({ id }) => id);
 }
 
-// TEST KEYS, passwords and secrets.
-const { publicKeyPem } = generateKeyPair({ keyid: "unused" });
-
 /** An Express app; the rest of its faults are tried one by one in doctor-app.long.test.ts. */
-function appFile(name: string, { trust, parser }: { trust: string; parser: string }): string {
-  const file = join(folder, name);
-  writeFileSync(
-    file,
-    `import express from "express";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { payoutEndpoint } from "@countersign/payout";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
-const store = memoryIdempotencyStore({ allowInProduction: true, retentionMs: 30 * 86_400_000 });
-export const app = express();
-app.set("trust proxy", ${trust});
-${parser}
-app.post("/pay", payoutEndpoint({
-  addresses: { allow: ["192.0.2.1"] },
-  signature: { keys: { "service-1": ${JSON.stringify(publicKeyPem)} }, nonces: memoryNonceStore({ allowInProduction: true }) },
-  idempotency: { store },
-  findBusiness: () => true,
-}), (req, res) => res.json({}));
-app.use("/hooks", webhookEndpoint({
-  basicAuth: { username: "service", password: "test-password-of-the-webhook" },
-  hmac: { secret: "test-secret-of-the-webhook" },
-  handler: createWebhookHandler({ store, fallback: () => {} }),
-}));
-console.log("the app writes to stdout");
-setInterval(() => {}, 1000);
-`,
-  );
-  return file;
+function appFile({ trust, parser }: { trust: string; parser: string }): string {
+  const hooks = 'app.use("/hooks", webhook());';
+  const goesOn = 'console.log("the app writes to stdout"); setInterval(() => {}, 1000);';
+  return moduleOf(`${imports}app.set("trust proxy", ${trust});\n${parser}${hooks}\n${mounted}${goesOn}`);
 }
 
 describe("countersign doctor --app", () => {
   test("finds no error in an app that is right, and ends though the app would not", async () => {
-    const file = appFile("right.mjs", { trust: '["192.0.2.7"]', parser: "" });
+    const file = appFile({ trust: '["192.0.2.7"]', parser: "" });
     const ended = await spawnCli(["doctor", "--app", file, "--json"], {
       env: { NODE_ENV: "test" },
       cwd: folder,
@@ -94,7 +43,7 @@ describe("countersign doctor --app", () => {
   });
 
   test("tells each fault, what to do and its page, and no secret", async () => {
-    const file = appFile("wrong.mjs", { trust: "true", parser: "app.use(express.json());" });
+    const file = appFile({ trust: "true", parser: "app.use(express.json());" });
     const env = { NODE_ENV: "production" };
     const { code, out, err } = await spawnCli(["doctor", "--app", file], { env, cwd: folder });
     expect({ code, err }).toEqual({ code: 1, err: "" });
