@@ -574,7 +574,7 @@ export const notices = {
   ),
   "allowlist-empty": notice(
     ["liveAllowlist", "ipAllowlist"],
-    "The source of the list, or the function `allow`, returned an empty one: everybody is refused.",
+    "The source of the list returned an empty one: everybody is refused.",
     "Repair the source, unless everybody is meant to be refused.",
     "A source that finds no address:",
     listed("allowlist-empty", []),

@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { userInfo } from "node:os";
-import { askAtTerminal } from "./ask-terminal.ts";
-import { exitCodes, wantsColours } from "./command-io.ts";
+import { Command } from "commander";
+import { askAtTerminal, codeOf, exitCodes } from "./command-io.ts";
 import { runCli } from "./program.ts";
-import { codeOf } from "./thrown.ts";
 
 async function main(): Promise<void> {
   process.stdout.on("error", endWithoutReader);
@@ -12,8 +11,8 @@ async function main(): Promise<void> {
     writeOut: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     ask: askAtTerminal(process.stdin, process.stderr),
-    colours: wantsColours(process.stdout.isTTY, process.env),
-    columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+    // By the terminal, NO_COLOR and FORCE_COLOR.
+    colours: new Command().configureOutput().getOutHasColors?.() === true,
     login: loginName,
     clock: () => Math.floor(Date.now() / 1000),
   });
@@ -28,7 +27,7 @@ function loginName(): string | undefined {
   }
 }
 
-// Whoever reads the output, such as head, may have enough of it.
+// The reader of the output, such as head, may have enough of it.
 function endWithoutReader(error: Error): void {
   if (codeOf(error) !== "EPIPE") throw error;
   process.exit(exitCodes.otherwise);

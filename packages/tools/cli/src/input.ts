@@ -1,17 +1,14 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { isatty } from "node:tty";
-import { UsageError } from "./command-io.ts";
-import { codeOf } from "./thrown.ts";
-
-/** Of an answer of a sandbox or an inspector, decoded: what is longer is no answer of theirs. */
-export const answerLimitBytes: number = 16 * 1024 * 1024;
+import { Option } from "commander";
+import { codeOf, UsageError } from "./command-io.ts";
 
 /** The bytes of a file that an option names. Throws a UsageError. */
 export function readNamedFile(option: string, file: string): Buffer {
   try {
     const stats = statSync(file);
-    // /dev/zero never ends. A pipe is what `<(command)` of a shell is: whoever names one waits for its writer.
+    // /dev/zero never ends. A pipe is what `<(command)` of a shell is.
     if (!stats.isDirectory() && !stats.isFile() && !stats.isFIFO()) {
       throw new UsageError(`${option} ${file}: is no file`);
     }
@@ -39,6 +36,14 @@ export function readCertificates(file: string): Buffer {
   return pem;
 }
 
+function holdsCertificate(pem: Buffer): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
 /** Reads an integer within bounds. Throws a UsageError. */
 export function parseInteger(
   option: string,
@@ -51,10 +56,49 @@ export function parseInteger(
   return value;
 }
 
-function holdsCertificate(pem: Buffer): boolean {
-  try {
-    return new X509Certificate(pem).raw.length > 0;
-  } catch {
-    return false;
-  }
+/** Reads `--timeout` in milliseconds. Throws a UsageError. */
+export function parseTimeout(text: string): number {
+  return parseInteger("--timeout", text, { min: 1, max: 600_000 });
+}
+
+/** Collects the values of a flag that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+export function credentialOptions(): readonly Option[] {
+  return [
+    new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),
+    new Option("--password <password>", "password of basic authentication").env("WEBHOOK_PASSWORD"),
+    new Option("--secret <secret>", "secret of the payload signature").env("WEBHOOK_SECRET"),
+  ];
+}
+
+/** The flag that every command has which sends to a URL. */
+export function allowHttpOption(): Option {
+  return new Option("--allow-http", "send over plain http to another host than this machine");
+}
+
+/** Throws a UsageError for an http URL of another host, unless allowed. What is no URL is left to its reader. */
+export function assertHttpAllowed(option: string, url: string, allowHttp: boolean | undefined): void {
+  if (allowHttp === true || !isPlainToOthers(url)) return;
+  throw new UsageError(
+    `${option}: plain http shows everything that is sent to the network; write https://, or add --allow-http`,
+  );
+}
+
+/** As assertHttpAllowed(), where no flag allows it. `because` is the reason, a sentence without its end. */
+export function assertHttpsOrLoopback(option: string, url: string | undefined, because: string): void {
+  if (url === undefined || !isPlainToOthers(url)) return;
+  throw new UsageError(
+    `${option}: ${because}; write https://. Plain http is for this machine alone, whatever is allowed: ` +
+      "--allow-http is for payout, webhook, trigger, doctor and sandbox",
+  );
+}
+
+/** Whether a URL sends in plain text to another machine. Names count by their text, whatever a name server says. */
+export function isPlainToOthers(url: string): boolean {
+  if (!URL.canParse(url)) return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }

@@ -1,15 +1,9 @@
-import { UsageError } from "./command-io.ts";
-import { codeOf, messageOf } from "./thrown.ts";
+import { codeOf, messageOf, UsageError } from "./command-io.ts";
 
-/** Imports what only some users have installed. Throws a UsageError with `message` where the package `name` is missing. */
-export async function loadPackage<T>(name: string, message: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    // Of the package itself, not of one that it lacks.
-    if (codeOf(error) !== "ERR_MODULE_NOT_FOUND" || !messageOf(error).includes(`'${name}'`)) throw error;
-    throw new UsageError(message, { cause: error });
-  }
+/** Imports a store's package or driver. Throws a UsageError that says how to install it, and what goes with it. */
+export function loadDriver<T>(name: string, load: () => Promise<T>, install: string = name): Promise<T> {
+  const message = `--store-url: this engine needs the package ${name}; run npm install ${install}`;
+  return loadPackage(name, message, load);
 }
 
 const sandbox = "@countersign/sandbox";
@@ -18,4 +12,14 @@ const sandbox = "@countersign/sandbox";
 export function loadPlaying<T>(command: string, load: () => Promise<T>): Promise<T> {
   const message = `${command} needs the package ${sandbox}, which plays the lending service; run npm install --save-dev ${sandbox}`;
   return loadPackage(sandbox, message, load);
+}
+
+async function loadPackage<T>(name: string, message: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    // Of the package itself, not of one that it lacks.
+    if (codeOf(error) !== "ERR_MODULE_NOT_FOUND" || !messageOf(error).includes(`'${name}'`)) throw error;
+    throw new UsageError(message, { cause: error });
+  }
 }

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "./command-io.ts";
+import type { CommandIo, ExitCode, Finish } from "./command-io.ts";
+import { CommandError, exitCodes, memberOf, messageOf } from "./command-io.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { endpointCommand } from "./commands/endpoint.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -11,10 +13,7 @@ import { pruneCommand } from "./commands/prune.ts";
 import { sandboxCommand } from "./commands/sandbox.ts";
 import { triggerCommand } from "./commands/trigger.ts";
 import { webhookCommand } from "./commands/webhook.ts";
-import { packageVersion } from "./package-version.ts";
-import { StoreFailure } from "./operator/store-failure.ts";
-import { printable, printableLine } from "./printable.ts";
-import { messageOf } from "./thrown.ts";
+import { printable } from "./output.ts";
 
 const groups = new Map([
   ["Operate a platform:", [doctorCommand, explainCommand, keysCommand, pruneCommand, migrateCommand]],
@@ -53,12 +52,13 @@ export async function runCli(args: readonly string[], io: CommandIo): Promise<Ex
 }
 
 /** All commands; tests ask it for what there is. */
-export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function createProgram(io: CommandIo, finish: Finish): Command {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   const program = new Command("countersign")
     .description(
       "operates the stores of a platform, looks for faults in its set-up and in requests, and plays the lending service towards it",
     )
-    .version(packageVersion())
+    .version(String(memberOf(manifest, "version")))
     .addHelpText("after", notes);
   for (const [heading, commands] of groups) {
     for (const create of commands) program.addCommand(create(io, finish).helpGroup(heading));
@@ -70,46 +70,31 @@ export function createProgram(io: CommandIo, finish: (code: ExitCode) => void): 
   return program;
 }
 
-const helpColumns = 80;
-
 function configure(command: Command, io: CommandIo, path: string = command.name()): void {
-  const helpWidth = (): number => Math.min(io.columns ?? helpColumns, helpColumns);
   command
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({
       writeOut: io.writeOut,
       writeErr: io.writeError,
-      getOutHelpWidth: helpWidth,
-      getErrHelpWidth: helpWidth,
+      getOutHelpWidth: () => 80,
+      getErrHelpWidth: () => 80,
       outputError(text, write) {
-        if (text.startsWith("error: required option")) refuseUnknownOption(command);
-        write(`${errorLine(text.trimEnd() + longerFlags(text, command), path)}\n`);
+        write(`${errorLine(text.trim(), path)}\n`);
       },
     });
   for (const subcommand of command.commands) configure(subcommand, io, `${path} ${subcommand.name()}`);
 }
 
-/** A mistyped flag is the reason why a required one is missing, which commander looks for first. Throws its error, with a suggestion. */
-function refuseUnknownOption(command: Command): void {
-  const unknown = command.args.find((arg) => /^--?[a-z]/.test(arg));
-  const refuse: unknown = Reflect.get(command, "unknownOption");
-  if (unknown !== undefined && typeof refuse === "function") Reflect.apply(refuse, command, [unknown]);
-}
-
-/** The flags that begin with the one that is unknown, which is too short to be taken for a slip of the finger, as commander says it. */
-function longerFlags(text: string, { options }: Command): string {
-  const unknown = /^error: unknown option '(--[a-z-]+)'/.exec(text)?.[1];
-  if (unknown === undefined || text.includes("\n(Did you mean ")) return "";
-  const longer = options.flatMap(({ long }) => (long?.startsWith(`${unknown}-`) === true ? [long] : []));
-  return longer.length === 0 ? "" : `\n(Did you mean ${longer.join(" or ")}?)`;
-}
-
 /** Commander's message, which repeats what was typed, as one line that says what to do. */
 function errorLine(text: string, path: string): string {
-  const [message = "", ...suggestion] = text.trim().split("\n(Did you mean ");
+  const [message = "", ...suggestion] = text.split("\n(Did you mean ");
   const hint = suggestion.length === 0 ? `; see ${path} --help` : ` (did you mean ${suggestion.join("")}`;
-  return printableLine(message.replace(/\.$/, "") + hint);
+  return inOneLine(message.replace(/\.$/, "") + hint);
+}
+
+function inOneLine(text: string): string {
+  return printable(text).replaceAll("\n", " ");
 }
 
 function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
@@ -117,12 +102,8 @@ function exitCodeOf(error: unknown, io: CommandIo): ExitCode {
     // Commander has written its own line; help and version that were asked for are no error.
     return error.exitCode === 0 ? exitCodes.asExpected : exitCodes.usage;
   }
-  if (error instanceof UsageError) {
-    io.writeError(`error: ${printableLine(error.message)}\n`);
-    return exitCodes.usage;
-  }
-  if (error instanceof StoreFailure) {
-    io.writeError(`error: ${printable(error.message)}\n`);
+  if (error instanceof CommandError) {
+    io.writeError(`error: ${inOneLine(error.message)}\n`);
     return error.exitCode;
   }
   const stack = error instanceof Error ? error.stack : undefined;

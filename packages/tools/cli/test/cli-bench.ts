@@ -3,7 +3,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Ask } from "../src/ask-terminal.ts";
+import { expect } from "@jest/globals";
+import type { Ask } from "../src/command-io.ts";
 import { runCli } from "../src/program.ts";
 import { startPlatform, type TestPlatform } from "../../sandbox/test/platform.ts";
 
@@ -19,12 +20,10 @@ export async function run(
   args: readonly string[],
   {
     colours = false,
-    columns,
     ask,
     login = () => "the-login",
   }: {
     colours?: boolean;
-    columns?: number | undefined;
     ask?: Ask;
     login?: () => string | undefined;
   } = {},
@@ -34,12 +33,18 @@ export async function run(
     writeOut: (text) => (out += text),
     writeError: (text) => (err += text),
     colours,
-    columns,
     ask,
     login,
     clock: () => Math.floor(Date.now() / 1000),
   });
   return { code, out, err };
+}
+
+/** Expects a run that ended with one line on stderr, and wrote nothing else. */
+export function expectOneLine({ code, out, err }: Run, expected: number, line: RegExp): void {
+  expect({ code, out }).toEqual({ code: expected, out: "" });
+  expect(err).toMatch(line);
+  expect(err).toMatch(/^error: [^\n]*\n$/);
 }
 
 /** A directory with a key named `test`, and a platform that knows it. */
@@ -81,14 +86,24 @@ export class CliBench {
 
   /** Runs the built command line as a process of its own. */
   spawned(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> {
-    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
-    // jest sets FORCE_COLOR for its workers; Node warns when both are set.
-    const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
-    const options = { env: { ...process.env, ...colours, ...env }, cwd: this.directory };
-    const child = spawn(process.execPath, [cli, ...args], options);
-    let [out, err] = ["", ""];
-    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-    return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+    return spawnCli(args, { env, cwd: this.directory });
   }
+}
+
+/** Runs the built command line, or another one, as a process of its own. */
+export function spawnCli(
+  args: readonly string[],
+  {
+    env,
+    cwd,
+    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
+  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
+): Promise<Run> {
+  // jest sets FORCE_COLOR for its workers; Node warns when both are set.
+  const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
+  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
+  let [out, err] = ["", ""];
+  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
 }

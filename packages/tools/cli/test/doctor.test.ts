@@ -1,43 +1,19 @@
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import { generateKeyPair } from "@countersign/sandbox";
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { postgresSchemaVersion } from "@countersign/store-postgres";
 import { sqliteMigration } from "@countersign/store-sqlite";
 import Database from "libsql";
 import { Pool } from "pg";
-import { clockFinding } from "../src/doctor/clock-finding.ts";
-import { findingsOf } from "../src/doctor/findings.ts";
-import { serverDoubts, type ServerRow } from "../src/operator/postgres-store.ts";
+import { clockFinding, docsOfFinding, doubtsOf, findingKinds, findingsOf } from "../src/doctor/findings.ts";
+import { serverRows, type ServerRow } from "../src/operator/postgres-store.ts";
 import { redisDoubts } from "../src/operator/redis-store.ts";
 import { describeOnPostgres, isolatedName, postgresUrl } from "@countersign/test-support/servers/engines.ts";
-import { run, type Run } from "./cli-bench.ts";
-import { engines, hold, runOn, spawnCli, type OperatorBench } from "./operator-bench.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "countersign-doctor-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-symlinkSync(
-  fileURLToPath(new URL("../../../../node_modules", import.meta.url)),
-  join(folder, "node_modules"),
-);
-
-interface Report {
-  readonly errors: number;
-  readonly warnings: number;
-  readonly subjects: readonly string[];
-  readonly findings: readonly {
-    readonly id: string;
-    readonly severity: string;
-    readonly subject: string;
-    readonly message: string;
-    readonly remedy: string;
-    readonly page: string;
-  }[];
-}
+import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { folder, imports, moduleOf, mounted, type Report } from "./doctor-bench.ts";
+import { engines, hold, runOn, type OperatorBench } from "./operator-bench.ts";
 
 function reportOf({ out }: Run): Report {
   return JSON.parse(out) as Report;
@@ -47,44 +23,16 @@ function idsOf(ended: Run): string[] {
   return reportOf(ended).findings.map(({ id }) => id);
 }
 
-// TEST KEYS, passwords and secrets.
-const { publicKeyPem } = generateKeyPair({ keyid: "unused" });
-
 /** An Express app; the rest of its faults are tried one by one in doctor-app.long.test.ts. */
-function appFile(name: string, { trust, parser }: { trust: string; parser: string }): string {
-  const file = join(folder, name);
-  writeFileSync(
-    file,
-    `import express from "express";
-import { memoryIdempotencyStore } from "@countersign/idempotency";
-import { memoryNonceStore } from "@countersign/http-signature-verify";
-import { payoutEndpoint } from "@countersign/payout";
-import { createWebhookHandler, webhookEndpoint } from "@countersign/webhooks";
-const store = memoryIdempotencyStore({ allowInProduction: true, retentionMs: 30 * 86_400_000 });
-export const app = express();
-app.set("trust proxy", ${trust});
-${parser}
-app.post("/pay", payoutEndpoint({
-  addresses: { allow: ["192.0.2.1"] },
-  signature: { keys: { "service-1": ${JSON.stringify(publicKeyPem)} }, nonces: memoryNonceStore({ allowInProduction: true }) },
-  idempotency: { store },
-  findBusiness: () => true,
-}), (req, res) => res.json({}));
-app.use("/hooks", webhookEndpoint({
-  basicAuth: { username: "service", password: "test-password-of-the-webhook" },
-  hmac: { secret: "test-secret-of-the-webhook" },
-  handler: createWebhookHandler({ store, fallback: () => {} }),
-}));
-console.log("the app writes to stdout");
-setInterval(() => {}, 1000);
-`,
-  );
-  return file;
+function appFile({ trust, parser }: { trust: string; parser: string }): string {
+  const hooks = 'app.use("/hooks", webhook());';
+  const goesOn = 'console.log("the app writes to stdout"); setInterval(() => {}, 1000);';
+  return moduleOf(`${imports}app.set("trust proxy", ${trust});\n${parser}${hooks}\n${mounted}${goesOn}`);
 }
 
 describe("countersign doctor --app", () => {
   test("finds no error in an app that is right, and ends though the app would not", async () => {
-    const file = appFile("right.mjs", { trust: '["192.0.2.7"]', parser: "" });
+    const file = appFile({ trust: '["192.0.2.7"]', parser: "" });
     const ended = await spawnCli(["doctor", "--app", file, "--json"], {
       env: { NODE_ENV: "test" },
       cwd: folder,
@@ -95,7 +43,7 @@ describe("countersign doctor --app", () => {
   });
 
   test("tells each fault, what to do and its page, and no secret", async () => {
-    const file = appFile("wrong.mjs", { trust: "true", parser: "app.use(express.json());" });
+    const file = appFile({ trust: "true", parser: "app.use(express.json());" });
     const env = { NODE_ENV: "production" };
     const { code, out, err } = await spawnCli(["doctor", "--app", file], { env, cwd: folder });
     expect({ code, err }).toEqual({ code: 1, err: "" });
@@ -273,7 +221,7 @@ test("a server that is not there is a finding", async () => {
   expect(ended.out).not.toContain("test-password");
 });
 
-describe("serverDoubts", () => {
+describe("serverRows", () => {
   const good: ServerRow = {
     version: "160002",
     encoding: "UTF8",
@@ -282,7 +230,6 @@ describe("serverDoubts", () => {
     synchronous_commit: "on",
     standby: false,
     unlogged: "0",
-    tables: true,
     now_ms: "0",
   };
 
@@ -297,7 +244,7 @@ describe("serverDoubts", () => {
     [{ version: "120015" }, "postgres-old"],
     [{ unlogged: "1" }, "tables-unlogged"],
   ])("of %p", (difference, id) => {
-    const doubts = serverDoubts({ ...good, ...difference });
+    const doubts = doubtsOf(serverRows, { ...good, ...difference });
     expect(doubts.map(([doubt]) => doubt)).toEqual(id === undefined ? [] : [id]);
   });
 });
@@ -343,5 +290,30 @@ describe("clockFinding", () => {
     const [finding] = clockFinding(findingsOf("server"), clock);
     if (message === undefined) expect(finding).toBeUndefined();
     else expect(finding).toMatchObject({ id: "clock-off", message: expect.stringMatching(message) });
+  });
+});
+
+describe("docs/doctor.md", () => {
+  const file = (name: string) => readFileSync(new URL(`../../../../${name}`, import.meta.url), "utf8");
+  const sections = new Map(
+    file("docs/doctor.md")
+      .split(/^### /m)
+      .slice(1)
+      .map((section) => {
+        const [id = "", ...lines] = section.split("\n");
+        return [id, lines.join("\n").trim()];
+      }),
+  );
+
+  test("has a section with the severity of each finding, and of nothing else", () => {
+    const severities = [...sections].map(([id, text]) => [id, /^\w+/.exec(text)?.[0].toLowerCase()]);
+    expect(new Map(severities as [string, string][])).toEqual(
+      new Map(Object.entries(findingKinds).map(([id, [severity]]) => [id, severity])),
+    );
+  });
+
+  test("is where the page of a finding leads", () => {
+    const { homepage } = JSON.parse(file("package.json")) as { homepage: string };
+    expect(docsOfFinding("app-failed")).toBe(`${homepage}guide/doctor.html#app-failed`);
   });
 });

@@ -3,20 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { createWebhookHandler, parseWebhookEnvelope } from "@countersign/webhooks";
-import { eventually } from "@countersign/test-support/runs/eventually.ts";
-import { textWidth } from "../src/table.ts";
-import { run } from "./cli-bench.ts";
-import {
-  begin,
-  complete,
-  engines,
-  hold,
-  runJson,
-  runOn,
-  spawnCli,
-  type OperatorBench,
-} from "./operator-bench.ts";
+import { failureFingerprint, failureKey } from "@countersign/idempotency/door";
+import { run, spawnCli } from "./cli-bench.ts";
+import { engines, hold, runJson, runOn, type OperatorBench, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-held-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,39 +21,6 @@ export async function describe(key, record) {
   if ("token" in record) throw new Error("the token is nobody's business");
   return { business: "business-9", beneficiary: "Example\\u001b[2J GmbH", amount: "1,250.00 EUR", fence: record.fence };
 }`;
-
-/** Handles an event that fails, in a process that dies when it has begun to count the failure. */
-async function dieCounting(store: IdempotencyStore): Promise<void> {
-  let isDying = false;
-  let isDead = false;
-  const dying: IdempotencyStore = new Proxy(store, {
-    get(target, name) {
-      const step: unknown = Reflect.get(target, name, target);
-      if (typeof step !== "function") return step;
-      return async (key: string, ...values: unknown[]): Promise<unknown> => {
-        if (isDying) return new Promise(() => {});
-        isDying = name === "claim" && key !== "webhook-event:event-1";
-        const answer: unknown = await Reflect.apply(step, target, [key, ...values]);
-        isDead = isDying;
-        return answer;
-      };
-    },
-  });
-  const handler = createWebhookHandler({
-    store: dying,
-    fallback: "ignore",
-    maxAttempts: 3,
-    onDeadLetter() {},
-    onError() {},
-  });
-  handler.onAny(() => Promise.reject(new Error("it fails")));
-  const timestamp = "2024-01-02T03:04:05Z";
-  const data = { buyer_id: "b1", old_status: "PENDING", new_status: "ACTIVE" };
-  const events = [{ event_id: "event-1", timestamp, type: "buyer.status_changed", data }];
-  const body = JSON.stringify({ webhook_id: "wh_1", timestamp, events });
-  void handler.handle(parseWebhookEnvelope(Buffer.from(body)));
-  await eventually(() => isDead);
-}
 
 for (const engine of engines) {
   engine.describe(`countersign keys held on ${engine.name}`, () => {
@@ -89,7 +45,10 @@ for (const engine of engines) {
 
     test("asks for no decision about a failure that was being counted when its process died", async () => {
       const { idempotency } = bench.behind(60_000);
-      await dieCounting(idempotency as IdempotencyStore);
+      const init = { token: "t", fingerprint: "f", leaseMs: 1000, recovery: "rerun" } as const;
+      await idempotency.claim("webhook-event:event-1", init);
+      const failure = failureKey("webhook-event:event-1", 1);
+      await idempotency.claim(failure, { ...init, fingerprint: failureFingerprint });
       const [document, ...others] = await runJson(bench, "keys", "held");
       expect(document).toMatchObject({ key: "webhook-event:event-1", state: "run" });
       expect(others).toEqual([]);
@@ -109,81 +68,13 @@ for (const engine of engines) {
         const line = out.split("\n").find((candidate) => candidate.includes(`--as ${outcome}`)) ?? "";
         const words = shellWords(line.trim());
         expect(words.slice(0, 3)).toEqual(["countersign", "keys", "resolve"]);
-        expect(await spawnCli([...words.slice(1), "--yes"], { env })).toMatchObject({ code: 0, err: "" });
+        expect(await spawnCli([...words.slice(1), ...place, "--yes"], { env })).toMatchObject({
+          code: 0,
+          err: "",
+        });
         const record = await bench.idempotency.read(key);
         expect(record?.state).toBe(outcome === "done" ? "done" : undefined);
       }
-    });
-
-    test("takes the idempotency key of the caller, where one key alone can be meant", async () => {
-      await hold(bench, "payout:op.from.to");
-      await hold(bench, "payout:xop.from.to");
-      const args = ["keys", "resolve", "op.from.to", "--as", "done", "--yes"];
-      const { code, out } = await runOn(bench, args);
-      expect({ code, last: out.split("\n").at(-2) }).toEqual({
-        code: 0,
-        last: expect.stringMatching(/^\S+Z payout:op\.from\.to at fence \d+: was held \(.*\), is done, by /),
-      });
-      expect(await bench.idempotency.read("payout:xop.from.to")).toMatchObject({ state: "held" });
-      expect(await runOn(bench, args)).toMatchObject({
-        code: 1,
-        err: "error: payout:op.from.to: already done (done by the-login); there is nothing to decide\n",
-      });
-    });
-
-    test("takes none of several that can be meant, and lists them", async () => {
-      await hold(bench, "payout:a");
-      await begin(bench, "refund:a", { expired: true });
-      await hold(bench, "Not a scope:a");
-      const { code, out, err } = await runOn(bench, ["keys", "resolve", "a", "--as", "done", "--yes"]);
-      expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: a may be one of 2 keys: give [^\n]*; nothing was changed\n$/);
-      for (const key of ["payout:a", "refund:a"]) {
-        expect(err).toContain(`--key-json '"${key}"'`);
-        expect(await bench.idempotency.read(key)).not.toMatchObject({ state: "done" });
-      }
-      const given = await runOn(bench, [
-        "keys",
-        "resolve",
-        "--key-json",
-        '"refund:a"',
-        "--as",
-        "done",
-        "--yes",
-      ]);
-      expect(given.code).toBe(0);
-      expect(await bench.idempotency.read("payout:a")).toMatchObject({ state: "held" });
-    });
-
-    test("takes a key to the letter, unless another one may be meant that waits", async () => {
-      await hold(bench, "a");
-      await complete(bench, "payout:a");
-      const args = ["keys", "resolve", "a", "--as", "released", "--yes"];
-      expect((await runOn(bench, args)).code).toBe(0);
-      await hold(bench, "b");
-      await hold(bench, "payout:b");
-      expect((await runOn(bench, ["keys", "resolve", "b", "--as", "done", "--yes"])).err).toMatch(
-        /one of 2 keys/,
-      );
-      expect(
-        (await runOn(bench, ["keys", "resolve", "--key-json", '"b"', "--as", "done", "--yes"])).code,
-      ).toBe(0);
-      expect(await bench.idempotency.read("payout:b")).toMatchObject({ state: "held" });
-    });
-
-    test("--describe tells amount and beneficiary first, and steers no terminal", async () => {
-      await hold(bench, "payout:a");
-      const file = moduleOf(describing);
-      const { code, out } = await runOn(bench, ["keys", "held", "--describe", file]);
-      expect(code).toBe(0);
-      expect(out).toMatch(
-        /^payout:a\n {2}amount +1,250\.00 EUR\n {2}beneficiary +Example\\u\{1b\}\[2J GmbH\n {2}business +business-9\n/,
-      );
-      expect(await runJson(bench, "keys", "held", "--describe", file)).toMatchObject([
-        { key: "payout:a", description: { amount: "1,250.00 EUR", business: "business-9" } },
-      ]);
-      const resolve = ["keys", "resolve", "a", "--as", "done", "--yes", "--describe", file];
-      expect((await runOn(bench, resolve)).out).toMatch(/^amount +1,250\.00 EUR$/m);
     });
   });
 }
@@ -207,17 +98,18 @@ describe("a describe() of the platform", () => {
   });
 
   const held = (describeText: string, ...args: readonly string[]) => {
-    const file = moduleOf(`export const store = globalThis.heldStoreOfTest;\n${describeText}`);
+    const file = moduleOf(`export const createStore = () => globalThis.heldStoreOfTest;\n${describeText}`);
     return run(["keys", "held", "--store-module", file, ...args]);
   };
 
-  test("is found in the module of the store, and its commands lead there", async () => {
+  test("is found in the module of the store, and steers no terminal", async () => {
     const { code, out } = await held(describing);
     expect(code).toBe(0);
-    expect(out).toMatch(/^ {2}amount +1,250\.00 EUR$/m);
     expect(out).toMatch(
-      /keys resolve payout:op\.from\.to --as done --fence \d+ --store-module \S+module\.mjs$/m,
+      /^payout:op\.from\.to\n {2}amount +1,250\.00 EUR\n {2}beneficiary +Example\\u\{1b\}\[2J GmbH\n {2}business +business-9\n/,
     );
+    const { out: json } = await held(describing, "--json");
+    expect(JSON.parse(json)).toMatchObject({ key, description: { amount: "1,250.00 EUR" } });
   });
 
   test.each([
@@ -247,52 +139,4 @@ describe("a describe() of the platform", () => {
     const { out } = await held("export const describe = () => undefined;", "--json");
     expect(JSON.parse(out)).toMatchObject({ key, description: null });
   });
-
-  test.each([
-    ["a file that is missing", "/nowhere/describe.mjs", /--describe: .*does not exist/],
-    [
-      "a module without it",
-      moduleOf("export const other = 1;"),
-      /--describe: .*exports no function describe/,
-    ],
-    [
-      "a module that fails",
-      moduleOf("throw new TypeError('at once');"),
-      /--describe: .*cannot be loaded: at once/,
-    ],
-  ])("in %s ends with 2 and one line", async (_name, file, line) => {
-    const { code, out, err } = await held("", "--describe", file);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
-  });
-
-  test.each([80, 60])("stands in a terminal of %d columns, the key whole", async (columns) => {
-    const file = moduleOf(`export const store = globalThis.heldStoreOfTest;\n${describing}`);
-    const { out } = await run(["keys", "held", "--store-module", file], { columns });
-    expect(out).toContain(`${key}\n`);
-    const long = out.split("\n").filter((line) => textWidth(line) > columns);
-    // A word of a command, such as the path of a module, is not broken.
-    expect(long.every((line) => line.includes("--store-module"))).toBe(true);
-  });
 });
-
-function methodsOf(store: IdempotencyStore): IdempotencyStore {
-  const names = [
-    "claim",
-    "read",
-    "heartbeat",
-    "complete",
-    "release",
-    "hold",
-    "resolve",
-    "list",
-    "prune",
-    "close",
-  ];
-  const bound = names.map((name) => {
-    const method: unknown = Reflect.get(store, name);
-    return [name, (...args: unknown[]): unknown => Reflect.apply(method as () => unknown, store, args)];
-  });
-  return Object.fromEntries(bound) as IdempotencyStore;
-}

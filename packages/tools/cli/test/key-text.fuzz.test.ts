@@ -1,7 +1,7 @@
 import { describe, expect, test } from "@jest/globals";
 import * as fc from "fast-check";
-import { jsonLine } from "../src/json-output.ts";
 import { readKey, shownKey } from "../src/operator/key-text.ts";
+import { jsonLine } from "../src/output.ts";
 import { fuzzRuns } from "@countersign/test-support/runs/fuzz-runs.ts";
 
 const anyKey = fc.oneof(
@@ -12,7 +12,7 @@ const anyKey = fc.oneof(
 
 /** The key that an operator gives by what is printed. */
 function given(printed: string): string {
-  return (printed.startsWith('"') ? readKey(undefined, { keyJson: printed }) : readKey(printed, {})).text;
+  return printed.startsWith('"') ? readKey(undefined, { keyJson: printed }) : readKey(printed, {});
 }
 
 describe("shownKey", () => {

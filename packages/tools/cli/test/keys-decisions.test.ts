@@ -30,7 +30,7 @@ for (const engine of engines) {
       "show tells of a key that is %s who decided, when and why",
       async (as) => {
         const line = lastLine(await decided("payout:op-7", as, "--note", "TICKET-1"));
-        const { code, out, err } = await runOn(bench, ["keys", "show", "op-7"]);
+        const { code, out, err } = await runOn(bench, ["keys", "show", "payout:op-7"]);
         expect({ code, err }).toEqual({ code: 0, err: "" });
         expect(out).toMatch(/^key +payout:op-7$/m);
         expect(out).toMatch(
@@ -45,7 +45,7 @@ for (const engine of engines) {
           /^(\S+Z) payout:op-7 at fence (\d+): was held \(the bank timed out\), is (\w+), by anna, note "TICKET-1"$/;
         const [, time = "", fence, outcome] = at.exec(line) ?? [];
         expect(outcome).toBe(as);
-        expect(await runJson(bench, "keys", "show", "op-7")).toEqual([
+        expect(await runJson(bench, "keys", "show", "payout:op-7")).toEqual([
           {
             key: "payout:op-7",
             state: as === "done" ? "done" : "free",
@@ -103,7 +103,7 @@ for (const engine of engines) {
 
     test.each(["done", "released"])("reopen takes a decision back: %s", async (outcome) => {
       await decided("payout:op-7", outcome);
-      const reopen = ["keys", "reopen", "op-7", "--by", "ben", "--note", "TICKET-2"];
+      const reopen = ["keys", "reopen", "payout:op-7", "--by", "ben", "--note", "TICKET-2"];
       const { code, out, err } = await runOn(bench, reopen);
       expect({ code, err }).toEqual({ code: 0, err: "" });
       expect(out).toMatch(
@@ -115,7 +115,7 @@ for (const engine of engines) {
       const held = (await runOn(bench, ["keys", "held"])).out;
       expect(held).toMatch(/^ {2}why +the bank timed out$/m);
       expect(held).toMatch(/^ {2}reopened +by ben, /m);
-      expect((await runOn(bench, ["keys", "show", "op-7"])).out).toMatch(/^reopened +by ben, /m);
+      expect((await runOn(bench, ["keys", "show", "payout:op-7"])).out).toMatch(/^reopened +by ben, /m);
       // By the command that is shown: its fence is that of the reopened key.
       const command = held.split("\n").find((line) => line.includes("--as done")) ?? "";
       const again = command.trim().split(" ").slice(1);
@@ -151,7 +151,7 @@ for (const engine of engines) {
           await runOn(on, ["keys", "resolve", "key", "--as", "released", "--yes"]);
           await complete(on, "key");
         },
-        /an attempt has done it itself behind the decision/,
+        /an attempt has done it itself after the decision/,
       ],
       [
         "what a retry has given back since",
@@ -161,14 +161,14 @@ for (const engine of engines) {
           await begin(on, "key");
           await on.idempotency.release("key", "token-key");
         },
-        /an attempt has had it behind the decision/,
+        /an attempt has had it after the decision/,
       ],
     ])("reopen leaves %s as it is, and says why", async (_name, prepare, why) => {
       await prepare(bench);
       const before = (await bench.idempotency.read("key"))?.state;
       const { code, out, err } = await runOn(bench, ["keys", "reopen", "key"]);
       expect({ code, out }).toEqual({ code: 1, out: "" });
-      expect(err).toMatch(/^error: key: [^\n]*; nothing was changed\n$/);
+      expect(err).toMatch(/^error: key: [^\n]*\n$/);
       expect(err).toMatch(why);
       expect((await bench.idempotency.read("key"))?.state).toBe(before);
     });

@@ -1,8 +1,6 @@
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
 import { createPostgresStores, migratePostgres } from "@countersign/store-postgres";
 import { createRedisStores } from "@countersign/store-redis";
@@ -170,22 +168,22 @@ export function runOn(
   return run([...args, ...bench.flags], io);
 }
 
-/** Runs the built command line, or another one, as a process of its own. */
-export function spawnCli(
-  args: readonly string[],
-  {
-    env,
-    cwd,
-    cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url)),
-  }: { env: Readonly<Record<string, string>>; cwd?: string | undefined; cli?: string | undefined },
-): Promise<Run> {
-  // jest sets FORCE_COLOR for its workers; Node warns when both are set.
-  const colours = { FORCE_COLOR: undefined, NO_COLOR: undefined };
-  const child = spawn(process.execPath, [cli, ...args], { env: { ...process.env, ...colours, ...env }, cwd });
-  let [out, err] = ["", ""];
-  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
-  return new Promise((resolve) => child.on("close", (code) => resolve({ code, out, err })));
+/** A store of somebody's own: the methods of one in memory, which need no `this`. */
+export function methodsOf(memory: IdempotencyStore): IdempotencyStore {
+  return {
+    claim: (key, init) => memory.claim(key, init),
+    read: async (key) => await memory.read(key),
+    heartbeat: (key, token, leaseMs) => memory.heartbeat(key, token, leaseMs),
+    complete: (key, token) => memory.complete(key, token),
+    release: (key, token) => memory.release(key, token),
+    hold: (key, token, reason) => memory.hold(key, token, reason),
+    resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
+    reopen: (key, decision) => memory.reopen(key, decision),
+    readReleased: (key) => memory.readReleased(key),
+    list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
+    prune: () => memory.prune(),
+    close: () => memory.close(),
+  };
 }
 
 /** A file as a platform leaves it, with a held key; returns its store URL. */

@@ -1,12 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { describeOnRedis } from "@countersign/test-support/servers/engines.ts";
-import { run, type Run } from "./cli-bench.ts";
+import { run, type Run, spawnCli } from "./cli-bench.ts";
 import { installedWith } from "./installed-with.ts";
-import { engines, hold, platformDatabase, spawnCli } from "./operator-bench.ts";
+import { engines, hold, platformDatabase, type OperatorBench } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-operator-processes-"));
 const file = (name: string): string => join(folder, name);
@@ -34,27 +34,6 @@ describe("the built command line", () => {
     });
     expect((await run(["keys", "held", "--store-url", `sqlite:${file("pipe.db")}`])).out).toMatch(/^key$/m);
   }, 20_000);
-
-  test.each([
-    ["postgres", "pg"],
-    ["redis", "redis"],
-  ])(
-    "says what to install when it needs a driver for %s that is missing",
-    async (scheme, driver) => {
-      const cli = installedWith({ [driver]: undefined }, folder);
-      const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
-      const { code, err } = await spawned(["keys", "held"], store, cli);
-      expect({ code, err }).toEqual({
-        code: 2,
-        err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
-      });
-      platformDatabase(file(`${driver}.db`));
-      expect(await spawned(["keys", "held"], { STORE_URL: `sqlite:${driver}.db` }, cli)).toMatchObject({
-        code: 0,
-      });
-    },
-    20_000,
-  );
 
   describe.each(["postgres", "redis"])("on a server of %s", (scheme) => {
     test("that refuses connections ends with 3 and one line", async () => {
@@ -115,6 +94,111 @@ describeOnRedis("the built command line with redis 5", () => {
       await bench.close();
     }
   }, 20_000);
+});
+
+for (const engine of engines) {
+  engine.describe(`a process on ${engine.name}`, () => {
+    let bench: OperatorBench;
+    beforeEach(async () => {
+      bench = await engine.open();
+    });
+    afterEach(() => bench.close());
+
+    // A connection that stayed open would keep it alive.
+    test.each([
+      [["keys", "resolve", "key", "--as", "done", "--yes"], 0],
+      [["keys", "resolve", "other", "--as", "done", "--yes"], 1],
+      [["prune"], 0],
+    ])(
+      "%j ends by itself",
+      async (args, code) => {
+        await hold(bench, "key");
+        const [, url = "", ...names] = bench.flags;
+        const err = code === 0 ? "" : expect.stringMatching(/^error: [^\n]*\n$/);
+        expect(await spawned([...args, ...names], { STORE_URL: url })).toMatchObject({ code, err });
+      },
+      20_000,
+    );
+  });
+}
+
+test.each([
+  ["postgres", "pg"],
+  ["redis", "redis"],
+])(
+  "a store on %s says to install its driver, without which SQLite works",
+  async (scheme, driver) => {
+    const cli = installedWith({ [driver]: undefined }, folder);
+    const store = { STORE_URL: `${scheme}://user:s3cret@127.0.0.1:1/0` };
+    expect(await spawned(["keys", "held"], store, cli)).toMatchObject({
+      code: 2,
+      err: `error: --store-url: this engine needs the package ${driver}; run npm install ${driver}\n`,
+    });
+    const url = platformDatabase(file(`${driver}.db`));
+    expect(await spawned(["keys", "held"], { STORE_URL: url }, cli)).toMatchObject({ code: 0 });
+  },
+  20_000,
+);
+
+describe("without @countersign/sandbox, countersign", () => {
+  let cli: string;
+  beforeAll(() => {
+    cli = installedWith({ "@countersign/sandbox": undefined }, folder);
+  });
+  const without = (args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Run> =>
+    spawned(args, env, cli);
+
+  test.each<[string, readonly string[]]>([
+    ["keygen", ["--out", "keys"]],
+    ["payout", ["--url", "http://127.0.0.1:1/", "--key", "key.pem", "--keyid", "test"]],
+    ["webhook", ["--url", "https://127.0.0.1:1/", "--username", "u", "--password", "p", "--secret", "s"]],
+    ["sandbox", []],
+    ["trigger", ["any.event", "--url", "http://127.0.0.1:1", "--api-key", "key"]],
+  ])("%s says what to install", async (command, args) => {
+    expect(await without([command, ...args])).toEqual({
+      code: 2,
+      out: "",
+      err:
+        `error: ${command} needs the package @countersign/sandbox, which plays the lending service; ` +
+        "run npm install --save-dev @countersign/sandbox\n",
+    });
+    expect(existsSync(join(folder, "keys"))).toBe(false);
+  });
+
+  test("operates a store, and helps", async () => {
+    const url = platformDatabase(join(folder, "platform.db"));
+    expect(await without(["keys", "held"], { STORE_URL: url })).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^ {2}why +/m),
+    });
+    expect(await without(["migrate", "--print"])).toMatchObject({ code: 0, err: "" });
+    expect(await without(["payout", "--help"])).toMatchObject({ code: 0, err: "" });
+    const endpoint = ["endpoint", "create", "--base-url", "https://127.0.0.1:1", "--generate"];
+    const generated = [...endpoint, "--platform-url", "https://platform.example", "--retries", "0"];
+    expect(await without(generated, { COUNTERSIGN_API_KEY: "key" })).toMatchObject({ code: 3 });
+  }, 20_000);
+});
+
+describe.each<[string, readonly string[], string]>([
+  ["sqlite:platform.db", ["@countersign/store-sqlite", "libsql"], "@countersign/store-sqlite libsql"],
+  ["postgres://u:s3cret@127.0.0.1:1/d", ["@countersign/store-postgres"], "@countersign/store-postgres pg"],
+  ["redis://:s3cret@127.0.0.1:1", ["@countersign/store-redis"], "@countersign/store-redis redis"],
+])("the store %s", (url, packages, install) => {
+  test.each(packages)(
+    "needs %s, and the command says so",
+    async (missing) => {
+      const cli = installedWith({ [missing]: undefined }, folder);
+      const err = `error: --store-url: this engine needs the package ${missing}; run npm install ${install}\n`;
+      const prune = await spawnCli(["prune"], { env: { STORE_URL: url }, cwd: folder, cli });
+      expect(prune).toEqual({ code: 2, out: "", err });
+      const migrate = await spawnCli(["migrate", "--print"], { env: { STORE_URL: url }, cwd: folder, cli });
+      if (url.startsWith("redis"))
+        expect(migrate).toMatchObject({ code: 2, err: expect.stringMatching(/no tables/) });
+      else expect(migrate).toEqual({ code: 2, out: "", err });
+      expect(await spawnCli(["--help"], { env: {}, cwd: folder, cli })).toMatchObject({ code: 0, err: "" });
+    },
+    20_000,
+  );
 });
 
 async function freePort(): Promise<number> {

@@ -94,7 +94,7 @@ describe("a call of the page and its command", () => {
 describe("the list of variants", () => {
   test("is that of countersign payout", () => {
     const program = createProgram(
-      { writeOut() {}, writeError() {}, colours: false, columns: undefined, clock: () => 0 },
+      { writeOut() {}, writeError() {}, colours: false, clock: () => 0 },
       () => {},
     );
     const payout = program.commands.find((command: Command) => command.name() === "payout");

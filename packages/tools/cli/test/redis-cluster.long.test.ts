@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { createClient, createCluster } from "redis";
 import { freePort } from "@countersign/test-support/servers/private-process.mjs";
 import { startPrivateRedis, startRedisCluster } from "@countersign/test-support/servers/private-redis.ts";
-import { run } from "./cli-bench.ts";
-import { fingerprint, spawnCli } from "./operator-bench.ts";
+import { run, spawnCli } from "./cli-bench.ts";
+import { fingerprint } from "./operator-bench.ts";
 
 const cluster = await startRedisCluster();
 const busPort = String(await freePort());

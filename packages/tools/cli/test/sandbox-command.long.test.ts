@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
-import { run } from "./cli-bench.ts";
+import { eventually } from "@countersign/test-support/runs/eventually.ts";
+import { expectOneLine, run } from "./cli-bench.ts";
 import { registration } from "../../sandbox/test/service-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-sandbox-command-"));
@@ -201,6 +202,39 @@ describe("countersign sandbox", () => {
     });
   });
 
+  test.each([false, true])("prints a line for each delivery as it happens; as JSON: %p", async (json) => {
+    const receiver = createServer((_req, res) => res.end());
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+    const hooks = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hooks`;
+    const cli = fileURLToPath(new URL("../dist/cli.js", import.meta.url));
+    const args = [cli, "sandbox", "--api-key", "test-api-key", ...(json ? ["--json"] : [])];
+    const child = spawn(process.execPath, args, { env: { ...process.env, FORCE_COLOR: undefined } });
+    running.push(child);
+    let out = "";
+    child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    await eventually(() => out.includes("\n"));
+    const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(out) ?? [];
+    await call(`${url}/api/v2/b2b-payments/webhook-endpoints`, "test-api-key", {
+      url: hooks,
+      ...registration,
+    });
+    const event = { type: "buyer.status_changed", data: {} };
+    await call(`${url}/sandbox/events`, "test-api-key", event);
+    const line = json
+      ? /^\{"delivery":\{"id":1,.*"state":"delivered".*\}\}$/m
+      : /^\d\d:\d\d:\d\dZ +#1 +delivered +200 +buyer\.status_changed$/m;
+    await eventually(() => line.test(out));
+    // Nobody reads its output any more.
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout.destroy();
+    const ended = once(child, "close");
+    await call(`${url}/sandbox/events`, "test-api-key", event);
+    expect({ code: (await ended)[0] as unknown, err }).toEqual({ code: 1, err: "" });
+    expect(out).not.toContain("auth_password");
+    receiver.close();
+  });
+
   test("refuses http endpoints of other hosts without --allow-http", async () => {
     const sandbox = await start(["--api-key", "test-api-key"]);
     const endpoints = `${sandbox.url}/api/v2/b2b-payments/webhook-endpoints`;
@@ -254,11 +288,9 @@ describe("bad usage of countersign sandbox", () => {
     ["a --ca that holds no certificate", ["--ca", text], /--ca .*holds no certificate/],
     ["an unknown flag", ["--tls"], /unknown option '--tls'/],
   ])("%s ends with 2 and one line", async (_name, args, line) => {
-    const { code, out, err } = await run(["sandbox", ...args]);
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(line);
-    expect(err).toMatch(/^error: [^\n]*\n$/);
-    expect(err).not.toContain("test key");
+    const ended = await run(["sandbox", ...args]);
+    expectOneLine(ended, 2, line);
+    expect(ended.err).not.toContain("test key");
   });
 
   test("an empty COUNTERSIGN_API_KEY is no permission to go without", async () => {

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeEach, describe, expect, test } from "@jest/globals";
 import { memoryIdempotencyStore, type IdempotencyStore } from "@countersign/idempotency";
-import { run, type Run } from "./cli-bench.ts";
-import { platformDatabase, spawnCli } from "./operator-bench.ts";
+import { run, type Run, spawnCli } from "./cli-bench.ts";
+import { platformDatabase, methodsOf } from "./operator-bench.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "countersign-store-module-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -33,23 +33,6 @@ beforeEach(() => {
   shared.storeOfTest = store;
 });
 
-function methodsOf(memory: IdempotencyStore): IdempotencyStore {
-  return {
-    claim: (key, init) => memory.claim(key, init),
-    read: async (key) => await memory.read(key),
-    heartbeat: (key, token, leaseMs) => memory.heartbeat(key, token, leaseMs),
-    complete: (key, token) => memory.complete(key, token),
-    release: (key, token) => memory.release(key, token),
-    hold: (key, token, reason) => memory.hold(key, token, reason),
-    resolve: (key, outcome, decision) => memory.resolve(key, outcome, decision),
-    reopen: (key, decision) => memory.reopen(key, decision),
-    readReleased: (key) => memory.readReleased(key),
-    list: (query) => memory.list?.(query) ?? { entries: [], cursor: undefined },
-    prune: () => memory.prune(),
-    close: () => memory.close(),
-  };
-}
-
 async function claim(key: string): Promise<void> {
   await store.claim(key, { token: key, fingerprint: "f", leaseMs: 60_000, recovery: "rerun" });
 }
@@ -61,12 +44,9 @@ function runOn(file: string, ...args: readonly string[]): Promise<Run> {
 }
 
 describe.each([
-  ["createStore(), a promise", exportsStore],
-  ["store", "export const store = globalThis.storeOfTest;"],
-  ["store, a promise", "export const store = Promise.resolve(globalThis.storeOfTest);"],
-  ["a default export", "export default globalThis.storeOfTest;"],
-  ["a default export that makes it", "export default function () { return globalThis.storeOfTest; }"],
-])("--store-module with %s", (_name, text) => {
+  ["that gives a promise", exportsStore],
+  ["that gives the store", "export function createStore() { return globalThis.storeOfTest; }"],
+])("--store-module with a createStore() %s", (_name, text) => {
   test("lists, decides about and prunes the keys of the store, and closes it", async () => {
     for (const key of ["held-1", "held-2", "done"]) await claim(key);
     for (const key of ["held-1", "held-2"]) await store.hold(key, key, "the bank timed out");
@@ -105,7 +85,9 @@ test("close() of the module is called after that of the store, also when the sto
   await runOn(moduleOf(`${exportsStore}\n${closes}`), "keys", "held");
   expect(shared.closedOfTest).toEqual(["store", "module"]);
   shared.closedOfTest = [];
-  expect(await runOn(moduleOf(`export const store = {};\n${closes}`), "keys", "held")).toMatchObject({
+  expect(
+    await runOn(moduleOf(`export const createStore = () => ({});\n${closes}`), "keys", "held"),
+  ).toMatchObject({
     code: 2,
   });
   expect(shared.closedOfTest).toEqual(["module"]);
@@ -181,15 +163,15 @@ describe("one line on stderr says of", () => {
   });
 
   test.each<[string, string, RegExp]>([
-    ["no export", "", /exports no store: expected createStore\(\), store or a default export/],
-    ["another export", "export const stores = {};", /exports no store/],
+    ["no export", "", /exports no function createStore\(\)/],
+    ["another export", "export const createStore = {};", /exports no function createStore\(\)/],
     [
       "an object that is no store",
-      "export const store = { read() {} };",
-      /: store is no idempotency store: it has no resolve\(\), prune\(\), close\(\)/,
+      "export const createStore = () => ({ read() {} });",
+      /: createStore\(\) gave no idempotency store: it has no resolve\(\), prune\(\), close\(\)/,
     ],
-    ["text", 'export default "sqlite:p.db";', /: the default export is no idempotency store/],
-    ["nothing", "export const createStore = () => undefined;", /: createStore\(\) is no idempotency store/],
+    ["text", 'export const createStore = () => "sqlite:p.db";', /gave no idempotency store/],
+    ["nothing", "export const createStore = () => undefined;", /gave no idempotency store/],
   ])("a module with %s what it lacks", async (_name, text, line) => {
     await ends(moduleOf(text), 2, line);
   });
@@ -262,14 +244,12 @@ describe("the built command line", () => {
 
   test("takes a CommonJS module, and says what it cannot load", async () => {
     const object = "{ read() {}, resolve() {}, prune: () => 0, close() {}, list: () => ({ entries: [] }) }";
-    for (const text of [`module.exports = ${object};`, `exports.createStore = () => (${object});`]) {
-      const file = moduleOf(text, "store.cjs");
-      expect(await spawned(folder, ["keys", "held", "--store-module", file])).toMatchObject({
-        code: 0,
-        out: expect.stringMatching(/^no key waits for a decision in module:/),
-        err: "",
-      });
-    }
+    const common = moduleOf(`exports.createStore = () => (${object});`, "store.cjs");
+    expect(await spawned(folder, ["keys", "held", "--store-module", common])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^no key waits for a decision in module:/),
+      err: "",
+    });
     for (const [text, line] of [
       ["export const = 1;", /cannot be loaded: SyntaxError: /],
       ['import "mysql2-of-nobody";', /cannot be loaded: .*Cannot find package 'mysql2-of-nobody'/],

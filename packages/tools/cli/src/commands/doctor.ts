@@ -1,20 +1,18 @@
 import { Command } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import type { ExamineFlags } from "../doctor/examine.ts";
-import { addStoreOptions } from "../operator/store-options.ts";
-import { allowHttpOption } from "../plain-http.ts";
+import { exitCodes, type CommandIo, type Finish, type Switches } from "../command-io.ts";
+import type { Diagnosis, ExamineFlags } from "../doctor/examine.ts";
+import { docsOfFinding, findingKinds, type Finding, type Severity } from "../doctor/findings.ts";
+import { allowHttpOption } from "../input.ts";
+import { addStoreOptions } from "../operator/store-target.ts";
+import { createPaint, jsonDocument, printable } from "../output.ts";
 
-interface DoctorFlags extends ExamineFlags {
-  readonly strict?: boolean | undefined;
-  readonly json?: boolean | undefined;
-}
+interface DoctorFlags extends ExamineFlags, Switches<"strict" | "json"> {}
 
 const notes = `
 --app loads a module in a process of its own, with this environment: an exported
 Express or Fastify app (app, default), a function that makes one (createApp,
 buildApp, default), or a server module, which is not let to listen. --url sends
-two requests without a signature that any endpoint refuses. --store-url, or
-STORE_URL, and --store-module look at the store. Each finding has a page.
+two requests without a signature. Each finding has a page.
 
 Examples:
   NODE_ENV=production countersign doctor --app ./dist/app.js
@@ -25,8 +23,7 @@ Exit codes:
   0  no error, and with --strict no warning   1  something is wrong   2  usage
 `;
 
-/** `countersign doctor`: looks for faults in how a platform is set up. */
-export function doctorCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function doctorCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("doctor")
     .description("look for faults in an app, a running endpoint and a store")
     .option("--app <file>", "module with the app; it is loaded, and does not listen")
@@ -39,12 +36,58 @@ export function doctorCommand(io: CommandIo, finish: (code: ExitCode) => void): 
     .addHelpText("after", notes)
     .action(async (flags: DoctorFlags) => {
       const { examine } = await import("../doctor/examine.ts");
-      const { diagnosisToJson, formatDiagnosis } = await import("../doctor/report.ts");
       const diagnosis = await examine(flags, io);
-      io.writeOut(flags.json === true ? diagnosisToJson(diagnosis) : formatDiagnosis(diagnosis, io));
+      io.writeOut(flags.json === true ? diagnosisJson(diagnosis) : diagnosisText(diagnosis, io.colours));
       const isWrong = diagnosis.findings.some(
         ({ severity }) => severity === "error" || (severity === "warning" && flags.strict === true),
       );
       finish(isWrong ? exitCodes.otherwise : exitCodes.asExpected);
     });
+}
+
+const severities: readonly Severity[] = ["error", "warning", "info"];
+const colours = { error: "red", warning: "yellow", info: "dim" } as const;
+
+/** A report for people: what is worst comes first. */
+function diagnosisText({ subjects, findings }: Diagnosis, withColours: boolean): string {
+  const paint = createPaint(withColours);
+  const blocks = inOrder(findings).map(({ id, severity, subject, message }) =>
+    [
+      `${paint(colours[severity], severity)} ${paint("bold", id)}`,
+      `  ${printable(`${subject}: ${message}`)}`,
+      `  To do: ${findingKinds[id][1]}`,
+      `  ${docsOfFinding(id)}\n`,
+    ].join("\n"),
+  );
+  const counts = severities
+    .map((severity) => ({ severity, found: count(findings, severity) }))
+    .filter(({ found }) => found > 0)
+    .map(({ severity, found }) => `${found} ${severity}${found > 1 && severity !== "info" ? "s" : ""}`);
+  const summary = counts.length === 0 ? paint("green", "nothing found") : paint("bold", counts.join(", "));
+  const looked = subjects.map((subject) => `looked at ${printable(subject)}`);
+  return `${[...blocks, ...looked, summary].join("\n")}\n`;
+}
+
+function diagnosisJson({ subjects, findings }: Diagnosis): string {
+  return jsonDocument({
+    subjects,
+    errors: count(findings, "error"),
+    warnings: count(findings, "warning"),
+    findings: inOrder(findings).map(({ id, severity, subject, message }) => ({
+      id,
+      severity,
+      subject,
+      message,
+      remedy: findingKinds[id][1],
+      page: docsOfFinding(id),
+    })),
+  });
+}
+
+function inOrder(findings: readonly Finding[]): readonly Finding[] {
+  return severities.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
+}
+
+function count(findings: readonly Finding[], severity: Severity): number {
+  return findings.filter((finding) => finding.severity === severity).length;
 }

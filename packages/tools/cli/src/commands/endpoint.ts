@@ -2,15 +2,22 @@ import {
   createServiceClient,
   ServiceClientError,
   type ServiceClientErrorCode,
+  type ServiceClientOptions,
+  type WebhookEndpoint,
 } from "@countersign/service-client";
+import { generateEndpoint, type GeneratedEndpoint } from "@countersign/webhooks";
 import { Command, Option } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { readClientOptions, readEndpoint, type EndpointFlags } from "../endpoint-input.ts";
-import { endpointReportToJson, formatEndpointReport, type EndpointReport } from "../endpoint-report.ts";
-import { usageErrorOf } from "../usage-error.ts";
+import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
+import { exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
+import { assertHttpsOrLoopback, credentialOptions, parseInteger, parseTimeout } from "../input.ts";
+import { bodyLines, createPaint, jsonDocument, printable } from "../output.ts";
 
-interface CreateFlags extends EndpointFlags {
-  readonly json?: boolean | undefined;
+interface CreateFlags
+  extends Texts<"url" | "username" | "password" | "secret" | "platformUrl">, Switches<"generate" | "json"> {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly timeout: string;
+  readonly retries: string;
 }
 
 const notes = `
@@ -33,69 +40,41 @@ Exit codes:
   3  no answer: the endpoint may exist
 `;
 
-/** `countersign endpoint`: the webhook endpoints that the service knows. */
-export function endpointCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function endpointCommand(io: CommandIo, finish: Finish): Command {
   return new Command("endpoint")
     .description("webhook endpoints at the service, or at a sandbox")
     .addCommand(createCommand(io, finish));
 }
 
-function createCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+function createCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("create")
     .description("register a webhook endpoint through the service's API")
     .requiredOption("--base-url <url>", "address of the service's API, or of a sandbox")
     .addOption(
       new Option("--api-key <key>", "the X-API-KEY").env("COUNTERSIGN_API_KEY").makeOptionMandatory(),
-    );
-  addEndpointOptions(command);
-  return (
-    command
-      // Of no effect, for scripts that have it: http to this machine needs no flag, and the refusal of any other says what it is for.
-      .addOption(new Option("--allow-http").hideHelp())
-      .option("--timeout <ms>", "time for each request", "10000")
-      .option("--retries <n>", "further requests after a failure that may pass", "3")
-      .option("--json", "print one JSON document instead of text")
-      .addHelpText("after", notes)
-      .action(async (flags: CreateFlags) => {
-        const report = await register(flags);
-        io.writeOut(
-          flags.json === true ? endpointReportToJson(report) : formatEndpointReport(report, io.colours),
-        );
-        finish(exitCodeOf(report));
-      })
-  );
-}
-
-function addEndpointOptions(command: Command): void {
-  const options = [
-    new Option("--url <url>", "where the service is to send webhooks"),
-    new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),
-    new Option("--password <password>", "password of basic authentication").env("WEBHOOK_PASSWORD"),
-    new Option("--secret <secret>", "secret of the payload signature").env("WEBHOOK_SECRET"),
-  ];
-  for (const option of options) command.addOption(option);
-  command
-    .addOption(
-      new Option("--generate", "make up a path, a username, a password and a secret; shown once").conflicts(
-        options.map((option) => option.name()),
-      ),
     )
-    .option("--platform-url <url>", "with --generate: address of the platform, before the path");
-}
-
-async function register(flags: CreateFlags): Promise<EndpointReport> {
-  const { endpoint, generated } = readEndpoint(flags);
-  const clientOptions = readClientOptions(flags);
-  const report = { url: endpoint.url, generated };
-  try {
-    const answer = await createServiceClient(clientOptions).createWebhookEndpoint(endpoint);
-    return { ...report, answer, error: undefined };
-  } catch (error) {
-    if (error instanceof ServiceClientError) return { ...report, answer: undefined, error };
-    // Before anything is sent, all that can be wrong is what the command line said.
-    if (error instanceof TypeError) throw usageErrorOf(error);
-    throw error;
-  }
+    .option("--url <url>", "where the service is to send webhooks");
+  for (const option of credentialOptions()) command.addOption(option);
+  return command
+    .addOption(
+      new Option("--generate", "make up a path, a username, a password and a secret; shown once").conflicts([
+        "url",
+        "username",
+        "password",
+        "secret",
+      ]),
+    )
+    .option("--platform-url <url>", "with --generate: address of the platform, before the path")
+    .option("--timeout <ms>", "time for each request", "10000")
+    .option("--retries <n>", "further requests after a failure that may pass", "3")
+    .option("--json", "print one JSON document instead of text")
+    .addHelpText("after", notes)
+    .action(async (flags: CreateFlags) => {
+      const report = await register(flags);
+      io.writeOut(flags.json === true ? reportJson(report) : reportText(report, io.colours));
+      if (report.error === undefined) return;
+      finish(unanswered.has(report.error.code) ? exitCodes.unreachable : exitCodes.otherwise);
+    });
 }
 
 const unanswered: ReadonlySet<ServiceClientErrorCode> = new Set([
@@ -104,7 +83,133 @@ const unanswered: ReadonlySet<ServiceClientErrorCode> = new Set([
   "certificate-rejected",
 ]);
 
-function exitCodeOf({ error }: EndpointReport): ExitCode {
-  if (error === undefined) return exitCodes.asExpected;
-  return unanswered.has(error.code) ? exitCodes.unreachable : exitCodes.otherwise;
+/** The service's answer to one registration, or the error that ended it. */
+interface EndpointReport {
+  readonly url: string;
+  readonly answer?: { readonly status: number; readonly body: unknown };
+  readonly error?: ServiceClientError;
+  /** Shown this once, unless the service has certainly refused it. */
+  readonly generated: GeneratedEndpoint | undefined;
+}
+
+async function register(flags: CreateFlags): Promise<EndpointReport> {
+  // The spec's "Webhook endpoint configuration": only HTTPS is accepted.
+  const because = "the service takes https endpoints alone";
+  assertHttpsOrLoopback("--url", flags.url, because);
+  assertHttpsOrLoopback("--platform-url", flags.platformUrl, because);
+  const generated = flags.generate === true ? generate(flags) : undefined;
+  const endpoint = generated === undefined ? givenEndpoint(flags) : endpointOf(generated);
+  const options = clientOptions(flags);
+  const { url } = endpoint;
+  try {
+    const answer = await createServiceClient(options).createWebhookEndpoint(endpoint);
+    return { url, answer, generated };
+  } catch (error) {
+    if (error instanceof ServiceClientError) {
+      // Without a final answer the endpoint may exist, and nobody else knows its credentials.
+      const isRefused = error.code === "rejected" || error.code === "certificate-rejected";
+      return { url, error, generated: isRefused ? undefined : generated };
+    }
+    // Before anything is sent, all that can be wrong is what the command line said.
+    if (error instanceof TypeError) throw usageErrorOf(error);
+    throw error;
+  }
+}
+
+function givenEndpoint({ platformUrl, url, username, password, secret }: CreateFlags): WebhookEndpoint {
+  if (platformUrl !== undefined) throw new UsageError("--platform-url goes with --generate; or give --url");
+  return {
+    url: given(url, "--url"),
+    authUsername: given(username, "--username"),
+    authPassword: given(password, "--password"),
+    signatureSecret: given(secret, "--secret"),
+  };
+}
+
+function endpointOf({ url, username, password, secret }: GeneratedEndpoint): WebhookEndpoint {
+  return { url, authUsername: username, authPassword: password, signatureSecret: secret };
+}
+
+function generate({ platformUrl }: CreateFlags): GeneratedEndpoint {
+  const baseUrl = given(platformUrl, "--platform-url");
+  try {
+    return generateEndpoint({ baseUrl, dangerouslyAllowHttp: true });
+  } catch (error) {
+    const { message } = usageErrorOf(error);
+    throw new UsageError(message.replace("--base-url", "--platform-url"), { cause: error });
+  }
+}
+
+function given(value: string | undefined, flag: string): string {
+  if (value === undefined)
+    throw new UsageError(`${flag} is missing; --generate makes up the path and the credentials`);
+  return value;
+}
+
+function clientOptions({ baseUrl, apiKey, timeout, retries }: CreateFlags): ServiceClientOptions {
+  assertHttpsOrLoopback("--base-url", baseUrl, "the request carries the API key and the endpoint's secrets");
+  return {
+    baseUrl,
+    apiKey,
+    timeoutMs: parseTimeout(timeout),
+    retries: parseInteger("--retries", retries, { min: 0, max: 10 }),
+    // http to this machine alone, whatever is allowed: the client sends the API key and the credentials to no other.
+    dangerouslyAllowHttp: true,
+  };
+}
+
+/** A report for people. Credentials that were given are not shown. */
+function reportText(report: EndpointReport, colours: boolean): string {
+  const { url, answer, error, generated } = report;
+  const paint = createPaint(colours);
+  const id = idOf(report);
+  const lines = [
+    answer === undefined
+      ? paint("red", `not created: ${printable(error?.message ?? "")}`)
+      : paint("green", `created (status ${answer.status})`),
+    ...(error?.retryAfterSeconds === undefined ? [] : [`  Retry-After: ${error.retryAfterSeconds} s`]),
+    ...bodyLines(error?.body ?? ""),
+    ...(id === undefined ? [] : [`id        ${printable(String(id))}`]),
+    `url       ${printable(url)}`,
+  ];
+  if (generated !== undefined) {
+    lines.push(
+      `path      ${generated.path}`,
+      `username  ${generated.username}`,
+      `password  ${generated.password}`,
+      `secret    ${generated.secret}`,
+      error === undefined
+        ? "Give these to the platform and keep them secret: they are shown this once."
+        : "The endpoint may exist all the same: keep these until it is certain.",
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+/** A report for programs: one JSON document. Of the answer to a success it holds the id alone: the rest may repeat credentials. */
+function reportJson(report: EndpointReport): string {
+  const { url, answer, error, generated = null } = report;
+  return jsonDocument({
+    created: answer !== undefined,
+    status: answer?.status ?? error?.status ?? null,
+    id: idOf(report) ?? null,
+    url,
+    error:
+      error === undefined
+        ? null
+        : {
+            code: error.code,
+            message: error.message,
+            body: error.body ?? null,
+            retryAfterSeconds: error.retryAfterSeconds ?? null,
+          },
+    generated,
+  });
+}
+
+/** The spec shows no body; the sandbox, and most services, answer with an id. */
+function idOf({ answer }: EndpointReport): string | number | undefined {
+  const body = answer?.body;
+  const id = typeof body === "object" && body !== null && "id" in body ? body.id : undefined;
+  return typeof id === "string" || typeof id === "number" ? id : undefined;
 }

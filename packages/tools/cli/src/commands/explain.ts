@@ -1,14 +1,13 @@
 import { Command } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { collect } from "../input.ts";
 import type { ExplainFlags } from "../explain/run.ts";
 
 const notes = `
-A file holds a request as it went over the wire, or what curl -v has printed.
-That has no body: give it by --data, or nothing is said of it. With --key or
---keys the signature is explained, with --secret-env the HMAC of a webhook, and
-without either Content-Digest alone. No secret is shown. The clock stands at
-created of the signature, unless --now says otherwise, and nonces are not looked
-at. Up to 2,000 signatures are verified to find what the signer did.
+A file holds a request as it went over the wire, or what curl -v has printed,
+which lacks the body: give it by --data. --key or --keys explain the signature,
+--secret-env the HMAC of a webhook; without either, Content-Digest. No secret is
+shown. The clock stands at created, unless --now says otherwise.
 
 Examples:
   countersign explain request.http --key service-1=service-1.public.pem
@@ -19,8 +18,7 @@ Exit codes:
   0  it verifies   1  it does not, and this is why   2  usage
 `;
 
-/** `countersign explain`: why a request is refused, and what its sender has to change. */
-export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function explainCommand(io: CommandIo, finish: Finish): Command {
   return new Command("explain")
     .description("say why a request is refused, and what its sender has to change")
     .argument("[file]", "raw HTTP request, or output of curl -v (default: standard input)")
@@ -40,8 +38,4 @@ export function explainCommand(io: CommandIo, finish: (code: ExitCode) => void):
       const { runExplain } = await import("../explain/run.ts");
       finish(await runExplain(file, flags, io));
     });
-}
-
-function collect(value: string, earlier: readonly string[] = []): readonly string[] {
-  return [...earlier, value];
 }

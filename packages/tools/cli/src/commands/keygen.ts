@@ -1,7 +1,11 @@
 import { Command } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import { UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
 import { loadPlaying } from "../load-package.ts";
-import type { KeygenFlags } from "../playing/keygen.ts";
+import { jsonDocument, printable } from "../output.ts";
+
+interface KeygenFlags extends Texts<"keyid">, Switches<"force" | "json"> {
+  readonly out: string;
+}
 
 const notes = `
 Examples:
@@ -11,8 +15,7 @@ Exit codes:
   0  written   2  usage, or the files exist
 `;
 
-/** `countersign keygen`: a key pair for the sender, and the public half in the form that a platform loads. */
-export function keygenCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function keygenCommand(io: CommandIo): Command {
   return new Command("keygen")
     .description(
       "make an Ed25519 key pair: <keyid>.private.pem, <keyid>.public.pem and an entry in keys.json",
@@ -23,7 +26,33 @@ export function keygenCommand(io: CommandIo, finish: (code: ExitCode) => void): 
     .option("--json", "print the keyid and the file names as JSON")
     .addHelpText("after", notes)
     .action(async (flags: KeygenFlags) => {
-      const { runKeygen } = await loadPlaying("keygen", () => import("../playing/keygen.ts"));
-      finish(runKeygen(flags, io));
+      const { keyid, ...files } = await makeKeyFiles(flags);
+      if (flags.json === true) {
+        io.writeOut(jsonDocument({ keyid, ...files }));
+        return;
+      }
+      const lines = [
+        `keyid        ${keyid}`,
+        `private key  ${printable(files.privateKeyFile)}  (keep it with the sender)`,
+        `public key   ${printable(files.publicKeyFile)}`,
+        `platform     ${printable(files.keysFile)}  (keyid to public key)`,
+      ];
+      io.writeOut(`${lines.join("\n")}\n`);
     });
+}
+
+async function makeKeyFiles({ out: directory, keyid, force }: KeygenFlags) {
+  const { generateKeyPair, writeKeyFiles } = await loadPlaying(
+    "keygen",
+    () => import("@countersign/sandbox"),
+  );
+  const { assertFileSafeKeyid, KeyFileError } = await import("@countersign/sandbox/protocol");
+  try {
+    if (keyid !== undefined) assertFileSafeKeyid(keyid);
+    const pair = generateKeyPair({ keyid });
+    return { keyid: pair.keyid, ...writeKeyFiles(pair, { directory, force }) };
+  } catch (error) {
+    if (!(error instanceof KeyFileError)) throw error;
+    throw new UsageError(error.message, { cause: error });
+  }
 }

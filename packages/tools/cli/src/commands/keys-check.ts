@@ -1,15 +1,14 @@
 import path from "node:path";
-import { importKeys, type ImportedKeys } from "@countersign/http-message-signatures";
+import type { ImportedKeys, VerificationKey } from "@countersign/http-message-signatures";
+import { importKeys, jwkThumbprint } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import { Command } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
+import { exitCodes, type CommandIo, type ExitCode, type Finish, type Texts } from "../command-io.ts";
 import { readNamedFile } from "../input.ts";
-import { keyFaults, keyFileJson, keyFileTable, reasonOf } from "../operator/key-file-report.ts";
+import { shownKey } from "../operator/key-text.ts";
+import { jsonLine, printableLine, tableLines } from "../output.ts";
 
-interface CheckFlags {
-  readonly keyid?: string | undefined;
-  readonly json?: boolean | undefined;
-}
+type CheckFlags = Texts<"keyid"> & { readonly json?: true };
 
 const maxKeys = 10_000;
 
@@ -28,17 +27,14 @@ Exit codes:
   2  usage, or the file cannot be read
 `;
 
-/** `countersign keys check`: whether the public keys of a file can be used, and which they are. */
-export function keysCheckCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function keysCheckCommand(io: CommandIo, finish: Finish): Command {
   return new Command("check")
     .description("vet the public keys of a file and print keyid, algorithm, RFC 7638 thumbprint and validity")
     .argument("<file>", "PEM, JWK, JWK Set, base64 …")
     .option("--keyid <id>", "the keyid of a key that states none (default: the file's name)")
     .option("--json", "print a JSON document for each key")
     .addHelpText("after", notes)
-    .action((file: string, flags: CheckFlags) => {
-      finish(checkKeys(file, flags, io));
-    });
+    .action((file: string, flags: CheckFlags) => finish(checkKeys(file, flags, io)));
 }
 
 function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): ExitCode {
@@ -52,10 +48,45 @@ function checkKeys(file: string, { keyid, json }: CheckFlags, io: CommandIo): Ex
     io.writeError(`error: ${reasonOf(error)}\n`);
     return exitCodes.otherwise;
   }
+  const { faults } = imported;
   const keys = [...imported.keys.values()];
-  if (keys.length > 0)
-    io.writeOut(json === true ? keyFileJson(keys) : keyFileTable(keys, io.clock(), io.columns));
-  io.writeError(keyFaults(imported));
-  if (keys.length + imported.faults.length === 0) io.writeError("error: the file holds no key\n");
-  return imported.faults.length === 0 && keys.length > 0 ? exitCodes.asExpected : exitCodes.otherwise;
+  if (keys.length > 0) io.writeOut(json === true ? keysJson(keys) : keysTable(keys, io.clock()));
+  for (const fault of faults) {
+    const which = fault.keyid === undefined ? "a key" : `key ${shownKey(fault.keyid)}`;
+    io.writeError(`error: ${which}: ${reasonOf(fault.error)}\n`);
+  }
+  if (keys.length + faults.length === 0) io.writeError("error: the file holds no key\n");
+  return faults.length === 0 && keys.length > 0 ? exitCodes.asExpected : exitCodes.otherwise;
+}
+
+function keysTable(keys: readonly VerificationKey[], now: number): string {
+  const rows = keys.map((key) => [shownKey(key.keyid), key.alg, jwkThumbprint(key), validityOf(key, now)]);
+  return `${tableLines([["keyid", "alg", "thumbprint (RFC 7638)", "validity"], ...rows]).join("\n")}\n`;
+}
+
+function keysJson(keys: readonly VerificationKey[]): string {
+  return keys
+    .map((key) => {
+      const { publicKey: _, ...members } = key;
+      return jsonLine({ ...members, thumbprint: jwkThumbprint(key) });
+    })
+    .join("");
+}
+
+// Without the name of the function that says it.
+function reasonOf({ message }: Error): string {
+  return printableLine(message.replace(/^importVerificationKey: /, ""));
+}
+
+function validityOf({ notBefore, notAfter, revokedAt }: VerificationKey, now: number): string {
+  const parts = [
+    revokedAt === undefined ? "" : `${revokedAt <= now ? "revoked" : "to be revoked"} ${dateOf(revokedAt)}`,
+    notBefore === undefined ? "" : `${notBefore <= now ? "since" : "not before"} ${dateOf(notBefore)}`,
+    notAfter === undefined ? "" : `${notAfter < now ? "ended" : "until"} ${dateOf(notAfter)}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ") || "no limit";
+}
+
+function dateOf(unixSeconds: number): string {
+  return new Date(unixSeconds * 1000).toISOString().replace(".000Z", "Z");
 }

@@ -1,32 +1,23 @@
 import { Command, Option } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish, Switches, Texts } from "../command-io.ts";
 import { parseInteger } from "../input.ts";
-import { jsonLine } from "../json-output.ts";
-import { heldBlock, heldSummary } from "../operator/held-report.ts";
-import { keyJson, keysTable } from "../operator/keys-report.ts";
-import type { KeyEntry } from "../operator/known-record.ts";
-import { listKeys, listUndecided } from "../operator/list-keys.ts";
+import { unknownKey } from "../operator/decide.ts";
+import { factLines, heldBlock, heldSummary, keyFacts, keyJson, keysTable } from "../operator/key-report.ts";
+import { addKeyOptions, readKey, type KeyFlags } from "../operator/key-text.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
-import {
-  addDescribeOption,
-  addStoreOptions,
-  givenFlags,
-  readTarget,
-  type StoreFlags,
-} from "../operator/store-options.ts";
-import { printable } from "../printable.ts";
+import { listKeys, readAny, undecidedKeys } from "../operator/records.ts";
+import type { KeyEntry } from "../operator/store.ts";
+import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-target.ts";
+import { jsonLine, printable } from "../output.ts";
 import { keysCheckCommand } from "./keys-check.ts";
 import { exitNotes, reopenCommand, resolveCommand } from "./keys-resolve.ts";
-import { showCommand } from "./keys-show.ts";
 
-interface ListFlags extends StoreFlags {
+interface ListFlags extends StoreFlags, Texts<"cursor">, Switches<"json"> {
   readonly state: KeyEntry["record"]["state"];
   readonly limit: string;
-  readonly cursor?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
-type HeldFlags = Omit<ListFlags, "state" | "limit" | "cursor"> & { readonly describe?: string | undefined };
+type HeldFlags = StoreFlags & Switches<"json">;
 
 const listNotes = `
 Examples:
@@ -34,33 +25,38 @@ Examples:
   countersign keys list --state run --store-url sqlite:platform.db --json
 
 A key that is printed in double quotes is given by --key-json, in single quotes
-of the shell. What an operator has declared as paid says so; keys show
-tells by whom.
+of the shell.
 ${exitNotes}`;
 
 const heldNotes = `
-Of each key: what the platform's describe(key, record) says of it, when its
-attempt began, why it waits, and the commands that decide about it.
+Of each key: what the describe(key, record) of a --store-module says of it, when
+its attempt began, why it waits, and the commands that decide about it.
 
 Examples:
   STORE_URL=postgres://… countersign keys held
-  countersign keys held --store-module ./store.js
-  STORE_URL=redis://… countersign keys held --describe ./describe.js --json
+  countersign keys held --store-module ./store.js --json
 ${exitNotes}`;
 
-/** `countersign keys`: the idempotency keys of a platform, and the operator's decision about one; and the check of key files. */
-export function keysCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+const showNotes = `
+Also of a key that an operator has released, for as long as a done key is
+remembered: it is free, and the next retry pays.
+
+Example:
+  STORE_URL=postgres://… countersign keys show payout:op-7.from.to
+${exitNotes}`;
+
+export function keysCommand(io: CommandIo, finish: Finish): Command {
   return new Command("keys")
     .description("idempotency keys in a platform's store: list and decide; check: keys of signers")
-    .addCommand(listCommand(io, finish))
-    .addCommand(heldCommand(io, finish))
-    .addCommand(showCommand(io, finish))
-    .addCommand(resolveCommand(io, finish))
-    .addCommand(reopenCommand(io, finish))
+    .addCommand(listCommand(io))
+    .addCommand(heldCommand(io))
+    .addCommand(showCommand(io))
+    .addCommand(resolveCommand(io))
+    .addCommand(reopenCommand(io))
     .addCommand(keysCheckCommand(io, finish));
 }
 
-function listCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+function listCommand(io: CommandIo): Command {
   const states = ["run", "held", "done"];
   const command = new Command("list")
     .description("list the keys in a state")
@@ -74,56 +70,65 @@ function listCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
       const { state, cursor, json } = flags;
       const limit = parseInteger("--limit", flags.limit, { min: 1, max: 1000 });
       const target = readTarget(flags);
-      const entries: KeyEntry[] = [];
-      const next = await withOperatorStore(target, {}, (store) =>
-        listKeys(store.idempotency, { state, cursor, limit }, (entry) => void entries.push(entry)),
+      const { entries, cursor: next } = await withOperatorStore(target, ({ idempotency }) =>
+        listKeys(idempotency, { state, cursor, limit }),
       );
       if (json === true) {
         io.writeOut(entries.map((entry) => keyJson(entry, io)).join(""));
         io.writeOut(next === undefined ? "" : jsonLine({ cursor: next }));
-      } else {
-        if (entries.length > 0) io.writeOut(keysTable(entries, io));
-        if (next !== undefined) io.writeOut(`more may follow: --cursor ${printable(next)}\n`);
-        else if (entries.length === 0) {
-          const none = cursor === undefined ? "no key" : "no further key";
-          io.writeOut(`${none} is in state ${state} in ${target.shown}\n`);
-        }
+        return;
       }
-      finish(exitCodes.asExpected);
+      if (entries.length > 0) io.writeOut(keysTable(entries, io));
+      if (next !== undefined) io.writeOut(`more may follow: --cursor ${printable(next)}\n`);
+      else if (entries.length === 0) {
+        const none = cursor === undefined ? "no key" : "no further key";
+        io.writeOut(`${none} is in state ${state} in ${target.shown}\n`);
+      }
     });
 }
 
-function heldCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+function heldCommand(io: CommandIo): Command {
   const command = new Command("held").description(
     "list what an operator must decide: held keys, and runs whose lease has expired",
   );
-  return addDescribeOption(addStoreOptions(command))
+  return addStoreOptions(command)
     .option("--json", "print a JSON document for each key")
     .addHelpText("after", heldNotes)
     .action(async (flags: HeldFlags) => {
-      await showHeld(flags, givenFlags(command, flags), io);
-      finish(exitCodes.asExpected);
+      const { json } = flags;
+      const target = readTarget(flags);
+      let count = 0;
+      await withOperatorStore(target, async ({ idempotency, describe }) => {
+        for await (const entry of undecidedKeys(idempotency)) {
+          const described = await describe?.(entry);
+          if (json === true) io.writeOut(keyJson(entry, io, described));
+          else io.writeOut((count === 0 ? "" : "\n") + heldBlock(entry, described, io));
+          count += 1;
+        }
+      });
+      if (json === true) return;
+      io.writeOut(count === 0 ? `no key waits for a decision in ${target.shown}\n` : heldSummary(count));
     });
 }
 
-async function showHeld(flags: HeldFlags, given: StoreFlags, io: CommandIo): Promise<void> {
-  const target = readTarget(flags);
-  const { json } = flags;
-  const count = await withOperatorStore(
-    target,
-    { describe: flags.describe },
-    async ({ idempotency, describe }) => {
-      let shown = 0;
-      return await listUndecided(idempotency, async (entry) => {
-        const described = await describe?.(entry);
-        if (json === true) io.writeOut(keyJson(entry, io, described));
-        else io.writeOut((shown === 0 ? "" : "\n") + heldBlock(entry, described, { io, given }));
-        shown += 1;
+function showCommand(io: CommandIo): Command {
+  const command = new Command("show").description(
+    "show all of one key: its state, and who decided about it, when and why",
+  );
+  return addStoreOptions(addKeyOptions(command))
+    .option("--json", "print one JSON document")
+    .addHelpText("after", showNotes)
+    .action(async (given: string | undefined, flags: HeldFlags & KeyFlags) => {
+      const key = readKey(given, flags);
+      const target = readTarget(flags);
+      const store = target.shown;
+      const known = await withOperatorStore(target, async (opened) => {
+        const record = await readAny(opened.idempotency, key);
+        if (record === undefined) throw unknownKey({ key, store });
+        // The platform is asked about keys that somebody has.
+        const described = record.state === "free" ? undefined : await opened.describe?.({ key, record });
+        return { key, record, described, store };
       });
-    },
-  );
-  if (json === true) return;
-  io.writeOut(
-    count === 0 ? `no key waits for a decision in ${target.shown}\n` : heldSummary(count, io.columns),
-  );
+      io.writeOut(flags.json === true ? keyJson(known, io, known.described) : factLines(keyFacts(known, io)));
+    });
 }

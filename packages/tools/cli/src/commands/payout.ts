@@ -1,17 +1,9 @@
 import type { TamperedPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
-import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { allowHttpOption, collect } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
-import { allowHttpOption } from "../plain-http.ts";
 import type { PayoutFlags } from "../playing/payout.ts";
-
-// The sandbox's own list would load it for every command line.
-const tamperedParts = Object.keys({
-  body: true,
-  digest: true,
-  signature: true,
-  path: true,
-} satisfies Record<TamperedPart, true>);
 
 const examples = `
 Examples:
@@ -29,18 +21,31 @@ Exit codes:
   and for the rest 409 or 503.
 `;
 
-/** `countersign payout`: signs one instruction as the lending service would, sends it, and judges the answer. */
-export function payoutCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function payoutCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("payout")
     .description(
       "sign one payout instruction and send it, as it should be or in one way that must be refused",
     )
     .requiredOption("--url <url>", "payout endpoint; its path is sent and signed exactly as given")
     .requiredOption("--key <file>", "Ed25519 private key (PKCS#8 PEM)")
-    .requiredOption("--keyid <id>", "name of the key as the platform knows it");
-  addBodyOptions(command);
-  addVariantOptions(command);
-  return addTransportOptions(command)
+    .requiredOption("--keyid <id>", "name of the key as the platform knows it")
+    .option("--file <file>", "body, sent byte for byte (default: a sample instruction)");
+  for (const [flags, description] of fields)
+    command.addOption(new Option(flags, description).conflicts("file"));
+  const variants = variantOptions();
+  const names = variants.map((option) => option.name());
+  for (const option of variants)
+    command.addOption(option.conflicts(names.filter((name) => name !== option.name())));
+  return command
+    .option(
+      "--target <target>",
+      "request target on the wire, when it is to differ from the signed path of --url",
+    )
+    .option("--header <field>", "further header field 'name: value'; repeatable", collect)
+    .option("--timeout <ms>", "time for the whole exchange", "10000")
+    .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
+    .option("--local-address <ip>", "local address to send from")
+    .addOption(allowHttpOption())
     .option("--expect <statuses>", "statuses that count as expected, such as 200,409 or 2xx")
     .option("--json", "print one JSON document instead of text")
     .addHelpText("after", examples)
@@ -50,7 +55,7 @@ export function payoutCommand(io: CommandIo, finish: (code: ExitCode) => void): 
     });
 }
 
-const fieldOptions: readonly (readonly [flags: string, description: string])[] = [
+const fields: readonly (readonly [flags: string, description: string])[] = [
   ["--idempotency-key <key>", "<operation_key>.<from_id>.<to_id> (default: a fresh one)"],
   ["--business-id <id>", "business_id"],
   ["--iban <iban>", "beneficiary.iban"],
@@ -61,40 +66,17 @@ const fieldOptions: readonly (readonly [flags: string, description: string])[] =
   ["--reference-field <name>", "name of the field that holds the reference text"],
 ];
 
-function addBodyOptions(command: Command): Command {
-  command.option("--file <file>", "body, sent byte for byte (default: a sample instruction)");
-  for (const [flags, description] of fieldOptions) {
-    command.addOption(new Option(flags, description).conflicts("file"));
-  }
-  return command;
-}
+// The sandbox's own list would load it for every command line.
+const tampered = ["body", "digest", "signature", "path"] satisfies TamperedPart[];
 
-const variantNames = ["tamper", "expired", "future", "replay", "duplicate", "concurrent"];
-
-function addVariantOptions(command: Command): Command {
-  const options = [
-    new Option("--tamper <part>", "change one part after signing").choices(tamperedParts),
+/** Each excludes the others. */
+function variantOptions(): readonly Option[] {
+  return [
+    new Option("--tamper <part>", "change one part after signing").choices(tampered),
     new Option("--expired", "sign as of two minutes ago"),
     new Option("--future", "sign as of two minutes ahead"),
     new Option("--replay", "send the same signed request twice"),
     new Option("--duplicate", "send the same instruction twice, signed anew with a fresh nonce"),
     new Option("--concurrent <n>", "send the same instruction n times at once, each signed anew"),
   ];
-  for (const option of options) {
-    command.addOption(option.conflicts(variantNames.filter((name) => name !== option.name())));
-  }
-  return command;
-}
-
-function addTransportOptions(command: Command): Command {
-  return command
-    .option(
-      "--target <target>",
-      "request target on the wire, when it is to differ from the signed path of --url",
-    )
-    .option("--header <field>", "further header field 'name: value'; repeatable", collect)
-    .option("--timeout <ms>", "time for the whole exchange", "10000")
-    .option("--ca <file>", "issuer certificates (PEM) of an https endpoint")
-    .option("--local-address <ip>", "local address to send from")
-    .addOption(allowHttpOption());
 }

@@ -1,34 +1,28 @@
 import { Command } from "commander";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { jsonLine } from "../json-output.ts";
+import type { CommandIo } from "../command-io.ts";
 import { withOperatorStore } from "../operator/operator-store.ts";
-import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-options.ts";
-
-interface PruneFlags extends StoreFlags {
-  readonly json?: boolean | undefined;
-}
+import { addStoreOptions, readTarget, type StoreFlags } from "../operator/store-target.ts";
+import { jsonLine } from "../output.ts";
 
 const notes = `
-The stores of a running platform prune by themselves; this is for platforms that
-leave it to a schedule (pruneIntervalMs: 0). Rows go in batches: platforms go on
-working, and what was removed before an interruption stays removed.
+The stores of a running platform prune by themselves, unless pruneIntervalMs is
+0. Rows go in batches, while platforms go on working.
 
 Exit codes:
   0  pruned   1  refused by the store   2  usage   3  store not reached
 `;
 
-/** `countersign prune`: removes what has expired, and never a running or held key. */
-export function pruneCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function pruneCommand(io: CommandIo): Command {
   const command = new Command("prune").description(
     "remove done keys and nonces whose retention has ended from a platform's store",
   );
   return addStoreOptions(command)
     .option("--json", "print one JSON document")
     .addHelpText("after", notes)
-    .action(async (flags: PruneFlags) => {
+    .action(async (flags: StoreFlags & { readonly json?: true }) => {
       const target = readTarget(flags);
       const { shown, location } = target;
-      const removed = await withOperatorStore(target, {}, async ({ idempotency, nonces }) => ({
+      const removed = await withOperatorStore(target, async ({ idempotency, nonces }) => ({
         keys: await idempotency.prune(),
         nonces: (await nonces?.prune()) ?? 0,
       }));
@@ -36,6 +30,5 @@ export function pruneCommand(io: CommandIo, finish: (code: ExitCode) => void): C
       else if (location.engine === "redis") io.writeOut(`${shown} removes by itself what has expired\n`);
       else if (location.engine === "module") io.writeOut(`removed ${removed.keys} done keys from ${shown}\n`);
       else io.writeOut(`removed ${removed.keys} done keys and ${removed.nonces} nonces from ${shown}\n`);
-      finish(exitCodes.asExpected);
     });
 }

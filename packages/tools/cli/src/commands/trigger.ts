@@ -1,8 +1,8 @@
 import type { WebhookEventMap } from "@countersign/webhooks";
 import { Command, Option } from "commander";
-import type { CommandIo, ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { allowHttpOption } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
-import { allowHttpOption } from "../plain-http.ts";
 import type { TriggerFlags } from "../playing/trigger.ts";
 
 /** The types of events that the interface describes; others can be triggered all the same. */
@@ -29,8 +29,7 @@ Exit codes:
   2  usage                             3  the sandbox does not answer
 `;
 
-/** `countersign trigger`: has a sandbox send one event to every endpoint. */
-export function triggerCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function triggerCommand(io: CommandIo, finish: Finish): Command {
   return new Command("trigger")
     .description("have a sandbox that runs send one event to every endpoint")
     .argument("<event>", "type of the event")

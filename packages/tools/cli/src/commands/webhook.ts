@@ -1,18 +1,12 @@
 import type { TamperedWebhookPart } from "@countersign/sandbox/protocol";
 import { Command, Option } from "commander";
-import { collect, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, Finish } from "../command-io.ts";
+import { allowHttpOption, collect, credentialOptions } from "../input.ts";
 import { loadPlaying } from "../load-package.ts";
-import { allowHttpOption } from "../plain-http.ts";
 import type { WebhookFlags } from "../playing/webhook.ts";
 
 // The sandbox's own list would load it for every command line.
-const tamperedParts = Object.keys({
-  body: true,
-  signature: true,
-  password: true,
-} satisfies Record<TamperedWebhookPart, true>);
-
-const defaultType = "buyer.status_changed";
+const tampered = ["body", "signature", "password"] satisfies TamperedWebhookPart[];
 
 const examples = `
 Give the password and the secret by environment variables: the list of
@@ -30,15 +24,14 @@ Exit codes:
   Expected is 2xx; with --tamper 401 or 404.
 `;
 
-/** `countersign webhook`: signs one webhook as the lending service would, sends it once, and judges the answer. */
-export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void): Command {
+export function webhookCommand(io: CommandIo, finish: Finish): Command {
   const command = new Command("webhook")
     .description("sign one webhook and send it, as it should be or in one way that must be refused")
     .requiredOption("--url <url>", "webhook endpoint; its path is sent exactly as given");
-  addCredentialOptions(command);
+  for (const option of credentialOptions()) command.addOption(option.makeOptionMandatory());
   addEnvelopeOptions(command);
   return command
-    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tamperedParts))
+    .addOption(new Option("--tamper <part>", "change one part after signing").choices(tampered))
     .option("--header <field>", "further header field 'name: value'; repeatable", collect)
     .option("--timeout <ms>", "time for the whole exchange", "30000")
     .option("--ca <file>", "issuer certificates (PEM) of the endpoint")
@@ -52,18 +45,9 @@ export function webhookCommand(io: CommandIo, finish: (code: ExitCode) => void):
     });
 }
 
-function addCredentialOptions(command: Command): void {
-  const options = [
-    new Option("--username <name>", "username of basic authentication").env("WEBHOOK_USERNAME"),
-    new Option("--password <password>", "password of basic authentication").env("WEBHOOK_PASSWORD"),
-    new Option("--secret <secret>", "secret of the payload signature").env("WEBHOOK_SECRET"),
-  ];
-  for (const option of options) command.addOption(option.makeOptionMandatory());
-}
-
 function addEnvelopeOptions(command: Command): void {
   const options = [
-    new Option("--type <type>", "type of the event").default(defaultType),
+    new Option("--type <type>", "type of the event").default("buyer.status_changed"),
     new Option("--data <json>", "data of the event (default: a sample of the type)"),
     new Option("--event-id <id>", "event_id (default: a fresh one)"),
     new Option("--webhook-id <id>", "webhook_id (default: a fresh one)"),

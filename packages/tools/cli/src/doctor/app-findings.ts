@@ -1,57 +1,66 @@
 import type { Built } from "@countersign/core/door";
 import { shownKey } from "../operator/key-text.ts";
-import { printable } from "../printable.ts";
-import type { AppFacts, AppFault } from "./app-facts.ts";
-import { findingsOf, type Finding, type FindingId } from "./findings.ts";
-import { keyRows, keysOf, optionRows, type Surroundings } from "./option-rows.ts";
+import { printable, printableLine } from "../output.ts";
+import type { AppFacts, AppFault } from "./ask-app.ts";
+import { doubtsOf, findingsOf, type Doubt, type Finding, type FindingId, type Row } from "./findings.ts";
+import { keyRows, keysOf, optionRows, type ReadOption } from "./option-rows.ts";
 
 /** Returns what is wrong with an app: what the rows of the three tables say of it. */
-export function appFindings(subject: string, app: AppFacts, around: Surroundings): readonly Finding[] {
+export function appFindings(
+  subject: string,
+  app: AppFacts,
+  around: Pick<ReadOption, "now" | "isProduction">,
+): readonly Finding[] {
   const found = findingsOf(subject);
   const severityOf = (id: FindingId): Finding["severity"] | undefined => {
     if (id === "memory-store") return around.isProduction ? "error" : "info";
     return id === "app-unknown" && hasChecks(app) ? "info" : undefined;
   };
-  return [
-    ...(app.fault === undefined ? [] : [found(...faultOf(app.fault))]),
-    ...appRows.flatMap(([id, says]) => says(app).map((text) => found(id, text, severityOf(id)))),
-    ...app.built.flatMap((built) =>
-      optionRows.flatMap(([id, option, when, says]) => {
-        const value = built.facts[option];
-        if (value === undefined || !when(value, around, built.factory)) return [];
-        const text = typeof says === "string" ? says : says(value);
-        return [found(id, `${placeOf(built)} ${text}`, severityOf(id))];
-      }),
-    ),
-    ...app.built.flatMap((built) =>
-      keysOf(built.facts["keys"]).flatMap((key) => {
-        const [id, , says] = keyRows.find(([, when]) => when(key, around.now)) ?? [];
-        if (id === undefined || says === undefined) return [];
-        return [found(id, `key ${shownKey(key.keyid)} of ${placeOf(built)} ${says(key)}`)];
-      }),
-    ),
+  const doubts = [
+    ...(app.fault === undefined ? [] : [doubtOf(app.fault)]),
+    ...doubtsOf(appRows, app),
+    ...app.built.flatMap((built) => optionDoubts(built, around)),
+    ...app.built.flatMap((built) => keyDoubts(built, around.now)),
   ];
+  return doubts.map(([id, text]) => found(id, text, severityOf(id)));
 }
 
-/** Of the app as a whole: what is said of it, each time. */
-const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => readonly string[]])[] = [
+function optionDoubts(built: Built, around: Pick<ReadOption, "now" | "isProduction">): readonly Doubt[] {
+  return optionRows.flatMap(([id, option, says]) => {
+    const value = built.facts[option];
+    if (value === undefined) return [];
+    const doubts = doubtsOf([[id, says]], { value, factory: built.factory, ...around });
+    return doubts.map(([, text]): Doubt => [id, `${placeOf(built)} ${text}`]);
+  });
+}
+
+function keyDoubts(built: Built, now: number): readonly Doubt[] {
+  return keysOf(built.facts["keys"]).flatMap((key) => {
+    const doubts = doubtsOf(keyRows, { ...key, now }).slice(0, 1);
+    return doubts.map(([id, text]): Doubt => [id, `key ${shownKey(key.keyid)} of ${placeOf(built)} ${text}`]);
+  });
+}
+
+function placeOf({ factory, holder }: Built): string {
+  return printable(holder === undefined ? factory : `${holder} of ${factory}`);
+}
+
+const appRows: readonly Row<AppFacts>[] = [
   [
     "app-unknown",
     ({ kind, fault }) =>
-      textIf(
-        kind === "unknown" && fault === undefined,
-        "the module exports no Express or Fastify app; what it has built is examined, and not its order",
-      ),
+      kind === "unknown" &&
+      fault === undefined &&
+      "the module exports no Express or Fastify app; what it has built is examined, and not its order",
   ],
   [
     "no-guards",
-    (app) =>
-      textIf(!hasChecks(app) && app.fault === undefined, "loading the app built no check of countersign"),
+    (app) => !hasChecks(app) && app.fault === undefined && "loading the app built no check of countersign",
   ],
   [
     "app-listens",
     ({ listens, fault }) =>
-      textIf(listens && fault === undefined, "the module listens when it is loaded; it was not let to"),
+      listens && fault === undefined && "the module listens when it is loaded; it was not let to",
   ],
   [
     "parser-before-guard",
@@ -73,41 +82,28 @@ const appRows: readonly (readonly [id: FindingId, says: (app: AppFacts) => reado
   [
     "trust-proxy-everybody",
     (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "everybody",
-        app.kind === "Fastify"
-          ? "trustProxy trusts every address, so callers choose what request.ip and request.protocol are"
-          : "trust proxy trusts every address, so callers choose their own",
-      ),
+      asksProxies(app) &&
+      app.trust === "everybody" &&
+      "every address is trusted, so callers choose their own address and scheme",
   ],
   [
     "trust-proxy-misread",
     (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "misread",
-        "Express reads the setting trust proxy otherwise than it looks",
-      ),
+      asksProxies(app) &&
+      app.trust === "misread" &&
+      "Express reads the setting trust proxy otherwise than it looks",
   ],
   [
     "trust-proxy-unset",
     (app) =>
-      textIf(
-        asksProxies(app) && app.trust === "nobody",
-        "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
-      ),
+      asksProxies(app) &&
+      app.trust === "nobody" &&
+      "trust proxy is not set: behind a proxy, its address is taken for the caller's, and http for https",
   ],
 ];
 
-function textIf(isSo: boolean, text: string): readonly string[] {
-  return isSo ? [text] : [];
-}
-
-function placeOf({ factory, holder }: Built): string {
-  return printable(holder === undefined ? factory : `${holder} of ${factory}`);
-}
-
-function faultOf({ message, factory, option }: AppFault): [id: FindingId, text: string] {
-  const text = printable(message.replaceAll(/\s+/g, " ").trim()) || "it failed without a message";
+function doubtOf({ message, factory, option }: AppFault): Doubt {
+  const text = printableLine(message.trim()) || "it failed without a message";
   if (factory === undefined) return ["app-failed", text];
   if (option !== undefined && /(?:^|\.)keys\b/.test(option)) return ["key-refused", text];
   const isSecret = /secret|password|username|credentials|basicAuth|hmac/i.test(option ?? message);
@@ -119,7 +115,7 @@ function hasChecks({ built }: AppFacts): boolean {
   return built.some(({ factory }) => !factory.startsWith("memory"));
 }
 
-/** Fastify's doors read no setting of the app: they ask what they were given, which reads request.ip and request.protocol as a rule. */
+/** Fastify's doors read no setting of the app, but what they were given, usually request.ip and request.protocol. */
 function asksProxies({ kind, built }: AppFacts): boolean {
   return built.some(({ facts }) =>
     kind === "Fastify"

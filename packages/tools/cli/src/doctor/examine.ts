@@ -1,28 +1,31 @@
-import { UsageError, type CommandIo } from "../command-io.ts";
-import { parseInteger } from "../input.ts";
-import { readTarget, type StoreFlags } from "../operator/store-options.ts";
-import { printable } from "../printable.ts";
+import { CommandError, UsageError, type CommandIo, type Switches, type Texts } from "../command-io.ts";
+import { parseTimeout } from "../input.ts";
+import { inspectStore, withOperatorStore } from "../operator/operator-store.ts";
+import { undecidedKeys } from "../operator/records.ts";
+import { readTarget, type StoreFlags, type StoreTarget } from "../operator/store-target.ts";
+import { printable } from "../output.ts";
 import { appFindings } from "./app-findings.ts";
 import { askApp } from "./ask-app.ts";
-import type { Finding } from "./findings.ts";
+import { clockFinding, findingsOf, type Finding, type Found } from "./findings.ts";
 import { assertProbe, urlFindings } from "./probe-url.ts";
-import type { Diagnosis } from "./report.ts";
-import { storeFindings } from "./store-findings.ts";
 
-/** The flags of `countersign doctor` that say where to look. */
-export interface ExamineFlags extends StoreFlags {
-  readonly app?: string | undefined;
-  readonly url?: string | undefined;
-  readonly allowHttp?: boolean | undefined;
+export interface ExamineFlags extends StoreFlags, Texts<"app" | "url">, Switches<"allowHttp"> {
   readonly timeout: string;
+}
+
+/** What a doctor has looked at, and found. */
+export interface Diagnosis {
+  /** What was looked at, as people see it. */
+  readonly subjects: readonly string[];
+  readonly findings: readonly Finding[];
 }
 
 /** Looks at what the flags name. Throws a UsageError where they name nothing, or what cannot be looked at. */
 export async function examine(flags: ExamineFlags, io: CommandIo): Promise<Diagnosis> {
   const { app, url, allowHttp, storeUrl, storeModule } = flags;
-  const timeoutMs = parseInteger("--timeout", flags.timeout, { min: 1, max: 600_000 });
+  const timeoutMs = parseTimeout(flags.timeout);
   const target = storeUrl === undefined && storeModule === undefined ? undefined : readTarget(flags);
-  if (url !== undefined) assertProbe({ url, allowHttp });
+  if (url !== undefined) assertProbe(url, allowHttp);
   if (app === undefined && url === undefined && target === undefined) {
     throw new UsageError("nothing to look at: give --app, --url, --store-url or --store-module");
   }
@@ -39,11 +42,40 @@ export async function examine(flags: ExamineFlags, io: CommandIo): Promise<Diagn
   }
   if (url !== undefined) {
     subjects.push(printable(url));
-    findings.push(...(await urlFindings({ url, allowHttp, timeoutMs })));
+    findings.push(...(await urlFindings(url, timeoutMs)));
   }
   if (target !== undefined) {
     subjects.push(target.shown);
     findings.push(...(await storeFindings(target)));
   }
   return { subjects, findings };
+}
+
+async function storeFindings(target: StoreTarget): Promise<readonly Finding[]> {
+  const found = findingsOf(target.shown);
+  try {
+    const { doubts, clock, usable } = await inspectStore(target);
+    const findings = [
+      ...doubts.map(([id, message]) => found(id, message)),
+      ...(clock === undefined ? [] : clockFinding(found, clock)),
+    ];
+    // The store itself refuses what is an error here.
+    const isSound = usable && findings.every(({ severity }) => severity !== "error");
+    return isSound ? [...findings, ...(await waiting(found, target))] : findings;
+  } catch (error) {
+    if (error instanceof UsageError || !(error instanceof CommandError)) throw error;
+    return [found("store-unreachable", error.message)];
+  }
+}
+
+/** The idempotency keys that wait for an operator. Not on Redis, which would have to scan all keys for them. */
+async function waiting(found: Found, target: StoreTarget): Promise<readonly Finding[]> {
+  if (target.location.engine === "redis") return [];
+  return await withOperatorStore(target, async ({ idempotency, canList = true }) => {
+    if (!canList) return [found("keys-not-listable", "the store has no list()")];
+    let count = 0;
+    for await (const _key of undecidedKeys(idempotency)) count += 1;
+    if (count === 0) return [];
+    return [found("keys-held", `${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision`)];
+  });
 }

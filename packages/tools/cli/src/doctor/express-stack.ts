@@ -5,9 +5,9 @@ import { Socket } from "node:net";
 export interface MountedGuard {
   /** Such as `payoutEndpoint`. */
   readonly name: string;
-  /** Undefined where the app does not show it: behind `app.use`. */
+  /** Undefined after `app.use`, which does not show it. */
   readonly path: string | undefined;
-  /** Body parsers in front of it that do not keep the bytes. */
+  /** Earlier body parsers that do not keep the bytes. */
   readonly behind: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export async function mountedGuards(app: object): Promise<readonly MountedGuard[
   return found;
 }
 
-/** What is above a layer. */
+/** What precedes and encloses a layer. */
 interface Place {
   readonly parsers: readonly Parser[];
   readonly path: string | undefined;

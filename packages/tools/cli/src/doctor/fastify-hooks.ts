@@ -1,4 +1,5 @@
 import { subscribe } from "node:diagnostics_channel";
+import { memberOf } from "../command-io.ts";
 
 /** A step that reads what a parser has made of the body, where none has run yet. */
 export interface EarlyHook {
@@ -10,10 +11,10 @@ export interface EarlyHook {
 }
 
 const needsBody = /^(idempotencyHook)Handler$/;
-// Those in front of the content-type parsers.
+// Before the content-type parsers.
 const early: readonly string[] = ["onRequest", "preParsing"];
 
-/** What the Fastify apps have, that are made from here on: they say on a channel that they begin. */
+/** Collects the early hooks of every Fastify app made from now on, which a channel announces. */
 export function earlyHooks(): readonly EarlyHook[] {
   const found: EarlyHook[] = [];
   subscribe("fastify.initialization", (message) => {
@@ -54,8 +55,4 @@ function note(
     const name = typeof handler === "function" ? needsBody.exec(handler.name)?.[1] : undefined;
     if (name !== undefined) found.push({ name, step, url });
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -3,7 +3,6 @@ import { pageOf } from "@countersign/core/door";
 /** `error` makes the command end with 1, `warning` with --strict alone, `info` never. */
 export type Severity = "error" | "warning" | "info";
 
-/** Something that is wrong, or may be. */
 export interface Finding {
   readonly id: FindingId;
   readonly severity: Severity;
@@ -13,141 +12,136 @@ export interface Finding {
   readonly message: string;
 }
 
-interface Kind {
-  readonly severity: Severity;
-  readonly remedy: string;
-}
-
-const error = (remedy: string): Kind => ({ severity: "error", remedy });
-const warning = (remedy: string): Kind => ({ severity: "warning", remedy });
-const info = (remedy: string): Kind => ({ severity: "info", remedy });
-
 /** Every finding with its usual severity and what to do. Each has a section in docs/doctor.md, which a test compares. */
 export const findingKinds = {
-  "app-failed": error("Run the module by itself with the same environment, and mend what it says."),
-  "app-listens": info("Export the app, or a function that makes it, from a module that does not listen."),
-  "app-unknown": warning(
-    "Export the Express or Fastify app, or a function that makes it, as app or default.",
-  ),
-  "options-refused": error("Change the option as the message says."),
-  "credentials-empty": error(
-    "Set the environment variable that the option is read from, and refuse to start without it.",
-  ),
-  "credentials-short": warning(
-    "Make new ones with countersign endpoint create --generate, and register the endpoint anew.",
-  ),
-  "no-guards": error("Mount payoutEndpoint or webhookEndpoint, and build it when the module is loaded."),
-  "parser-before-guard": error(
-    "Mount the guard before the parser, or write express.json({ verify: captureRawBody }).",
-  ),
-  "hook-before-body": error("Make idempotencyHook a preHandler of the route."),
-  "connection-unset": warning(
-    "Behind a proxy, list it in Fastify's trustProxy, and give clientAddress and scheme; without one, nothing.",
-  ),
-  "trust-proxy-everybody": error(
-    'List the addresses of your proxies: app.set("trust proxy", ["10.0.0.5"]), in Fastify trustProxy: ["10.0.0.5"].',
-  ),
-  "trust-proxy-misread": error(
-    "Write a whole number of hops as a number, or addresses and CIDR blocks as texts.",
-  ),
-  "trust-proxy-unset": warning(
-    'Behind a proxy, write app.set("trust proxy", [its addresses]); without one, nothing.',
-  ),
-  "address-any": warning("List the addresses from which the service calls."),
-  "memory-store": error("Use the stores of SQLite, PostgreSQL or Redis in production."),
-  "components-missing": error(
-    "Leave requiredComponents at its default, or add the components that are named.",
-  ),
-  "body-unsigned": error("Leave allowUnsignedBody out, so that a signature covers the body by its digest."),
-  "query-unsigned": warning(
-    "Have the query covered by @query or @target-uri, or leave allowUnsignedQuery out.",
-  ),
-  "nonce-missing": warning(
-    "Require the parameter nonce and give a nonce store, or know why a replay does no harm.",
-  ),
-  "key-refused": error(
-    "Ask the key's owner for the public key once more, and vet it with countersign keys check.",
-  ),
-  "key-none-valid": error("Get a key that is valid now from the signer."),
-  "key-expired": warning("Take the key out of the configuration."),
-  "key-revoked": warning("Take the key out of the configuration."),
-  "key-not-yet-valid": warning("Compare notBefore with the date that was agreed on with the signer."),
-  "key-ends-soon": warning("Get the next key from the signer, and configure both until the change."),
-  "key-duplicate": warning("Give each key one keyid: ask the signer which one is right."),
-  "key-for-tests": error("Take the key out of what runs in production."),
-  "beneficiary-unchecked": warning(
-    "Give payoutEndpoint a findBusiness that knows the IBANs of your customers.",
-  ),
-  "webhook-http": warning("Leave dangerouslyAllowHttp out where the platform can be reached by others."),
-  "keys-not-listable": warning(
-    "Give your store a list(), so that countersign keys held can show what waits.",
-  ),
-  "retention-short": warning(
-    "Raise retentionMs above the longest time after which the service may try again.",
-  ),
-  "url-unguarded": error("Mount payoutEndpoint or webhookEndpoint on this very path, before the handler."),
-  "url-not-found": info("Compare the path with the one on which the endpoint is mounted."),
-  "url-error": error("Read what the app wrote on stderr for this request."),
-  "url-plain-http": warning("Put TLS in front, and give the service an https URL."),
-  "url-unreachable": error("Start the app, and compare host, port and certificate."),
-  "clock-off": error("Let both machines take their time from NTP, and look whether that works."),
-  "store-unreachable": error(
-    "Compare the address of the store and its credentials, and look whether it runs.",
-  ),
-  "tables-missing": error("Run countersign migrate with this store's URL, --schema and --table."),
-  "migration-pending": error(
-    "On PostgreSQL run countersign migrate, and then start the processes of this release; on SQLite starting them suffices.",
-  ),
-  "tables-newer": error("Install the release of the stores that brought the tables up to date."),
-  "tables-unlogged": error("Run ALTER TABLE … SET LOGGED on each of the tables."),
-  "tables-without-key": error("Run what is shown, as the owner of the tables."),
-  "postgres-fsync": error("Set fsync = on in postgresql.conf, and restart the server."),
-  "postgres-full-page-writes": warning(
-    "Set full_page_writes = on, unless the file system writes whole pages.",
-  ),
-  "postgres-synchronous-commit": warning(
-    "Set synchronous_commit = on for the role that keeps your payments.",
-  ),
-  "postgres-standby": error("Connect to the primary server."),
-  "postgres-encoding": error("Create the database WITH ENCODING 'UTF8'."),
-  "postgres-old": error("Upgrade the server to PostgreSQL 13 or newer."),
-  "redis-evicts": error("Set maxmemory-policy noeviction, and give Redis the memory that it needs."),
-  "redis-forgets": error("Set appendonly yes."),
-  "redis-appendfsync": warning("Set appendfsync always, or know that a crash forgets the last second."),
-  "redis-replica": error("Connect to the primary server."),
-  "redis-old": error("Upgrade the server to Redis 6.2 or newer."),
-  "redis-unreadable": info(
-    "Look at maxmemory-policy, appendonly and appendfsync by hand: their rights hide them.",
-  ),
-  "sqlite-journal": warning(
-    "Open the file once with createSqliteStores on a local disk: it sets journal_mode WAL.",
-  ),
-  "sqlite-synchronous": warning("Run PRAGMA synchronous = FULL on every connection that writes payments."),
-  "keys-held": warning("Run countersign keys held, and decide about each."),
-} satisfies Readonly<Record<string, Kind>>;
+  "app-failed": ["error", "Run the module by itself with the same environment, and mend what it says."],
+  "app-listens": ["info", "Export the app, or a function that makes it, from a module that does not listen."],
+  "app-unknown": ["warning", "Export the Express or Fastify app, or what makes it, as app or default."],
+  "options-refused": ["error", "Change the option as the message says."],
+  "credentials-empty": ["error", "Set the variable that the option is read from; do not start without it."],
+  "credentials-short": ["warning", "Run countersign endpoint create --generate: new ones, newly registered."],
+  "no-guards": ["error", "Mount payoutEndpoint or webhookEndpoint, built when the module is loaded."],
+  "parser-before-guard": [
+    "error",
+    "Mount the guard first, or write express.json({ verify: captureRawBody }).",
+  ],
+  "hook-before-body": ["error", "Make idempotencyHook a preHandler of the route."],
+  "connection-unset": ["warning", "Behind a proxy, list it in trustProxy; give clientAddress and scheme."],
+  "trust-proxy-everybody": [
+    "error",
+    'List your proxies: app.set("trust proxy", ["10.0.0.5"]), or trustProxy.',
+  ],
+  "trust-proxy-misread": ["error", "Write hops as a number, or addresses and CIDR blocks as texts."],
+  "trust-proxy-unset": ["warning", 'Behind a proxy, write app.set("trust proxy", [its addresses]).'],
+  "address-any": ["warning", "List the addresses from which the service calls."],
+  "memory-store": ["error", "Use the stores of SQLite, PostgreSQL or Redis in production."],
+  "components-missing": ["error", "Add the named components, or leave requiredComponents at its default."],
+  "body-unsigned": ["error", "Leave allowUnsignedBody out: a signature then covers the body by its digest."],
+  "query-unsigned": ["warning", "Require @query or @target-uri, or leave allowUnsignedQuery out."],
+  "nonce-missing": ["warning", "Require the parameter nonce, with a store, unless a replay does no harm."],
+  "key-refused": ["error", "Ask its owner for the public key, and vet it with countersign keys check."],
+  "key-none-valid": ["error", "Get a key that is valid now from the signer."],
+  "key-expired": ["warning", "Take the key out of the configuration."],
+  "key-revoked": ["warning", "Take the key out of the configuration."],
+  "key-not-yet-valid": ["warning", "Compare notBefore with the date that you agreed on with the signer."],
+  "key-ends-soon": ["warning", "Get the signer's next key, and configure both until the change."],
+  "key-duplicate": ["warning", "Give each key one keyid: ask the signer which one is right."],
+  "key-for-tests": ["error", "Take the key out of what runs in production."],
+  "beneficiary-unchecked": [
+    "warning",
+    "Give payoutEndpoint a findBusiness that knows your customers' IBANs.",
+  ],
+  "webhook-http": ["warning", "Leave dangerouslyAllowHttp out where others can reach the platform."],
+  "keys-not-listable": ["warning", "Give your store a list(), which countersign keys held needs."],
+  "retention-short": ["warning", "Raise retentionMs above the longest time after which the service retries."],
+  "url-unguarded": ["error", "Mount payoutEndpoint or webhookEndpoint on this path, before the handler."],
+  "url-not-found": ["info", "Compare the path with the one on which the endpoint is mounted."],
+  "url-error": ["error", "Read what the app wrote on stderr for this request."],
+  "url-plain-http": ["warning", "Put TLS in front, and give the service an https URL."],
+  "url-unreachable": ["error", "Start the app, and compare host, port and certificate."],
+  "clock-off": ["error", "Set both clocks by NTP, and check that it works."],
+  "store-unreachable": ["error", "Compare the store's address and credentials; check that it runs."],
+  "tables-missing": ["error", "Run countersign migrate with this store's URL, --schema and --table."],
+  "migration-pending": ["error", "PostgreSQL: run countersign migrate. Then start this release's processes."],
+  "tables-newer": ["error", "Install the release of the stores that brought the tables up to date."],
+  "tables-unlogged": ["error", "Run ALTER TABLE … SET LOGGED on each of the tables."],
+  "tables-without-key": ["error", "Run what is shown, as the owner of the tables."],
+  "postgres-fsync": ["error", "Set fsync = on in postgresql.conf, and restart the server."],
+  "postgres-full-page-writes": ["warning", "Set full_page_writes = on, unless the disk writes whole pages."],
+  "postgres-synchronous-commit": ["warning", "Set synchronous_commit = on for your payments' role."],
+  "postgres-standby": ["error", "Connect to the primary server."],
+  "postgres-encoding": ["error", "Create the database WITH ENCODING 'UTF8'."],
+  "postgres-old": ["error", "Upgrade the server to PostgreSQL 13 or newer."],
+  "redis-evicts": ["error", "Set maxmemory-policy noeviction, and give Redis the memory that it needs."],
+  "redis-forgets": ["error", "Set appendonly yes."],
+  "redis-appendfsync": ["warning", "Set appendfsync always, or accept that a crash forgets the last second."],
+  "redis-replica": ["error", "Connect to the primary server."],
+  "redis-old": ["error", "Upgrade the server to Redis 6.2 or newer."],
+  "redis-unreadable": ["info", "Check maxmemory-policy, appendonly and appendfsync by hand."],
+  "sqlite-journal": ["warning", "Open the file once with createSqliteStores on a local disk: it sets WAL."],
+  "sqlite-synchronous": ["warning", "Run PRAGMA synchronous = FULL on connections that write payments."],
+  "keys-held": ["warning", "Run countersign keys held, and decide about each."],
+} as const satisfies Readonly<Record<string, readonly [severity: Severity, remedy: string]>>;
 
 /** The name of a finding, and of its section in docs/doctor.md. */
 export type FindingId = keyof typeof findingKinds;
 
-/** Whose finding it is, so that several can be made of one subject. */
 export type Found = (id: FindingId, message: string, severity?: Severity) => Finding;
 
-/** Makes findings about `subject`. */
 export function findingsOf(subject: string): Found {
-  return (id, message, severity = findingKinds[id].severity) => ({ id, severity, subject, message });
+  return (id, message, severity = findingKinds[id][0]) => ({ id, severity, subject, message });
 }
 
-/** The page about a finding. */
 export function docsOfFinding(id: FindingId): string {
   return pageOf(`guide/doctor.html#${id}`);
 }
 
+/** A finding whose subject is known. */
+export type Doubt = readonly [id: FindingId, message: string];
+
+/** A finding, and what is said of a subject: false where all is well, several texts for several places. */
+export type Row<T> = readonly [id: FindingId, says: (subject: T) => string | false | readonly string[]];
+
+/** What the rows of a table say of a subject. */
+export function doubtsOf<T>(rows: readonly Row<T>[], subject: T): readonly Doubt[] {
+  return rows.flatMap(([id, says]) =>
+    [says(subject)].flat().flatMap((text): Doubt[] => (text === false ? [] : [[id, text]])),
+  );
+}
+
 /** What a store's server, or its file, says about itself. */
 export interface StoreCondition {
-  /** Pairs of an id and a message, as each engine has them. */
-  readonly doubts: readonly (readonly [id: Finding["id"], message: string])[];
-  /** The engine's clock, read between two times of this machine's; undefined where they are the same clock. */
-  readonly clock?: { readonly theirsMs: number; readonly sentMs: number; readonly receivedMs: number };
+  readonly doubts: readonly Doubt[];
+  /** The engine's clock; undefined where it is this machine's. */
+  readonly clock?: ClockReading | undefined;
   /** Whether the tables can be used as they are. */
   readonly usable: boolean;
+}
+
+/** Another clock, read between two times of this machine's. */
+interface ClockReading {
+  readonly theirsMs: number;
+  readonly sentMs: number;
+  readonly receivedMs: number;
+}
+
+/** What is wrong with tables of a schema version; undefined where there are none. */
+export function versionDoubts(version: number | undefined, needed: number, tables: string): readonly Doubt[] {
+  if (version === undefined) return [["tables-missing", `there are no tables ${tables}`]];
+  if (version === needed) return [];
+  const message = `the tables ${tables} have schema version ${version}, this release needs ${needed}`;
+  return [[version < needed ? "migration-pending" : "tables-newer", message]];
+}
+
+// The Date field has whole seconds, and a question takes time; a signature's window is wider by far.
+const toleratedMs = 5000;
+
+export function clockFinding(
+  found: Found,
+  { theirsMs, sentMs, receivedMs }: ClockReading,
+): readonly Finding[] {
+  const off = theirsMs < sentMs ? theirsMs - sentMs : Math.max(0, theirsMs - receivedMs);
+  if (!Number.isFinite(off) || Math.abs(off) <= toleratedMs) return [];
+  const seconds = Math.round(Math.abs(off) / 1000);
+  return [found("clock-off", `its clock is ${seconds} s ${off > 0 ? "ahead of" : "behind"} this machine's`)];
 }

@@ -5,8 +5,8 @@ import { pathToFileURL } from "node:url";
 import { builtChannelName, type Built } from "@countersign/core/door";
 import { createTrustInspector } from "@countersign/express/door";
 import type { GuardRequest } from "@countersign/express";
-import { messageOf } from "../thrown.ts";
-import type { AppFacts, AppFault, ProxyTrust } from "./app-facts.ts";
+import { memberOf, messageOf } from "../command-io.ts";
+import type { AppFacts, AppFault, ProxyTrust } from "./ask-app.ts";
 import { mountedGuards } from "./express-stack.ts";
 import { earlyHooks, trustProxyOf } from "./fastify-hooks.ts";
 
@@ -45,7 +45,7 @@ async function inspect(file: string): Promise<Omit<AppFacts, "earlyHooks">> {
   };
 }
 
-/** In the place of `listen`: an app that listens says so to itself, and to nobody else. */
+/** Replaces `listen`: the app believes that it listens. */
 function listen(this: Server, ...args: readonly unknown[]): Server {
   servers.push(this);
   for (const callback of args) {
@@ -117,9 +117,7 @@ function hasMethod(value: object, name: string): boolean {
 const lookers = /explain|inspector/i;
 
 function isBuilt(message: unknown): message is Built {
-  if (typeof message !== "object" || message === null) return false;
-  if (!("factory" in message && "facts" in message)) return false;
-  const { factory, facts } = message;
+  const [factory, facts] = [memberOf(message, "factory"), memberOf(message, "facts")];
   return typeof factory === "string" && !lookers.test(factory) && typeof facts === "object" && facts !== null;
 }
 
@@ -128,7 +126,7 @@ function faultOf(error: unknown): AppFault {
 }
 
 function textOf(error: unknown, name: string): string | undefined {
-  const text: unknown = typeof error === "object" && error !== null ? Reflect.get(error, name) : undefined;
+  const text = memberOf(error, name);
   return typeof text === "string" ? text : undefined;
 }
 

@@ -1,117 +1,132 @@
 import type { Built, BuiltFact } from "@countersign/core/door";
 import { defaultComponents } from "@countersign/http-message-signatures";
+import { memberOf } from "../command-io.ts";
 import { shownKey } from "../operator/key-text.ts";
-import type { FindingId } from "./findings.ts";
+import type { FindingId, Row } from "./findings.ts";
 
-/** What findings depend on beside the app. */
-export interface Surroundings {
+export interface ReadOption {
+  readonly value: BuiltFact;
+  readonly factory: string;
   /** Unix seconds. */
   readonly now: number;
   readonly isProduction: boolean;
 }
 
-type OptionRow = readonly [
-  id: FindingId,
-  option: string,
-  when: (value: BuiltFact, around: Surroundings, factory: string) => boolean,
-  says: string | ((value: BuiltFact) => string),
-];
+type OptionRow = readonly [id: FindingId, option: string, says: Row<ReadOption>[1]];
 
-const isTrue: OptionRow[2] = (value) => value === true;
-const isFalse: OptionRow[2] = (value) => value === false;
-const isShort: OptionRow[2] = (value) => memberOf(value, "short") === true;
+const shortPassword: OptionRow[2] = ({ value }) =>
+  memberOf(value, "short") === true && "has a password of less than 12 characters";
+const shortSecret: OptionRow[2] = ({ value }) =>
+  memberOf(value, "short") === true && "has a secret of less than 16 bytes";
 const dayMs = 86_400_000;
 
-/** Of an option, wherever one of this name was read: behind the name of its place. */
+/** What is said of an option, wherever one of this name was read; its place goes before. */
 export const optionRows: readonly OptionRow[] = [
   [
     "connection-unset",
     "clientAddress",
-    (given, _around, factory) => given === false && factory === "payoutPlugin",
-    "has no clientAddress: behind a proxy, every request has the address of that proxy, and is 401",
+    ({ value, factory }) =>
+      value === false &&
+      factory === "payoutPlugin" &&
+      "has no clientAddress: behind a proxy, every request has the address of that proxy, and is 401",
   ],
   [
     "connection-unset",
     "scheme",
-    (given, _around, factory) => given === false && factory === "webhookPlugin",
-    "has no scheme: behind a proxy, every request that came by TLS is taken for http",
+    ({ value, factory }) =>
+      value === false &&
+      factory === "webhookPlugin" &&
+      "has no scheme: behind a proxy, every request that came by TLS is taken for http",
   ],
-  ["address-any", "dangerouslyAllowAnyAddress", isTrue, "may admit every address"],
+  ["address-any", "dangerouslyAllowAnyAddress", ({ value }) => value === true && "may admit every address"],
   [
     "memory-store",
     "allowInProduction",
-    () => true,
-    "forgets everything with its process, and no other process knows it",
+    () => "forgets everything with its process, and no other process knows it",
   ],
   [
     "components-missing",
     "requiredComponents",
-    (required) => missingComponents(required).length > 0,
-    (required) => `takes signatures that do not cover ${missingComponents(required).join(", ")}`,
+    ({ value }) => listed("takes signatures that do not cover", missingComponents(value), ", "),
   ],
-  ["body-unsigned", "allowUnsignedBody", isTrue, "takes a body that no signature covers"],
-  ["query-unsigned", "allowUnsignedQuery", isTrue, "takes a query that no signature covers"],
+  [
+    "body-unsigned",
+    "allowUnsignedBody",
+    ({ value }) => value === true && "takes a body that no signature covers",
+  ],
+  [
+    "query-unsigned",
+    "allowUnsignedQuery",
+    ({ value }) => value === true && "takes a query that no signature covers",
+  ],
   [
     "nonce-missing",
     "requiredParameters",
-    (required) => !textsOf(required).includes("nonce"),
-    "requires no nonce: within its window, a request can be sent again",
+    ({ value }) =>
+      !textsOf(value).includes("nonce") &&
+      "requires no nonce: within its window, a request can be sent again",
   ],
   [
     "key-none-valid",
     "keys",
-    (keys, { now }) =>
-      keysOf(keys).length > 0 &&
-      !keysOf(keys).some((key) => key.notBefore <= now && now <= key.notAfter && now < key.revokedAt),
-    "has no key that is valid now",
+    ({ value, now }) => {
+      const keys = keysOf(value);
+      const isValid = (key: Key): boolean =>
+        key.notBefore <= now && now <= key.notAfter && now < key.revokedAt;
+      return keys.length > 0 && !keys.some(isValid) && "has no key that is valid now";
+    },
   ],
-  [
-    "key-duplicate",
-    "keys",
-    (keys) => duplicatesOf(keys).length > 0,
-    (keys) => `has the same key as ${duplicatesOf(keys).join(", and as ")}`,
-  ],
+  ["key-duplicate", "keys", ({ value }) => listed("has the same key as", duplicatesOf(value), ", and as ")],
   [
     "key-for-tests",
     "keys",
-    (keys, { isProduction }) => isProduction && testKeysOf(keys).length > 0,
-    (keys) => `takes signatures of the key ${testKeysOf(keys).join(" and ")}`,
+    ({ value, isProduction }) =>
+      isProduction && listed("takes signatures of the key", testKeysOf(value), " and "),
   ],
-  ["credentials-short", "password", isShort, "has a password of less than 12 characters"],
-  ["credentials-short", "credentials", isShort, "has a password of less than 12 characters"],
-  ["credentials-short", "secret", isShort, "has a secret of less than 16 bytes"],
-  ["credentials-short", "secrets", isShort, "has a secret of less than 16 bytes"],
-  ["beneficiary-unchecked", "findBusiness", isFalse, "has no findBusiness: it pays to any valid IBAN"],
-  ["webhook-http", "dangerouslyAllowHttp", isTrue, "takes webhooks over plain http"],
-  ["keys-not-listable", "store", (store) => memberOf(store, "lists") !== true, "has a store without list()"],
+  ["credentials-short", "password", shortPassword],
+  ["credentials-short", "credentials", shortPassword],
+  ["credentials-short", "secret", shortSecret],
+  ["credentials-short", "secrets", shortSecret],
+  [
+    "beneficiary-unchecked",
+    "findBusiness",
+    ({ value }) => value === false && "has no findBusiness: it pays to any valid IBAN",
+  ],
+  ["webhook-http", "dangerouslyAllowHttp", ({ value }) => value === true && "takes webhooks over plain http"],
+  [
+    "keys-not-listable",
+    "store",
+    ({ value }) => memberOf(value, "lists") !== true && "has a store without list()",
+  ],
   [
     "retention-short",
     "store",
-    (store) => Number(memberOf(store, "retentionMs") ?? dayMs) < dayMs,
-    (store) =>
-      `has a store that forgets a paid key after ${Number(memberOf(store, "retentionMs")) / 3_600_000} h`,
+    ({ value }) => {
+      const retentionMs = Number(memberOf(value, "retentionMs") ?? dayMs);
+      return retentionMs < dayMs && `has a store that forgets a paid key after ${retentionMs / 3_600_000} h`;
+    },
   ],
 ];
-
-type KeyRow = readonly [id: FindingId, when: (key: Key, now: number) => boolean, says: (key: Key) => string];
 
 const soonSeconds = 14 * 86_400;
 
-/** Of a configured key the first that is so; nothing is known of keys that are looked up. */
-export const keyRows: readonly KeyRow[] = [
+/** What is said of a configured key, by its first row; nothing is known of keys that are looked up. */
+export const keyRows: readonly Row<Key & { readonly now: number }>[] = [
+  ["key-revoked", ({ revokedAt, now }) => revokedAt <= now && `was revoked on ${dayOf(revokedAt)}`],
+  ["key-expired", ({ notAfter, now }) => notAfter < now && `ended on ${dayOf(notAfter)}`],
+  ["key-not-yet-valid", ({ notBefore, now }) => notBefore > now && `is valid from ${dayOf(notBefore)} on`],
   [
-    "key-revoked",
-    ({ revokedAt }, now) => revokedAt <= now,
-    ({ revokedAt }) => `was revoked on ${dayOf(revokedAt)}`,
+    "key-ends-soon",
+    ({ notAfter, revokedAt, now }) => {
+      const end = Math.min(notAfter, revokedAt);
+      return end < now + soonSeconds && `ends on ${dayOf(end)}`;
+    },
   ],
-  ["key-expired", ({ notAfter }, now) => notAfter < now, ({ notAfter }) => `ended on ${dayOf(notAfter)}`],
-  [
-    "key-not-yet-valid",
-    ({ notBefore }, now) => notBefore > now,
-    ({ notBefore }) => `is valid from ${dayOf(notBefore)} on`,
-  ],
-  ["key-ends-soon", (key, now) => endOf(key) < now + soonSeconds, (key) => `ends on ${dayOf(endOf(key))}`],
 ];
+
+function listed(says: string, names: readonly string[], separator: string): string | false {
+  return names.length > 0 && `${says} ${names.join(separator)}`;
+}
 
 // What also covers a component: the target URI holds the path, RFC 9421 section 2.2.2.
 const instead: ReadonlyMap<string, readonly string[]> = new Map([
@@ -133,7 +148,6 @@ interface Key {
   readonly revokedAt: number;
 }
 
-/** The configured keys of a fact. */
 export function keysOf(fact: BuiltFact | undefined): readonly Key[] {
   if (!Array.isArray(fact)) return [];
   return fact.filter(isFacts).map(({ keyid, thumbprint, notBefore, notAfter, revokedAt }) => ({
@@ -145,8 +159,8 @@ export function keysOf(fact: BuiltFact | undefined): readonly Key[] {
   }));
 }
 
-function endOf({ notAfter, revokedAt }: Key): number {
-  return Math.min(notAfter, revokedAt);
+function isFacts(fact: BuiltFact): fact is Built["facts"] {
+  return typeof fact === "object" && fact !== null && !Array.isArray(fact);
 }
 
 function testKeysOf(fact: BuiltFact): readonly string[] {
@@ -160,14 +174,6 @@ function duplicatesOf(fact: BuiltFact): readonly string[] {
     const same = keys[first];
     return same === undefined || first === at ? [] : [`${shownKey(same.keyid)} and ${shownKey(keyid)}`];
   });
-}
-
-function isFacts(fact: BuiltFact): fact is Built["facts"] {
-  return typeof fact === "object" && fact !== null && !Array.isArray(fact);
-}
-
-function memberOf(fact: BuiltFact, name: string): BuiltFact | undefined {
-  return isFacts(fact) ? fact[name] : undefined;
 }
 
 function textsOf(fact: BuiltFact): readonly string[] {

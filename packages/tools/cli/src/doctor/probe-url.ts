@@ -1,24 +1,15 @@
 import { readCapped } from "@countersign/service-client";
-import { UsageError } from "../command-io.ts";
+import { codeOf, memberOf, messageOf, UsageError } from "../command-io.ts";
+import { assertHttpAllowed, isPlainToOthers } from "../input.ts";
 import { oneLine } from "../operator/store-failure.ts";
-import { assertHttpAllowed } from "../plain-http.ts";
-import { printable } from "../printable.ts";
-import { codeOf, messageOf } from "../thrown.ts";
-import { clockFinding } from "./clock-finding.ts";
-import { findingsOf, type Finding, type Found } from "./findings.ts";
-
-/** Where to ask, and how. */
-export interface ProbeOptions {
-  readonly url: string;
-  readonly allowHttp: boolean | undefined;
-  readonly timeoutMs: number;
-}
+import { printable } from "../output.ts";
+import { clockFinding, findingsOf, type Finding, type FindingId } from "./findings.ts";
 
 // No instruction and no webhook: no signature, no credentials, and nothing that any handler could read as one.
-const probes = [
-  { name: "text", type: "text/plain", body: "countersign doctor" },
-  { name: "json", type: "application/json", body: "{" },
-] as const;
+const probes = {
+  text: { type: "text/plain", body: "countersign doctor" },
+  json: { type: "application/json", body: "{" },
+} as const;
 
 // A problem document has some hundred bytes; what answers is not trusted.
 const limitBytes = 65_536;
@@ -26,13 +17,11 @@ const limitBytes = 65_536;
 interface Answer {
   readonly status: number;
   readonly code: string | undefined;
-  readonly dateMs: number;
-  readonly sentMs: number;
-  readonly receivedMs: number;
+  readonly clock: Parameters<typeof clockFinding>[1];
 }
 
 /** Checks the flag; throws a UsageError. */
-export function assertProbe({ url, allowHttp }: Pick<ProbeOptions, "url" | "allowHttp">): void {
+export function assertProbe(url: string, allowHttp: boolean | undefined): void {
   if (!URL.canParse(url) || !/^https?:\/\/[^@]*$/i.test(url)) {
     throw new UsageError("--url: expected http://host/path or https://host/path, without credentials");
   }
@@ -40,29 +29,32 @@ export function assertProbe({ url, allowHttp }: Pick<ProbeOptions, "url" | "allo
 }
 
 /** Sends two requests that must be refused to an endpoint, and looks at how. */
-export async function urlFindings({ url, timeoutMs }: ProbeOptions): Promise<readonly Finding[]> {
+export async function urlFindings(url: string, timeoutMs: number): Promise<readonly Finding[]> {
   const found = findingsOf(printable(url));
-  const answers: Answer[] = [];
-  for (const probe of probes) {
-    try {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, for the clock
-      answers.push(await send(url, probe, timeoutMs));
-    } catch (error) {
-      return [found("url-unreachable", reasonOf(error))];
-    }
+  let text: Answer;
+  let json: Answer;
+  try {
+    // One after the other, for the clock.
+    text = await send(url, probes.text, timeoutMs);
+    json = await send(url, probes.json, timeoutMs);
+  } catch (error) {
+    return [found("url-unreachable", reasonOf(error))];
   }
-  const [text, json] = answers;
-  if (text === undefined || json === undefined) return [];
-  return [...plainHttp(found, url), ...fromAnswers(found, text, json), ...clockFinding(found, clockOf(text))];
-}
-
-function clockOf({ dateMs, sentMs, receivedMs }: Answer): Parameters<typeof clockFinding>[1] {
-  return { theirsMs: dateMs, sentMs, receivedMs };
+  const findings: Finding[] = [];
+  if (isPlainToOthers(url)) findings.push(found("url-plain-http", "it is called over plain http"));
+  const refusal = faultOfRefusal(text);
+  if (refusal !== undefined) findings.push(found(...refusal));
+  // A guard refuses both before it looks at the body.
+  if (json.status === 400 && text.status !== 400) {
+    const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;
+    findings.push(found("parser-before-guard", message));
+  }
+  return [...findings, ...clockFinding(found, text.clock)];
 }
 
 async function send(
   url: string,
-  { type, body }: (typeof probes)[number],
+  { type, body }: (typeof probes)[keyof typeof probes],
   timeoutMs: number,
 ): Promise<Answer> {
   const sentMs = Date.now();
@@ -75,54 +67,34 @@ async function send(
   });
   const receivedMs = Date.now();
   const code = problemCode((await readCapped(response, limitBytes)).bytes.toString("utf8"));
-  const dateMs = Date.parse(response.headers.get("date") ?? "");
-  return { status: response.status, code, dateMs, sentMs, receivedMs };
+  const theirsMs = Date.parse(response.headers.get("date") ?? "");
+  return { status: response.status, code, clock: { theirsMs, sentMs, receivedMs } };
 }
 
-function plainHttp(found: Found, url: string): readonly Finding[] {
-  const { protocol, hostname } = new URL(url);
-  const isLocal = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-  return protocol === "http:" && !isLocal ? [found("url-plain-http", "it is called over plain http")] : [];
-}
+const refusals = new Set([401, 403]);
 
-const refusals = new Set([401, 403, 404]);
-
-function fromAnswers(found: Found, text: Answer, json: Answer): readonly Finding[] {
-  const findings = fromRefusal(found, text);
-  // A guard refuses both before it looks at the body.
-  if (json.status === 400 && text.status !== 400) {
-    const message = `broken JSON without a signature is answered 400, anything else ${text.status}: a body parser comes first`;
-    findings.push(found("parser-before-guard", message));
-  }
-  return findings;
-}
-
-function fromRefusal(found: Found, { status, code }: Answer): Finding[] {
+/** What is wrong with the answer to a request without a signature. */
+function faultOfRefusal({ status, code }: Answer): [id: FindingId, message: string] | undefined {
   if (code === "trust-proxy-unsafe") {
-    return [found("trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)")];
+    return ["trust-proxy-everybody", "trust proxy trusts every address: it refuses everybody (500)"];
   }
   if (code === "body-already-consumed") {
-    return [found("parser-before-guard", "a body parser reads the body before the guard (500)")];
+    return ["parser-before-guard", "a body parser reads the body before the guard (500)"];
   }
   if (status >= 500) {
     const shown = code === undefined ? String(status) : `${status} ${printable(code.slice(0, 100))}`;
-    return [found("url-error", `a request without a signature is answered ${shown}, not 401`)];
+    return ["url-error", `a request without a signature is answered ${shown}, not 401`];
   }
   if (status === 404) {
-    return [
-      found("url-not-found", "it answers 404: a webhook endpoint that hides, or a path that is not there"),
-    ];
+    return ["url-not-found", "it answers 404: a webhook endpoint that hides, or a path that is not there"];
   }
-  if (refusals.has(status)) return [];
-  const message = `a request without signature and credentials is answered ${status}, not 401`;
-  return [found("url-unguarded", message)];
+  if (refusals.has(status)) return undefined;
+  return ["url-unguarded", `a request without signature and credentials is answered ${status}, not 401`];
 }
 
 function problemCode(body: string): string | undefined {
   try {
-    const document: unknown = JSON.parse(body);
-    const code =
-      typeof document === "object" && document !== null && "code" in document ? document.code : undefined;
+    const code = memberOf(JSON.parse(body), "code");
     return typeof code === "string" ? code : undefined;
   } catch {
     return undefined;
@@ -135,8 +107,4 @@ function reasonOf(error: unknown): string {
   const cause = memberOf(error, "cause") ?? error;
   const code = codeOf(cause);
   return code === "no code" ? oneLine(messageOf(cause)) : `it cannot be reached (${printable(code)})`;
-}
-
-function memberOf(value: unknown, name: "name" | "cause"): unknown {
-  return typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
 }

@@ -1,7 +1,7 @@
+import { fieldLines } from "@countersign/core/door";
 import { knownBody } from "@countersign/explain";
 import { UsageError } from "../command-io.ts";
 
-/** A request as a file has it. */
 export interface CapturedRequest {
   readonly method: string;
   /** As on the wire. */
@@ -49,25 +49,16 @@ function headersOf(lines: readonly string[]): readonly string[] {
   });
 }
 
-function valueOf(rawHeaders: readonly string[], name: string): string | undefined {
-  const at = rawHeaders.findIndex((each, index) => index % 2 === 0 && each.toLowerCase() === name);
-  return at === -1 ? undefined : rawHeaders[at + 1];
-}
-
-/** The content of the rest of a file: unchunked, and without a line end that an editor has put behind it. */
+/** The content of the rest of a file, without a line end that an editor has put after it. */
 function bodyOf(
   rest: Buffer,
   rawHeaders: readonly string[],
-): { readonly body: Buffer; readonly notes: readonly string[] } {
-  if (/^chunked$/i.test(valueOf(rawHeaders, "transfer-encoding") ?? "")) {
-    const body = unchunked(rest);
-    return body === undefined
-      ? {
-          body: rest,
-          notes: ["The body is not in chunks, though Transfer-Encoding says so; it is taken as it stands."],
-        }
-      : { body, notes: [] };
-  }
+): { readonly body: Buffer | undefined; readonly notes: readonly string[] } {
+  if (fieldLines({ rawHeaders }, "transfer-encoding").length > 0)
+    return {
+      body: undefined,
+      notes: ["The body is encoded (Transfer-Encoding); give its content by --data."],
+    };
   const length = lengthOf(rawHeaders);
   const excess = length === undefined ? 0 : rest.length - length;
   const isLineEnd = excess > 0 && excess <= 2 && /^\r?\n$/.test(rest.toString(latin1, length));
@@ -76,40 +67,17 @@ function bodyOf(
 }
 
 function lengthOf(rawHeaders: readonly string[]): number | undefined {
-  const text = valueOf(rawHeaders, "content-length");
+  const [text] = fieldLines({ rawHeaders }, "content-length");
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 function lengthNotes(rawHeaders: readonly string[], body: Uint8Array): readonly string[] {
   const length = lengthOf(rawHeaders);
   if (length === undefined || length === body.length) return [];
-  const joined = Buffer.from(body)
-    .toString(latin1)
-    .replaceAll(/[\r\n]/g, "");
-  const hint =
-    joined.length === length
-      ? " curl's --data takes line ends out of a file; --data-binary sends it as it is."
-      : "";
-  return [`The body has ${body.length} bytes, and Content-Length says ${length}.${hint}`];
+  return [`The body has ${body.length} bytes, and Content-Length says ${length}.`];
 }
 
-function unchunked(rest: Buffer): Buffer | undefined {
-  const chunks: Buffer[] = [];
-  let at = 0;
-  for (;;) {
-    const end = rest.indexOf("\r\n", at);
-    const size =
-      end === -1 ? undefined : /^([0-9a-f]{1,8})(?:;.*)?$/i.exec(rest.toString(latin1, at, end))?.[1];
-    if (size === undefined) return undefined;
-    const length = Number.parseInt(size, 16);
-    if (length === 0) return Buffer.concat(chunks);
-    if (end + 2 + length > rest.length) return undefined;
-    chunks.push(rest.subarray(end + 2, end + 2 + length));
-    at = end + 2 + length + 2;
-  }
-}
-
-/** The lines behind `> ` of `curl -v`, the last request where there are several. */
+/** The lines of `curl -v` that begin with `> `; of several requests the last. */
 function readCurl(content: Buffer): CapturedRequest {
   const sent = content
     .toString(latin1)

@@ -1,3 +1,5 @@
+import { docsOf } from "@countersign/core";
+import { fieldLines } from "@countersign/core/door";
 import {
   explainDigest,
   explainHmac,
@@ -5,36 +7,24 @@ import {
   type Explanation,
   type ExplainHmacOptions,
   type ExplainSignatureOptions,
+  type SignatureExplanation,
 } from "@countersign/explain";
-import {
-  importKeys,
-  importVerificationKey,
-  parseSignatureInput,
-  type VerificationKey,
-} from "@countersign/http-message-signatures";
+import type { VerificationKey } from "@countersign/http-message-signatures";
+import { importKeys, importVerificationKey, parseSignatureInput } from "@countersign/http-message-signatures";
 import { keyidOfFile } from "@countersign/http-message-signatures/door";
 import path from "node:path";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
+import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import { exitCodes, inWordsOfFlags, UsageError, usageErrorOf } from "../command-io.ts";
 import { parseInteger, readNamedFile, readStandardInput } from "../input.ts";
-import { jsonDocument } from "../json-output.ts";
-import { printable } from "../printable.ts";
-import { usageErrorOf } from "../usage-error.ts";
-import { readCapture, type CapturedRequest } from "./captured-request.ts";
-import { formatExplanations, type Explained } from "./report.ts";
+import { jsonDocument, printable } from "../output.ts";
+import { type CapturedRequest, readCapture } from "./captured-request.ts";
 
-/** The flags of `countersign explain`. */
-export interface ExplainFlags {
-  readonly data?: string | undefined;
+export interface ExplainFlags
+  extends
+    Texts<"data" | "keys" | "webhook" | "components" | "origin" | "pathPrefix" | "signerBase" | "now">,
+    Switches<"json"> {
   readonly key?: readonly string[] | undefined;
-  readonly keys?: string | undefined;
   readonly secretEnv?: readonly string[] | undefined;
-  readonly webhook?: string | undefined;
-  readonly components?: string | undefined;
-  readonly origin?: string | undefined;
-  readonly pathPrefix?: string | undefined;
-  readonly signerBase?: string | undefined;
-  readonly now?: string | undefined;
-  readonly json?: boolean | undefined;
 }
 
 /** Explains the request of a file, and ends with 0 when nothing is wrong with it. */
@@ -52,7 +42,7 @@ export async function runExplain(
   return explained.every(({ what }) => what === "verifies") ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
-/** What there is something to check by: keys, secrets, else the digest alone. Throws a UsageError. */
+/** Explains by keys and secrets, else the digest alone. Throws a UsageError. */
 async function explain(
   request: CapturedRequest,
   flags: ExplainFlags,
@@ -72,7 +62,7 @@ async function explain(
     throw usageErrorOf(error);
   }
   if (explained.length > 0) return explained;
-  if (!request.rawHeaders.some((name, index) => index % 2 === 0 && /^content-digest$/i.test(name))) {
+  if (fieldLines(request, "content-digest").length === 0) {
     throw new UsageError("give the public key by --key or --keys, or the secret by --secret-env");
   }
   return [{ check: "digest", ...(await explainDigest(request, request.body)) }];
@@ -114,23 +104,22 @@ function signatureOptions({
 
 function keysOf({ key = [], keys }: ExplainFlags): ReadonlyMap<string, VerificationKey> {
   const all = new Map<string, VerificationKey>();
-  try {
-    if (keys !== undefined) {
-      const name = path.basename(keys);
-      const imported = importKeys(readNamedFile("--keys", keys), {
-        keyid: keyidOfFile(name) ?? path.parse(name).name,
-      });
-      for (const [keyid, each] of imported.keys) all.set(keyid, each);
-      if (all.size === 0) throw new UsageError(`--keys ${keys}: holds no key that can be used`);
-    }
-    for (const text of key) {
-      const [keyid = "", ...file] = text.split("=");
-      if (keyid === "" || file.length === 0) throw new UsageError("--key: expected keyid=file");
-      all.set(keyid, importVerificationKey(keyid, readNamedFile("--key", file.join("="))));
-    }
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    throw usageErrorOf(error);
+  if (keys !== undefined) {
+    const name = path.basename(keys);
+    const keyid = keyidOfFile(name) ?? path.parse(name).name;
+    const content = readNamedFile("--keys", keys);
+    const imported = inWordsOfFlags(() => importKeys(content, { keyid }));
+    for (const [id, each] of imported.keys) all.set(id, each);
+    if (all.size === 0) throw new UsageError(`--keys ${keys}: holds no key that can be used`);
+  }
+  for (const text of key) {
+    const [keyid = "", ...file] = text.split("=");
+    if (keyid === "" || file.length === 0) throw new UsageError("--key: expected keyid=file");
+    const content = readNamedFile("--key", file.join("="));
+    all.set(
+      keyid,
+      inWordsOfFlags(() => importVerificationKey(keyid, content)),
+    );
   }
   return all;
 }
@@ -158,12 +147,51 @@ function clockOf({ rawHeaders }: CapturedRequest, { now }: ExplainFlags, io: Com
 const latest = 99_999_999_999;
 
 function createdOf(rawHeaders: readonly string[]): number | undefined {
-  const at = rawHeaders.findIndex((name, index) => index % 2 === 0 && /^signature-input$/i.test(name));
   try {
-    const [input] = parseSignatureInput(rawHeaders[at + 1] ?? "").values();
+    const [input] = parseSignatureInput(fieldLines({ rawHeaders }, "signature-input")[0] ?? "").values();
     const created = input?.parameters.get("created");
     return created?.type === "integer" && created.value <= latest ? created.value : undefined;
   } catch {
     return undefined;
   }
+}
+
+type Explained = Explanation & {
+  readonly check: "digest" | "hmac" | "signature";
+} & Partial<Pick<SignatureExplanation, "attempts" | "difference" | "expectedBase" | "signerBase">>;
+
+/** The explanations for people: the first sentence first, then the code with its page, then the bases. */
+function formatExplanations(explained: readonly Explained[]): string {
+  return printable(explained.map(formatOne).join("\n"));
+}
+
+function formatOne(explained: Explained): string {
+  const { check, sentence, what, code, details, expectedBase, signerBase, difference } = explained;
+  const page = code === undefined ? undefined : docsOf(code);
+  const lines = [`${check}: ${sentence}`];
+  if (code !== undefined) lines.push(`  what    ${what}`, `  code    ${code}`);
+  if (page !== undefined) lines.push(`  page    ${page}`);
+  for (const detail of details) lines.push(`  also    ${detail}`);
+  if (code !== undefined && expectedBase !== undefined)
+    lines.push("", ...block("expected base", expectedBase));
+  if (signerBase !== undefined) lines.push("", ...block("signer's base", signerBase));
+  if (difference !== undefined) {
+    const {
+      line,
+      column,
+      expected = "(no such line, or not shown)",
+      signer = "(no such line, or not shown)",
+    } = difference;
+    lines.push(
+      "",
+      `  first difference: line ${line}, character ${column}`,
+      `    expected  ${expected}`,
+      `    signer    ${signer}`,
+    );
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function block(title: string, base: string): readonly string[] {
+  return [`  ${title}, control characters visible:`, ...base.split("\n").map((line) => `    ${line}`)];
 }

@@ -1,6 +1,6 @@
 import { Argument, type Command } from "commander";
-import { UsageError } from "../command-io.ts";
-import { asciiJson } from "../json-output.ts";
+import { UsageError, type Texts } from "../command-io.ts";
+import { asciiJson } from "../output.ts";
 
 // ASCII that stays as it is on a terminal and between the single quotes of a shell, and is no flag. Everything else is escaped:
 // what looks alike, is invisible or is normalised by a clipboard must not lead to the key of another payment.
@@ -9,45 +9,29 @@ const maxKeyLength = 512;
 
 /**
  * A key as people see it: as it is, or as a JSON string in ASCII, which `--key-json` takes. Different keys look different; what
- * begins with a double quote is JSON.
+ * begins with a double quote is JSON, and holds no single quote.
  */
 export function shownKey(key: string): string {
-  return plain.test(key) ? key : keyAsJson(key);
+  return plain.test(key) ? key : asciiJson(key).replaceAll("'", String.raw`\u0027`);
 }
 
-/** Any key as a JSON string in ASCII, which the single quotes of a shell hold. */
-export function keyAsJson(key: string): string {
-  return asciiJson(key).replaceAll("'", String.raw`\u0027`);
-}
+export type KeyFlags = Texts<"keyJson">;
 
-/** The flag that names a key to the letter. */
-export interface KeyFlags {
-  readonly keyJson?: string | undefined;
-}
-
-/** A key as the command line names it. */
-export interface GivenKey {
-  readonly text: string;
-  /** The key in the store to the letter, and not one to be found by it. */
-  readonly isExact: boolean;
-}
-
-/** Adds the argument and the flag that name a key. */
 export function addKeyOptions(command: Command): Command {
   return command
-    .addArgument(new Argument("[key]", "the key, or the idempotency_key of the payout"))
+    .addArgument(new Argument("[key]", "the key as keys held prints it"))
     .option("--key-json <json>", "the key as a JSON string, as keys list prints it in double quotes");
 }
 
 /** The key that the command line gives, as it is or as JSON. Throws a UsageError. */
-export function readKey(key: string | undefined, { keyJson }: KeyFlags): GivenKey {
-  if (key !== undefined && keyJson !== undefined) throw new UsageError("--key-json: give the key only once");
-  const text = keyJson === undefined ? key : parseKeyJson(keyJson);
-  if (text === undefined) throw new UsageError("a key is missing: give <key>, or --key-json");
-  if (text === "" || text.length > maxKeyLength) {
+export function readKey(given: string | undefined, { keyJson }: KeyFlags): string {
+  if (given !== undefined && keyJson !== undefined)
+    throw new UsageError("--key-json: give the key only once");
+  const key = keyJson === undefined ? given : parseKeyJson(keyJson);
+  if (key === undefined) throw new UsageError("a key is missing: give <key>, or --key-json");
+  if (key === "" || key.length > maxKeyLength)
     throw new UsageError(`the key: expected 1 to ${maxKeyLength} characters`);
-  }
-  return { text, isExact: keyJson !== undefined };
+  return key;
 }
 
 function parseKeyJson(text: string): string {

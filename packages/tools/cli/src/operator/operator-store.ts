@@ -1,26 +1,56 @@
 import type { Awaitable } from "@countersign/idempotency";
 import { UsageError } from "../command-io.ts";
-import { loadPostgres, loadRedis, loadSqlite } from "./load-engine.ts";
-import { openDescribe, openModuleStore } from "./module-store.ts";
+import type { StoreCondition } from "../doctor/findings.ts";
+import { loadDriver } from "../load-package.ts";
+import { moduleEngine } from "./module-store.ts";
+import type { Engine, OperatorStore } from "./store.ts";
 import { storeFailure } from "./store-failure.ts";
-import type { StoreTarget } from "./store-options.ts";
-import type { OpenOptions, OperatorStore } from "./store.ts";
+import type { EngineName, StoreTarget } from "./store-target.ts";
+
+// Loaded when needed: a command line of one engine neither waits for the others nor needs their packages.
+const engines: Readonly<Record<EngineName, () => Awaitable<Engine>>> = {
+  module: () => moduleEngine,
+  sqlite: async () => (await loadSqlite()).sqliteEngine,
+  postgres: async () => (await loadPostgres()).postgresEngine,
+  redis: async () => {
+    const name = "@countersign/store-redis";
+    return (await loadDriver(name, () => import("./redis-store.ts"), `${name} redis`)).redisEngine;
+  },
+};
+
+export function loadSqlite() {
+  const install = "@countersign/store-sqlite libsql";
+  const load = () => loadDriver("libsql", () => import("./sqlite-store.ts"), install);
+  return loadDriver("@countersign/store-sqlite", load, install);
+}
+
+export function loadPostgres() {
+  const name = "@countersign/store-postgres";
+  return loadDriver(name, () => import("./postgres-store.ts"), `${name} pg`);
+}
 
 /**
- * Opens the store, works on it, and closes it again, whatever happens. Throws a UsageError for what the command line names
- * wrongly, and a StoreFailure for all that the engine refuses.
+ * Opens the store, works on it, and closes it again, whatever happens. Throws a CommandError for what the command line names
+ * wrongly, and for all that the engine refuses.
  */
 export async function withOperatorStore<T>(
   target: StoreTarget,
-  options: OpenOptions,
   work: (store: OperatorStore) => Promise<T>,
+  retentionMs?: number,
 ): Promise<T> {
-  const store = await failingInOneLine(target, () => open(target, options));
+  const store = await failingInOneLine(target, async () =>
+    (await engines[target.location.engine]()).open(target, retentionMs),
+  );
   try {
     return await failingInOneLine(target, () => work(store));
   } finally {
     await failingInOneLine(target, () => store.close());
   }
+}
+
+/** How the store is kept. Throws a CommandError where it cannot be asked. */
+export function inspectStore(target: StoreTarget): Promise<StoreCondition> {
+  return failingInOneLine(target, async () => (await engines[target.location.engine]()).inspect(target));
 }
 
 /** Runs what asks the engine. Only faults of the command itself come out as they are. */
@@ -32,27 +62,4 @@ export async function failingInOneLine<T>({ location }: StoreTarget, ask: () => 
     if (error instanceof UsageError || isOurs) throw error;
     throw storeFailure(location, error);
   }
-}
-
-/** With what tells more about keys: a module of its own goes before that of the store. */
-async function open(target: StoreTarget, options: OpenOptions): Promise<OperatorStore> {
-  const described = options.describe === undefined ? undefined : await openDescribe(options.describe);
-  const store = await openEngine(target, options);
-  if (described === undefined) return store;
-  return {
-    ...store,
-    describe: described.describe,
-    async close() {
-      await store.close();
-      await described.close();
-    },
-  };
-}
-
-async function openEngine(target: StoreTarget, options: OpenOptions): Promise<OperatorStore> {
-  const { location } = target;
-  if (location.engine === "module") return openModuleStore(location);
-  if (location.engine === "sqlite") return (await loadSqlite()).openSqliteStore(location, target, options);
-  if (location.engine === "redis") return (await loadRedis()).openRedisStore(location, target, options);
-  return (await loadPostgres()).openPostgresStore(location, target, options);
 }

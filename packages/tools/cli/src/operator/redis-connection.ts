@@ -1,17 +1,16 @@
 import type { SendCommand } from "@countersign/store-redis";
 import type * as redisModule from "redis";
 import type { RedisClientType } from "redis";
-import { UsageError } from "../command-io.ts";
-import { printable } from "../printable.ts";
-import { messageOf } from "../thrown.ts";
-import { openedInTime, openTimeoutMs } from "./deadline.ts";
-import { loadDriver } from "./load-driver.ts";
-import type { ServerLocation } from "./store-location.ts";
+import { messageOf, UsageError } from "../command-io.ts";
+import { loadDriver } from "../load-package.ts";
+import { printable } from "../output.ts";
+import { openedInTime, openTimeoutMs } from "./store-failure.ts";
+import type { StoreLocation } from "./store-target.ts";
 
 type Redis = typeof redisModule;
 
 /** A server, or a cluster, that answers. */
-export interface RedisConnection {
+interface RedisConnection {
   /** The servers that together hold all keys: a command that names no key has to go to each of them. */
   readonly masters: readonly RedisMaster[];
   readonly close: () => void;
@@ -20,19 +19,17 @@ export interface RedisConnection {
 interface RedisMaster {
   /** Stays the same between two commands; empty without a cluster. */
   readonly id: string;
-  /** Sends what names a key to where the key is, and everything else to this server. */
+  /** Sends a command with a key to the server of the key, and any other to this server. */
   readonly sendCommand: SendCommand;
 }
 
 const socket = { connectTimeout: openTimeoutMs, reconnectStrategy: false } as const;
 
 /** Connects, and finds the other servers of a cluster. Throws when they do not answer in time. */
-export async function connectToRedis(location: ServerLocation): Promise<RedisConnection> {
+export async function connectToRedis(location: StoreLocation): Promise<RedisConnection> {
   const redis = await loadDriver("redis", () => import("redis"));
   const client = createClient(redis, location);
-  const close = (): void => {
-    if (client.isOpen) client.destroy();
-  };
+  const close = closing(client);
   try {
     await openedInTime(location.shown, client.connect());
     if (!(await openedInTime(location.shown, isInCluster(client)))) {
@@ -46,15 +43,25 @@ export async function connectToRedis(location: ServerLocation): Promise<RedisCon
   return await connectToCluster(redis, location);
 }
 
-function createClient(redis: Redis, { url, hide }: ServerLocation): RedisClientType {
+function createClient(redis: Redis, { address, hide }: StoreLocation): RedisClientType {
   try {
-    const client: RedisClientType = redis.createClient({ url, socket, disableOfflineQueue: true });
-    // A connection that breaks fails the command that runs or comes next; without a listener it would end the process.
-    client.on("error", () => {});
-    return client;
+    return redis.createClient({ url: address, socket, disableOfflineQueue: true });
   } catch (error) {
     throw new UsageError(`--store-url: ${printable(hide(messageOf(error)))}`, { cause: error });
   }
+}
+
+/** Ends a client at once. Until then, a broken connection fails only the command that runs or comes next. */
+function closing(client: {
+  readonly isOpen: boolean;
+  on(event: "error", listener: () => void): unknown;
+  destroy(): void;
+}): () => void {
+  // Without a listener a connection that breaks would end the process.
+  client.on("error", () => {});
+  return () => {
+    if (client.isOpen) client.destroy();
+  };
 }
 
 async function isInCluster(client: RedisClientType): Promise<boolean> {
@@ -66,23 +73,19 @@ async function isInCluster(client: RedisClientType): Promise<boolean> {
   }
 }
 
-async function connectToCluster(redis: Redis, { url, shown }: ServerLocation): Promise<RedisConnection> {
-  const { protocol, username, password } = new URL(url);
-  const secure = protocol === "rediss:" ? { ...socket, tls: true as const } : socket;
+async function connectToCluster(redis: Redis, { address, shown }: StoreLocation): Promise<RedisConnection> {
+  const { protocol, username, password } = new URL(address);
   const cluster = redis.createCluster({
-    rootNodes: [{ url, socket }],
+    rootNodes: [{ url: address, socket }],
     // The other servers get nothing from the URL of the first.
     defaults: {
       ...(username === "" ? {} : { username: decodeURIComponent(username) }),
       ...(password === "" ? {} : { password: decodeURIComponent(password) }),
-      socket: secure,
+      socket: protocol === "rediss:" ? { ...socket, tls: true as const } : socket,
     },
     minimizeConnections: true,
   });
-  cluster.on("error", () => {});
-  const close = (): void => {
-    if (cluster.isOpen) cluster.destroy();
-  };
+  const close = closing(cluster);
   try {
     await openedInTime(shown, cluster.connect());
   } catch (error) {

@@ -1,13 +1,14 @@
 import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
 import { createRedisStores, type RedisStores, type RedisStoresOptions } from "@countersign/store-redis";
-import { usageErrorOf } from "../usage-error.ts";
-import type { StoreCondition } from "../doctor/findings.ts";
-import { openedInTime, openTimeoutMs } from "./deadline.ts";
-import type { OpenOptions, OperatorStore } from "./store.ts";
+import { CommandError, memberOf, inWordsOfFlags } from "../command-io.ts";
+import { doubtsOf, type Row, type StoreCondition } from "../doctor/findings.ts";
+import type { Engine, OperatorStore } from "./store.ts";
 import { connectToRedis } from "./redis-connection.ts";
-import { StoreFailure } from "./store-failure.ts";
-import type { ServerLocation } from "./store-location.ts";
-import type { StoreTarget } from "./store-options.ts";
+import { openedInTime, openTimeoutMs } from "./store-failure.ts";
+import type { StoreTarget } from "./store-target.ts";
+
+/** The stores on a Redis server or cluster; the driver is loaded when it connects. */
+export const redisEngine: Engine = { open, inspect };
 
 /** The stores on one of the servers that hold the keys. */
 interface Shard {
@@ -15,11 +16,9 @@ interface Shard {
   readonly stores: RedisStores;
 }
 
-/** Connects to a Redis server or cluster. */
-export async function openRedisStore(
-  location: ServerLocation,
-  { prefix }: StoreTarget,
-  { retentionMs }: OpenOptions,
+async function open(
+  { location, prefix }: StoreTarget,
+  retentionMs: number | undefined,
 ): Promise<OperatorStore> {
   const options = { prefix, retentionMs, commandTimeoutMs: openTimeoutMs };
   assertOptions(options);
@@ -28,8 +27,18 @@ export async function openRedisStore(
     id,
     stores: createRedisStores({ ...options, sendCommand }),
   }));
+  const [first] = shards;
+  if (first === undefined) throw new Error("the cluster has no server that holds keys");
+  const { idempotency } = first.stores;
   return {
-    idempotency: acrossShards(shards),
+    idempotency: {
+      read: (key) => idempotency.read(key),
+      resolve: (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
+      reopen: (key, decision) => idempotency.reopen(key, decision),
+      readReleased: (key) => idempotency.readReleased(key),
+      prune: () => idempotency.prune(),
+      list: (query) => (first.id === "" ? idempotency.list(query) : listShards(shards, query)),
+    },
     nonces: undefined,
     close() {
       for (const { stores } of shards) stores.close();
@@ -39,10 +48,7 @@ export async function openRedisStore(
 }
 
 /** Asks each server that holds keys how it keeps them. */
-export async function inspectRedis(
-  location: ServerLocation,
-  { prefix }: StoreTarget,
-): Promise<StoreCondition> {
+async function inspect({ location, prefix }: StoreTarget): Promise<StoreCondition> {
   assertOptions({ prefix, commandTimeoutMs: openTimeoutMs });
   const { masters, close } = await connectToRedis(location);
   try {
@@ -57,91 +63,78 @@ export async function inspectRedis(
       for (const doubt of await redisDoubts(ask)) doubts.set(doubt.join(), doubt);
       const sentMs = Date.now();
       // oxlint-disable-next-line no-await-in-loop -- see above
-      const theirsMs = redisTimeMs(await ask("TIME"));
+      const [seconds, micros]: unknown[] = Object(await ask("TIME"));
+      const theirsMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
       clock ??= { theirsMs, sentMs, receivedMs: Date.now() };
     }
-    return { doubts: [...doubts.values()], usable: true, ...(clock === undefined ? {} : { clock }) };
+    return { doubts: [...doubts.values()], usable: true, clock };
   } finally {
     close();
   }
 }
 
-function redisTimeMs(answer: unknown): number {
-  const [seconds, micros]: unknown[] = Array.isArray(answer) ? answer : [];
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-}
+type Field = (name: string) => string;
+
+const serverRows: readonly Row<Field>[] = [
+  [
+    "redis-evicts",
+    (field) =>
+      field("maxmemory_policy") !== "noeviction" &&
+      `maxmemory-policy is ${field("maxmemory_policy")}: short of memory, the server forgets paid keys`,
+  ],
+  [
+    "redis-forgets",
+    (field) => field("aof_enabled") !== "1" && "appendonly is no: a restart forgets paid keys and nonces",
+  ],
+  ["redis-replica", (field) => field("role") === "slave" && "the server is a replica"],
+  [
+    "redis-old",
+    (field) =>
+      /^(?:[0-5]\.|6\.[01]\.)/.test(field("redis_version")) &&
+      `Redis ${field("redis_version")} is older than 6.2`,
+  ],
+  [
+    "redis-appendfsync",
+    (field) =>
+      field("aof_enabled") === "1" &&
+      field("appendfsync") !== "always" &&
+      `appendfsync is ${field("appendfsync")}: a crash can forget the last second`,
+  ],
+];
 
 /** What is wrong with a server that answers `ask`. */
 export async function redisDoubts(
   ask: (...command: string[]) => Promise<unknown>,
 ): Promise<StoreCondition["doubts"]> {
-  let info: string;
-  try {
-    info = String(await ask("INFO"));
-  } catch (error) {
-    if (error instanceof StoreFailure) throw error;
-    return [["redis-unreadable", "the server shows no INFO to this user"]];
-  }
-  const field = (name: string): string =>
-    new RegExp(`^${name}:([\\w.-]{1,40})`, "m").exec(info)?.[1] ?? "unknown";
-  const doubts: [StoreCondition["doubts"][number][0], string][] = [];
-  const policy = field("maxmemory_policy");
-  if (policy !== "noeviction") {
-    doubts.push([
-      "redis-evicts",
-      `maxmemory-policy is ${policy}: short of memory, the server forgets paid keys`,
-    ]);
-  }
-  const keepsFile = field("aof_enabled") === "1";
-  if (!keepsFile) doubts.push(["redis-forgets", "appendonly is no: a restart forgets paid keys and nonces"]);
-  if (field("role") === "slave") doubts.push(["redis-replica", "the server is a replica"]);
-  const [major = 0, minor = 0] = field("redis_version").split(".").map(Number);
-  if (major < 6 || (major === 6 && minor < 2)) {
-    doubts.push(["redis-old", `Redis ${field("redis_version")} is older than 6.2`]);
-  }
-  const appendfsync = keepsFile ? await appendfsyncOf(ask) : "always";
-  if (appendfsync !== "always") {
-    doubts.push(["redis-appendfsync", `appendfsync is ${appendfsync}: a crash can forget the last second`]);
-  }
-  return doubts;
+  const info = await unlessRefused(ask("INFO"));
+  if (typeof info !== "string") return [["redis-unreadable", "the server shows no INFO to this user"]];
+  // Managed servers refuse CONFIG; what cannot be read is no finding.
+  const answer = await unlessRefused(ask("CONFIG", "GET", "appendfsync"));
+  const value: unknown = Array.isArray(answer) ? answer[1] : memberOf(answer, "appendfsync");
+  const appendfsync = typeof value === "string" && /^[a-z]{1,20}$/.test(value) ? value : "always";
+  const field: Field = (name) =>
+    name === "appendfsync"
+      ? appendfsync
+      : (new RegExp(`^${name}:([\\w.-]{1,40})`, "m").exec(info)?.[1] ?? "unknown");
+  return doubtsOf(serverRows, field);
 }
 
-/** Managed servers refuse CONFIG; what cannot be read is no finding. */
-async function appendfsyncOf(ask: (...command: string[]) => Promise<unknown>): Promise<string> {
+async function unlessRefused(answer: Promise<unknown>): Promise<unknown> {
   try {
-    const answer = await ask("CONFIG", "GET", "appendfsync");
-    const value: unknown = Array.isArray(answer) ? answer[1] : Object(answer).appendfsync;
-    return typeof value === "string" && /^[a-z]{1,20}$/.test(value) ? value : "always";
+    return await answer;
   } catch (error) {
-    if (error instanceof StoreFailure) throw error;
-    return "always";
+    if (error instanceof CommandError) throw error;
+    return undefined;
   }
 }
 
 // Before anything is connected, so that a wrong flag is a wrong flag on every day.
 function assertOptions(options: Omit<RedisStoresOptions, "sendCommand">): void {
-  try {
-    createRedisStores({ ...options, sendCommand: () => Promise.reject(new Error("not connected")) }).close();
-  } catch (error) {
-    throw usageErrorOf(error);
-  }
+  const connected = { ...options, sendCommand: () => Promise.reject(new Error("not connected")) };
+  inWordsOfFlags(() => createRedisStores(connected)).close();
 }
 
-function acrossShards(shards: readonly Shard[]): OperatorStore["idempotency"] {
-  const [first] = shards;
-  if (first === undefined) throw new Error("the cluster has no server that holds keys");
-  const { idempotency } = first.stores;
-  return {
-    read: (key) => idempotency.read(key),
-    resolve: (key, outcome, decision) => idempotency.resolve(key, outcome, decision),
-    reopen: (key, decision) => idempotency.reopen(key, decision),
-    readReleased: (key) => idempotency.readReleased(key),
-    prune: () => idempotency.prune(),
-    list: (query) => (first.id === "" ? idempotency.list(query) : listShards(shards, query)),
-  };
-}
-
-/** One server after another; the cursor is that of the server, behind the server's id. */
+/** One server after another; a cursor is the server's id and its own cursor. */
 async function listShards(
   shards: readonly Shard[],
   { cursor, ...query }: IdempotencyListQuery,

@@ -1,16 +1,31 @@
-import { exitCodes, type ExitCode } from "../command-io.ts";
-import { printable } from "../printable.ts";
-import { codeOf, messageOf } from "../thrown.ts";
-import type { StoreLocation } from "./store-location.ts";
+import { CommandError, codeOf, exitCodes, memberOf, messageOf } from "../command-io.ts";
+import { printableLine } from "../output.ts";
+import type { StoreLocation } from "./store-target.ts";
 
-/** The store cannot be reached, or refuses; the message is the one line that is shown. */
-export class StoreFailure extends Error {
-  override readonly name: string = "StoreFailure";
-  readonly exitCode: ExitCode;
+/** How long a command waits for the store to open, in milliseconds. */
+export const openTimeoutMs = 5000;
 
-  constructor(message: string, exitCode: ExitCode, options?: ErrorOptions) {
-    super(message, options);
-    this.exitCode = exitCode;
+/** The promise's result, or an error when it takes longer than a store may to open. The work itself goes on: the caller ends it. */
+export function openedInTime<T>(shown: string, work: Promise<T>): Promise<T> {
+  return withinTime(openTimeoutMs, work, (why) => {
+    return new CommandError(`${shown} cannot be reached: ${why}`, exitCodes.unreachable);
+  });
+}
+
+/** The promise's result, or the error that `late` makes after `timeoutMs`. The work itself goes on. */
+export async function withinTime<T>(
+  timeoutMs: number,
+  work: Promise<T>,
+  late: (why: string) => Error,
+): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const passed = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(late(`no answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, passed]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -31,27 +46,18 @@ const serverGone = /^(?:08...|57P0[123])$/;
 const sqlState = /^[0-9A-Z]{5}$/;
 
 /** What the engine or its driver threw, as one line without credentials. */
-export function storeFailure(location: StoreLocation, error: unknown): StoreFailure {
-  if (error instanceof StoreFailure) return error;
-  const cause = { cause: error };
-  const { shown } = location;
+export function storeFailure({ shown, hide }: StoreLocation, error: unknown): CommandError {
+  if (error instanceof CommandError) return error;
   const codes = causesOf(error).map(codeOf);
   const broken = codes.find((code) => unreachable.has(code));
-  if (broken !== undefined) {
-    const message = `${shown} cannot be reached: ${unreachable.get(broken)} (${broken})`;
-    return new StoreFailure(message, exitCodes.unreachable, cause);
-  }
-  if (codes.includes("SQLITE_BUSY")) {
-    return new StoreFailure(
-      `${shown} is locked by another connection; try again`,
-      exitCodes.otherwise,
-      cause,
-    );
-  }
-  const message = oneLine("hide" in location ? location.hide(messageOf(error)) : messageOf(error));
-  return isGone(message, codes)
-    ? new StoreFailure(`${shown} cannot be reached: ${message}`, exitCodes.unreachable, cause)
-    : new StoreFailure(`${shown}: ${message}`, exitCodes.otherwise, cause);
+  const message =
+    broken === undefined ? oneLine(hide(messageOf(error))) : `${unreachable.get(broken)} (${broken})`;
+  const isLocked = codes.includes("SQLITE_BUSY");
+  const cause = { cause: error };
+  if (broken !== undefined || (!isLocked && isGone(message, codes)))
+    return new CommandError(`${shown} cannot be reached: ${message}`, exitCodes.unreachable, cause);
+  const what = isLocked ? " is locked by another connection; try again" : `: ${message}`;
+  return new CommandError(shown + what, exitCodes.otherwise, cause);
 }
 
 // What the server says has a code, also where it mentions a timeout: then it has answered.
@@ -62,19 +68,19 @@ function isGone(message: string, codes: readonly string[]): boolean {
 
 function causesOf(error: unknown): unknown[] {
   const causes = [error];
-  for (let at = error; hasCause(at) && causes.length < 5; at = at.cause) causes.push(at.cause);
+  for (
+    let cause = memberOf(error, "cause");
+    cause !== undefined && causes.length < 5;
+    cause = memberOf(cause, "cause")
+  )
+    causes.push(cause);
   return causes;
 }
 
-function hasCause(error: unknown): error is { readonly cause: unknown } {
-  return typeof error === "object" && error !== null && "cause" in error && error.cause !== undefined;
-}
-
-// Nor does an operator have to know which function of which package found it.
+// An operator need not know which function of which package found it.
 const origin = /^(?:\w+Postgres\w*|\w+ (?:idempotency|nonce) store|create\w+): /;
 
 /** A message of somebody else, fit for the one line that is shown. */
 export function oneLine(message: string): string {
-  const line = message.replaceAll(/\s+/g, " ").trim().replace(origin, "");
-  return printable(line) || "failed without a message";
+  return printableLine(message.trim()).replace(origin, "") || "failed without a message";
 }

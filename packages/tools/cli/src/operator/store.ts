@@ -1,5 +1,20 @@
-import type { Awaitable, IdempotencyStore } from "@countersign/idempotency";
-import type { DescribeKey } from "./describe-key.ts";
+import type {
+  Awaitable,
+  IdempotencyListing,
+  IdempotencyRecord,
+  IdempotencyStore,
+  ReleasedKey,
+} from "@countersign/idempotency";
+import type { StoreCondition } from "../doctor/findings.ts";
+import type { StoreTarget } from "./store-target.ts";
+
+/** What the commands do with an engine. */
+export interface Engine {
+  /** `retentionMs` is for keys that are resolved as done; undefined for the default of the stores. */
+  readonly open: (target: StoreTarget, retentionMs: number | undefined) => Awaitable<OperatorStore>;
+  /** Asks how the store is kept, and changes nothing. */
+  readonly inspect: (target: StoreTarget) => Awaitable<StoreCondition>;
+}
 
 /** The stores of a platform as an operator's command uses them. */
 export interface OperatorStore {
@@ -14,10 +29,15 @@ export interface OperatorStore {
   close(): Awaitable<void>;
 }
 
-/** How a store is opened. */
-export interface OpenOptions {
-  /** How long a key is remembered that is resolved as done; undefined for the default of the stores. */
-  readonly retentionMs?: number | undefined;
-  /** A module that exports `describe`. */
-  readonly describe?: string | undefined;
-}
+/** A key and what the store knows of it. */
+export type KeyEntry = IdempotencyListing["entries"][number];
+
+/** What a store knows of a key, also of one that an operator has released. */
+export type KnownRecord = IdempotencyRecord | ReleasedKey;
+
+/** What the platform knows about a key: texts by name, `amount` and `beneficiary` first; or why there is none. */
+export type Described =
+  | { readonly description: Readonly<Record<string, string>> | null }
+  | { readonly descriptionError: string };
+
+export type DescribeKey = (entry: KeyEntry) => Promise<Described>;

@@ -1,5 +1,8 @@
 import { isIP } from "node:net";
+import { createPayoutInstruction } from "@countersign/sandbox";
 import {
+  isObjectText,
+  jsonWithTexts,
   payoutVariants,
   planPayout,
   runPayoutPlan,
@@ -7,33 +10,34 @@ import {
   type PayoutVariant,
   type TamperedPart,
 } from "@countersign/sandbox/protocol";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger } from "../input.ts";
-import { assertHttpAllowed } from "../plain-http.ts";
-import { messageOf } from "../thrown.ts";
-import {
-  readBody,
-  readExpected,
-  readHeaders,
-  readPrivateKey,
-  sendOptionsOf,
-  type BodyFlags,
-  type TransportFlags,
-} from "./payout-input.ts";
-import { formatReport, reportToJson } from "./payout-report.ts";
+import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import { exitCodes, messageOf, UsageError } from "../command-io.ts";
+import { assertHttpAllowed, parseInteger, readNamedFile } from "../input.ts";
+import { payoutJson, payoutText } from "./report.ts";
+import type { TransportFlags } from "./transport.ts";
+import { readExpected, readHeaders, readPrivateKey, sendOptionsOf } from "./transport.ts";
 
-/** The flags of `countersign payout`. */
-export interface PayoutFlags extends BodyFlags, TransportFlags {
+type BodyFlags = Texts<
+  | "file"
+  | "idempotencyKey"
+  | "businessId"
+  | "iban"
+  | "bic"
+  | "name"
+  | "amount"
+  | "reference"
+  | "referenceField"
+>;
+
+export interface PayoutFlags
+  extends
+    BodyFlags,
+    TransportFlags,
+    Texts<"concurrent" | "target" | "localAddress">,
+    Switches<"expired" | "future" | "replay" | "duplicate"> {
   readonly key: string;
   readonly keyid: string;
   readonly tamper?: TamperedPart | undefined;
-  readonly expired?: boolean | undefined;
-  readonly future?: boolean | undefined;
-  readonly replay?: boolean | undefined;
-  readonly duplicate?: boolean | undefined;
-  readonly concurrent?: string | undefined;
-  readonly target?: string | undefined;
-  readonly localAddress?: string | undefined;
 }
 
 /** Sends what the flags say, and reports what became of it. Throws a UsageError before anything is sent. */
@@ -44,25 +48,24 @@ export async function runPayout(flags: PayoutFlags, io: CommandIo): Promise<Exit
   }
   const sendOptions = { ...sendOptionsOf(flags), localAddress };
   const report = await runPayoutPlan(planOf(flags, io.clock), sendOptions);
-  io.writeOut(flags.json === true ? reportToJson(report) : formatReport(report, io.colours));
+  io.writeOut(flags.json === true ? payoutJson(report) : payoutText(report, io.colours));
   if (!report.reached) return exitCodes.unreachable;
   return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
 function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
-  assertHttpAllowed("--url", flags.url, flags.allowHttp);
+  const { url, target, keyid, allowHttp, concurrent } = flags;
+  assertHttpAllowed("--url", url, allowHttp);
   const request = {
-    url: flags.url,
-    target: flags.target,
-    bodyText: readBody(bodyFlagsOf(flags)),
+    url,
+    target,
+    bodyText: readBody(flags),
     privateKey: readPrivateKey(flags.key),
-    keyid: flags.keyid,
+    keyid,
     headers: readHeaders(flags),
   };
   const count =
-    flags.concurrent === undefined
-      ? undefined
-      : parseInteger("--concurrent", flags.concurrent, { min: 2, max: 500 });
+    concurrent === undefined ? undefined : parseInteger("--concurrent", concurrent, { min: 2, max: 500 });
   const expect = readExpected(flags);
   try {
     return planPayout({ variant: variantOf(flags), request, expect, count, clock });
@@ -72,9 +75,26 @@ function planOf(flags: PayoutFlags, clock: () => number): PayoutPlan {
   }
 }
 
-function bodyFlagsOf(flags: PayoutFlags): BodyFlags {
-  const { file, idempotencyKey, businessId, iban, bic, name, amount, reference, referenceField } = flags;
-  return { file, idempotencyKey, businessId, iban, bic, name, amount, reference, referenceField };
+/** The bytes to send: those of the file, or a sample instruction with the given values, the amount as typed. Throws a UsageError. */
+function readBody(flags: BodyFlags): Buffer {
+  const { file, amount, idempotencyKey, businessId, iban, bic, name, reference, referenceField } = flags;
+  if (file !== undefined) return readJsonFile(file);
+  if (amount !== undefined && !isObjectText(amount)) {
+    throw new UsageError(`--amount: is not JSON of an object such as {"value":"10.00","currency":"EUR"}`);
+  }
+  const fields = { idempotencyKey, businessId, iban, bic, name, reference, referenceField };
+  const texts = amount === undefined ? {} : { amount };
+  return Buffer.from(jsonWithTexts(createPayoutInstruction(fields), texts), "utf8");
+}
+
+function readJsonFile(file: string): Buffer {
+  const bytes = readNamedFile("--file", file);
+  try {
+    JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return bytes;
+  } catch (error) {
+    throw new UsageError(`--file ${file}: is not JSON in UTF-8`, { cause: error });
+  }
 }
 
 function variantOf(flags: PayoutFlags): PayoutVariant {

@@ -1,45 +1,24 @@
 import { randomBytes } from "node:crypto";
-import {
-  startSandbox,
-  type Delivery,
-  type DeliveryOptions,
-  type PageOptions,
-  type Sandbox,
-  type SandboxOptions,
-} from "@countersign/sandbox";
+import type { Delivery, DeliveryOptions, PageOptions, Sandbox, SandboxOptions } from "@countersign/sandbox";
+import { startSandbox } from "@countersign/sandbox";
 import { SandboxDatabaseError } from "@countersign/sandbox/protocol";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger, readCertificates } from "../input.ts";
-import { jsonLine } from "../json-output.ts";
-import { assertHttpAllowed } from "../plain-http.ts";
-import { printable } from "../printable.ts";
-import { codeOf } from "../thrown.ts";
-import { untilSignalled } from "../until-signalled.ts";
-import { usageErrorOf } from "../usage-error.ts";
-import { happeningLine } from "./happening-line.ts";
-import { readPrivateKey } from "./payout-input.ts";
+import type { CommandIo, ExitCode, Switches, Texts } from "../command-io.ts";
+import { codeOf, exitCodes, UsageError, usageErrorOf } from "../command-io.ts";
+import { assertHttpAllowed, parseInteger, readCertificates } from "../input.ts";
+import { createPaint, jsonLine, printable } from "../output.ts";
+import { readPrivateKey } from "./transport.ts";
 
-/** The flags of `countersign sandbox`. */
-export interface SandboxFlags {
-  readonly host: string;
-  readonly port: string;
-  readonly apiKey?: string | undefined;
-  readonly db: string;
-  readonly allowHttp?: boolean | undefined;
-  readonly speed: string;
-  readonly ca?: string | undefined;
-  readonly batch: string;
-  readonly maxEvents: string;
+export interface SandboxFlags
+  extends
+    Texts<"apiKey" | "ca" | "payoutUrl" | "key" | "keyid">,
+    Switches<"allowHttp" | "twiceAtOnce" | "json">,
+    Readonly<Record<"host" | "port" | "db" | "speed" | "batch" | "maxEvents", string>> {
+  /** Chances; true without a number. */
   readonly duplicate?: string | true | undefined;
   readonly reorder?: string | true | undefined;
-  readonly twiceAtOnce?: boolean | undefined;
   readonly dropConnection?: string | true | undefined;
-  readonly json?: boolean | undefined;
   /** False with `--no-page`. */
   readonly page: boolean;
-  readonly payoutUrl?: string | undefined;
-  readonly key?: string | undefined;
-  readonly keyid?: string | undefined;
 }
 
 /** Runs the service until a signal ends it. Throws a UsageError for what the command line named wrongly. */
@@ -48,7 +27,10 @@ export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<Ex
   const line = happeningLine(io);
   const onAttempt = (delivery: Delivery): void =>
     io.writeOut(flags.json === true ? jsonLine({ delivery }) : line(delivery));
-  const sandbox = await start(flags, { ...sandboxOptions(flags, apiKey), onAttempt });
+  const options = { ...sandboxOptions(flags, apiKey), onAttempt };
+  const sandbox = await startSandbox(options).catch((error: unknown) => {
+    throw startError(error, flags);
+  });
   io.writeOut(
     flags.json === true
       ? jsonLine({
@@ -62,14 +44,6 @@ export async function runSandbox(flags: SandboxFlags, io: CommandIo): Promise<Ex
   await untilSignalled();
   await sandbox.close();
   return exitCodes.asExpected;
-}
-
-async function start(flags: SandboxFlags, options: SandboxOptions): Promise<Sandbox> {
-  try {
-    return await startSandbox(options);
-  } catch (error) {
-    throw startError(error, flags);
-  }
 }
 
 // Before anything runs, all that can be wrong is what the command line said.
@@ -135,4 +109,49 @@ function formatStart({ url, pageUrl }: Sandbox, flags: SandboxFlags, apiKey: str
     `database   ${flags.db === ":memory:" ? "in memory; --db keeps it" : printable(flags.db)}`,
   ];
   return `${lines.filter((line) => line !== undefined).join("\n")}\n`;
+}
+
+/**
+ * Resolves at the first SIGTERM or SIGINT. Further ones change nothing, because a Ctrl-C under npm arrives twice: the caller has
+ * to end within a bounded time.
+ */
+function untilSignalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => resolve());
+  });
+}
+
+export interface Happening extends Pick<Delivery, "id" | "state" | "eventTypes" | "nextAttemptAt"> {
+  readonly attempts: readonly {
+    readonly at: number;
+    readonly status?: number | undefined;
+    readonly error?: string | undefined;
+  }[];
+}
+
+export function happeningLine(io: CommandIo): (delivery: Happening) => string {
+  const paint = createPaint(io.colours);
+  return ({ id, state, attempts, nextAttemptAt, eventTypes }) => {
+    const now = io.clock() * 1000;
+    const last = attempts.at(-1);
+    const answer = last === undefined ? "-" : String(last.status ?? last.error ?? "no answer");
+    const [first = "no event", ...others] = eventTypes;
+    const events = printable(others.length === 0 ? first : `${first} and ${others.length} more`);
+    const columns = [
+      timeOf(last?.at ?? now, now),
+      `#${id}`.padEnd(4),
+      state.padEnd(9),
+      answer.padEnd(3),
+      nextAttemptAt === undefined ? events : `${events.padEnd(34)}  again ${timeOf(nextAttemptAt, now)}`,
+    ];
+    const line = columns.join("  ");
+    return `${state === "pending" ? line : paint(state === "delivered" ? "green" : "red", line)}\n`;
+  };
+}
+
+/** The time of a day in UTC; the day as well where it is another one. */
+function timeOf(ms: number, now: number): string {
+  const [day = "", time = ""] = new Date(ms).toISOString().split("T");
+  const short = `${time.slice(0, 8)}Z`;
+  return Math.abs(now - ms) < 43_200_000 ? short : `${day} ${short}`;
 }

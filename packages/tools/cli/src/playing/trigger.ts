@@ -1,20 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { deliveryStates, isSendErrorCode } from "@countersign/sandbox/protocol";
-import type { Delivery } from "@countersign/sandbox";
+import { PayoutSendError, sendRequest, type PayoutAnswer } from "@countersign/sandbox";
+import { deliveryStates } from "@countersign/sandbox/protocol";
 import { z } from "zod";
-import { exitCodes, type CommandIo, type ExitCode } from "../command-io.ts";
-import { parseInteger } from "../input.ts";
-import { jsonDocument } from "../json-output.ts";
-import { printable } from "../printable.ts";
-import { happeningLine } from "./happening-line.ts";
-import { failingInOneLine, sandboxApi, SandboxAnswerError, type SandboxApiFlags } from "./sandbox-api.ts";
-import { parseData, sampleDataOf } from "./webhook-input.ts";
+import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
+import { CommandError, exitCodes, memberOf, UsageError } from "../command-io.ts";
+import { assertHttpAllowed, parseInteger } from "../input.ts";
+import { jsonDocument, printable } from "../output.ts";
+import { happeningLine, type Happening } from "./sandbox.ts";
+import { sendOptionsOf, type TransportFlags } from "./transport.ts";
+import { parseData, sampleDataOf } from "./webhook.ts";
 
-/** The flags of `countersign trigger`. */
-export interface TriggerFlags extends SandboxApiFlags {
+export interface TriggerFlags
+  extends Pick<TransportFlags, "url" | "timeout" | "ca" | "allowHttp" | "json">, Texts<"data" | "eventId"> {
+  readonly apiKey: string;
   readonly wait: string;
-  readonly data?: string | undefined;
-  readonly eventId?: string | undefined;
 }
 
 /** Has a sandbox send one event to every endpoint, and says what came of it. Throws a UsageError before anything is sent. */
@@ -26,29 +25,29 @@ export async function runTrigger(type: string, flags: TriggerFlags, io: CommandI
     ...(eventId === undefined ? {} : { event_id: eventId }),
   };
   const waitMs = parseInteger("--wait", flags.wait, { min: 0, max: 600_000 });
-  const api = sandboxApi(flags);
-  return await failingInOneLine(io, async () => {
-    const sent = read(notified, await api.post("/sandbox/events", event));
-    const [event_id] = sent.event_ids;
-    if (json !== true) io.writeOut(`triggered ${printable(type)}, event_id ${printable(event_id)}\n`);
-    const path = `/sandbox/deliveries?event_id=${encodeURIComponent(event_id)}`;
-    const deliveries = await attempted(async () => read(listed, await api.get(path)).deliveries, waitMs);
-    const delivered = deliveries.length > 0 && deliveries.every(({ state }) => state === "delivered");
-    if (json === true) io.writeOut(jsonDocument({ event: { type, event_id }, deliveries, delivered }));
-    else if (deliveries.length === 0)
-      io.writeOut(`no delivery within ${waitMs} ms: is an endpoint registered?\n`);
-    else io.writeOut(deliveries.map(happeningLine(io)).join(""));
-    return delivered ? exitCodes.asExpected : exitCodes.otherwise;
-  });
+  const ask = sandboxApi(flags);
+  const sent = read(notified, await ask("POST", "/sandbox/events", event));
+  const [event_id] = sent.event_ids;
+  if (json !== true) io.writeOut(`triggered ${printable(type)}, event_id ${printable(event_id)}\n`);
+  const path = `/sandbox/deliveries?event_id=${encodeURIComponent(event_id)}`;
+  const deliveries = await attempted(async () => read(listed, await ask("GET", path)).deliveries, waitMs);
+  const delivered = deliveries.length > 0 && deliveries.every(({ state }) => state === "delivered");
+  if (json === true) io.writeOut(jsonDocument({ event: { type, event_id }, deliveries, delivered }));
+  else if (deliveries.length === 0)
+    io.writeOut(`no delivery within ${waitMs} ms: is an endpoint registered?\n`);
+  else io.writeOut(deliveries.map(happeningLine(io)).join(""));
+  return delivered ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
 const pauseMs = 100;
+// Decoded; what is longer is no answer of a sandbox.
+const answerLimitBytes = 16 * 1024 * 1024;
 
 /** Reads until each delivery has been tried, or the time is over. */
 async function attempted(
-  list: () => Promise<readonly Delivery[]>,
+  list: () => Promise<readonly Happening[]>,
   waitMs: number,
-): Promise<readonly Delivery[]> {
+): Promise<readonly Happening[]> {
   const endsAtMs = performance.now() + waitMs;
   for (;;) {
     // oxlint-disable-next-line no-await-in-loop -- one reading after the other
@@ -61,35 +60,80 @@ async function attempted(
   }
 }
 
-const notified = z.object({ event_ids: z.tuple([z.string()], z.string()) });
+type Ask = (method: "GET" | "POST", path: string, body?: object) => Promise<unknown>;
 
-const attempt = z.object({
-  at: z.number(),
-  status: z.number().optional(),
-  error: z.custom<NonNullable<Delivery["attempts"][number]["error"]>>(isSendErrorCode).optional(),
-  durationMs: z.number(),
-});
+/** Makes the requests that the flags describe. Throws a UsageError, which does not show the API key. */
+function sandboxApi({ url, apiKey, allowHttp, timeout, ca }: TriggerFlags): Ask {
+  if (!/^[\x21-\x7e]+$/.test(apiKey)) {
+    throw new UsageError("--api-key: expected printable ASCII without spaces");
+  }
+  if (!URL.canParse(url) || !/^https?:\/\/[^@?#]*$/i.test(url))
+    throw new UsageError("--url: expected http://host or https://host, without credentials and query");
+  assertHttpAllowed("--url", url, allowHttp);
+  const { origin, pathname } = new URL(url);
+  const options = { ...sendOptionsOf({ timeout, ca }), bodyLimitBytes: answerLimitBytes };
+  return async (method, path, body) => {
+    const target = pathname.replace(/\/$/, "") + path;
+    const request = {
+      method,
+      url: origin + target,
+      target,
+      headers: { Accept: "application/json", "X-API-KEY": apiKey, "Content-Type": "application/json" },
+      bodyBytes: Buffer.from(body === undefined ? "" : JSON.stringify(body), "utf8"),
+    };
+    try {
+      return documentOf(await sendRequest(request, options));
+    } catch (error) {
+      if (!(error instanceof PayoutSendError)) throw error;
+      throw new CommandError(error.message, exitCodes.unreachable, { cause: error });
+    }
+  };
+}
+
+function documentOf({ status, body, bodyTruncated }: PayoutAnswer): unknown {
+  if (status === 401) throw otherwise("the sandbox refuses the API key (status 401)");
+  if (bodyTruncated)
+    throw otherwise("what answers there is no sandbox: its answer does not end; check --url");
+  const document = parsed(body);
+  if (status >= 200 && status <= 299 && document !== undefined) return document;
+  // Problem details of a sandbox have a code of its own; another server's may say anything.
+  const detail = memberOf(document, "code") === undefined ? undefined : memberOf(document, "detail");
+  if (typeof detail === "string")
+    throw otherwise(`the sandbox answers: ${detail.slice(0, 200)} (status ${status})`);
+  throw otherwise(`what answers there is no sandbox (status ${status}); check --url`);
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function otherwise(message: string): CommandError {
+  return new CommandError(message, exitCodes.otherwise);
+}
+
+const notified = z.object({ event_ids: z.tuple([z.string()], z.string()) });
 
 const listed = z.object({
   deliveries: z.array(
-    z.object({
+    z.looseObject({
       id: z.number(),
-      webhookId: z.string(),
-      endpointId: z.string(),
-      url: z.string(),
-      eventIds: z.array(z.string()),
       eventTypes: z.array(z.string()),
       state: z.enum(deliveryStates),
-      createdAt: z.number(),
       nextAttemptAt: z.number().optional(),
-      attempts: z.array(attempt),
+      attempts: z.array(
+        z.looseObject({ at: z.number(), status: z.number().optional(), error: z.string().optional() }),
+      ),
     }),
   ),
 });
 
-/** Reads an answer of a sandbox. Throws a SandboxAnswerError for anything else. */
+/** Reads an answer of a sandbox. Throws a CommandError for anything else. */
 function read<T>(form: z.ZodType<T>, document: unknown): T {
-  const { success, data, error } = form.safeParse(document);
-  if (success) return data;
-  throw new SandboxAnswerError("what answers there is no sandbox; check --url", { cause: error });
+  const { success, data } = form.safeParse(document);
+  if (!success) throw otherwise("what answers there is no sandbox; check --url");
+  return data;
 }

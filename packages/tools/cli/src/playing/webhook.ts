@@ -1,14 +1,23 @@
+import { randomUUID } from "node:crypto";
 import { buildWebhookRequest, PayoutSendError, sendRequest } from "@countersign/sandbox";
-import { matchesStatus, type OutgoingRequest, type TamperedWebhookPart } from "@countersign/sandbox/protocol";
-import { exitCodes, UsageError, type CommandIo, type ExitCode } from "../command-io.ts";
-import { assertHttpAllowed } from "../plain-http.ts";
-import { messageOf } from "../thrown.ts";
-import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./payout-input.ts";
-import { readEnvelope, type EnvelopeFlags } from "./webhook-input.ts";
-import { formatWebhookReport, webhookReportToJson, type WebhookReport } from "./webhook-report.ts";
+import {
+  formatTimestamp,
+  jsonWithTexts,
+  matchesStatus,
+  sampleEventData,
+  type OutgoingRequest,
+  type TamperedWebhookPart,
+} from "@countersign/sandbox/protocol";
+import type { CommandIo, ExitCode, Texts } from "../command-io.ts";
+import { exitCodes, messageOf, UsageError } from "../command-io.ts";
+import { assertHttpAllowed, readNamedFile } from "../input.ts";
+import { webhookJson, webhookText, type WebhookReport } from "./report.ts";
+import { readExpected, readHeaders, sendOptionsOf, type TransportFlags } from "./transport.ts";
 
-/** The flags of `countersign webhook`. */
-export interface WebhookFlags extends EnvelopeFlags, TransportFlags {
+/** The flags of `countersign webhook`. Those of the envelope are not checked: wrong values are worth sending too. */
+export interface WebhookFlags
+  extends TransportFlags, Texts<"file" | "data" | "eventId" | "webhookId" | "timestamp"> {
+  readonly type: string;
   readonly username: string;
   readonly password: string;
   readonly secret: string;
@@ -18,19 +27,16 @@ export interface WebhookFlags extends EnvelopeFlags, TransportFlags {
 /** Sends what the flags say, once, and reports what became of it. Throws a UsageError before anything is sent. */
 export async function runWebhook(flags: WebhookFlags, io: CommandIo): Promise<ExitCode> {
   const report = await sendOnce(flags);
-  io.writeOut(flags.json === true ? webhookReportToJson(report) : formatWebhookReport(report, io.colours));
+  io.writeOut(flags.json === true ? webhookJson(report) : webhookText(report, io.colours));
   if (report.answer === undefined) return exitCodes.unreachable;
   return report.asExpected ? exitCodes.asExpected : exitCodes.otherwise;
 }
 
 async function sendOnce(flags: WebhookFlags): Promise<WebhookReport> {
+  const { tamper } = flags;
   const request = requestOf(flags);
-  const expected = readExpected(flags) ?? (flags.tamper === undefined ? ["2xx"] : ["401", "404"]);
-  const report = {
-    variant: flags.tamper === undefined ? ("plain" as const) : (`tamper-${flags.tamper}` as const),
-    request,
-    expected,
-  };
+  const expected = readExpected(flags) ?? (tamper === undefined ? ["2xx"] : ["401", "404"]);
+  const report = { name: tamper === undefined ? "plain" : `tamper-${tamper}`, request, expected };
   try {
     const answer = await sendRequest(request, sendOptionsOf(flags));
     return { ...report, answer, error: undefined, asExpected: matchesStatus(answer.status, expected) };
@@ -51,5 +57,33 @@ function requestOf(flags: WebhookFlags): OutgoingRequest {
   } catch (error) {
     // Before anything is sent, all that can be wrong is what the command line said.
     throw new UsageError(messageOf(error), { cause: error });
+  }
+}
+
+/** The bytes to send: those of the file, or an envelope with one event. Throws a UsageError. */
+function readEnvelope({ file, type, data, eventId, webhookId, timestamp }: WebhookFlags): Buffer {
+  if (file !== undefined) return readNamedFile("--file", file);
+  // Finer than milliseconds, so that two commands that follow each other are not of the same time.
+  const now = BigInt(Date.now()) * 1_000_000n + (process.hrtime.bigint() % 1_000_000n);
+  const when = timestamp ?? formatTimestamp(now);
+  const event = { event_id: eventId ?? randomUUID(), timestamp: when, type, data: undefined };
+  if (data !== undefined) parseData(data);
+  const text = data ?? JSON.stringify(sampleDataOf(type));
+  const events = `[${jsonWithTexts(event, { data: text })}]`;
+  const envelope = { webhook_id: webhookId ?? randomUUID(), timestamp: when, events };
+  return Buffer.from(jsonWithTexts(envelope, { events }), "utf8");
+}
+
+/** Data that an event of this type may have; empty for one that is not known here. */
+export function sampleDataOf(type: string): unknown {
+  return sampleEventData.get(type) ?? {};
+}
+
+/** Reads the value of `--data`. Throws a UsageError. */
+export function parseData(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new UsageError("--data: is not JSON", { cause: error });
   }
 }

@@ -4,8 +4,7 @@ import { createServer as createHttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
-import { runCli } from "../src/program.ts";
-import { CliBench, run } from "./cli-bench.ts";
+import { CliBench, expectOneLine, run } from "./cli-bench.ts";
 import { selfSignedCertificate } from "@countersign/test-support/servers/certificates.ts";
 
 const bench = new CliBench();
@@ -142,15 +141,43 @@ describe("countersign payout", () => {
     expect(out.match(/409 Conflict/g)).toHaveLength(2);
   });
 
-  test("shows an answer without letting it steer the terminal", async () => {
+  test("shows the answer cut short, and Retry-After", async () => {
     const { code, out } = await run(bench.payout("--url", hostileUrl));
     expect(code).toBe(1);
     expect(out).toContain("\\u{1b}[2Jfake prompt\\u{d}\\u{9b}31m\n");
-    expect(out).toContain("503 Service Unavailable, expected 2xx");
-    expect(out).toContain("Retry-After: 7");
-    expect(out).toContain("plain: not as expected");
+    for (const part of ["503 Service Unavailable, expected 2xx", "Retry-After: 7", "plain: not as expected"])
+      expect(out).toContain(part);
     expect(out).toMatch(/y \[cut\]\n/);
     expect(out.length).toBeLessThan(3000);
+  });
+
+  test("prints one JSON document for programs, without the private key", async () => {
+    const { code, out, err } = await bench.spawned(bench.payout("--duplicate", "--json"), {
+      FORCE_COLOR: "1",
+    });
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+    expect(JSON.parse(out)).toMatchObject({
+      variant: "duplicate",
+      asExpected: true,
+      reached: true,
+      outcomes: [
+        { name: "first", answer: { status: 200 }, error: null, expected: ["2xx"], asExpected: true },
+        {
+          name: "duplicate",
+          answer: { status: 409, meaning: expect.stringMatching(/already processed/) },
+          signature: { keyid: "test" },
+        },
+      ],
+    });
+    expect(out).not.toContain("PRIVATE KEY");
+  });
+
+  test.each<[string, readonly string[], number]>([
+    ["an unexpected acknowledgement", ["--expect", "401"], 1],
+    ["an unknown keyid", ["--keyid", "nobody"], 1],
+    ["an unknown keyid that is expected", ["--keyid", "nobody", "--expect", "401"], 0],
+  ])("ends after %s with the exit code", async (_name, args, code) => {
+    expect(await run(bench.payout(...args))).toMatchObject({ code, err: "" });
   });
 
   test("shows the idempotency key, and does without one", async () => {
@@ -158,25 +185,6 @@ describe("countersign payout", () => {
       "  key      op.a\\u{7}.b\n",
     );
     expect((await run(bench.payout("--file", bench.file("list.json", "[1]")))).out).not.toContain("  key ");
-  });
-
-  test("ends with 70 and the cause when the command itself fails", async () => {
-    const failing = {
-      writeOut: () => {
-        throw new RangeError("the output is gone");
-      },
-      writeError: (text: string) => lines.push(text),
-      colours: false,
-      clock: () => 1_700_000_000,
-    };
-    const lines: string[] = [];
-    expect(await runCli(bench.payout(), failing)).toBe(70);
-    expect(lines.join("")).toMatch(/^countersign failed: RangeError: the output is gone\n/);
-  });
-
-  test("colours the verdict where colours are wanted", async () => {
-    const { out } = await run(bench.payout(), { colours: true });
-    expect(out).toContain("\u001B[32mas expected\u001B[39m");
   });
 
   test("reports a failure to reach in text and as JSON", async () => {
@@ -191,5 +199,75 @@ describe("countersign payout", () => {
       reached: false,
       outcomes: [{ answer: null, error: { code: "connection-refused" } }],
     });
+  });
+});
+
+describe("bad usage of countersign payout", () => {
+  const missing = join(bench.directory, "missing");
+  test.each<[string, () => string[], RegExp]>([
+    ["no --url", () => ["payout", "--key", bench.key, "--keyid", "test"], /required option '--url <url>'/],
+    ["a bad URL", () => bench.payout("--url", "localhost:3000"), /the URL must be http/],
+    ["a path that cannot be signed", () => bench.payout("--url", "https://h/a/../b"), /request target/],
+    [
+      "a missing key file",
+      () => bench.payout("--key", missing),
+      /--key .*missing: cannot be read \(ENOENT\)/,
+    ],
+    ["a key file that is no PEM", () => bench.payout("--key", bench.file("no.pem", "hello")), /PEM form/],
+    [
+      "the public key",
+      () => bench.payout("--key", join(bench.directory, "test.public.pem")),
+      /got a PUBLIC KEY/,
+    ],
+    ["a keyid outside ASCII", () => bench.payout("--keyid", "clé"), /keyid/],
+    ["a directory as body", () => bench.payout("--file", bench.directory), /cannot be read \(EISDIR\)/],
+    ["no JSON as body", () => bench.payout("--file", bench.file("bad.json", "{")), /is not JSON in UTF-8/],
+    [
+      "a file and a field",
+      () => bench.payout("--file", bench.file("b.json", "{}"), "--iban", "X"),
+      /cannot be used with option '--file/,
+    ],
+    ["an amount that is no JSON", () => bench.payout("--amount", "10.00 EUR"), /--amount: is not JSON/],
+    ["an amount that is no object", () => bench.payout("--amount", "10.00"), /is not JSON of an object/],
+    [
+      "an unknown part",
+      () => bench.payout("--tamper", "time"),
+      /Allowed choices are body, digest, signature, path/,
+    ],
+    ["two variants", () => bench.payout("--replay", "--tamper", "body"), /cannot be used with option/],
+    ["a bad --concurrent", () => bench.payout("--concurrent", "1"), /expected an integer from 2 to 500/],
+    ["a bad --timeout", () => bench.payout("--timeout", "0"), /--timeout: expected an integer/],
+    ["a bad --expect", () => bench.payout("--expect", "ok"), /--expect: expected statuses/],
+    ["a bad --header", () => bench.payout("--header", "X-A"), /--header: expected 'name: value'/],
+    [
+      "a header that breaks the line",
+      () => bench.payout("--header", "X-A: a\r\nX-B: b"),
+      /Invalid character in header content/,
+    ],
+    ["a bad --local-address", () => bench.payout("--local-address", "here"), /expected an IP address/],
+    [
+      "a --ca file without certificate",
+      () => bench.payout("--ca", bench.key),
+      /--ca .*: holds no certificate/,
+    ],
+  ])("%s ends with 2 and one line, and sends nothing", async (_name, args, line) => {
+    const before = bench.platform.received.length;
+    expectOneLine(await run(args()), 2, line);
+    expect(bench.platform.received).toHaveLength(before);
+  });
+
+  // Elsewhere these paths mean nothing.
+  const testOnLinux = process.platform === "linux" ? test : test.skip;
+  testOnLinux.each<[string, () => readonly string[], RegExp]>([
+    [
+      "keys in a new directory in /proc",
+      () => ["keygen", "--out", "/proc/countersign/keys"],
+      /cannot write the key files: ENOENT: /,
+    ],
+    ["a device as key", () => bench.payout("--key", "/dev/zero"), /--key \/dev\/zero: is no file$/m],
+    ["a device as body", () => bench.payout("--file", "/dev/zero"), /--file \/dev\/zero: is no file$/m],
+  ])("%s ends too, with 2 and one line", async (_name, args, line) => {
+    // In a process that can be ended: reading there never ends.
+    expectOneLine(await bench.spawned(args()), 2, line);
   });
 });

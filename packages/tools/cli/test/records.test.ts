@@ -1,7 +1,7 @@
 import type { IdempotencyListing, IdempotencyListQuery, IdempotencyRecord } from "@countersign/idempotency";
 import { describe, expect, test } from "@jest/globals";
-import type { KeyEntry } from "../src/operator/known-record.ts";
-import { listKeys, listUndecided } from "../src/operator/list-keys.ts";
+import { listKeys, undecidedKeys } from "../src/operator/records.ts";
+import type { KeyEntry } from "../src/operator/store.ts";
 
 const attempt = { token: "t", fence: 1, fingerprint: "f" };
 const held = (key: string): KeyEntry => ({ key, record: { state: "held", ...attempt, reason: "why" } });
@@ -24,52 +24,37 @@ function storeOf(pages: Partial<Record<IdempotencyRecord["state"], readonly (rea
   };
 }
 
-async function shown(list: (show: (entry: KeyEntry) => void) => Promise<unknown>): Promise<string[]> {
-  const keys: string[] = [];
-  await list(({ key }) => keys.push(key));
-  return keys;
-}
+const keysOf = (entries: readonly KeyEntry[]): string[] => entries.map(({ key }) => key);
 
 describe("listKeys", () => {
   test("reads on over empty pages with larger ones, and asks only for what is missing", async () => {
     const store = storeOf({ held: [[], [held("a")], [], [held("b"), held("c")], [held("d")]] });
-    const query = { state: "held", limit: 3 } as const;
-    expect(await shown((show) => listKeys(store, query, show))).toEqual(["a", "b", "c"]);
+    const { entries, cursor } = await listKeys(store, { state: "held", limit: 3 });
+    expect({ keys: keysOf(entries), cursor }).toEqual({ keys: ["a", "b", "c"], cursor: "4" });
     expect(store.queries.map(({ limit }) => limit)).toEqual([3, 6, 2, 4]);
-    expect(await listKeys(store, query, () => {})).toBe("4");
   });
 
   test("takes a page that is larger than was asked", async () => {
     const store = storeOf({ held: [[held("a"), held("b"), held("c")], [held("d")]] });
-    expect(await shown((show) => listKeys(store, { state: "held", limit: 1 }, show))).toEqual([
-      "a",
-      "b",
-      "c",
-    ]);
+    const { entries } = await listKeys(store, { state: "held", limit: 1 });
+    expect(keysOf(entries)).toEqual(["a", "b", "c"]);
   });
 
   test("begins at the cursor, and has none after the last page", async () => {
     const store = storeOf({ held: [[held("a")], [held("b")]] });
-    const query = { state: "held", limit: 5, cursor: "1" } as const;
-    expect(await shown((show) => listKeys(store, query, show))).toEqual(["b"]);
-    expect(await listKeys(store, query, () => {})).toBeUndefined();
+    const { entries, cursor } = await listKeys(store, { state: "held", limit: 5, cursor: "1" });
+    expect({ keys: keysOf(entries), cursor }).toEqual({ keys: ["b"], cursor: undefined });
   });
 
-  test("asks for no more than a store gives", async () => {
+  test("asks for no more than a store gives, and ends when everything was empty", async () => {
     const store = storeOf({ held: Array.from({ length: 12 }, () => []) });
-    await listKeys(store, { state: "held", limit: 1 }, () => {});
+    expect(await listKeys(store, { state: "held", limit: 1 })).toEqual({ entries: [], cursor: undefined });
     expect(store.queries.at(-1)?.limit).toBe(1000);
-  });
-
-  test("ends when everything was empty", async () => {
-    const store = storeOf({ held: [[], [], []] });
-    expect(await listKeys(store, { state: "held", limit: 5 }, () => {})).toBeUndefined();
-    expect(store.queries).toHaveLength(3);
   });
 });
 
-describe("listUndecided", () => {
-  test("shows a key once that is held while the runs are read, or that a page repeats", async () => {
+describe("undecidedKeys", () => {
+  test("gives a key once that is held while the runs are read, or that a page repeats", async () => {
     const store = storeOf({
       run: [
         [run("a", -1), run("b", 0)],
@@ -80,13 +65,11 @@ describe("listUndecided", () => {
         [held("d"), held("c")],
       ],
     });
-    expect(await shown((show) => listUndecided(store, show))).toEqual(["a", "b", "d", "c"]);
-    expect(await listUndecided(store, () => {})).toBe(4);
-  });
-
-  test("reads the runs before the held keys, so that a run that is held meanwhile is not missed", async () => {
-    const store = storeOf({});
-    await listUndecided(store, () => {});
-    expect(store.queries.map(({ state }) => state)).toEqual(["run", "held"]);
+    const keys: string[] = [];
+    for await (const { key } of undecidedKeys(store)) keys.push(key);
+    expect(keys).toEqual(["a", "b", "d", "c"]);
+    // In the other order a run that is held meanwhile would be missed.
+    expect(new Set(store.queries.map(({ state }) => state))).toEqual(new Set(["run", "held"]));
+    expect(store.queries[0]?.state).toBe("run");
   });
 });

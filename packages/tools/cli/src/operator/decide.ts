@@ -1,0 +1,142 @@
+import type { IdempotencyRecord, KeptDecision, ReleasedKey } from "@countersign/idempotency";
+import { leaseExpired, operatorEntry } from "@countersign/idempotency/store";
+import type { Command } from "commander";
+import { CommandError, exitCodes, UsageError, type CommandIo, type Texts } from "../command-io.ts";
+import { decisionMarks } from "./key-report.ts";
+import { shownKey } from "./key-text.ts";
+import { isDecided, isUndecided, readAny } from "./records.ts";
+import type { KnownRecord, OperatorStore } from "./store.ts";
+
+export type Outcome = "done" | "released";
+
+/** Who decides, and why. */
+export interface Entry {
+  readonly by: string;
+  readonly note?: string | undefined;
+}
+
+export type EntryFlags = Texts<"by" | "note">;
+
+export function addEntryOptions(command: Command): Command {
+  return command
+    .option("--by <name>", "who decides, for the record (default: your login name)")
+    .option("--note <text>", "why, for the record: a ticket, what the bank has said");
+}
+
+/** Reads the flags. Throws a UsageError, also where the system knows no name for the user. */
+export function readEntry(flags: EntryFlags, { login }: CommandIo): Entry {
+  const by = flags.by ?? login?.();
+  if (by === undefined) throw new UsageError("--by: the system knows no name for you, give one");
+  assertLength("--by", by, 128);
+  return { by, ...readNote(flags.note) };
+}
+
+/** A note as a store keeps it; nothing for an empty one. Throws a UsageError. */
+export function readNote(note: string | undefined): { readonly note?: string } {
+  if (note === undefined || note.trim() === "") return {};
+  assertLength("--note", note, 512);
+  return { note };
+}
+
+function assertLength(flag: string, text: string, longest: number): void {
+  if (text.length < 1 || text.length > longest)
+    throw new UsageError(`${flag}: expected 1 to ${longest} characters`);
+}
+
+interface Subject {
+  readonly key: string;
+  /** The attempt that the operator has looked at; undefined: the present one. */
+  readonly fence: number | undefined;
+  /** The store as messages name it. */
+  readonly store: string;
+}
+
+type Store = OperatorStore["idempotency"];
+
+/**
+ * Resolves a key that waits for an operator, after `confirm` has shown it. The decision holds for the attempt that was shown, and for
+ * no later one, however long the question stood. Throws a CommandError, and changes nothing, when there is nothing to decide or when
+ * the key has gone to another attempt.
+ */
+export async function resolveKey(
+  store: Store,
+  { outcome, clock, ...subject }: Subject & { readonly outcome: Outcome; readonly clock: CommandIo["clock"] },
+  confirm: (record: IdempotencyRecord) => Promise<Entry>,
+): Promise<{ readonly was: IdempotencyRecord; readonly decision: KeptDecision }> {
+  const { key } = subject;
+  const was = await store.read(key);
+  if (was === undefined || !isUndecided(was)) throw nothingToDecide(subject, was);
+  const { fence } = was;
+  if (subject.fence !== undefined && subject.fence !== fence) throw changed(key, fence);
+  const entry = await confirm(was);
+  if ((await store.resolve(key, outcome, { fence, ...entry })) !== "ok") {
+    const now = await store.read(key);
+    throw now === undefined || now.fence === fence ? nothingToDecide(subject, now) : changed(key, now.fence);
+  }
+  const kept = (await readAny(store, key))?.decision;
+  if (kept?.fence === fence) return { was, decision: kept };
+  // As it was sent: the store keeps no decisions, or the key was decided about anew meanwhile.
+  const reason = was.state === "held" ? was.reason : leaseExpired;
+  return { was, decision: { ...operatorEntry(entry, clock() * 1000), outcome, fence, reason } };
+}
+
+function changed(key: string, fence: number): CommandError {
+  const now = `${shownKey(key)} has changed since it was shown: it is at fence ${fence} now`;
+  return new CommandError(`${now}; nothing was resolved, look at it again`, exitCodes.otherwise);
+}
+
+function nothingToDecide(subject: Subject, record: IdempotencyRecord | undefined): CommandError {
+  if (record === undefined) return unknownKey(subject);
+  return new CommandError(`${shownKey(subject.key)}: ${whyUndecidable(record)}`, exitCodes.otherwise);
+}
+
+function whyUndecidable(record: IdempotencyRecord): string {
+  if (record.state === "done") {
+    const by = decisionMarks(record).map((mark) => ` (${mark})`);
+    return `already done${by.join("")}; there is nothing to decide`;
+  }
+  if (record.state === "held") return "held meanwhile; nothing was resolved, look at it again";
+  return `still running: its lease ends in ${record.remainingMs} ms unless its owner renews it; nothing was resolved`;
+}
+
+export function unknownKey({ key, store }: Pick<Subject, "key" | "store">): CommandError {
+  const why = `unknown in ${store}: never seen there, released, or forgotten after its retention`;
+  const hint = "give the key as keys held prints it, with its scope, in double quotes by --key-json";
+  return new CommandError(`${shownKey(key)}: ${why}; ${hint}`, exitCodes.otherwise);
+}
+
+/** A record with a decision that stands. */
+type DecidedRecord = KnownRecord & Pick<ReleasedKey, "decision">;
+
+/**
+ * Takes the decision about a key back, and returns its record as it was and as it is. Throws a CommandError, and changes nothing, when
+ * there is no decision, or when something ran on it.
+ */
+export async function reopenKey(
+  store: Store,
+  { key, fence, store: shownStore }: Subject,
+  entry: Entry,
+): Promise<{ readonly was: DecidedRecord; readonly now: KnownRecord }> {
+  const fail = (why: string): CommandError =>
+    new CommandError(`${shownKey(key)}: ${why}; nothing was changed`, exitCodes.otherwise);
+  const was = await readAny(store, key);
+  if (was === undefined) throw unknownKey({ key, store: shownStore });
+  if (!hasDecision(was)) throw fail(whyNotReopened(was));
+  if (fence !== undefined && fence !== was.fence)
+    throw fail(`it is at fence ${was.fence} now, look at it again`);
+  const answer = await store.reopen(key, { fence: was.fence, ...entry });
+  const now = await readAny(store, key);
+  if (answer !== "ok" || now === undefined) throw fail("it has changed since it was read, look at it again");
+  return { was, now };
+}
+
+function hasDecision(record: KnownRecord): record is DecidedRecord {
+  return isDecided(record);
+}
+
+function whyNotReopened({ state, decision }: KnownRecord): string {
+  if (state === "held") return "held already, it waits for a decision";
+  if (state === "run") return "an attempt has the key, nothing can be taken back";
+  const when = decision === undefined ? "" : " after the decision";
+  return state === "done" ? `an attempt has done it itself${when}` : `an attempt has had it${when}`;
+}

@@ -1,0 +1,213 @@
+import { begunAtMs, isFailureCount } from "@countersign/idempotency/door";
+import { leaseExpired } from "@countersign/idempotency/store";
+import type { KeptDecision, OperatorEntry } from "@countersign/idempotency";
+import type { CommandIo } from "../command-io.ts";
+import { createPaint, jsonLine, printable, printableLine, tableLines } from "../output.ts";
+import { descriptionFacts } from "./describe-key.ts";
+import { shownKey } from "./key-text.ts";
+import { isDecided, shownRecord } from "./records.ts";
+import type { Described, KeyEntry, KnownRecord } from "./store.ts";
+
+type Fact = readonly [name: string, text: string];
+
+const titles = ["key", "state", "fence", "fingerprint", "what is known"];
+
+export function keysTable(entries: readonly KeyEntry[], { colours }: CommandIo): string {
+  const paint = createPaint(colours);
+  const rows = entries.map(({ key, record }) => [
+    shownKey(key),
+    record.state,
+    String(record.fence),
+    printable(record.fingerprint.slice(0, 12)),
+    isFailureCount(key, record)
+      ? "counts a failed attempt of an event"
+      : [explainState(record), ...decisionMarks(record)].join("; "),
+  ]);
+  const [head = "", ...lines] = tableLines([titles, ...rows]);
+  const painted = lines.map((line, at) => {
+    const { record } = entries[at] ?? {};
+    if (record === undefined || record.state === "run") return line;
+    // An operator's done is no payment that anybody here has made.
+    const done = isDecided(record) ? "yellow" : "green";
+    return paint(record.state === "done" ? done : "red", line);
+  });
+  return `${[paint("bold", head), ...painted].join("\n")}\n`;
+}
+
+export function keyJson(
+  { key, record }: Pick<KnownKey, "key" | "record">,
+  { clock }: CommandIo,
+  described: Described | object = {},
+): string {
+  const begunAt = begunAtMs(record.fence, clock() * 1000);
+  return jsonLine({
+    key,
+    ...recordJson(record),
+    begunAt: begunAt === undefined ? null : new Date(begunAt).toISOString(),
+    ...described,
+  });
+}
+
+interface KnownKey {
+  readonly key: string;
+  readonly record: KnownRecord;
+  readonly described: Described | undefined;
+  /** The store as messages name it. */
+  readonly store: string;
+}
+
+export function keyFacts({ key, record, described, store }: KnownKey, io: CommandIo): readonly Fact[] {
+  return [
+    ["store", store],
+    ["key", shownKey(key)],
+    ...descriptionFacts(described),
+    ["begun", beginOf(record, io)],
+    ["state", `${record.state}: ${explainState(record)}`],
+    ["fence", String(record.fence)],
+    ["fingerprint", printable(record.fingerprint)],
+    ...decisionFacts(record, io),
+  ];
+}
+
+export function factLines(facts: readonly Fact[], indent: string = ""): string {
+  return facts.map(([name, text]) => `${indent}${`${name}  `.padEnd(14)}${text}\n`).join("");
+}
+
+function beginOf({ fence }: KnownRecord, { clock }: CommandIo): string {
+  const nowMs = clock() * 1000;
+  const ms = begunAtMs(fence, nowMs);
+  return ms === undefined ? "unknown: the fences of this store are no times" : timeAgo(ms, nowMs);
+}
+
+/** What is shown of a record, for JSON: the times of a decision are text. */
+export function recordJson(record: KnownRecord): object {
+  const { decision } = record;
+  const shown = shownRecord(record);
+  return decision === undefined ? shown : { ...shown, decision: decisionJson(decision) };
+}
+
+/** Why the key is in its state, without what an operator has decided. */
+export function explainState(record: KnownRecord): string {
+  if (record.state === "held") return printableLine(record.reason);
+  if (record.state === "free") return "the next claim takes it";
+  if (record.state === "done") return isDecided(record) ? "declared as paid" : "processed";
+  const { remainingMs } = record;
+  return remainingMs > 0
+    ? `lease ends in ${duration(remainingMs)}`
+    : `lease expired ${duration(-remainingMs)} ago`;
+}
+
+function whyHeld(record: KnownRecord): string {
+  if (record.state !== "held") {
+    return `${explainState(record)}: the process that ran it died or hangs; make sure that it is gone`;
+  }
+  if (record.reason !== leaseExpired) return explainState(record);
+  return `held when its lease had expired (${leaseExpired}): the process that ran it died or hung`;
+}
+
+/** What a list says of an operator's decision, in a few words; nothing where there is none. */
+export function decisionMarks({ fence, decision }: KnownRecord): string[] {
+  if (decision === undefined) return [];
+  const { outcome, reopened } = decision;
+  if (reopened !== undefined) return [`${outcome} ${nameOf(decision)}, reopened ${nameOf(reopened)}`];
+  const when = decision.fence === fence ? "" : ", before this attempt";
+  return [`${outcome} ${nameOf(decision)}${when}`];
+}
+
+function decisionFacts({ fence, decision }: KnownRecord, { clock }: CommandIo): readonly Fact[] {
+  if (decision === undefined) return [];
+  const about = decision.fence === fence ? "" : `, about fence ${decision.fence}`;
+  const { reopened, outcome, reason } = decision;
+  const entry = (each: OperatorEntry): string => `${nameOf(each)}, ${timeAgo(each.at, clock() * 1000)}`;
+  return [
+    ["decided", `${outcome}${about}, ${entry(decision)}`],
+    ["held for", printableLine(reason)],
+    ...noteOf(decision),
+    ...(reopened === undefined ? [] : [["reopened", entry(reopened)] as const, ...noteOf(reopened)]),
+  ];
+}
+
+function nameOf({ by }: OperatorEntry): string {
+  return by === undefined ? "by an operator" : `by ${printableLine(by)}`;
+}
+
+function noteOf({ note }: OperatorEntry): Fact[] {
+  return note === undefined ? [] : [["note", printableLine(note)]];
+}
+
+/** One line that tells all of a change, to be kept in a ticket or a log. */
+export function changedLine(
+  { key, record }: Pick<KnownKey, "key" | "record">,
+  [state, reason, to]: readonly [state: string, reason: string, to: string],
+  entry: OperatorEntry,
+): string {
+  const note = entry.note === undefined ? "" : `, note ${printable(JSON.stringify(entry.note))}`;
+  const facts = `was ${state} (${printableLine(reason)}), is ${to}, ${nameOf(entry)}${note}`;
+  return `${new Date(entry.at).toISOString()} ${shownKey(key)} at fence ${record.fence}: ${facts}\n`;
+}
+
+export function decisionJson({ reopened, ...decision }: KeptDecision): object {
+  const decided = { ...decision, at: new Date(decision.at).toISOString() };
+  return reopened === undefined
+    ? decided
+    : { ...decided, reopened: { ...reopened, at: new Date(reopened.at).toISOString() } };
+}
+
+const units: readonly (readonly [unit: string, ms: number])[] = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1000],
+];
+
+/** A length of time, rounded down to its largest unit that it has twice. */
+function duration(ms: number): string {
+  const [unit, unitMs] = units.find(([, size]) => ms >= 2 * size) ?? ["ms", 1];
+  return `${Math.floor(ms / unitMs)} ${unit}`;
+}
+
+/** A time and how long ago it was, in UTC and to the second. */
+function timeAgo(ms: number, nowMs: number): string {
+  const time = new Date(ms)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, "Z");
+  return nowMs - ms < 2000 ? `${time}, just now` : `${time}, ${duration(nowMs - ms)} ago`;
+}
+
+/** A key that waits for a decision: what it is, since when, why, and the commands that decide. */
+export function heldBlock(
+  { key, record }: KeyEntry,
+  described: Described | undefined,
+  io: CommandIo,
+): string {
+  const facts = factLines(
+    [
+      ...descriptionFacts(described),
+      ["begun", beginOf(record, io)],
+      ["why", whyHeld(record)],
+      ...decisionFacts(record, io),
+      ["fence", String(record.fence)],
+    ],
+    "  ",
+  );
+  const shown = shownKey(key);
+  // What is shown holds no single quote.
+  const word = /^[\w@%+=:,./-]+$/.test(shown) ? shown : `'${shown}'`;
+  const given = shown.startsWith('"') ? `--key-json ${word}` : word;
+  const decide = (outcome: "done" | "released"): string =>
+    `    countersign keys resolve ${given} --as ${outcome} --fence ${record.fence}\n`;
+  return [
+    `${createPaint(io.colours)("red", shown)}\n${facts}`,
+    `  money has moved, or will be sent by hand after this:\n${decide("done")}`,
+    `  no money has moved, and the next retry is to pay:\n${decide("released")}`,
+  ].join("");
+}
+
+export function heldSummary(count: number): string {
+  return `
+${count === 1 ? "1 key waits" : `${count} keys wait`} for a decision, and no retry pays until then. Find out whether
+money has moved, from the bank and not from a log, and run one of the commands,
+with the flags that name this store.
+`;
+}

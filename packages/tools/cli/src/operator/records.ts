@@ -1,0 +1,83 @@
+import { isFailureCount } from "@countersign/idempotency/door";
+import type { IdempotencyListing, IdempotencyListQuery } from "@countersign/idempotency";
+import { messageOf, UsageError } from "../command-io.ts";
+import type { KeyEntry, KnownRecord, OperatorStore } from "./store.ts";
+
+/** A record without its token, with which a stranger could end the attempt. */
+export function shownRecord(record: KnownRecord): object {
+  if (record.state === "free") return record;
+  const { token: _token, ...shown } = record;
+  return shown;
+}
+
+/** Whether an operator has to decide. */
+export function isUndecided(record: KnownRecord): boolean {
+  return record.state === "held" || (record.state === "run" && record.remainingMs <= 0);
+}
+
+/** Whether the key is as an operator has decided, and no attempt has had it since. */
+export function isDecided({ state, fence, decision }: KnownRecord): boolean {
+  return (state === "done" || state === "free") && decision?.fence === fence;
+}
+
+/** What the store knows of a key, also of one that an operator has released. */
+export async function readAny(
+  store: Pick<OperatorStore["idempotency"], "read" | "readReleased">,
+  key: string,
+): Promise<KnownRecord | undefined> {
+  return (await store.read(key)) ?? (await store.readReleased(key));
+}
+
+type Store = Pick<OperatorStore["idempotency"], "list">;
+
+const pageLimit = 1000;
+
+/**
+ * Lists about `limit` keys, with the cursor of what follows. Pages can be empty although more keys follow: after an empty one it
+ * asks for more, because an engine that scans would take a round trip for each few of all its keys.
+ */
+export async function listKeys(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
+  let { cursor, limit } = query;
+  const entries: KeyEntry[] = [];
+  do {
+    // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
+    const page = await readPage(store, { ...query, cursor, limit });
+    entries.push(...page.entries);
+    cursor = page.cursor;
+    limit = page.entries.length === 0 ? Math.min(2 * limit, pageLimit) : query.limit - entries.length;
+  } while (entries.length < query.limit && cursor !== undefined);
+  return { entries, cursor };
+}
+
+/**
+ * Every key that waits for an operator, each once. Runs come first: one that is held while this reads is found among the held keys
+ * then.
+ */
+export async function* undecidedKeys(store: Store): AsyncGenerator<KeyEntry, void> {
+  const shown = new Set<string>();
+  for (const state of ["run", "held"] as const) {
+    let cursor: string | undefined;
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- the cursor of a page leads to the next
+      const page = await listKeys(store, { state, cursor, limit: pageLimit });
+      cursor = page.cursor;
+      for (const { key, record } of page.entries) {
+        if (!isUndecided(record) || isFailureCount(key, record) || shown.has(key)) continue;
+        shown.add(key);
+        yield { key, record };
+      }
+    } while (cursor !== undefined);
+  }
+}
+
+async function readPage(store: Store, query: IdempotencyListQuery): Promise<IdempotencyListing> {
+  try {
+    return await store.list(query);
+  } catch (error) {
+    // State and limit are checked already.
+    if (!(error instanceof TypeError) || !messageOf(error).includes("cursor")) throw error;
+    throw new UsageError("--cursor: expected what the page before printed, of the same store and state", {
+      cause: error,
+    });
+  }
+}

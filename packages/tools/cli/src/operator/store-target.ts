@@ -1,0 +1,154 @@
+import path from "node:path";
+import { Option, type Command } from "commander";
+import { UsageError, type Texts } from "../command-io.ts";
+import { printable } from "../output.ts";
+
+export type StoreFlags = Texts<"storeUrl" | "storeModule" | "schema" | "table" | "prefix">;
+
+export type EngineName = "sqlite" | "postgres" | "redis" | "module";
+
+export interface StoreLocation {
+  readonly engine: EngineName;
+  /** An absolute path; of a server its URL with the credentials, which is for the driver alone. */
+  readonly address: string;
+  /** Names it in messages, without credentials. */
+  readonly shown: string;
+  /** Takes the credentials out of a driver's message. */
+  readonly hide: (text: string) => string;
+}
+
+/** A store and its place at the location; `shown` names both. */
+export interface StoreTarget extends Texts<"schema" | "table" | "prefix"> {
+  readonly location: StoreLocation;
+  readonly shown: string;
+}
+
+/** The flag of the store alone, for commands where it can be left out. */
+export function storeUrlOption(): Option {
+  const form = "sqlite:<path>, postgres://… or redis://…; with a password, by the environment alone";
+  return new Option("--store-url <url>", form).env("STORE_URL");
+}
+
+export function addStoreOptions(command: Command): Command {
+  command.addOption(storeUrlOption());
+  command.addOption(
+    new Option("--store-module <file>", "module that exports createStore(), a store of one's own").conflicts(
+      "storeUrl",
+    ),
+  );
+  return addNameOptions(command).option(
+    "--prefix <name>",
+    "Redis: prefix of the keys (default: countersign)",
+  );
+}
+
+export function addNameOptions(command: Command): Command {
+  return command
+    .option("--schema <name>", "PostgreSQL: schema of the tables (default: public)")
+    .option("--table <name>", "PostgreSQL, SQLite: prefix of the tables (default: countersign)");
+}
+
+const places = ["schema", "table", "prefix"] as const;
+const placesOf: Readonly<Record<EngineName, readonly (typeof places)[number][]>> = {
+  postgres: ["schema", "table"],
+  sqlite: ["table"],
+  redis: ["prefix"],
+  module: [],
+};
+
+/** Reads the flags. Throws a UsageError, also for a flag of another engine: it would look for the keys in the wrong place. */
+export function readTarget(flags: StoreFlags): StoreTarget {
+  const { storeUrl, storeModule, schema, table, prefix } = flags;
+  if (storeModule === undefined && storeUrl === undefined)
+    throw new UsageError("required option '--store-url <url>' not specified; or give --store-module <file>");
+  const location =
+    storeModule === undefined ? parseStoreUrl(storeUrl ?? "") : fileLocation("module", storeModule);
+  for (const name of places) {
+    if (flags[name] !== undefined && !placesOf[location.engine].includes(name))
+      throw foreignFlag(`--${name}`, location);
+  }
+  return { location, schema, table, prefix, shown: location.shown + placeOf(location.engine, flags) };
+}
+
+function placeOf(
+  engine: EngineName,
+  { schema = "public", table = "countersign", prefix = "countersign" }: StoreFlags,
+): string {
+  if (engine === "module") return "";
+  if (engine === "redis") return ` (prefix ${printable(prefix)})`;
+  return ` (${printable(engine === "postgres" ? `tables ${schema}.${table}_*` : `tables ${table}_*`)})`;
+}
+
+export function foreignFlag(flag: string, { shown }: StoreLocation): UsageError {
+  return new UsageError(`${flag}: means nothing for ${shown}`);
+}
+
+const flag = "--store-url";
+const schemes: ReadonlyMap<string, EngineName> = new Map([
+  ["postgres:", "postgres"],
+  ["postgresql:", "postgres"],
+  ["redis:", "redis"],
+  ["rediss:", "redis"],
+]);
+
+/** Reads the value of `--store-url`. Throws a UsageError, which shows nothing of the value: it may hold a password. */
+export function parseStoreUrl(text: string): StoreLocation {
+  if (text.startsWith("memory:"))
+    throw new UsageError(`${flag}: a store in memory lives inside its process; no command can reach it`);
+  if (!text.startsWith("sqlite:")) return serverLocation(text);
+  const file = text.slice("sqlite:".length);
+  if (file.trim() === "" || file === ":memory:")
+    throw new UsageError(`${flag}: expected sqlite:<path> of a file`);
+  return fileLocation("sqlite", file);
+}
+
+/** A file, from the current folder. */
+function fileLocation(engine: "sqlite" | "module", file: string): StoreLocation {
+  // Absolute, as libsql takes what looks like a URL for the address of a server.
+  const address = path.resolve(file);
+  return { engine, address, shown: `${engine}:${printable(address)}`, hide: (message) => message };
+}
+
+function serverLocation(text: string): StoreLocation {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const engine = schemes.get(url?.protocol ?? "");
+  if (url === undefined || engine === undefined) {
+    const forms = "sqlite:<path>, postgres://…, postgresql://…, redis://… or rediss://…";
+    throw new UsageError(`${flag}: expected ${forms}`);
+  }
+  const { protocol, username, password, host, pathname, search, hash, searchParams } = url;
+  // The driver would take this machine for a host that is missing. PostgreSQL's can stand in ?host=.
+  if (engine === "redis" && host === "") throw new UsageError(`${flag}: expected redis://<host>`);
+  // A password with one of / ? # in it ends the host early, and its rest would be shown as path or port. Of an escape that is
+  // none, drivers differ in what they make.
+  const isEncoded = !/%(?![0-9a-f]{2})/i.test(username + password + search);
+  if (hash !== "" || /@|%40/i.test(pathname + search) || !isEncoded) {
+    throw new UsageError(`${flag}: percent-encode the characters @ : / ? # % of a user name or password`);
+  }
+  if (engine === "redis" && !/^\/?\d*$/.test(pathname)) {
+    throw new UsageError(
+      `${flag}: expected the number of a database after redis://<host>:<port>/, or nothing`,
+    );
+  }
+  // Of Redis, some put the password where the user name stands.
+  const user = engine === "redis" || username === "" ? "" : `${username}@`;
+  const named = ["password", "sslpassword"].flatMap((name) => searchParams.getAll(name));
+  const secrets = [password, ...(engine === "redis" ? [username] : []), ...named]
+    .flatMap((secret) => [secret, decoded(secret)])
+    .filter((secret) => secret !== "");
+  return {
+    engine,
+    address: text,
+    shown: `${protocol}//${user}${host}${pathname}`,
+    hide: (message) => secrets.reduce((hidden, secret) => hidden.replaceAll(secret, "…"), message),
+  };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Bytes that are no UTF-8.
+    return text;
+  }
+}

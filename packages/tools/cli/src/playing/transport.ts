@@ -1,0 +1,45 @@
+import type { KeyObject } from "node:crypto";
+import type { SendOptions } from "@countersign/sandbox";
+import { importPrivateKey, parseStatusPatterns } from "@countersign/sandbox/protocol";
+import { messageOf, UsageError, type Switches, type Texts } from "../command-io.ts";
+import { parseTimeout, readCertificates, readNamedFile } from "../input.ts";
+
+/** The flags of how a request is sent, and what is expected of its answer. */
+export interface TransportFlags extends Texts<"ca" | "expect">, Switches<"allowHttp" | "json"> {
+  readonly url: string;
+  readonly header?: readonly string[] | undefined;
+  readonly timeout: string;
+}
+
+export function sendOptionsOf({ timeout, ca }: Pick<TransportFlags, "timeout" | "ca">): SendOptions {
+  return { timeoutMs: parseTimeout(timeout), ca: ca === undefined ? undefined : readCertificates(ca) };
+}
+
+/** The further header fields. Throws a UsageError. */
+export function readHeaders({ header = [] }: TransportFlags): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    header.map((text) => {
+      const colon = text.indexOf(":");
+      if (colon < 1) throw new UsageError("--header: expected 'name: value'");
+      return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
+    }),
+  );
+}
+
+/** The statuses of `--expect`, if it is there. Throws a UsageError. */
+export function readExpected({ expect }: TransportFlags): readonly string[] | undefined {
+  if (expect === undefined) return undefined;
+  const patterns = parseStatusPatterns(expect);
+  if (patterns === undefined) throw new UsageError("--expect: expected statuses such as 200,409 or 2xx");
+  return patterns;
+}
+
+/** The private key in a PEM file. Throws a UsageError, which shows nothing of the file. */
+export function readPrivateKey(file: string): KeyObject {
+  const pem = readNamedFile("--key", file).toString("utf8");
+  try {
+    return importPrivateKey(pem);
+  } catch (error) {
+    throw new UsageError(`--key ${file}: ${messageOf(error)}`, { cause: error });
+  }
+}

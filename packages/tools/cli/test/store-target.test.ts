@@ -1,0 +1,199 @@
+import { resolve } from "node:path";
+import { describe, expect, test } from "@jest/globals";
+import * as fc from "fast-check";
+import { messageOf, UsageError } from "../src/command-io.ts";
+import { loadDriver } from "../src/load-package.ts";
+import { failingInOneLine } from "../src/operator/operator-store.ts";
+import { storeFailure } from "../src/operator/store-failure.ts";
+import { parseStoreUrl } from "../src/operator/store-target.ts";
+
+const location = parseStoreUrl("postgres://user:s3cret@host/db");
+
+function coded(message: string, code: string, cause?: unknown): Error {
+  return Object.assign(new Error(message, { cause }), { code });
+}
+
+describe("storeFailure", () => {
+  test.each<[string, unknown, number, string]>([
+    [
+      "a refused connection",
+      coded("", "ECONNREFUSED"),
+      3,
+      "cannot be reached: the connection was refused (ECONNREFUSED)",
+    ],
+    [
+      "several refused connections",
+      Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }),
+      3,
+      "cannot be reached: the connection was refused (ECONNREFUSED)",
+    ],
+    [
+      "a wrapped one",
+      new Error("failed", { cause: coded("", "ENOTFOUND") }),
+      3,
+      "cannot be reached: the host name is unknown (ENOTFOUND)",
+    ],
+    ["a time-out of the driver", new Error("timeout expired"), 3, "cannot be reached: timeout expired"],
+    [
+      "a lost connection",
+      new Error("Connection terminated unexpectedly"),
+      3,
+      "cannot be reached: Connection terminated unexpectedly",
+    ],
+    [
+      "a server that stops",
+      coded("terminating connection", "57P01"),
+      3,
+      "cannot be reached: terminating connection",
+    ],
+    [
+      "a lock that timed out",
+      coded("canceling statement due to lock timeout", "55P03"),
+      1,
+      ": canceling statement due to lock timeout",
+    ],
+    [
+      "a wrong password",
+      coded('password authentication failed for user "user"', "28P01"),
+      1,
+      ': password authentication failed for user "user"',
+    ],
+    ["a message with the password", new Error("cannot use s3cret"), 1, ": cannot use …"],
+    ["a message on lines", new Error("one\n  two\u001B[2J"), 1, ": one two\\u{1b}[2J"],
+    [
+      "a message of our stores",
+      new Error("createPostgresStores: the tables are missing"),
+      1,
+      ": the tables are missing",
+    ],
+    ["a message of a store's step", new Error("postgres idempotency store: is full"), 1, ": is full"],
+    ["no message", new Error(), 1, ": failed without a message"],
+    ["a string", "broken", 1, ": broken"],
+  ])("says of %s what it is", (_name, error, exitCode, message) => {
+    const failure = storeFailure(location, error);
+    expect({ exitCode: failure.exitCode, message: failure.message }).toEqual({
+      exitCode,
+      message: message.startsWith(":")
+        ? `postgres://user@host/db${message}`
+        : `postgres://user@host/db ${message}`,
+    });
+    expect(failure.cause).toBe(error);
+  });
+
+  test("ends with a chain of causes that ends in itself", () => {
+    const error = new Error("loop");
+    error.cause = error;
+    expect(storeFailure(location, error).message).toContain("loop");
+  });
+});
+
+describe("failingInOneLine", () => {
+  const target = { location, schema: undefined, table: undefined, prefix: undefined, shown: location.shown };
+
+  test("makes a failure of what the engine throws, also synchronously", async () => {
+    const failing = failingInOneLine(target, () => {
+      throw new Error("broken");
+    });
+    await expect(failing).rejects.toMatchObject({
+      name: "CommandError",
+      message: "postgres://user@host/db: broken",
+    });
+  });
+
+  test.each([
+    ["a wrong command line", new UsageError("--schema: no")],
+    ["a fault of the command", new TypeError("x is not a function")],
+    ["a failure", storeFailure(location, new Error("broken"))],
+  ])("passes on %s as it is", async (_name, error) => {
+    await expect(failingInOneLine(target, () => Promise.reject(error))).rejects.toBe(error);
+  });
+});
+
+test("a package that a driver lacks is no driver that is missing", async () => {
+  const error = coded("Cannot find package 'pg-types' imported from here", "ERR_MODULE_NOT_FOUND");
+  await expect(loadDriver("pg", () => Promise.reject(error))).rejects.toBe(error);
+});
+
+describe("parseStoreUrl", () => {
+  test.each([
+    ["sqlite:/var/lib/p.db", "sqlite", "sqlite:/var/lib/p.db"],
+    ["sqlite:p.db", "sqlite", `sqlite:${resolve("p.db")}`],
+    ["sqlite:http://host/p.db", "sqlite", `sqlite:${resolve("http://host/p.db")}`],
+    ["postgres://h/d", "postgres", "postgres://h/d"],
+    ["postgresql://u@h:5433/d?sslmode=require", "postgres", "postgresql://u@h:5433/d"],
+    ["postgres://u@%2Frun%2Fpostgresql/d", "postgres", "postgres://u@%2Frun%2Fpostgresql/d"],
+    ["redis://h", "redis", "redis://h"],
+    ["rediss://h:6380/2", "redis", "rediss://h:6380/2"],
+  ])("reads %s", (text, engine, shown) => {
+    expect(parseStoreUrl(text)).toMatchObject({ engine, shown });
+  });
+
+  test.each([
+    ["postgres://user:s3cret@h/d", "postgres://user@h/d"],
+    ["postgres://user:s3cret@h/d?password=s3cret&sslpassword=s3cret", "postgres://user@h/d"],
+    ["postgres://user:pa%73s3cret%40@h/d", "postgres://user@h/d"],
+    ["redis://:s3cret@h:6379/1", "redis://h:6379/1"],
+    ["redis://default:s3cret@h", "redis://h"],
+    ["rediss://s3cret@h", "rediss://h"],
+  ])("shows %s without its credentials, and hides them in messages", (text, shown) => {
+    const parsed = parseStoreUrl(text);
+    expect(parsed).toMatchObject({ shown, address: text });
+    const { password, username } = new URL(text);
+    for (const secret of [password || username, decodeURIComponent(password || username)]) {
+      expect(parsed.hide(`refused ${secret}; ${secret}`)).toBe("refused …; …");
+    }
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["a path", "/var/lib/p.db"],
+    ["another scheme", "mysql://user:s3cret@h/d"],
+    ["memory", "memory:"],
+    ["SQLite without a path", "sqlite:"],
+    ["SQLite with a blank path", "sqlite: "],
+    ["SQLite in memory", "sqlite::memory:"],
+    ["Redis without a host", "redis://"],
+    ["Redis without a host, with a database", "redis:///1"],
+    ["a slash in the password", "postgres://user:s3cret/s3cret@h/d"],
+    ["a slash behind a digit of the password", "postgres://user:1/s3cret@h/d"],
+    ["a question mark in the password", "postgres://user:1?s3cret@h/d"],
+    ["a number sign in the password", "postgres://user:1#s3cret@h/d"],
+    ["a number sign in the password of Redis", "redis://:s3cret#@h"],
+    ["an escape that is none", "postgres://user:s3cret%zz@h/d"],
+    ["a line end in the port", "postgres://user:s3cret@h:a\nb/d"],
+  ])("refuses %s, and shows nothing of it", (_name, text) => {
+    expect(() => parseStoreUrl(text)).toThrow(UsageError);
+    expect(() => parseStoreUrl(text)).toThrow(/^--store-url: [^\n]*$/);
+    expect(() => parseStoreUrl(text)).not.toThrow(/s3cret/);
+  });
+
+  test("shows no password, whatever it is", () => {
+    const password = fc
+      .string({ unit: "binary", minLength: 8 })
+      .filter((text) => !"postgres://user@host".includes(text));
+    const form = fc.constantFrom<(text: string) => string>(
+      (text) => `postgres://user:${text}@host/db`,
+      (text) => `redis://:${text}@host`,
+      (text) => `redis://${text}@host`,
+      (text) => `postgres://host/db?password=${text}`,
+    );
+    fc.assert(
+      fc.property(password, form, (text, urlOf) => {
+        for (const written of [text, encodedUri(text)]) {
+          let said: string;
+          try {
+            said = parseStoreUrl(urlOf(written)).shown;
+          } catch (error) {
+            expect(error).toBeInstanceOf(UsageError);
+            said = messageOf(error);
+          }
+          expect(said).not.toContain(written);
+        }
+      }),
+    );
+  });
+});
+
+function encodedUri(text: string): string {
+  return encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, "?"));
+}
