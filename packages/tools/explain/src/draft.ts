@@ -6,8 +6,6 @@ import type { VerificationKey } from "@countersign/http-message-signatures";
 export interface BaseLine {
   readonly identifier: string;
   readonly value: string;
-  /** What stands between the two, where it is not what the draft has there. */
-  readonly colon?: string | undefined;
 }
 
 /** How a signer may have made its signature: what it put together, and what it did with that. */
@@ -16,6 +14,8 @@ export interface Draft {
   /** The last line; undefined where a signer leaves it out. */
   readonly params: BaseLine | undefined;
   readonly colon: string;
+  /** The colon of the last line, where it is another one. */
+  readonly paramsColon?: string;
   readonly lineEnd: string;
   readonly head: string;
   readonly tail: string;
@@ -50,10 +50,11 @@ function readLine(line: string): BaseLine {
   return { identifier: line.slice(0, end), value: line.slice(end + 2) };
 }
 
-/** The base that a draft stands for. */
-export function baseOf({ lines, params, colon, lineEnd, head, tail }: Draft): string {
-  const all = params === undefined ? lines : [...lines, params];
-  return head + all.map((line) => line.identifier + (line.colon ?? colon) + line.value).join(lineEnd) + tail;
+/** Puts the base of a draft together. */
+export function baseOf({ lines, params, colon, paramsColon = colon, ...draft }: Draft): string {
+  const all = lines.map(({ identifier, value }) => identifier + colon + value);
+  if (params !== undefined) all.push(params.identifier + paramsColon + params.value);
+  return draft.head + all.join(draft.lineEnd) + draft.tail;
 }
 
 function signedBytes(draft: Draft): Buffer {
@@ -84,7 +85,7 @@ export function identityOfDraft(draft: Draft): string {
     .digest("base64");
 }
 
-/** What the near misses of a signature are made of. */
+/** The facts that near misses of a signature are made of. */
 export interface MismatchContext {
   readonly method: string;
   readonly target: string;

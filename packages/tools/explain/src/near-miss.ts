@@ -43,14 +43,26 @@ export function missesOf<Draft, Instead>(
   );
 }
 
-/** All orders of a list, at most `max` of them, without the one that it has. */
-export function* otherOrders<Item>(items: readonly Item[], max: number): Generator<readonly Item[]> {
-  let given = -1;
+const maxOrders = 120;
+
+/** Rows for other orders of a list, at most 120: sorted by name, as many signers have it, and each permutation. */
+export function orderRows<Item>(
+  what: string,
+  items: readonly Item[],
+  nameOf: (item: Item) => string,
+): readonly Row<readonly Item[]>[] {
+  const sorted = [...items];
+  sorted.sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  const orders: (readonly Item[])[] = [];
   for (const order of permutations(items)) {
-    given += 1;
-    if (given > max) return;
-    if (given > 0) yield order;
+    // The first is the order that they have.
+    orders.push(orders.length === 0 ? sorted : order);
+    if (orders.length > maxOrders) break;
   }
+  return orders.map((order, index) => {
+    const how = order.length === 0 ? "none" : order.map(nameOf).join(", ");
+    return [what, how, [order], index === 0 ? "usual" : undefined];
+  });
 }
 
 function* permutations<Item>(items: readonly Item[]): Generator<readonly Item[]> {

@@ -1,7 +1,8 @@
+import type { Remedy } from "./explanation.ts";
 import type { NearMiss } from "./near-miss.ts";
 import type { Pace } from "./pace.ts";
 
-/** What is searched, by what, and how far. */
+/** A search for what a sender has done. */
 export interface Search<Draft> {
   /** Those of senders that do everything right: one for each key or secret that is accepted. */
   readonly drafts: readonly Draft[];
@@ -14,16 +15,9 @@ export interface Search<Draft> {
   readonly pace: Pick<Pace, "rest">;
 }
 
-/** What fits. */
-interface Found<Draft> {
-  readonly draft: Draft;
-  /** None where a right draft fits, else one, or two together. */
-  readonly misses: readonly NearMiss<Draft>[];
-}
-
+/** What fits, if anything does: the draft with no, one or two near misses; and how often `fits` was asked. */
 export interface SearchResult<Draft> {
-  readonly found: Found<Draft> | undefined;
-  /** How often `fits` was asked. */
+  readonly found: { readonly draft: Draft; readonly misses: readonly NearMiss<Draft>[] } | undefined;
   readonly attempts: number;
 }
 
@@ -72,4 +66,11 @@ function* candidates<Draft>(misses: readonly NearMiss<Draft>[]): Generator<reado
       if (one.part !== other.part) yield [one, other];
     }
   }
+}
+
+/** The remedy of near misses that fit: one, or two. */
+export function remedyOfMisses(misses: readonly Pick<NearMiss<unknown>, "says" | "what">[]): Remedy {
+  const [first = "", second] = misses.map(({ says }) => says);
+  const sentence = second === undefined ? first : `Two things: ${first} And: ${second}`;
+  return [misses.map(({ what }) => what).join("+"), sentence];
 }

@@ -10,7 +10,7 @@ import { parseByteSequenceDictionary } from "@countersign/http-message-signature
 import type { HttpSignatureVerifyOptions } from "@countersign/http-signature-verify";
 import type { KnownKeys, OwnOptions } from "./options.ts";
 
-/** What the explanation of one refusal goes by. */
+/** What one refusal is explained by. */
 export interface SignatureContext {
   readonly request: ReceivedRequest;
   /** Undefined where it is not known. */
@@ -38,7 +38,7 @@ export function signatureOf({
   check,
 }: Pick<SignatureContext, "check" | "own" | "request">): LabelledSignature | undefined {
   try {
-    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+    const inputs = inputsOf(request);
     const signatures = parseByteSequenceDictionary(fieldLines(request, "signature").join(", "), "Signature");
     const labels = [...inputs.keys()].filter(
       (label) => signatures.has(label) && (check.label === undefined || check.label === label),
@@ -54,14 +54,17 @@ export function signatureOf({
   }
 }
 
+function inputsOf(request: HeaderLines): ReadonlyMap<string, SignatureInput> {
+  return parseSignatureInput(fieldLines(request, "signature-input").join(", "));
+}
+
 const maxKeyids = 10;
 
 /** The keyids that a request names: text of a stranger. */
 export function keyidsOf(request: HeaderLines): readonly string[] {
   try {
-    const inputs = parseSignatureInput(fieldLines(request, "signature-input").join(", "));
-    const keyids = [...inputs.values()].map((input) => textOf(input, "keyid"));
-    return [...new Set(keyids.filter((keyid) => keyid !== undefined))].slice(0, maxKeyids);
+    const keyids = [...inputsOf(request).values()].flatMap((input) => textOf(input, "keyid") ?? []);
+    return [...new Set(keyids)].slice(0, maxKeyids);
   } catch {
     return [];
   }

@@ -7,10 +7,12 @@ export type Texts = readonly Row<string>[];
 
 /** What signers put behind `@path` in place of the path as it is sent. */
 export function pathVariants(path: string, context: MismatchContext): Texts {
-  const start = context.target.indexOf("?");
-  const whole = path + (start === -1 ? "" : context.target.slice(start));
+  const whole = path + /(?:\?.*)?$/s.exec(context.target)?.[0];
   const authority = context.authority ?? "";
-  const [forwarded, prefixes] = prefixesOf(path, context);
+  const forwarded = fieldsOfProxies.flatMap((name) =>
+    fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
+  );
+  const prefixes = [...forwarded, ...context.pathPrefixes].map((prefix) => prefix.replace(/\/$/, "") + path);
   return [
     ["path-with-query", "with the query behind it", [whole], "usual"],
     ["path-full-url", "the full URL", [path, whole].map((text) => `https://${authority}${text}`), "usual"],
@@ -42,29 +44,19 @@ const fieldsOfProxies = [
   "x-envoy-original-path",
   "x-forwarded-uri",
 ];
-
-function prefixesOf(path: string, context: MismatchContext): readonly [readonly string[], readonly string[]] {
-  const forwarded = fieldsOfProxies.flatMap((name) =>
-    fieldLines(context, name).map((line) => line.trim().split("?")[0] ?? ""),
-  );
-  const prefixes = [...forwarded, ...context.pathPrefixes];
-  return [forwarded, prefixes.map((prefix) => prefix.replace(/\/$/, "") + path)];
-}
-
 const maxSegments = 10;
 
 function shorterPaths(path: string): Texts {
   const segments = path.split("/");
-  const places = Array.from({ length: Math.min(segments.length, maxSegments + 1) }, (_, at) => at).slice(2);
-  return places.flatMap((at): Texts => [
-    [
-      "path-without-prefix",
-      "without the prefix before it",
-      [`/${segments.slice(at).join("/")}`],
-      at === 2 ? "usual" : undefined,
-    ],
-    ["path-without-end", "without its end", [segments.slice(0, at).join("/")]],
-  ]);
+  const places = Array.from(segments.keys()).slice(2, maxSegments + 1);
+  return places.flatMap((at): Texts => {
+    const isUsual = at === 2 ? "usual" : undefined;
+    const end = `/${segments.slice(at).join("/")}`;
+    return [
+      ["path-without-prefix", "without the prefix before it", [end], isUsual],
+      ["path-without-end", "without its end", [segments.slice(0, at).join("/")]],
+    ];
+  });
 }
 
 /** What signers put behind `@query` in place of the query as it is sent. */
@@ -95,19 +87,19 @@ export const usualPorts: readonly string[] = ["443", "80", "8080", "8443", "3000
 /** What signers put behind `@target-uri` in place of the URL that is asked for. */
 export function targetUriVariants(uri: string, context: MismatchContext): Texts {
   const [bare = ""] = uri.split("?");
-  const other = uri.startsWith("https:") ? uri.replace("https:", "http:") : uri.replace("http:", "https:");
+  const other = uri.replace(/^http(s?)/, (_, s: string) => (s === "" ? "https" : "http"));
   const hosts = ["host", "x-forwarded-host"].flatMap((name) => fieldLines(context, name));
   const withHost = (host: string): string =>
     uri.replace(/^([a-z]+:\/\/)[^/]+/, (_, scheme: string) => scheme + host.trim());
-  const withPort = (port: string): string => uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1:${port}`);
+  const withPort = (port: string): string => uri.replace(/^([a-z]+:\/\/[^/:]+)(?::\d+)?/, `$1${port}`);
   return [
     ["target-uri-without-query", "without the query", [bare], "usual"],
     ["target-uri-other-scheme", "with the other scheme", [other], "usual"],
     ["target-uri-path-alone", "the path and query alone", [context.target], "usual"],
     slashRow("target-uri-trailing-slash", uri),
     ["target-uri-decoded", "decoded", [decoded(uri)]],
-    ["target-uri-with-port", "with another port", usualPorts.map(withPort)],
-    ["target-uri-with-port", "without the port", [uri.replace(/^([a-z]+:\/\/[^/:]+):\d+/, "$1")]],
+    ["target-uri-with-port", "with another port", usualPorts.map((port) => withPort(`:${port}`))],
+    ["target-uri-with-port", "without the port", [withPort("")]],
     ["target-uri-other-authority", "with another server", hosts.map(withHost)],
   ];
 }
