@@ -92,32 +92,34 @@ export async function resolveOptions(options: InspectorOptions): Promise<Resolve
   if (read.kept * read.bodyLimitBytes > maxKeptBytes) {
     throw new OptionError(owner, { what: "kept times bodyLimitBytes must be at most 1 GiB" });
   }
-  // They read their options when they explain: what these are is to be known now.
-  const { signature, hmac, basicAuth } = read;
-  if (signature !== undefined) await refusing("signature", () => explainSignature(nothing, signature));
-  if (hmac !== undefined) await refusing("hmac", () => explainHmac(nothing, new Uint8Array(), hmac));
-  if (basicAuth !== undefined) await refusing("basicAuth", () => explainBasicAuth(nothing, basicAuth));
+  // Explanations read their options when they are made; a bad one has to be refused now.
+  const { signature, hmac, basicAuth, addresses } = read;
+  await refusing("signature", signature, (given) => explainSignature(nothing, given));
+  await refusing("hmac", hmac, (given) => explainHmac(nothing, new Uint8Array(), given));
+  await refusing("basicAuth", basicAuth, (given) => explainBasicAuth(nothing, given));
+  await refusing("addresses", addresses, (given) => explainAddress({ ...nothing, ...given }));
   return read;
 }
 
-const nothing = { method: "GET", target: "/", rawHeaders: [] };
+const nothing = { method: "GET", target: "/", rawHeaders: [], peer: undefined };
 
-async function refusing(name: string, work: () => unknown): Promise<void> {
+async function refusing<T>(
+  name: string,
+  given: T | undefined,
+  explain: (given: T) => unknown,
+): Promise<void> {
+  if (given === undefined) return;
   try {
-    await work();
+    await explain(given);
   } catch (error) {
-    throw refused(owner, name, error);
+    const what = error instanceof TypeError ? error.message : "cannot be used";
+    throw new OptionError(owner, { option: name, what: `, ${what}`, cause: error });
   }
-}
-
-function refused(by: OptionOwner, name: string, error: unknown): OptionError {
-  const what = error instanceof TypeError ? error.message : "cannot be used";
-  return new OptionError(by, { option: name, what: `, ${what}`, cause: error });
 }
 
 function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSignatureOptions {
   assertObject(value, by, name, "{ keys }");
-  // What says where nonces are, and how fast to be, says nothing of the signature.
+  // An explanation claims no nonce and has a pace of its own.
   const left = without(value, ["engine", "limit", "nonces", "storeTimeoutMs", "threadPool"]);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainSignature reads them
   return left as unknown as ExplainSignatureOptions;
@@ -125,10 +127,7 @@ function readSignature(value: unknown, by: OptionOwner, name: string): ExplainSi
 
 function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOptions {
   assertObject(value, by, name, "{ secret }");
-  const { secret, secrets = secret === undefined ? undefined : [secret] } = value as {
-    readonly secret?: unknown;
-    readonly secrets?: unknown;
-  };
+  const { secret, secrets = secret === undefined ? undefined : [secret] } = value;
   const left = { ...without(value, ["limit", "secret", "timeoutMs"]), secrets };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainHmac reads them
   return left as unknown as ExplainHmacOptions;
@@ -136,29 +135,15 @@ function readHmac(value: unknown, by: OptionOwner, name: string): ExplainHmacOpt
 
 function readBasicAuth(value: unknown, by: OptionOwner, name: string): readonly BasicAuthCredential[] {
   assertObject(value, by, name, "{ username, password }");
-  const given = value as Partial<BasicAuthCredential> & { readonly credentials?: unknown };
-  const credentials = given.credentials ?? [{ username: given.username, password: given.password }];
-  if (!Array.isArray(credentials) || credentials.length === 0 || !credentials.every(isCredential)) {
-    throw optionError(by, name, "username with password, or a list of credentials", value);
-  }
-  return credentials;
-}
-
-function isCredential(value: unknown): value is BasicAuthCredential {
-  const { username, password }: Readonly<Record<string, unknown>> = Object(value);
-  return typeof username === "string" && typeof password === "string";
+  const { username, password, credentials = [{ username, password }] } = value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainBasicAuth reads them
+  return credentials as readonly BasicAuthCredential[];
 }
 
 function readAddresses(value: unknown, by: OptionOwner, name: string): InspectedAddresses {
   assertObject(value, by, name, "{ allow }");
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- explainAddress reads them
-  const read = value as unknown as InspectedAddresses;
-  try {
-    explainAddress({ ...read, peer: undefined, rawHeaders: [] });
-  } catch (error) {
-    throw refused(by, name, error);
-  }
-  return read;
+  return value as unknown as InspectedAddresses;
 }
 
 function readStores(

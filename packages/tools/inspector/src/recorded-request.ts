@@ -59,19 +59,19 @@ const maxLife = 200;
 const maxText = 512;
 const maxFaults = 20;
 
-/** What is known of a request when its first verdict comes. */
+/** Keeps what is known of a request when its first verdict comes. */
 export function recordRequest(id: number, at: number, { req, durationMs }: GuardEvent): RecordedRequest {
-  const received = receivedRequests.get(req) ?? membersOf(req);
+  const received: Received = receivedRequests.get(req) ?? membersOf(req);
   return {
     id,
     at,
     startedAtMs: performance.now() - durationMs,
-    method: textOf(() => received.method, "").slice(0, maxText),
-    target: textOf(() => received.target, "").slice(0, maxHeaderLength),
+    method: textOf(() => received.method)?.slice(0, maxText) ?? "",
+    target: textOf(() => received.target)?.slice(0, maxHeaderLength) ?? "",
     rawHeaders: headersOf(received.rawHeaders),
     scheme: attempt(() => received.scheme),
-    clientAddress: textOf(() => received.clientAddress, undefined),
-    peer: textOf(() => Object(Object(req).socket).remoteAddress, undefined),
+    clientAddress: textOf(() => received.clientAddress),
+    peer: textOf(() => Object(Object(req).socket).remoteAddress),
     body: undefined,
     bodyBytes: 0,
     verdicts: [],
@@ -91,7 +91,7 @@ interface Received {
   readonly clientAddress?: unknown;
 }
 
-/** Of a request that no door has made, such as the literal of a queue: it may itself be what checks know. */
+/** The members of a request that no door has made, such as the literal of a queue: it may itself be what checks know. */
 function membersOf(req: object): Received {
   const { method, target, originalUrl, url, rawHeaders }: Readonly<Record<string, unknown>> = Object(req);
   return { method, target: target ?? originalUrl ?? url, rawHeaders };
@@ -126,7 +126,7 @@ export function addVerdict(
     docs: known?.docs,
   };
   record.verdicts.push(added);
-  record.outcome = worse(record.outcome, verdict.outcome);
+  if (order.indexOf(verdict.outcome) > order.indexOf(record.outcome)) record.outcome = verdict.outcome;
   if (record.status === undefined) record.durationMs = (record.durationMs ?? 0) + event.durationMs;
   const faults: unknown = known?.problem["errors"];
   if (Array.isArray(faults)) record.faults = faults.slice(0, maxFaults).filter(isFault);
@@ -134,10 +134,6 @@ export function addVerdict(
 }
 
 const order = ["pass", "reject", "error"] as const;
-
-function worse(one: Verdict["outcome"], other: Verdict["outcome"]): Verdict["outcome"] {
-  return order.indexOf(one) < order.indexOf(other) ? other : one;
-}
 
 function isFault(value: unknown): value is SchemaFault {
   const { pointer, code, detail }: Readonly<Record<string, unknown>> = Object(value);
@@ -162,12 +158,12 @@ export function addLife(record: RecordedRequest, entry: LifeEntry): boolean {
   return true;
 }
 
-function textOf<Fallback>(read: () => unknown, fallback: Fallback): string | Fallback {
+function textOf(read: () => unknown): string | undefined {
   const text = attempt(read);
-  return typeof text === "string" ? text : fallback;
+  return typeof text === "string" ? text : undefined;
 }
 
-// Of a proxy that trusts everybody nobody can say who calls.
+// Behind a proxy setting that trusts everybody, the address and scheme throw.
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -26,7 +26,7 @@ export interface SeenKey {
 }
 
 /** What else than a request can change. */
-export type ChangeKind = "keys" | "nonces" | "stores";
+export type ChangeKind = "keys" | "stores";
 
 /** What a recorder needs. */
 export interface RecorderInit {
@@ -95,10 +95,7 @@ export class Recorder {
     if (added !== undefined) this.requests.nameVerdict(added.id, record);
     captureBody(record, event.req, this.#init.bodyLimitBytes);
     if (this.guards.size < maxGuards) this.guards.add(event.guard);
-    if (event.guard === "httpSignatureVerify") {
-      if (event.outcome === "reject") this.#keyRefused(event.keyid);
-      this.#init.changed({ kind: "nonces" });
-    }
+    if (event.guard === "httpSignatureVerify" && event.outcome === "reject") this.#keyRefused(event.keyid);
     this.#init.changed({ ids: [record.id] });
   }
 
@@ -173,20 +170,14 @@ export class Recorder {
   #keyOf(keyid: string): SeenKey {
     const known = this.keys.get(keyid);
     if (known !== undefined) return known;
-    const key: SeenKey = {
-      keyid,
-      subject: undefined,
-      notAfter: undefined,
-      uses: 0,
-      lastUsedAt: undefined,
-      refused: 0,
-    };
-    this.keys.set(keyid, key);
-    if (this.keys.size > maxKeys) {
+    const times = { subject: undefined, notAfter: undefined, lastUsedAt: undefined };
+    const key: SeenKey = { keyid, ...times, uses: 0, refused: 0 };
+    if (this.keys.size >= maxKeys) {
       // Whoever invents names drives out invented ones first.
-      const oldest = [...this.keys.values()].find((other) => other.uses === 0 && other !== key);
-      this.keys.delete((oldest ?? [...this.keys.values()][0] ?? key).keyid);
+      const all = [...this.keys.values()];
+      this.keys.delete((all.find(({ uses }) => uses === 0) ?? all[0] ?? key).keyid);
     }
+    this.keys.set(keyid, key);
     return key;
   }
 }

@@ -10,6 +10,14 @@ export function isCredentialName(name: string): boolean {
   return /authorization|cookie|api[-_]?key|token|secret|passw|credential|session/i.test(name);
 }
 
+/** Pairs of a name and its value. */
+export function linesOf(rawHeaders: readonly string[]): readonly (readonly [name: string, value: string])[] {
+  return Array.from({ length: rawHeaders.length / 2 }, (_, index) => {
+    const [name = "", value = ""] = rawHeaders.slice(index * 2, index * 2 + 2);
+    return [name, value];
+  });
+}
+
 /** Masks what the options name, in every answer. */
 export function maskerOfOptions({ hmac, basicAuth, secrets }: ResolvedInspectorOptions): Masker {
   const hmacSecrets = hmac?.secrets ?? [];
@@ -31,8 +39,7 @@ export function maskerOfRequest({
   target,
 }: Pick<RecordedRequest, "rawHeaders" | "target">): Masker {
   const texts = new Set<string>();
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const [name = "", value = ""] = rawHeaders.slice(index, index + 2);
+  for (const [name, value] of linesOf(rawHeaders)) {
     if (isCredentialName(name)) for (const text of partsOf(value)) texts.add(text);
   }
   const query = target.indexOf("?");
@@ -50,13 +57,7 @@ const maxParts = 50;
 function partsOf(value: string): readonly string[] {
   const words = value.split(/[;,\s]+/).slice(0, maxParts);
   const behindName = words.map((word) => word.slice(word.indexOf("=") + 1));
-  const basic = /^basic\s+([\w+/=-]+)$/i.exec(value)?.[1];
-  const userPass = basic === undefined ? [] : [Buffer.from(basic, "base64").toString("utf8")];
-  return [
-    value,
-    ...words,
-    ...behindName,
-    ...userPass,
-    ...userPass.map((text) => text.slice(text.indexOf(":") + 1)),
-  ];
+  const basic = /^basic\s+([\w+/=-]+)$/i.exec(value)?.[1] ?? "";
+  const userPass = Buffer.from(basic, "base64").toString("utf8");
+  return [value, ...words, ...behindName, userPass, userPass.slice(userPass.indexOf(":") + 1)];
 }

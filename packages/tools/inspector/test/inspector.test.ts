@@ -14,7 +14,7 @@ const bench = new InspectorBench();
 beforeEach(() => bench.open());
 afterEach(() => bench.close());
 
-const paths = ["/inspector/overview", "/inspector/requests", "/inspector/requests/1", "/inspector/nonces"];
+const paths = ["/inspector/overview", "/inspector/requests", "/inspector/requests/1"];
 
 describe("the page", () => {
   test.each([

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Request, RequestHandler } from "express";
 import type { Masker } from "./masking.ts";
-import { serviceError } from "./service-error.ts";
+import { serviceError } from "./problem.ts";
 
 /** The token of one start, for the page's address: 24 random bytes. */
 export function createPageToken(): string {

@@ -1,5 +1,5 @@
 import type { Response } from "express";
-import { messageOf } from "./thrown.ts";
+import { messageOf } from "./problem.ts";
 
 /** Tells those who listen over HTTP what has changed, as server-sent events. */
 export interface ChangeStream<Kind extends string> {

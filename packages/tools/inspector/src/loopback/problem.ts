@@ -1,7 +1,36 @@
 import { STATUS_CODES } from "node:http";
 import type { ErrorRequestHandler, RequestHandler } from "express";
-import { codeOf, messageOf } from "./thrown.ts";
-import { ServiceError, serviceError } from "./service-error.ts";
+
+/** The statuses of what every service on loopback may refuse; one of them adds its own codes. */
+export const serviceStatuses = {
+  "invalid-request": 400,
+  "token-wrong": 401,
+  "host-refused": 403,
+  "origin-refused": 403,
+  "not-found": 404,
+  "method-not-allowed": 405,
+} as const;
+
+export type ServiceErrorCode = keyof typeof serviceStatuses;
+
+/** The service refuses what was asked of it. The message shows no secret: it is the `detail` of the answer. */
+export class ServiceError<Code extends string = string> extends Error {
+  override readonly name: string = "ServiceError";
+  readonly code: Code;
+  /** The status of the answer over HTTP. */
+  readonly status: number;
+
+  constructor(code: Code, status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** A refusal that every service has. */
+export function serviceError(code: ServiceErrorCode, message: string): ServiceError<ServiceErrorCode> {
+  return new ServiceError(code, serviceStatuses[code], message);
+}
 
 /** How errors of one service are shown. */
 export interface ProblemInit {
@@ -58,4 +87,22 @@ export function statusOfThrown(thrown: unknown): number {
 function requestError(thrown: unknown): ServiceError | undefined {
   if (statusOfThrown(thrown) !== 400) return undefined;
   return serviceError("invalid-request", "the path or the JSON of the body cannot be read");
+}
+
+// Errors of Node itself are no `instanceof Error` of a vm context, so these ask for the members they need.
+
+/** The `code` of a thrown value, such as ENOENT. */
+export function codeOf(thrown: unknown): string {
+  const code = isObject(thrown) && "code" in thrown ? thrown.code : undefined;
+  return typeof code === "string" ? code : "no code";
+}
+
+/** The message of a thrown value. */
+export function messageOf(thrown: unknown): string {
+  const message = isObject(thrown) && "message" in thrown ? thrown.message : undefined;
+  return typeof message === "string" ? message : String(thrown);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
 }
