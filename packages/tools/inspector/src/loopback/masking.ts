@@ -1,7 +1,6 @@
-import { viewsOf } from "./encoded-views.ts";
+import { utf8Of, viewsOf } from "./encoded-views.ts";
 import { isPrivateMember, markPrivateKeys } from "./private-keys.ts";
 import { SecretSearch } from "./secret-search.ts";
-import { utf8View } from "./view.ts";
 
 /** Gives a copy of a value without secrets. */
 export type Masker = <T>(value: T) => T;
@@ -41,15 +40,9 @@ export function maskerOf({ texts = [], credentials = [] }: Secrets): Masker {
 }
 
 /** As UTF-8, as the bytes of latin1 that btoa() takes, and as the UTF-16 of Windows. */
-function bytesOf(text: string): readonly Uint8Array[] {
+function bytesOf(text: string): readonly string[] {
   const isLatin1 = /^[\0-\u00ff]*$/.test(text);
-  return [
-    // With a lone surrogate as an escape of JSON says it; in a Buffer it is U+FFFD.
-    utf8View(text).bytes,
-    Buffer.from(text, "utf8"),
-    ...(isLatin1 ? [Buffer.from(text, "latin1")] : []),
-    Buffer.from(text, "utf16le"),
-  ];
+  return [utf8Of(text), ...(isLatin1 ? [text] : []), Buffer.from(text, "utf16le").toString("latin1")];
 }
 
 function maskedValue<T>(value: T, mask: (text: string) => string): T;

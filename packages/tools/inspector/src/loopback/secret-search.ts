@@ -1,4 +1,4 @@
-import { at, type View } from "./view.ts";
+import type { View } from "./encoded-views.ts";
 
 /** Is told a part of a text, by its first unit of UTF-16 and the one after its last. */
 export type Mark = (start: number, end: number) => void;
@@ -16,10 +16,11 @@ interface State {
 export class SecretSearch {
   readonly #empty = newState();
 
-  constructor(secrets: readonly Uint8Array[]) {
+  /** Secrets are strings of bytes, as those of a view. */
+  constructor(secrets: readonly string[]) {
     for (const secret of secrets) {
       let state = this.#empty;
-      for (const byte of secret) {
+      for (const byte of Buffer.from(secret, "latin1")) {
         const next = state.next.get(byte) ?? newState();
         state.next.set(byte, next);
         state = next;
@@ -43,8 +44,9 @@ export class SecretSearch {
     let state = this.#empty;
     for (let index = 0; index < bytes.length; index += 1) {
       // What is before a break touches nothing after it.
-      state = (at(starts, index) < 0 ? undefined : step(state, at(bytes, index))) ?? this.#empty;
-      if (state.found > 0) mark(at(starts, index - state.found + 1), at(ends, index));
+      const isBreak = (starts[index] ?? -1) < 0;
+      state = (isBreak ? undefined : step(state, bytes.charCodeAt(index))) ?? this.#empty;
+      if (state.found > 0) mark(starts[index - state.found + 1] ?? 0, ends[index] ?? 0);
     }
   }
 }
