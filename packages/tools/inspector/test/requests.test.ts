@@ -1,9 +1,12 @@
 import { Agent } from "node:http";
+import { GuardError } from "@countersign/core";
+import { publishVerdict, recordRawBody, startVerdict } from "@countersign/core/door";
 import { memoryNonceStore } from "@countersign/http-signature-verify";
 import { memoryIdempotencyStore } from "@countersign/idempotency";
 import { payoutPlugin } from "@countersign/fastify";
 import { payoutRoute } from "@countersign/fetch";
-import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import { signPayload, signPayloadHeaders } from "@countersign/webhook-hmac";
+import { afterEach, beforeEach, describe, expect, jest, test } from "@jest/globals";
 import { fastify } from "fastify";
 import { payoutBody } from "../../../endpoints/payout/test/payout-body.ts";
 import { createHandSigner, signByHand } from "../../../endpoints/payout/test/sign-by-hand.ts";
@@ -183,6 +186,8 @@ describe("the list", () => {
 });
 
 describe("an explanation", () => {
+  const at = Date.UTC(2026, 0, 1);
+  const hook = Buffer.from('{"event":"paid"}');
   const body = payoutText("key-1");
   const signedWith = (change: object): Record<string, string> => ({
     ...signByHand(signer, { path: payoutPath, body, ...change }),
@@ -256,6 +261,26 @@ describe("an explanation", () => {
     expect(detail["explanations"]).toEqual([
       expect.objectContaining({ guard, sentence: expect.stringMatching(sentence) }),
     ]);
+  });
+
+  test.each([
+    ["of one field", undefined, { "X-Payload-Signature": signPayload(hook, "another") }],
+    ["of a scheme without a timestamp", "github", signPayloadHeaders(hook, "another", { scheme: "github" })],
+    [
+      "of a scheme with a timestamp, as of when it came",
+      "stripe",
+      signPayloadHeaders(hook, "another", { scheme: "stripe", timestampSeconds: at / 1000 }),
+    ],
+  ] as const)("of an HMAC %s says what to do", async (_name, scheme, headers) => {
+    await bench.close();
+    await bench.open({ hmac: { secret: seeded.secret, ...(scheme && { scheme }) } });
+    const req = { method: "POST", url: hookPath, rawHeaders: Object.entries(headers).flat() };
+    recordRawBody(req, hook);
+    const error = new GuardError({ status: 401, code: "payload-signature-wrong", message: "no" });
+    const clock = jest.spyOn(Date, "now").mockReturnValue(at);
+    publishVerdict({ name: "webhookHmac", req }, startVerdict(), error);
+    clock.mockRestore();
+    expect(await explained()).toMatchObject([{ guard: "webhookHmac", what: "hmac-wrong-secret" }]);
   });
 
   test("is the code and its page where nothing explains it", async () => {
